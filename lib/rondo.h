@@ -323,6 +323,13 @@ rondo_result_t rondo_comm_rank(rondo_comm_t comm, int *rank);
 rondo_result_t rondo_comm_size(rondo_comm_t comm, int *size);
 rondo_result_t rondo_comm_device(rondo_comm_t comm, int *device);
 
+/* For programs whose peers need something else of this rank while it waits here, such as the progress of another
+ * communication library: an operation of this host communicator, a group or a request that waits calls `call` with
+ * `data` now and then, in its own thread, about as often as it gives its core away, and never when nothing has to be
+ * waited for. `call` must return soon, and must not call rondo. NULL takes it back. CUDA communicators do not call it.
+ * Local; split and shrink do not hand it on. */
+rondo_result_t rondo_comm_on_wait(rondo_comm_t comm, void (*call)(void *data), void *data);
+
 /* Promises that `bytes` bytes at `buffer` stay where they are until rondo_comm_deregister, so that operations on any
  * part of them may be faster. Both are collective: all ranks call, each with its own buffer and length (on GPUs, NULL
  * and 0 for none), and none inside a group. The buffer stays the caller's; it may be freed when all ranks have

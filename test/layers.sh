@@ -40,6 +40,7 @@ core 9
 api 10
 nccl 11
 fortran 11
+mpi 11
 END
 
 # say WHAT: fails the test for each line that comes in

@@ -115,7 +115,7 @@ static const tunable_t table[] = {
 
 /* Variables of programs around the library, which it must not call unknown, and UCX's own settings for rondo only:
  * RONDO_UCX_x overrides UCX_x, and UCX itself warns of those that it does not know. */
-static const char *const foreign[] = {"RONDO_TEST_", "RONDO_QUICKSTART_", "RONDO_PERF_", "RONDO_UCX_"};
+static const char *const foreign[] = {"RONDO_TEST_", "RONDO_QUICKSTART_", "RONDO_PERF_", "RONDO_UCX_", "RONDO_MPI_"};
 
 int rd_bytes_parse(const char *text, uint64_t *bytes)
 {

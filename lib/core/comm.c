@@ -246,6 +246,21 @@ rondo_result_t rondo_comm_device(rondo_comm_t comm, int *device)
     return give(comm, "rondo_comm_device", comm ? comm->team.device : 0, device);
 }
 
+rondo_result_t rondo_comm_on_wait(rondo_comm_t comm, void (*call)(void *data), void *data)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_on_wait");
+
+    if (result == RONDO_SUCCESS)
+        result = rd_comm_enter(comm);
+    else
+        return result;
+    if (result == RONDO_SUCCESS) {
+        comm->queue.on_wait = call;
+        comm->queue.on_wait_data = data;
+    }
+    return rd_comm_leave(comm, result);
+}
+
 const char *rondo_last_error(rondo_comm_t comm)
 {
     uint64_t alive = state(comm);

@@ -115,6 +115,11 @@ void rondo_f_comm_get_error(const rondo_comm_t *comm, int *error, int *ierror)
     give("rondo_comm_get_error", *comm, result, ierror);
 }
 
+void rondo_f_comm_on_wait(const rondo_comm_t *comm, void (*const *call)(void *data), void *const *data, int *ierror)
+{
+    give("rondo_comm_on_wait", *comm, rondo_comm_on_wait(*comm, *call, *data), ierror);
+}
+
 void rondo_f_comm_rank(const rondo_comm_t *comm, int *rank, int *ierror)
 {
     give("rondo_comm_rank", *comm, rondo_comm_rank(*comm, rank), ierror);

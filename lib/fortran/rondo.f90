@@ -6,12 +6,12 @@
 !> program by `error stop` with its message. Outputs are set on success only. The calls with counts are in
 !> rondo_counts_int64.f90, those without counts are here.
 module rondo
-  use, intrinsic :: iso_c_binding, only: c_double, c_int, c_ptr, c_null_ptr, c_size_t
+  use, intrinsic :: iso_c_binding, only: c_double, c_funptr, c_int, c_ptr, c_null_ptr, c_size_t
   use rondo_types
   use rondo_counts_int32
   use rondo_counts_int64
   implicit none
-  private :: c_double, c_int, c_ptr, c_null_ptr, c_size_t
+  private :: c_double, c_funptr, c_int, c_ptr, c_null_ptr, c_size_t
 
   ! ---- queries ----
 
@@ -69,6 +69,15 @@ module rondo
       import :: c_int, rondo_comm
       type(rondo_comm), intent(in) :: comm
       integer(c_int), intent(out) :: error
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    !> Has `call` (c_funloc of a bind(C) subroutine of one type(c_ptr), value) called while an operation waits.
+    subroutine rondo_comm_on_wait(comm, call, data, ierror) bind(C, name="rondo_f_comm_on_wait")
+      import :: c_int, c_ptr, c_funptr, rondo_comm
+      type(rondo_comm), intent(in) :: comm
+      type(c_funptr), intent(in) :: call
+      type(c_ptr), intent(in) :: data
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 

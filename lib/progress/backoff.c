@@ -5,6 +5,7 @@
 #include <time.h>
 
 #define SEEK_MS 1000           /* a rank is told when another one has waited for it this long */
+#define ON_WAIT_PAUSES 64      /* pauses between two calls of on_wait */
 #define MISMATCH_MISSES 100000 /* in a row, until a rank no longer looks for a mismatch that another rank has found */
 
 /* Returns the rank that the first active task waits for, or with which a finished task still shares zero-copy memory;
@@ -127,6 +128,13 @@ static rondo_result_t too_late(rd_queue_t *q)
         (long long)q->timeout_ms, late, whois, perhaps, peer, rd_health_whois(q->health, peer));
 }
 
+/* Each yield costs more than what the caller does here; pauses are shorter, so only every 64th is followed by it. */
+static void call_on_wait(rd_queue_t *q)
+{
+    if (q->wait.misses >= q->wait.spin || q->wait.misses % ON_WAIT_PAUSES == 0)
+        q->on_wait(q->on_wait_data);
+}
+
 rondo_result_t rd_queue_backoff(rd_queue_t *q)
 {
     rondo_result_t result = rd_health_poll(q->health);
@@ -136,6 +144,8 @@ rondo_result_t rd_queue_backoff(rd_queue_t *q)
     if (result != RONDO_SUCCESS)
         return result;
     result = rd_wait_backoff(&q->wait);
+    if (q->on_wait)
+        call_on_wait(q);
     if (q->wait.looked_ms) {
         say_wait(q, q->wait.looked_ms);
         if (q->deadlock.listed && result == RONDO_SUCCESS)

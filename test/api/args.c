@@ -233,6 +233,7 @@ static void no_communicator(test_rank_t *t, float *a, float *b)
     BAD("comm", rondo_comm_abort, comm);
     BAD("comm", rondo_comm_get_error, comm, &error);
     BAD("comm", rondo_comm_rank, comm, &number);
+    BAD("comm", rondo_comm_on_wait, comm, NULL, NULL);
     BAD("comm", rondo_comm_split, comm, 0, 0, &comm, NULL);
     BAD("comm", rondo_comm_shrink, comm, NULL, 0, &comm, NULL);
     BAD("comm", rondo_comm_create, NULL, 1, &id, 0, NULL);

@@ -10,6 +10,7 @@ check_PROGRAMS += \
 	test/core/lifetime_revoke \
 	test/core/lifetime_use_after_end \
 	test/core/mismatch_exit \
+	test/core/on_wait \
 	test/core/one_process \
 	test/core/process_state \
 	test/core/nonblocking \
@@ -32,6 +33,7 @@ test_core_lifetime_peer_leaves_LDADD = libtest_parts.la librondo_core.la $(cuda_
 test_core_lifetime_revoke_LDADD = libtest.la
 test_core_lifetime_use_after_end_LDADD = libtest.la
 test_core_mismatch_exit_LDADD = libtest.la
+test_core_on_wait_LDADD = libtest.la
 test_core_one_process_LDADD = libtest.la
 # It loads the library itself.
 test_core_process_state_LDADD = -lm -ldl

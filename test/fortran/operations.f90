@@ -298,6 +298,7 @@ contains
 
     call rondo_barrier(comm)
     call rondo_barrier(comm, c_null_ptr, ierror)
+    call rondo_comm_on_wait(comm, c_null_funptr, c_null_ptr)
     call expect(ierror == RONDO_SUCCESS, 'a stream that is none')
     call rondo_comm_get_error(comm, error)
     call rondo_comm_device(comm, device)

@@ -11,3 +11,18 @@ test_mpi_exit_fork_mpi_LDADD = librondo.la $(MPI_LIBS)
 test_mpi_random_vs_mpi_mpi_SOURCES = test/mpi/random_vs_mpi.c
 test_mpi_random_vs_mpi_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
 test_mpi_random_vs_mpi_mpi_LDADD = libtest.la $(MPI_LIBS)
+# The interposer, with each MPI that is here.
+if HAVE_MPI
+script_tests += \
+	test/mpi/interposer_calls.sh \
+	test/mpi/interposer_corners.sh
+endif
+EXTRA_DIST += \
+	test/mpi/interposer/common.sh \
+	test/mpi/interposer/corners.c \
+	test/mpi/interposer/fortran.F90 \
+	test/mpi/interposer/opened.c \
+	test/mpi/interposer/opening.c \
+	test/mpi/interposer/random.c \
+	test/mpi/interposer_calls.sh \
+	test/mpi/interposer_corners.sh

@@ -1,0 +1,174 @@
+/* Barrier, and what moves blocks of equal length: bytes for rondo, whatever the types on each rank. Only what MPI says
+ * is looked at on a rank is looked at. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/interpose.h"
+
+/* The layouts of what this rank sends and receives. */
+typedef struct {
+    rd_mpi_layout_t send, recv;
+} layouts_t;
+
+static char *block_of(const rd_mpi_bytes_t *b, int rank, size_t bytes)
+{
+    return b->at ? b->at + (size_t)rank * bytes : NULL;
+}
+
+static int end(rd_mpi_comm_t *c, rd_mpi_bytes_t *in, rd_mpi_bytes_t *out, rondo_result_t result)
+{
+    int code = rd_mpi_result(c, result);
+
+    if (code == MPI_SUCCESS && out)
+        code = rd_mpi_received(c, out);
+    if (in)
+        rd_mpi_bytes_free(in);
+    if (out)
+        rd_mpi_bytes_free(out);
+    return code;
+}
+
+static int bcast(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+{
+    bool root = c->rank == call->root;
+    rd_mpi_layout_t layout;
+    rd_mpi_bytes_t b;
+    int result;
+
+    if (!rd_mpi_layout(call->recvtype, &layout))
+        return RD_MPI_HAND_ON(RD_MPI_ARGUMENT);
+    if (!rd_mpi_allowed(c, call->what, (uint64_t)call->recvcount * layout.size))
+        return RD_MPI_HAND_ON(RD_MPI_SIZE);
+    if (root)
+        result = rd_mpi_sent(c, &b, call->recv, call->recvcount, call->recvtype, &layout);
+    else
+        result = rd_mpi_receiving(c, &b, call->recv, call->recvcount, call->recvtype, &layout);
+    if (result != MPI_SUCCESS)
+        return result;
+    rd_mpi_count_served(call->what, b.bytes);
+    if (layout.dense && rd_mpi_short_ways(c) && rd_mpi_named(call->recvtype)) {
+        c->last_moved = call->recvtype;
+        c->last_moved_size = layout.size;
+    }
+    return end(c, root ? &b : NULL, root ? NULL : &b,
+               rondo_broadcast(b.at, b.at, b.bytes, RONDO_UINT8, call->root, c->rondo, NULL));
+}
+
+/* What this rank sends when everybody receives blocks into `out`: its block of `out` in place, or from `send`. */
+static int own_block(rd_mpi_comm_t *c, const rd_mpi_call_t *call, rd_mpi_bytes_t *in, rd_mpi_bytes_t *out,
+                     const rd_mpi_layout_t *send, size_t block)
+{
+    const char *user;
+
+    if (call->send != MPI_IN_PLACE)
+        return rd_mpi_sent(c, in, call->send, call->sendcount, call->sendtype, send);
+    *in = (rd_mpi_bytes_t){.at = block_of(out, c->rank, block), .bytes = block};
+    if (!out->owned)
+        return MPI_SUCCESS;
+    user = (const char *)call->recv + (MPI_Aint)c->rank * call->recvcount * out->layout.extent;
+    return rd_mpi_pack(c, user, call->recvcount, call->recvtype, &out->layout, in->at);
+}
+
+static int gather(rd_mpi_comm_t *c, const rd_mpi_call_t *call, const layouts_t *l)
+{
+    bool all = call->what == RD_MPI_ALLGATHER, gets = all || c->rank == call->root;
+    rd_mpi_bytes_t in, out = {0};
+    size_t block = gets ? (size_t)call->recvcount * l->recv.size : (size_t)call->sendcount * l->send.size;
+    int result = MPI_SUCCESS;
+
+    if (!rd_mpi_allowed(c, call->what, block))
+        return RD_MPI_HAND_ON(RD_MPI_SIZE);
+    if (gets)
+        result = rd_mpi_receiving(c, &out, call->recv, c->nranks * call->recvcount, call->recvtype, &l->recv);
+    if (result == MPI_SUCCESS)
+        result = own_block(c, call, &in, &out, &l->send, block);
+    if (result != MPI_SUCCESS) {
+        rd_mpi_bytes_free(&out);
+        return result;
+    }
+    rd_mpi_count_served(call->what, block);
+    return end(c, &in, &out,
+               all ? rondo_allgather(in.at, out.at, block, RONDO_UINT8, c->rondo, NULL)
+                   : rondo_gather(in.at, out.at, block, RONDO_UINT8, call->root, c->rondo, NULL));
+}
+
+static int scatter(rd_mpi_comm_t *c, const rd_mpi_call_t *call, const layouts_t *l)
+{
+    bool root = c->rank == call->root, in_place = root && call->recv == MPI_IN_PLACE;
+    rd_mpi_bytes_t in = {0}, out = {0};
+    size_t block = root ? (size_t)call->sendcount * l->send.size : (size_t)call->recvcount * l->recv.size;
+    int result = MPI_SUCCESS;
+
+    if (!rd_mpi_allowed(c, call->what, block))
+        return RD_MPI_HAND_ON(RD_MPI_SIZE);
+    if (root)
+        result = rd_mpi_sent(c, &in, call->send, c->nranks * call->sendcount, call->sendtype, &l->send);
+    if (result == MPI_SUCCESS && !in_place)
+        result = rd_mpi_receiving(c, &out, call->recv, call->recvcount, call->recvtype, &l->recv);
+    if (result != MPI_SUCCESS) {
+        rd_mpi_bytes_free(&in);
+        return result;
+    }
+    if (in_place)
+        out.at = block_of(&in, c->rank, block);
+    rd_mpi_count_served(call->what, block);
+    return end(c, &in, &out, rondo_scatter(in.at, out.at, block, RONDO_UINT8, call->root, c->rondo, NULL));
+}
+
+/* rondo's does not run in place, so what is sent is copied. */
+static int alltoall(rd_mpi_comm_t *c, const rd_mpi_call_t *call, const layouts_t *l)
+{
+    bool in_place = call->send == MPI_IN_PLACE;
+    MPI_Count all = c->nranks * call->recvcount;
+    rd_mpi_bytes_t in = {0}, out;
+    size_t block = (size_t)call->recvcount * l->recv.size;
+    int result;
+
+    if (!rd_mpi_allowed(c, call->what, block))
+        return RD_MPI_HAND_ON(RD_MPI_SIZE);
+    result = rd_mpi_receiving(c, &out, call->recv, all, call->recvtype, &l->recv);
+    if (result != MPI_SUCCESS)
+        return result;
+    if (in_place) {
+        in.at = in.owned = malloc(out.bytes + 1);
+        result =
+            in.at ? rd_mpi_pack(c, call->recv, all, call->recvtype, &l->recv, in.at) : rd_mpi_raise(c, MPI_ERR_NO_MEM);
+    } else {
+        result = rd_mpi_sent(c, &in, call->send, c->nranks * call->sendcount, call->sendtype, &l->send);
+    }
+    if (result != MPI_SUCCESS) {
+        rd_mpi_bytes_free(&in);
+        rd_mpi_bytes_free(&out);
+        return result;
+    }
+    rd_mpi_count_served(call->what, block);
+    return end(c, &in, &out, rondo_alltoall(in.at, out.at, block, RONDO_UINT8, c->rondo, NULL));
+}
+
+int rd_mpi_serve_blocks(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+{
+    layouts_t l = {0};
+
+    switch (call->what) {
+    case RD_MPI_BARRIER_CALL:
+        if (!rd_mpi_allowed(c, call->what, 0))
+            return RD_MPI_HAND_ON(RD_MPI_SIZE);
+        rd_mpi_count_served(call->what, 0);
+        return rd_mpi_result(c, rondo_barrier(c->rondo, NULL));
+    case RD_MPI_BCAST:
+        return bcast(c, call);
+    default:
+        break;
+    }
+    if ((rd_mpi_sends(c, call) && !rd_mpi_layout(call->sendtype, &l.send)) ||
+        (rd_mpi_receives(c, call) && !rd_mpi_layout(call->recvtype, &l.recv)))
+        return RD_MPI_HAND_ON(RD_MPI_ARGUMENT);
+    switch (call->what) {
+    case RD_MPI_SCATTER:
+        return scatter(c, call, &l);
+    case RD_MPI_ALLTOALL:
+        return alltoall(c, call, &l);
+    default:
+        return gather(c, call, &l);
+    }
+}

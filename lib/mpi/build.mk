@@ -1,0 +1,32 @@
+# The interposer for another MPI than the one for which rondo was built, from its installed source:
+#
+#   make -f PREFIX/share/rondo/mpi/build.mk MPICC=/path/of/mpicc DEST=$HOME/rondo-mpi
+#   mpirun -n 4 rondo-run --library $HOME/rondo-mpi/librondo_mpi.so ./program
+#
+# rondo is found by pkg-config, or by RONDO_CFLAGS and RONDO_LIBS.
+MPICC = mpicc
+DEST = .
+CFLAGS = -O2 -g
+RONDO_CFLAGS = $(shell pkg-config --cflags rondo)
+RONDO_LIBS = $(shell pkg-config --libs rondo) -Wl,-rpath,$(shell pkg-config --variable=libdir rondo)
+
+here := $(dir $(lastword $(MAKEFILE_LIST)))
+sources := $(filter-out preload,$(basename $(notdir $(wildcard $(here)*.c))))
+objects := $(sources:%=$(DEST)/%.o)
+compile = $(MPICC) $(CFLAGS) -std=gnu11 -D_GNU_SOURCE= -fPIC -fvisibility=hidden -I$(here).. $(RONDO_CFLAGS)
+
+all: $(DEST)/librondo_mpi.so $(DEST)/librondo_mpi_calls.so
+	rm -f $(DEST)/preload.o $(objects)
+
+$(DEST)/%.o: $(here)%.c $(wildcard $(here)*.h)
+	@mkdir -p $(DEST)
+	$(compile) -c $< -o $@
+
+# No MPI is linked: the names come from the MPI of the process.
+$(DEST)/librondo_mpi.so: $(DEST)/preload.o
+	$(CC) -shared $< -o $@ -ldl -pthread
+
+$(DEST)/librondo_mpi_calls.so: $(objects)
+	$(CC) -shared $(objects) -o $@ $(RONDO_LIBS) -ldl -pthread
+
+.PHONY: all

@@ -1,0 +1,104 @@
+/* What is attached to an MPI communicator: an attribute, because its delete callback is the only thing that every way
+ * to free a communicator passes (Fortran's and MPICH's f08 do not call MPI_Comm_free). Handles come back for other
+ * groups, so the table by handle in front of the attribute is only a cache, out of which the callback takes the entry.
+ * A duplicate gets nothing: there is no copy callback. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/interpose.h"
+
+_Atomic(rd_mpi_comm_t *) rd_mpi_comm_cache[64];
+
+static int keyval = MPI_KEYVAL_INVALID;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static rd_mpi_comm_t *unused;
+
+static _Atomic(rd_mpi_comm_t *) *cached(uintptr_t handle)
+{
+    return &rd_mpi_comm_cache[handle * UINT64_C(0x9e3779b97f4a7c15) >> 58];
+}
+
+static int forget(MPI_Comm comm, int key, void *value, void *extra)
+{
+    rd_mpi_comm_t *c = value, *expected = c;
+
+    (void)comm;
+    (void)key;
+    (void)extra;
+    (void)atomic_compare_exchange_strong(cached(atomic_load(&c->handle)), &expected, NULL);
+    atomic_store(&c->handle, 0);
+    if (c->core)
+        rd_mpi_core_put(c->core);
+    free(c->lists);
+    pthread_mutex_lock(&lock);
+    c->next_free = unused;
+    unused = c;
+    pthread_mutex_unlock(&lock);
+    return MPI_SUCCESS;
+}
+
+bool rd_mpi_comms_start(void)
+{
+    return PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) == MPI_SUCCESS;
+}
+
+static rd_mpi_comm_t *take(void)
+{
+    rd_mpi_comm_t *c;
+
+    pthread_mutex_lock(&lock);
+    c = unused;
+    if (c)
+        unused = c->next_free;
+    pthread_mutex_unlock(&lock);
+    if (c)
+        *c = (rd_mpi_comm_t){0};
+    else
+        c = calloc(1, sizeof *c);
+    return c;
+}
+
+/* What is known without asking another rank. */
+static void look(rd_mpi_comm_t *c)
+{
+    int inter = 0;
+
+    c->last_type = MPI_DATATYPE_NULL;
+    c->last_op = MPI_OP_NULL;
+    c->last_moved = MPI_DATATYPE_NULL;
+    c->world = c->comm == MPI_COMM_WORLD;
+    PMPI_Comm_test_inter(c->comm, &inter);
+    PMPI_Comm_rank(c->comm, &c->rank);
+    PMPI_Comm_size(c->comm, &c->nranks);
+    if (inter || c->nranks == 1) {
+        c->status = RD_MPI_REFUSED;
+        c->refused = inter ? RD_MPI_INTER : RD_MPI_ALONE;
+    }
+}
+
+rd_mpi_comm_t *rd_mpi_comm_find(MPI_Comm comm, int *error)
+{
+    rd_mpi_comm_t *c = NULL;
+    int found = 0;
+
+    *error = MPI_SUCCESS;
+    if (comm == MPI_COMM_NULL)
+        return NULL;
+    *error = PMPI_Comm_get_attr(comm, keyval, &c, &found);
+    if (*error != MPI_SUCCESS)
+        return NULL;
+    if (!found) {
+        c = take();
+        if (!c)
+            return NULL;
+        c->comm = comm;
+        look(c);
+        *error = PMPI_Comm_set_attr(comm, keyval, c);
+        if (*error != MPI_SUCCESS)
+            return NULL;
+        atomic_store(&c->handle, (uintptr_t)comm);
+    }
+    atomic_store_explicit(cached((uintptr_t)comm), c, memory_order_release);
+    return c;
+}

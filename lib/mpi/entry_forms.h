@@ -1,0 +1,243 @@
+/* The entries with counts of type K and displacements of type D, whose names end in S: included for int, and for the
+ * larger ones of MPI 4. The commonest have a short way, for a communicator, type and operator that were served just so
+ * before; all others, and every first time, go through rd_mpi_run. */
+
+static int FORM(allreduce)(const void *send, void *recv, K count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    rd_mpi_comm_t *c = rd_mpi_comm_get(comm);
+
+    if (likely(c && c->last_type == type && c->last_op == op && (int64_t)count * (int64_t)c->last_size > 0 && send &&
+               recv && send != recv && recv != MPI_IN_PLACE &&
+               rd_mpi_allowed(c, RD_MPI_ALLREDUCE, (uint64_t)count * c->last_size))) {
+        rd_mpi_count_served(RD_MPI_ALLREDUCE, (uint64_t)count * c->last_size);
+        return rd_mpi_result(c, rondo_allreduce(send == MPI_IN_PLACE ? recv : send, recv, (size_t)count,
+                                                c->last_rondo_type, c->last_rondo_op, c->rondo, NULL));
+    }
+    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_ALLREDUCE,
+                                       .send = send,
+                                       .recv = recv,
+                                       .recvcount = count,
+                                       .recvtype = type,
+                                       .op = op,
+                                       .comm = comm,
+                                       .large = LARGE});
+}
+
+static int FORM(reduce)(const void *send, void *recv, K count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+{
+    rd_mpi_comm_t *c = rd_mpi_comm_get(comm);
+
+    if (likely(c && c->last_type == type && c->last_op == op && (int64_t)count * (int64_t)c->last_size > 0 && send &&
+               (unsigned)root < (unsigned)c->nranks && send != MPI_IN_PLACE &&
+               (c->rank != root || (recv && recv != send && recv != MPI_IN_PLACE)) &&
+               rd_mpi_allowed(c, RD_MPI_REDUCE, (uint64_t)count * c->last_size))) {
+        rd_mpi_count_served(RD_MPI_REDUCE, (uint64_t)count * c->last_size);
+        return rd_mpi_result(
+            c, rondo_reduce(send, recv, (size_t)count, c->last_rondo_type, c->last_rondo_op, root, c->rondo, NULL));
+    }
+    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_REDUCE,
+                                       .send = send,
+                                       .recv = recv,
+                                       .recvcount = count,
+                                       .recvtype = type,
+                                       .op = op,
+                                       .root = root,
+                                       .comm = comm,
+                                       .large = LARGE});
+}
+
+static int FORM(bcast)(void *buffer, K count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+    rd_mpi_comm_t *c = rd_mpi_comm_get(comm);
+
+    if (likely(c && c->last_moved == type && (int64_t)count * (int64_t)c->last_moved_size > 0 && buffer &&
+               buffer != MPI_IN_PLACE && (unsigned)root < (unsigned)c->nranks &&
+               rd_mpi_allowed(c, RD_MPI_BCAST, (uint64_t)count * c->last_moved_size))) {
+        size_t bytes = (size_t)count * c->last_moved_size;
+        rd_mpi_count_served(RD_MPI_BCAST, bytes);
+        return rd_mpi_result(c, rondo_broadcast(buffer, buffer, bytes, RONDO_UINT8, root, c->rondo, NULL));
+    }
+    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_BCAST,
+                                       .recv = buffer,
+                                       .recvcount = count,
+                                       .recvtype = type,
+                                       .root = root,
+                                       .comm = comm,
+                                       .large = LARGE});
+}
+
+#define REDUCTION(name, WHAT)                                                                                          \
+    static int FORM(name)(const void *send, void *recv, K count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)          \
+    {                                                                                                                  \
+        return rd_mpi_run(&(rd_mpi_call_t){.what = WHAT,                                                               \
+                                           .send = send,                                                               \
+                                           .recv = recv,                                                               \
+                                           .recvcount = count,                                                         \
+                                           .recvtype = type,                                                           \
+                                           .op = op,                                                                   \
+                                           .comm = comm,                                                               \
+                                           .large = LARGE});                                                           \
+    }
+REDUCTION(reduce_scatter_block, RD_MPI_REDUCE_SCATTER_BLOCK)
+REDUCTION(scan, RD_MPI_SCAN)
+REDUCTION(exscan, RD_MPI_EXSCAN)
+#undef REDUCTION
+
+static int FORM(reduce_scatter)(const void *send, void *recv, const K *counts, MPI_Datatype type, MPI_Op op,
+                                MPI_Comm comm)
+{
+    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_REDUCE_SCATTER,
+                                       .send = send,
+                                       .recv = recv,
+                                       .recvcounts = counts,
+                                       .recvtype = type,
+                                       .op = op,
+                                       .comm = comm,
+                                       .large = LARGE});
+}
+
+#define ROOTED(name, WHAT)                                                                                             \
+    static int FORM(name)(const void *send, K sendcount, MPI_Datatype sendtype, void *recv, K recvcount,               \
+                          MPI_Datatype recvtype, int root, MPI_Comm comm)                                              \
+    {                                                                                                                  \
+        return rd_mpi_run(&(rd_mpi_call_t){.what = WHAT,                                                               \
+                                           .send = send,                                                               \
+                                           .sendcount = sendcount,                                                     \
+                                           .sendtype = sendtype,                                                       \
+                                           .recv = recv,                                                               \
+                                           .recvcount = recvcount,                                                     \
+                                           .recvtype = recvtype,                                                       \
+                                           .root = root,                                                               \
+                                           .comm = comm,                                                               \
+                                           .large = LARGE});                                                           \
+    }
+ROOTED(gather, RD_MPI_GATHER)
+ROOTED(scatter, RD_MPI_SCATTER)
+#undef ROOTED
+
+#define ALL(name, WHAT)                                                                                                \
+    static int FORM(name)(const void *send, K sendcount, MPI_Datatype sendtype, void *recv, K recvcount,               \
+                          MPI_Datatype recvtype, MPI_Comm comm)                                                        \
+    {                                                                                                                  \
+        return rd_mpi_run(&(rd_mpi_call_t){.what = WHAT,                                                               \
+                                           .send = send,                                                               \
+                                           .sendcount = sendcount,                                                     \
+                                           .sendtype = sendtype,                                                       \
+                                           .recv = recv,                                                               \
+                                           .recvcount = recvcount,                                                     \
+                                           .recvtype = recvtype,                                                       \
+                                           .comm = comm,                                                               \
+                                           .large = LARGE});                                                           \
+    }
+ALL(allgather, RD_MPI_ALLGATHER)
+ALL(alltoall, RD_MPI_ALLTOALL)
+#undef ALL
+
+static int FORM(gatherv)(const void *send, K sendcount, MPI_Datatype sendtype, void *recv, const K *recvcounts,
+                         const D *displs, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_GATHERV,
+                                       .send = send,
+                                       .sendcount = sendcount,
+                                       .sendtype = sendtype,
+                                       .recv = recv,
+                                       .recvcounts = recvcounts,
+                                       .rdispls = displs,
+                                       .recvtype = recvtype,
+                                       .root = root,
+                                       .comm = comm,
+                                       .large = LARGE});
+}
+
+static int FORM(allgatherv)(const void *send, K sendcount, MPI_Datatype sendtype, void *recv, const K *recvcounts,
+                            const D *displs, MPI_Datatype recvtype, MPI_Comm comm)
+{
+    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_ALLGATHERV,
+                                       .send = send,
+                                       .sendcount = sendcount,
+                                       .sendtype = sendtype,
+                                       .recv = recv,
+                                       .recvcounts = recvcounts,
+                                       .rdispls = displs,
+                                       .recvtype = recvtype,
+                                       .comm = comm,
+                                       .large = LARGE});
+}
+
+static int FORM(scatterv)(const void *send, const K *sendcounts, const D *displs, MPI_Datatype sendtype, void *recv,
+                          K recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_SCATTERV,
+                                       .send = send,
+                                       .sendcounts = sendcounts,
+                                       .sdispls = displs,
+                                       .sendtype = sendtype,
+                                       .recv = recv,
+                                       .recvcount = recvcount,
+                                       .recvtype = recvtype,
+                                       .root = root,
+                                       .comm = comm,
+                                       .large = LARGE});
+}
+
+static int FORM(alltoallv)(const void *send, const K *sendcounts, const D *sdispls, MPI_Datatype sendtype, void *recv,
+                           const K *recvcounts, const D *rdispls, MPI_Datatype recvtype, MPI_Comm comm)
+{
+    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_ALLTOALLV,
+                                       .send = send,
+                                       .sendcounts = sendcounts,
+                                       .sdispls = sdispls,
+                                       .sendtype = sendtype,
+                                       .recv = recv,
+                                       .recvcounts = recvcounts,
+                                       .rdispls = rdispls,
+                                       .recvtype = recvtype,
+                                       .comm = comm,
+                                       .large = LARGE});
+}
+
+/* On to who comes behind, with the arguments as they came. */
+static int FORM(pass)(const rd_mpi_call_t *l)
+{
+    const rd_mpi_entries_t *n = &rd_mpi_next;
+    K sendcount = (K)l->sendcount, count = (K)l->recvcount;
+
+    switch (l->what) {
+    case RD_MPI_BCAST:
+        return n->NEXT(Bcast)(l->recv, count, l->recvtype, l->root, l->comm);
+    case RD_MPI_REDUCE:
+        return n->NEXT(Reduce)(l->send, l->recv, count, l->recvtype, l->op, l->root, l->comm);
+    case RD_MPI_ALLREDUCE:
+        return n->NEXT(Allreduce)(l->send, l->recv, count, l->recvtype, l->op, l->comm);
+    case RD_MPI_REDUCE_SCATTER_BLOCK:
+        return n->NEXT(Reduce_scatter_block)(l->send, l->recv, count, l->recvtype, l->op, l->comm);
+    case RD_MPI_REDUCE_SCATTER:
+        return n->NEXT(Reduce_scatter)(l->send, l->recv, l->recvcounts, l->recvtype, l->op, l->comm);
+    case RD_MPI_SCAN:
+        return n->NEXT(Scan)(l->send, l->recv, count, l->recvtype, l->op, l->comm);
+    case RD_MPI_EXSCAN:
+        return n->NEXT(Exscan)(l->send, l->recv, count, l->recvtype, l->op, l->comm);
+    case RD_MPI_GATHER:
+        return n->NEXT(Gather)(l->send, sendcount, l->sendtype, l->recv, count, l->recvtype, l->root, l->comm);
+    case RD_MPI_GATHERV:
+        return n->NEXT(Gatherv)(l->send, sendcount, l->sendtype, l->recv, l->recvcounts, l->rdispls, l->recvtype,
+                                l->root, l->comm);
+    case RD_MPI_SCATTER:
+        return n->NEXT(Scatter)(l->send, sendcount, l->sendtype, l->recv, count, l->recvtype, l->root, l->comm);
+    case RD_MPI_SCATTERV:
+        return n->NEXT(Scatterv)(l->send, l->sendcounts, l->sdispls, l->sendtype, l->recv, count, l->recvtype, l->root,
+                                 l->comm);
+    case RD_MPI_ALLGATHER:
+        return n->NEXT(Allgather)(l->send, sendcount, l->sendtype, l->recv, count, l->recvtype, l->comm);
+    case RD_MPI_ALLGATHERV:
+        return n->NEXT(Allgatherv)(l->send, sendcount, l->sendtype, l->recv, l->recvcounts, l->rdispls, l->recvtype,
+                                   l->comm);
+    case RD_MPI_ALLTOALL:
+        return n->NEXT(Alltoall)(l->send, sendcount, l->sendtype, l->recv, count, l->recvtype, l->comm);
+    case RD_MPI_ALLTOALLV:
+        return n->NEXT(Alltoallv)(l->send, l->sendcounts, l->sdispls, l->sendtype, l->recv, l->recvcounts, l->rdispls,
+                                  l->recvtype, l->comm);
+    default:
+        return n->Barrier(l->comm);
+    }
+}

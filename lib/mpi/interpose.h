@@ -1,0 +1,259 @@
+/* The interposer: MPI's collectives, served by rondo where that is possible on all ranks alike, else handed on.
+ *
+ * The rule that everything here keeps: whether a call is served must come out alike on every rank, so it is decided by
+ * what MPI makes equal everywhere (communicator, operation, root, bytes of the signature; for reductions type, operator
+ * and count), and by what was agreed when the communicator was set up; never by a local look at a buffer or a type's
+ * layout. The only exception is an argument that is wrong: that one goes to the MPI on this rank alone, which finds the
+ * same error before it talks to anybody. */
+#ifndef RD_MPI_INTERPOSE_H
+#define RD_MPI_INTERPOSE_H
+
+#include <rondo.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mpi/entries.h"
+
+typedef enum {
+    RD_MPI_BARRIER_CALL,
+    RD_MPI_BCAST,
+    RD_MPI_REDUCE,
+    RD_MPI_ALLREDUCE,
+    RD_MPI_REDUCE_SCATTER_BLOCK,
+    RD_MPI_REDUCE_SCATTER,
+    RD_MPI_SCAN,
+    RD_MPI_EXSCAN,
+    RD_MPI_GATHER,
+    RD_MPI_GATHERV,
+    RD_MPI_SCATTER,
+    RD_MPI_SCATTERV,
+    RD_MPI_ALLGATHER,
+    RD_MPI_ALLGATHERV,
+    RD_MPI_ALLTOALL,
+    RD_MPI_ALLTOALLV,
+    RD_MPI_NUM
+} rd_mpi_what_t;
+
+/* A call's arguments, for all but the shortest ways. What a call does not have is 0. */
+typedef struct rd_mpi_call {
+    rd_mpi_what_t what;
+    bool large; /* counts and displacements in the arrays are MPI_Count and MPI_Aint, else int */
+    const void *send;
+    void *recv;
+    MPI_Count sendcount, recvcount; /* reductions and bcast: recvcount */
+    const void *sendcounts, *sdispls, *recvcounts, *rdispls;
+    MPI_Datatype sendtype, recvtype; /* reductions and bcast: recvtype */
+    MPI_Op op;
+    int root;
+    MPI_Comm comm;
+} rd_mpi_call_t;
+
+/* Why a call was handed on; also what a serving function returns, which else returns MPI_SUCCESS or an error. */
+typedef enum {
+    RD_MPI_SERVED,
+    RD_MPI_OFF,      /* by RONDO_MPI_SERVE */
+    RD_MPI_SIZE,     /* by the limits of RONDO_MPI_SERVE */
+    RD_MPI_ALONE,    /* a communicator of one rank */
+    RD_MPI_INTER,    /* an intercommunicator */
+    RD_MPI_EARLY,    /* of the first calls on its communicator */
+    RD_MPI_NOT_MADE, /* rondo's communicator could not be made */
+    RD_MPI_OPERATOR, /* operator or type that rondo does not have, or not this long */
+    RD_MPI_ARGUMENT, /* an argument is wrong, or may be */
+    RD_MPI_COMPARED, /* to see what the MPI takes */
+    RD_MPI_REASONS
+} rd_mpi_reason_t;
+
+/* What was agreed for a communicator. Rank 0's environment counts. */
+typedef struct rd_mpi_rules {
+    uint64_t least[RD_MPI_NUM], most[RD_MPI_NUM]; /* bytes that are served; least > most: none */
+    int64_t compare;                              /* every how manieth call is the MPI's; 0: none */
+    int64_t reproducible;
+} rd_mpi_rules_t;
+
+/* rondo's communicator, which MPI communicators of equal groups share. */
+typedef struct rd_mpi_core {
+    struct rd_mpi_core *next;
+    rondo_comm_t rondo;
+    MPI_Group group;
+    int users;
+    int64_t id; /* alike on its ranks, and on them different from that of others */
+    rd_mpi_rules_t rules;
+} rd_mpi_core_t;
+
+typedef enum { RD_MPI_NEW, RD_MPI_AGREED, RD_MPI_SERVING, RD_MPI_REFUSED } rd_mpi_status_t;
+
+/* What is known of an MPI communicator, its attribute. The memory is used again, but never given back: a thread may
+ * look at `handle` while another one frees a communicator. */
+typedef struct rd_mpi_comm {
+    _Atomic uintptr_t handle; /* of the MPI's; 0: of none */
+    struct rd_mpi_comm *next_free;
+    MPI_Comm comm;
+    rd_mpi_status_t status;
+    rd_mpi_reason_t refused;
+    int rank, nranks;
+    int64_t calls, after; /* calls so far; the one at which rondo's communicator is made */
+    bool world;
+    rd_mpi_core_t *core;
+    rondo_comm_t rondo;
+    const rd_mpi_rules_t *rules;
+    int64_t compared[RD_MPI_NUM];
+    size_t *lists; /* four lists of nranks counts or displacements */
+    /* The last reduction's type and operator, both named, and what they are here. */
+    MPI_Datatype last_type;
+    MPI_Op last_op;
+    rondo_type_t last_rondo_type;
+    rondo_op_t last_rondo_op;
+    size_t last_size;        /* 0: there was none */
+    MPI_Datatype last_moved; /* the last broadcast's, named and dense */
+    size_t last_moved_size;
+} rd_mpi_comm_t;
+
+/* ---- handles.c: named types and operators ---- */
+
+typedef struct rd_mpi_named {
+    MPI_Datatype handle;
+    int rondo;    /* rondo_type_t; -1: rondo has no such type */
+    unsigned ops; /* bits of the operators that MPI allows */
+    size_t size;
+    bool dense; /* without holes */
+} rd_mpi_named_t;
+
+void rd_mpi_handles_start(void);
+const rd_mpi_named_t *rd_mpi_named(MPI_Datatype type); /* NULL: it is derived, or none */
+int rd_mpi_op(MPI_Op op);                              /* rondo_op_t, -1: builtin, but not rondo's, -2: the user's */
+
+/* ---- comms.c: what is attached to communicators ---- */
+
+bool rd_mpi_comms_start(void);
+/* NULL: the MPI must see the call, or has seen that the handle is wrong (`error`). */
+rd_mpi_comm_t *rd_mpi_comm_find(MPI_Comm comm, int *error);
+
+extern _Atomic(rd_mpi_comm_t *) rd_mpi_comm_cache[64];
+static inline rd_mpi_comm_t *rd_mpi_comm_get(MPI_Comm comm)
+{
+    uintptr_t handle = (uintptr_t)comm;
+    rd_mpi_comm_t *c =
+        atomic_load_explicit(&rd_mpi_comm_cache[handle * UINT64_C(0x9e3779b97f4a7c15) >> 58], memory_order_acquire);
+
+    return c && atomic_load_explicit(&c->handle, memory_order_relaxed) == handle ? c : NULL;
+}
+
+/* ---- setup.c: agreement and creation ---- */
+
+bool rd_mpi_setup_start(void);
+/* Counts a call. May make rondo's communicator; collective then. */
+void rd_mpi_setup(rd_mpi_comm_t *c);
+void rd_mpi_core_put(rd_mpi_core_t *core);
+
+/* ---- rules.c: the switches ---- */
+
+typedef struct rd_mpi_settings {
+    rd_mpi_rules_t rules;
+    bool off;
+    int64_t after;
+    bool log, report;
+} rd_mpi_settings_t;
+extern rd_mpi_settings_t rd_mpi_settings; /* of this process */
+void rd_mpi_settings_read(void);
+extern const char *const rd_mpi_names[RD_MPI_NUM];
+
+static inline bool rd_mpi_allowed(const rd_mpi_comm_t *c, rd_mpi_what_t what, uint64_t bytes)
+{
+    return bytes >= c->rules->least[what] && bytes <= c->rules->most[what];
+}
+
+/* ---- layout.c: types in memory ---- */
+
+typedef struct rd_mpi_layout {
+    size_t size;
+    MPI_Aint extent, true_lb; /* of dense ones: extent == size */
+    bool dense;
+} rd_mpi_layout_t;
+
+/* false: the type cannot be used, and the MPI shall say so. */
+bool rd_mpi_layout(MPI_Datatype type, rd_mpi_layout_t *layout);
+
+/* `count` elements at `user` as bytes one behind the other: in place if the type is dense, else in memory of its own.
+ */
+typedef struct rd_mpi_bytes {
+    char *at;
+    size_t bytes;
+    char *owned;
+    void *user;
+    MPI_Count count;
+    MPI_Datatype type;
+    rd_mpi_layout_t layout;
+} rd_mpi_bytes_t;
+
+/* Prepare what is sent (packed) and what is received into; they return MPI_SUCCESS or an error, which the error
+ * handler has seen, and then hold nothing. rd_mpi_received unpacks; rd_mpi_bytes_free must follow. */
+int rd_mpi_sent(rd_mpi_comm_t *c, rd_mpi_bytes_t *b, const void *user, MPI_Count count, MPI_Datatype type,
+                const rd_mpi_layout_t *layout);
+int rd_mpi_receiving(rd_mpi_comm_t *c, rd_mpi_bytes_t *b, void *user, MPI_Count count, MPI_Datatype type,
+                     const rd_mpi_layout_t *layout);
+int rd_mpi_received(rd_mpi_comm_t *c, rd_mpi_bytes_t *b);
+void rd_mpi_bytes_free(rd_mpi_bytes_t *b);
+/* The same between given memory; their errors have been seen by the handler, too. */
+int rd_mpi_pack(rd_mpi_comm_t *c, const void *user, MPI_Count count, MPI_Datatype type, const rd_mpi_layout_t *layout,
+                char *to);
+int rd_mpi_unpack(rd_mpi_comm_t *c, const char *from, void *user, MPI_Count count, MPI_Datatype type,
+                  const rd_mpi_layout_t *layout);
+
+/* ---- the calls ---- */
+
+#define RD_MPI_HAND_ON(reason) (-(int)(reason))
+
+/* Does this rank's part of the call have something to send, to receive: does MPI look at those arguments here? */
+bool rd_mpi_sends(const rd_mpi_comm_t *c, const rd_mpi_call_t *call);
+bool rd_mpi_receives(const rd_mpi_comm_t *c, const rd_mpi_call_t *call);
+
+/* Calls that are neither timed nor compared may go straight to rondo the next time. */
+static inline bool rd_mpi_short_ways(const rd_mpi_comm_t *c)
+{
+    return !rd_mpi_settings.report && !c->rules->compare;
+}
+
+int rd_mpi_serve_reduction(rd_mpi_comm_t *c, const rd_mpi_call_t *call);
+int rd_mpi_serve_blocks(rd_mpi_comm_t *c, const rd_mpi_call_t *call);
+int rd_mpi_serve_lists(rd_mpi_comm_t *c, const rd_mpi_call_t *call);
+/* Reductions in the order of ranks, of dense elements. */
+int rd_mpi_serve_sorted(rd_mpi_comm_t *c, const rd_mpi_call_t *call, size_t size);
+
+/* From a call to its end: finds out what serves it, and if nothing does, hands it on. */
+int rd_mpi_run(const rd_mpi_call_t *call);
+bool rd_mpi_plausible(const rd_mpi_comm_t *c, const rd_mpi_call_t *call); /* arguments.c: nothing is wrong with it */
+int rd_mpi_pass(const rd_mpi_call_t *call);                               /* to who comes behind */
+extern rd_mpi_entries_t rd_mpi_next;
+
+/* A failure after the call has begun: through the error handler of the communicator, once. Returns its code. */
+int rd_mpi_failed(rd_mpi_comm_t *c, rondo_result_t result);
+int rd_mpi_raise(rd_mpi_comm_t *c, int class);
+static inline int rd_mpi_result(rd_mpi_comm_t *c, rondo_result_t result)
+{
+    return __builtin_expect(result == RONDO_SUCCESS, 1) ? MPI_SUCCESS : rd_mpi_failed(c, result);
+}
+
+static inline int64_t rd_mpi_list_at(const void *list, bool large, int i)
+{
+    return large ? ((const int64_t *)list)[i] : ((const int *)list)[i];
+}
+
+/* ---- report.c ---- */
+
+typedef struct rd_mpi_tally {
+    uint64_t served, bytes, handed_on[RD_MPI_REASONS];
+    double served_s, handed_s, compared_s; /* seconds, only for RONDO_MPI_REPORT */
+} rd_mpi_tally_t;
+extern rd_mpi_tally_t rd_mpi_tallies[RD_MPI_NUM];
+void rd_mpi_report_start(void);
+/* Counts a call that was handed on, and with RONDO_MPI_LOG says why, once for each operation and reason. */
+void rd_mpi_handed_on(rd_mpi_what_t what, rd_mpi_reason_t reason);
+double rd_mpi_clock(void);
+static inline void rd_mpi_count_served(rd_mpi_what_t what, uint64_t bytes)
+{
+    rd_mpi_tallies[what].served++;
+    rd_mpi_tallies[what].bytes += bytes;
+}
+
+#endif

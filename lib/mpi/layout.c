@@ -1,0 +1,232 @@
+/* Types in memory. A collective moves bytes: those of a dense type lie where the user has them; those of others are
+ * packed and unpacked here, by the MPI's own MPI_Pack, on this rank alone. Another rank may describe the same bytes by
+ * another type.
+ *
+ * Size and extent do not tell a dense type: its blocks may lie in another order than they are sent in, or one on the
+ * other with a hole between. Only a named type and what is a row of those is taken for dense. What has been found out
+ * about a derived type is kept as its attribute. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/interpose.h"
+
+static _Atomic int keyval = MPI_KEYVAL_INVALID;
+static char dense_mark, loose_mark; /* the attribute's values are their addresses */
+
+static void start(void)
+{
+    int mine = MPI_KEYVAL_INVALID, none = MPI_KEYVAL_INVALID;
+
+    PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &mine, NULL);
+    if (!atomic_compare_exchange_strong(&keyval, &none, mine))
+        PMPI_Type_free_keyval(&mine);
+}
+
+/* A row of a dense type, or a duplicate of one? Others are looked at no further. */
+static bool is_row(MPI_Datatype type)
+{
+    int nints, naddresses, ntypes, combiner, ints[1];
+    MPI_Datatype of;
+    MPI_Aint addresses[1];
+    bool dense;
+
+    PMPI_Type_get_envelope(type, &nints, &naddresses, &ntypes, &combiner);
+    if (combiner == MPI_COMBINER_NAMED) {
+        const rd_mpi_named_t *named = rd_mpi_named(type);
+        return named && named->dense;
+    }
+    if ((combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS) || nints > 1 || naddresses || ntypes != 1)
+        return false;
+    PMPI_Type_get_contents(type, nints, naddresses, ntypes, ints, addresses, &of);
+    dense = is_row(of);
+    PMPI_Type_get_envelope(of, &nints, &naddresses, &ntypes, &combiner);
+    if (combiner != MPI_COMBINER_NAMED)
+        PMPI_Type_free(&of);
+    return dense;
+}
+
+/* The MPI refuses to pack what was not committed. */
+static bool is_committed(MPI_Datatype type)
+{
+    char nothing[1];
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    int position = 0, result;
+
+    PMPI_Comm_get_errhandler(MPI_COMM_SELF, &handler);
+    PMPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    result = PMPI_Pack(nothing, 0, type, nothing, 0, &position, MPI_COMM_SELF);
+    PMPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    PMPI_Errhandler_free(&handler);
+    return result == MPI_SUCCESS;
+}
+
+static bool derived(MPI_Datatype type, rd_mpi_layout_t *layout)
+{
+    MPI_Count size, lb, extent, true_lb, true_extent;
+    char *mark = NULL;
+    int found = 0;
+
+    if (atomic_load(&keyval) == MPI_KEYVAL_INVALID)
+        start();
+    if (PMPI_Type_get_attr(type, atomic_load(&keyval), &mark, &found) != MPI_SUCCESS)
+        return false;
+    if (!found) {
+        if (!is_committed(type))
+            return false;
+        mark = is_row(type) ? &dense_mark : &loose_mark;
+        PMPI_Type_set_attr(type, atomic_load(&keyval), mark);
+    }
+    PMPI_Type_size_x(type, &size);
+    PMPI_Type_get_extent_x(type, &lb, &extent);
+    PMPI_Type_get_true_extent_x(type, &true_lb, &true_extent);
+    *layout = (rd_mpi_layout_t){(size_t)size, (MPI_Aint)extent, (MPI_Aint)true_lb, mark == &dense_mark};
+    return true;
+}
+
+bool rd_mpi_layout(MPI_Datatype type, rd_mpi_layout_t *layout)
+{
+    const rd_mpi_named_t *named;
+
+    if (type == MPI_DATATYPE_NULL)
+        return false;
+    named = rd_mpi_named(type);
+    if (!named || !named->dense)
+        return derived(type, layout);
+    *layout = (rd_mpi_layout_t){named->size, (MPI_Aint)named->size, 0, true};
+    return true;
+}
+
+/* Elements of which the bytes can be counted by an int. */
+static MPI_Count most_at_once(const rd_mpi_layout_t *layout)
+{
+    return layout->size < INT_MAX / 2 ? INT_MAX / 2 / (MPI_Count)(layout->size ? layout->size : 1) : 1;
+}
+
+/* MPICH does not pack from MPI_BOTTOM, which is NULL: the same elements, counted from another address. The type that is
+ * made for that must be freed. */
+static MPI_Datatype from_elsewhere(MPI_Datatype type, int count, char *elsewhere)
+{
+    MPI_Aint back = -(MPI_Aint)(uintptr_t)elsewhere;
+    MPI_Datatype shifted;
+
+    PMPI_Type_create_hindexed(1, &count, &back, type, &shifted);
+    PMPI_Type_commit(&shifted);
+    return shifted;
+}
+
+static int pack_at_once(rd_mpi_comm_t *c, const char *from, int n, MPI_Datatype type, char *to, int bytes)
+{
+    static char elsewhere[8];
+    MPI_Datatype shifted;
+    int position = 0, result;
+
+    if (from)
+        return PMPI_Pack(from, n, type, to, bytes, &position, c->comm);
+    shifted = from_elsewhere(type, n, elsewhere);
+    result = PMPI_Pack(elsewhere, 1, shifted, to, bytes, &position, c->comm);
+    PMPI_Type_free(&shifted);
+    return result;
+}
+
+static int unpack_at_once(rd_mpi_comm_t *c, const char *from, int bytes, char *to, int n, MPI_Datatype type)
+{
+    static char elsewhere[8];
+    MPI_Datatype shifted;
+    int position = 0, result;
+
+    if (to)
+        return PMPI_Unpack(from, bytes, &position, to, n, type, c->comm);
+    shifted = from_elsewhere(type, n, elsewhere);
+    result = PMPI_Unpack(from, bytes, &position, elsewhere, 1, shifted, c->comm);
+    PMPI_Type_free(&shifted);
+    return result;
+}
+
+int rd_mpi_pack(rd_mpi_comm_t *c, const void *user, MPI_Count count, MPI_Datatype type, const rd_mpi_layout_t *layout,
+                char *to)
+{
+    const char *from = user;
+
+    if (layout->dense) {
+        memcpy(to, from + layout->true_lb, (size_t)count * layout->size);
+        return MPI_SUCCESS;
+    }
+    if (layout->size > INT_MAX)
+        return rd_mpi_raise(c, MPI_ERR_TYPE);
+    for (MPI_Count most = most_at_once(layout); count > 0 && layout->size;) {
+        int n = (int)(count < most ? count : most);
+        int result = pack_at_once(c, from, n, type, to, (int)((size_t)n * layout->size));
+        if (result != MPI_SUCCESS)
+            return result;
+        from += n * layout->extent;
+        to += (size_t)n * layout->size;
+        count -= n;
+    }
+    return MPI_SUCCESS;
+}
+
+int rd_mpi_unpack(rd_mpi_comm_t *c, const char *from, void *user, MPI_Count count, MPI_Datatype type,
+                  const rd_mpi_layout_t *layout)
+{
+    char *to = user;
+
+    if (layout->dense) {
+        memcpy(to + layout->true_lb, from, (size_t)count * layout->size);
+        return MPI_SUCCESS;
+    }
+    if (layout->size > INT_MAX)
+        return rd_mpi_raise(c, MPI_ERR_TYPE);
+    for (MPI_Count most = most_at_once(layout); count > 0 && layout->size;) {
+        int n = (int)(count < most ? count : most);
+        int result = unpack_at_once(c, from, (int)((size_t)n * layout->size), to, n, type);
+        if (result != MPI_SUCCESS)
+            return result;
+        to += n * layout->extent;
+        from += (size_t)n * layout->size;
+        count -= n;
+    }
+    return MPI_SUCCESS;
+}
+
+static int prepare(rd_mpi_comm_t *c, rd_mpi_bytes_t *b, void *user, MPI_Count count, MPI_Datatype type,
+                   const rd_mpi_layout_t *layout)
+{
+    *b = (rd_mpi_bytes_t){.bytes = (size_t)count * layout->size, .user = user, .count = count, .type = type};
+    b->layout = *layout;
+    if (layout->dense) {
+        b->at = (char *)user + (user ? layout->true_lb : 0);
+        return MPI_SUCCESS;
+    }
+    b->at = b->owned = malloc(b->bytes ? b->bytes : 1);
+    return b->owned ? MPI_SUCCESS : rd_mpi_raise(c, MPI_ERR_NO_MEM);
+}
+
+int rd_mpi_sent(rd_mpi_comm_t *c, rd_mpi_bytes_t *b, const void *user, MPI_Count count, MPI_Datatype type,
+                const rd_mpi_layout_t *layout)
+{
+    int result = prepare(c, b, (void *)(uintptr_t)user, count, type, layout);
+
+    if (result == MPI_SUCCESS && b->owned)
+        result = rd_mpi_pack(c, user, count, type, layout, b->owned);
+    if (result != MPI_SUCCESS)
+        rd_mpi_bytes_free(b);
+    return result;
+}
+
+int rd_mpi_receiving(rd_mpi_comm_t *c, rd_mpi_bytes_t *b, void *user, MPI_Count count, MPI_Datatype type,
+                     const rd_mpi_layout_t *layout)
+{
+    return prepare(c, b, user, count, type, layout);
+}
+
+int rd_mpi_received(rd_mpi_comm_t *c, rd_mpi_bytes_t *b)
+{
+    return b->owned ? rd_mpi_unpack(c, b->owned, b->user, b->count, b->type, &b->layout) : MPI_SUCCESS;
+}
+
+void rd_mpi_bytes_free(rd_mpi_bytes_t *b)
+{
+    free(b->owned);
+    b->owned = NULL;
+}

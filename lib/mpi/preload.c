@@ -1,0 +1,241 @@
+/* librondo_mpi.so: what is preloaded, or linked before the MPI. It has the MPI's names and nothing else.
+ *
+ * A preloaded library gets into mpirun, shells and Python as well, most of which have no MPI, or open one later without
+ * its names being global (mpi4py). So this library refers to nothing of an MPI and does nothing until a call comes. By
+ * then the process has an MPI: its names are made global, and librondo_mpi_calls.so, which refers to them, is opened.
+ * Where that cannot be, everything goes to the MPI, and one sentence says why. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/entries.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#ifdef OPEN_MPI
+#define FAMILY "Open MPI"
+#else
+#define FAMILY "MPICH"
+#endif
+#define CALLS "librondo_mpi_calls.so"
+
+static _Atomic(const rd_mpi_entries_t *) entries;
+static rd_mpi_entries_t next; /* who comes behind */
+static void *mpi;             /* the library that has the MPI */
+
+typedef struct {
+    char paths[16][1024];
+    int n;
+} candidates_t;
+
+static int note_candidate(struct dl_phdr_info *info, size_t size, void *data)
+{
+    candidates_t *c = data;
+
+    (void)size;
+    if (c->n < 16 && info->dlpi_name && strstr(info->dlpi_name, "mpi") && !strstr(info->dlpi_name, "librondo_mpi"))
+        snprintf(c->paths[c->n++], sizeof c->paths[0], "%s", info->dlpi_name);
+    return 0;
+}
+
+/* Returns the library of the process that has an MPI, global or not; NULL: there is none. */
+static void *find_mpi(void)
+{
+    static candidates_t c;
+    void *library = NULL;
+
+    dl_iterate_phdr(note_candidate, &c);
+    for (int i = 0; i < c.n && !library; i++) {
+        library = dlopen(c.paths[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (library && !dlsym(library, "PMPI_Comm_rank")) {
+            dlclose(library);
+            library = NULL;
+        }
+    }
+    return library;
+}
+
+/* The next one that has this name in the process's order, or the MPI that was opened without being global. */
+static void *behind(const char *name)
+{
+    void *symbol = dlsym(RTLD_NEXT, name);
+
+    return symbol || !mpi ? symbol : dlsym(mpi, name);
+}
+
+#define LOOK_UP(name, parameters, arguments) next.name = (int(*) parameters)behind("MPI_" #name);
+/* Where nothing is served, `use mpi_f08` goes on to its own: its ierror may be absent. */
+#define F08(name, NAME, parameters, arguments) static void(*f08_##name) parameters;
+RD_MPI_FORTRAN(F08)
+#define LOOK_UP_FORTRAN(name, NAME, parameters, arguments)                                                             \
+    next.f_##name = (void(*) parameters)behind("mpi_" #name "_");                                                      \
+    f08_##name = (void(*) parameters)behind("mpi_" #name "_f08_");
+static void look_up(void)
+{
+    RD_MPI_ENTRIES(LOOK_UP)
+    RD_MPI_FORTRAN(LOOK_UP_FORTRAN)
+}
+
+static void refuse(const char *why, const char *what)
+{
+    fprintf(stderr, "rondo: %s%s: it serves nothing in this process, all calls go to the MPI\n", why, what);
+}
+
+static int right_mpi(void)
+{
+    int (*version)(char *, int *) = (int (*)(char *, int *))behind("PMPI_Get_library_version");
+    char text[MPI_MAX_LIBRARY_VERSION_STRING + 8192] = "";
+    int length = 0;
+
+    if (version && version(text, &length) == 0 && strncmp(text, FAMILY, strlen(FAMILY)) == 0)
+        return 1;
+    text[strcspn(text, "\n")] = '\0';
+    refuse("librondo_mpi.so was built for " FAMILY ", but the program runs with ",
+           text[0] ? text : "an MPI that does not say its name");
+    return 0;
+}
+
+/* Beside this library, or in the folder rondo/ there. */
+static void *open_calls(void)
+{
+    char path[4096];
+    Dl_info self;
+    void *calls = NULL;
+
+    if (!dladdr((void *)&next, &self) || !strrchr(self.dli_fname, '/'))
+        return dlopen(CALLS, RTLD_NOW | RTLD_LOCAL);
+    for (int deeper = 0; deeper < 2 && !calls; deeper++) {
+        int length = (int)(strrchr(self.dli_fname, '/') - self.dli_fname);
+        snprintf(path, sizeof path, "%.*s/%s" CALLS, length, self.dli_fname, deeper ? "rondo/" : "");
+        calls = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    return calls;
+}
+
+static const rd_mpi_entries_t *serve(void)
+{
+    rd_mpi_table_fn table;
+    const rd_mpi_entries_t *served;
+    void *calls;
+
+    if (!right_mpi())
+        return &next;
+    calls = open_calls();
+    if (!calls) {
+        refuse("", dlerror());
+        return &next;
+    }
+    table = (rd_mpi_table_fn)dlsym(calls, RD_MPI_TABLE);
+    served = table ? table(&next) : NULL;
+    return served ? served : &next;
+}
+
+static void start(void)
+{
+    int error = errno;
+    Dl_info where;
+    void *known;
+
+    mpi = find_mpi();
+    known = behind("PMPI_Comm_rank");
+    if (known && dladdr(known, &where)) /* its names become global, for librondo_mpi_calls.so */
+        mpi = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
+    look_up();
+    if (!next.Allreduce) {
+        fprintf(stderr, "rondo: librondo_mpi.so was called, but there is no MPI in this process: link it before a "
+                        "shared MPI, or preload it (a static MPI is not supported)\n");
+        abort();
+    }
+    atomic_store_explicit(&entries, serve(), memory_order_release);
+    errno = error;
+}
+
+static const rd_mpi_entries_t *first_call(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, start);
+    return atomic_load_explicit(&entries, memory_order_acquire);
+}
+
+static inline const rd_mpi_entries_t *table(void)
+{
+    const rd_mpi_entries_t *known = atomic_load_explicit(&entries, memory_order_acquire);
+
+    return __builtin_expect(known != NULL, 1) ? known : first_call();
+}
+
+/* A process may have another MPI than the one that this was built for, whose handles are pointers where this one's are
+ * numbers, and then the arguments must get there as they came: each is a word, or a part of one, for both. So these
+ * entries have words for parameters, and get MPI's names by their assembler names. */
+#define W intptr_t
+#define WORDS_1 (W a)
+#define WORDS_5 (W a, W b, W c, W d, W e)
+#define WORDS_6 (W a, W b, W c, W d, W e, W f)
+#define WORDS_7 (W a, W b, W c, W d, W e, W f, W g)
+#define WORDS_8 (W a, W b, W c, W d, W e, W f, W g, W h)
+#define WORDS_9 (W a, W b, W c, W d, W e, W f, W g, W h, W i)
+#define GIVEN_1 (a)
+#define GIVEN_5 (a, b, c, d, e)
+#define GIVEN_6 (a, b, c, d, e, f)
+#define GIVEN_7 (a, b, c, d, e, f, g)
+#define GIVEN_8 (a, b, c, d, e, f, g, h)
+#define GIVEN_9 (a, b, c, d, e, f, g, h, i)
+#define ENTRY(name, n)                                                                                                 \
+    EXPORT int rd_mpi_entry_##name WORDS_##n __asm__("MPI_" #name);                                                    \
+    int rd_mpi_entry_##name WORDS_##n                                                                                  \
+    {                                                                                                                  \
+        return ((int(*) WORDS_##n)(void *)table()->name)GIVEN_##n;                                                     \
+    }
+#define COUNTED(s)                                                                                                     \
+    ENTRY(Bcast##s, 5)                                                                                                 \
+    ENTRY(Reduce##s, 7)                                                                                                \
+    ENTRY(Allreduce##s, 6)                                                                                             \
+    ENTRY(Reduce_scatter_block##s, 6)                                                                                  \
+    ENTRY(Reduce_scatter##s, 6)                                                                                        \
+    ENTRY(Scan##s, 6)                                                                                                  \
+    ENTRY(Exscan##s, 6)                                                                                                \
+    ENTRY(Gather##s, 8)                                                                                                \
+    ENTRY(Gatherv##s, 9)                                                                                               \
+    ENTRY(Scatter##s, 8)                                                                                               \
+    ENTRY(Scatterv##s, 9)                                                                                              \
+    ENTRY(Allgather##s, 7)                                                                                             \
+    ENTRY(Allgatherv##s, 8)                                                                                            \
+    ENTRY(Alltoall##s, 7)                                                                                              \
+    ENTRY(Alltoallv##s, 9)
+ENTRY(Barrier, 1)
+COUNTED()
+#if MPI_VERSION >= 4
+COUNTED(_c)
+#endif
+
+#define SPELLING(name, parameters, arguments, spelling)                                                                \
+    EXPORT void spelling parameters;                                                                                   \
+    EXPORT void spelling parameters                                                                                    \
+    {                                                                                                                  \
+        table()->f_##name arguments;                                                                                   \
+    }
+#define SPELLING_F08(name, parameters, arguments)                                                                      \
+    EXPORT void mpi_##name##_f08_ parameters;                                                                          \
+    EXPORT void mpi_##name##_f08_ parameters                                                                           \
+    {                                                                                                                  \
+        const rd_mpi_entries_t *to = table();                                                                          \
+                                                                                                                       \
+        (to == &next && f08_##name ? f08_##name : to->f_##name) arguments;                                             \
+    }
+#ifdef OPEN_MPI
+#define FORTRAN_ENTRY(name, NAME, parameters, arguments)                                                               \
+    SPELLING(name, parameters, arguments, mpi_##name)                                                                  \
+    SPELLING(name, parameters, arguments, mpi_##name##_)                                                               \
+    SPELLING(name, parameters, arguments, mpi_##name##__)                                                              \
+    SPELLING(name, parameters, arguments, MPI_##NAME)                                                                  \
+    SPELLING_F08(name, parameters, arguments)
+#else
+#define FORTRAN_ENTRY(name, NAME, parameters, arguments) SPELLING_F08(name, parameters, arguments)
+#endif
+RD_MPI_FORTRAN(FORTRAN_ENTRY)

@@ -1,0 +1,112 @@
+/* Reductions. Type, operator and count are alike on all ranks by MPI's rule, so they may decide who serves a call. */
+#include "mpi/interpose.h"
+
+/* What rondo calls the type and the operator of a reduction; `sorted`: it must be done in the order of ranks. */
+typedef struct {
+    rondo_type_t type;
+    rondo_op_t op;
+    size_t size;
+    bool sorted;
+} reduction_t;
+
+/* A duplicate of a named type reduces as that. */
+static const rd_mpi_named_t *named_of(MPI_Datatype type)
+{
+    const rd_mpi_named_t *named = rd_mpi_named(type);
+    int nints, naddresses, ntypes, combiner, ints[1];
+    MPI_Aint addresses[1];
+    MPI_Datatype of;
+
+    if (named || PMPI_Type_get_envelope(type, &nints, &naddresses, &ntypes, &combiner) != MPI_SUCCESS)
+        return named;
+    if (combiner != MPI_COMBINER_DUP)
+        return NULL;
+    PMPI_Type_get_contents(type, nints, naddresses, ntypes, ints, addresses, &of);
+    named = named_of(of);
+    PMPI_Type_get_envelope(of, &nints, &naddresses, &ntypes, &combiner);
+    if (combiner != MPI_COMBINER_NAMED)
+        PMPI_Type_free(&of);
+    return named;
+}
+
+static bool is_rounded(rondo_type_t type, rondo_op_t op)
+{
+    return (op == RONDO_SUM || op == RONDO_PROD) &&
+           (type == RONDO_FLOAT32 || type == RONDO_FLOAT64 || type == RONDO_COMPLEX64 || type == RONDO_COMPLEX128);
+}
+
+/* Returns a reason to hand the call on. */
+static rd_mpi_reason_t translate(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, reduction_t *r)
+{
+    int op = rd_mpi_op(call->op);
+    const rd_mpi_named_t *named = op == -2 ? NULL : named_of(call->recvtype);
+    rd_mpi_layout_t layout;
+
+    if (op == -2) {
+        if (!rd_mpi_layout(call->recvtype, &layout))
+            return RD_MPI_ARGUMENT;
+        *r = (reduction_t){.size = layout.size, .sorted = true};
+        return layout.dense ? RD_MPI_SERVED : RD_MPI_OPERATOR;
+    }
+    if (op < 0 || !named || !(named->ops >> op & 1) || (named->rondo < 0 && !named->dense))
+        return RD_MPI_OPERATOR;
+    *r = (reduction_t){(rondo_type_t)named->rondo, op, named->size, named->rondo < 0};
+    if (named->rondo >= 0)
+        r->size = rondo_type_size(r->type);
+    r->sorted |= call->what == RD_MPI_SCAN || call->what == RD_MPI_EXSCAN;
+    r->sorted |= c->rules->reproducible && is_rounded(r->type, r->op);
+    return RD_MPI_SERVED;
+}
+
+static size_t *counts_of(rd_mpi_comm_t *c, const rd_mpi_call_t *call, size_t *all)
+{
+    size_t *counts = c->lists;
+
+    *all = 0;
+    for (int r = 0; r < c->nranks; r++)
+        *all += counts[r] = (size_t)rd_mpi_list_at(call->recvcounts, call->large, r);
+    return counts;
+}
+
+/* The short way of the next call (entries.c): for handles that are never used again for something else. */
+static void remember(rd_mpi_comm_t *c, const rd_mpi_call_t *call, const reduction_t *r)
+{
+    if (!rd_mpi_short_ways(c) || !rd_mpi_named(call->recvtype))
+        return;
+    c->last_type = call->recvtype;
+    c->last_op = call->op;
+    c->last_rondo_type = r->type;
+    c->last_rondo_op = r->op;
+    c->last_size = r->size;
+}
+
+int rd_mpi_serve_reduction(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+{
+    const void *send = call->send == MPI_IN_PLACE ? call->recv : call->send;
+    size_t count = (size_t)call->recvcount, *counts = NULL, all = 0;
+    reduction_t r;
+    rd_mpi_reason_t reason = translate(c, call, &r);
+
+    if (reason != RD_MPI_SERVED)
+        return RD_MPI_HAND_ON(reason);
+    if (call->what == RD_MPI_REDUCE_SCATTER)
+        counts = counts_of(c, call, &all);
+    else
+        all = count * (call->what == RD_MPI_REDUCE_SCATTER_BLOCK ? (size_t)c->nranks : 1);
+    if (!rd_mpi_allowed(c, call->what, all * r.size))
+        return RD_MPI_HAND_ON(RD_MPI_SIZE);
+    if (r.sorted)
+        return rd_mpi_serve_sorted(c, call, r.size);
+    remember(c, call, &r);
+    rd_mpi_count_served(call->what, all * r.size);
+    switch (call->what) {
+    case RD_MPI_ALLREDUCE:
+        return rd_mpi_result(c, rondo_allreduce(send, call->recv, count, r.type, r.op, c->rondo, NULL));
+    case RD_MPI_REDUCE:
+        return rd_mpi_result(c, rondo_reduce(send, call->recv, count, r.type, r.op, call->root, c->rondo, NULL));
+    case RD_MPI_REDUCE_SCATTER_BLOCK:
+        return rd_mpi_result(c, rondo_reduce_scatter(send, call->recv, count, r.type, r.op, c->rondo, NULL));
+    default:
+        return rd_mpi_result(c, rondo_reduce_scatterv(send, call->recv, counts, r.type, r.op, c->rondo, NULL));
+    }
+}

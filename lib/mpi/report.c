@@ -1,0 +1,101 @@
+/* What was served and what was handed on, and why: at the end of the program, on rank 0, for its own calls. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "mpi/interpose.h"
+
+rd_mpi_tally_t rd_mpi_tallies[RD_MPI_NUM];
+
+static const char *const reasons[RD_MPI_REASONS] = {
+    "served",
+    "switched off by RONDO_MPI_SERVE",
+    "outside of the bytes of RONDO_MPI_SERVE",
+    "on a communicator of one rank",
+    "on an intercommunicator",
+    "among the first on its communicator (RONDO_MPI_AFTER)",
+    "on a communicator that rondo could not make",
+    "with an operator, a type or a length that rondo does not serve",
+    "with an argument that the MPI must judge",
+    "to compare (RONDO_MPI_COMPARE)",
+};
+
+double rd_mpi_clock(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void rd_mpi_handed_on(rd_mpi_what_t what, rd_mpi_reason_t reason)
+{
+    static _Atomic uint32_t said[RD_MPI_NUM];
+
+    rd_mpi_tallies[what].handed_on[reason]++;
+    if (rd_mpi_settings.log && !(atomic_fetch_or(&said[what], 1u << reason) >> reason & 1))
+        fprintf(stderr, "rondo: MPI %s is handed on: %s\n", rd_mpi_names[what], reasons[reason]);
+}
+
+static uint64_t handed_on(const rd_mpi_tally_t *t)
+{
+    uint64_t all = 0;
+
+    for (int reason = 1; reason < RD_MPI_REASONS; reason++)
+        all += t->handed_on[reason];
+    return all;
+}
+
+static void print_row(const char *name, const rd_mpi_tally_t *t)
+{
+    uint64_t others = handed_on(t), compared = t->handed_on[RD_MPI_COMPARED];
+
+    if (!t->served && !others)
+        return;
+    fprintf(stderr, "  %-20s %10llu %10llu %6.1f%% %14llu %9.3f", name, (unsigned long long)(t->served + others),
+            (unsigned long long)t->served, 100.0 * (double)t->served / (double)(t->served + others),
+            (unsigned long long)t->bytes, t->served_s);
+    if (t->served)
+        fprintf(stderr, " %9.2f", 1e6 * t->served_s / (double)t->served);
+    else
+        fprintf(stderr, " %9s", "-");
+    if (compared)
+        fprintf(stderr, " %9.2f", 1e6 * t->compared_s / (double)compared);
+    fprintf(stderr, "\n");
+}
+
+static void report(void)
+{
+    rd_mpi_tally_t all = {0};
+
+    for (int what = 0; what < RD_MPI_NUM; what++) {
+        all.served += rd_mpi_tallies[what].served;
+        all.bytes += rd_mpi_tallies[what].bytes;
+        all.served_s += rd_mpi_tallies[what].served_s;
+        for (int reason = 1; reason < RD_MPI_REASONS; reason++)
+            all.handed_on[reason] += rd_mpi_tallies[what].handed_on[reason];
+    }
+    if (!all.served && !handed_on(&all)) {
+        fprintf(stderr, "rondo: rank 0 made no collective call\n");
+        return;
+    }
+    fprintf(stderr,
+            "rondo: collective calls of rank 0: all, those that rondo served, their bytes and seconds, the "
+            "mean microseconds of one%s\n",
+            all.handed_on[RD_MPI_COMPARED] ? " and of one by the MPI" : "");
+    for (int what = 0; what < RD_MPI_NUM; what++)
+        print_row(rd_mpi_names[what], &rd_mpi_tallies[what]);
+    print_row("all", &all);
+    for (int reason = 1; reason < RD_MPI_REASONS; reason++) {
+        if (all.handed_on[reason])
+            fprintf(stderr, "  the MPI served %llu %s\n", (unsigned long long)all.handed_on[reason], reasons[reason]);
+    }
+}
+
+void rd_mpi_report_start(void)
+{
+    int rank = -1;
+
+    if (rd_mpi_settings.report && PMPI_Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS && rank == 0)
+        atexit(report);
+}

@@ -1,0 +1,140 @@
+/* The switches, RONDO_MPI_*. Their meaning for a communicator is agreed when it is set up (setup.c). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/interpose.h"
+
+#define AFTER 8 /* calls on a communicator before rondo's is made: see doc/mpi.md */
+
+rd_mpi_settings_t rd_mpi_settings;
+const char *const rd_mpi_names[RD_MPI_NUM] = {
+    "barrier",        "bcast",    "reduce",    "allreduce",  "reduce_scatter_block",
+    "reduce_scatter", "scan",     "exscan",    "gather",     "gatherv",
+    "scatter",        "scatterv", "allgather", "allgatherv", "alltoall",
+    "alltoallv"};
+
+static void refuse(const char *what, const char *text)
+{
+    fprintf(stderr,
+            "rondo: RONDO_MPI_SERVE: '%s' is not %s: it is not looked at. Write off, all, or a list as "
+            "allreduce,bcast=0-64K,-alltoall\n",
+            text, what);
+}
+
+/* "64K" */
+static bool bytes_of(const char *text, const char *end, uint64_t *bytes)
+{
+    char *after;
+    unsigned long long value = strtoull(text, &after, 10);
+
+    if (after == text)
+        return false;
+    switch (after < end ? *after : 0) {
+    case 'K':
+    case 'k':
+        value <<= 10, after++;
+        break;
+    case 'M':
+    case 'm':
+        value <<= 20, after++;
+        break;
+    case 'G':
+    case 'g':
+        value <<= 30, after++;
+        break;
+    }
+    *bytes = value;
+    return after == end;
+}
+
+static int find(const char *text, size_t length)
+{
+    for (int what = 0; what < RD_MPI_NUM; what++) {
+        if (strlen(rd_mpi_names[what]) == length && memcmp(rd_mpi_names[what], text, length) == 0)
+            return what;
+    }
+    return -1;
+}
+
+static void all(rd_mpi_rules_t *rules, bool served)
+{
+    for (int what = 0; what < RD_MPI_NUM; what++) {
+        rules->least[what] = served ? 0 : 1;
+        rules->most[what] = served ? UINT64_MAX : 0;
+    }
+}
+
+/* One word of the list: NAME, -NAME, NAME=LEAST-MOST, NAME=-MOST, NAME=LEAST-. */
+static void word(rd_mpi_rules_t *rules, const char *text, const char *end)
+{
+    bool without = *text == '-';
+    const char *name = text + without, *equals = memchr(name, '=', (size_t)(end - name));
+    int what = find(name, (size_t)((equals ? equals : end) - name));
+    uint64_t least = 0, most = UINT64_MAX;
+    char shown[64];
+
+    snprintf(shown, sizeof shown, "%.*s", (int)(end - text), text);
+    if (what < 0) {
+        refuse("an operation", shown);
+        return;
+    }
+    if (equals) {
+        const char *dash = memchr(equals, '-', (size_t)(end - equals));
+        if (!dash || (dash > equals + 1 && !bytes_of(equals + 1, dash, &least)) ||
+            (dash + 1 < end && !bytes_of(dash + 1, end, &most))) {
+            refuse("a range of bytes", shown);
+            return;
+        }
+    }
+    rules->least[what] = without ? 1 : least;
+    rules->most[what] = without ? 0 : most;
+}
+
+/* A list that begins with a name serves those that it names, one that begins with -NAME all others. */
+static void serve(rd_mpi_settings_t *s, const char *text)
+{
+    all(&s->rules, true);
+    if (!text || !*text || strcmp(text, "all") == 0)
+        return;
+    if (strcmp(text, "off") == 0 || strcmp(text, "0") == 0) {
+        s->off = true;
+        return;
+    }
+    all(&s->rules, *text == '-' || strncmp(text, "all,", 4) == 0);
+    if (strncmp(text, "all,", 4) == 0)
+        text += 4;
+    while (*text) {
+        const char *end = text + strcspn(text, ",");
+        if (end > text)
+            word(&s->rules, text, end);
+        text = *end ? end + 1 : end;
+    }
+}
+
+static int64_t number(const char *name, int64_t otherwise)
+{
+    const char *text = getenv(name);
+    char *end;
+    long long value = text ? strtoll(text, &end, 10) : 0;
+
+    if (!text || !*text)
+        return otherwise;
+    if (*end || value < 0) {
+        fprintf(stderr, "rondo: %s=%s is not a number: %lld is taken\n", name, text, (long long)otherwise);
+        return otherwise;
+    }
+    return value;
+}
+
+void rd_mpi_settings_read(void)
+{
+    rd_mpi_settings_t *s = &rd_mpi_settings;
+
+    serve(s, getenv("RONDO_MPI_SERVE"));
+    s->after = number("RONDO_MPI_AFTER", AFTER);
+    s->rules.compare = number("RONDO_MPI_COMPARE", 0);
+    s->rules.reproducible = number("RONDO_MPI_REPRODUCIBLE", 0);
+    s->log = number("RONDO_MPI_LOG", 0) != 0;
+    s->report = number("RONDO_MPI_REPORT", 0) != 0 || s->rules.compare != 0;
+}

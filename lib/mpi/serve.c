@@ -1,0 +1,88 @@
+/* From a call to its end: rondo, or who comes behind. */
+#include <stdlib.h>
+
+#include "mpi/interpose.h"
+
+rd_mpi_entries_t rd_mpi_next;
+
+int rd_mpi_raise(rd_mpi_comm_t *c, int code)
+{
+    PMPI_Comm_call_errhandler(c->comm, code);
+    return code;
+}
+
+/* rondo has printed its sentence. */
+int rd_mpi_failed(rd_mpi_comm_t *c, rondo_result_t result)
+{
+    return rd_mpi_raise(c, result == RONDO_ERR_INVALID_ARGUMENT ? MPI_ERR_BUFFER : MPI_ERR_OTHER);
+}
+
+static int serve(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+{
+    if (!c->lists && !(c->lists = malloc(4 * (size_t)c->nranks * sizeof *c->lists)))
+        return rd_mpi_raise(c, MPI_ERR_NO_MEM);
+    switch (call->what) {
+    case RD_MPI_REDUCE:
+    case RD_MPI_ALLREDUCE:
+    case RD_MPI_REDUCE_SCATTER_BLOCK:
+    case RD_MPI_REDUCE_SCATTER:
+    case RD_MPI_SCAN:
+    case RD_MPI_EXSCAN:
+        return rd_mpi_serve_reduction(c, call);
+    case RD_MPI_GATHERV:
+    case RD_MPI_SCATTERV:
+    case RD_MPI_ALLGATHERV:
+    case RD_MPI_ALLTOALLV:
+        return rd_mpi_serve_lists(c, call);
+    default:
+        return rd_mpi_serve_blocks(c, call);
+    }
+}
+
+/* RD_MPI_SERVED: it may be served. */
+static rd_mpi_reason_t judge(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+{
+    if (c->status == RD_MPI_REFUSED)
+        return c->refused;
+    if (!rd_mpi_plausible(c, call))
+        return RD_MPI_ARGUMENT;
+    if (c->status != RD_MPI_SERVING)
+        rd_mpi_setup(c);
+    if (c->status != RD_MPI_SERVING)
+        return c->status == RD_MPI_REFUSED ? c->refused : RD_MPI_EARLY;
+    if (c->rules->compare && ++c->compared[call->what] % c->rules->compare == 0)
+        return RD_MPI_COMPARED;
+    return RD_MPI_SERVED;
+}
+
+static int run(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+{
+    rd_mpi_tally_t *tally = &rd_mpi_tallies[call->what];
+    rd_mpi_reason_t reason = judge(c, call);
+    double began = rd_mpi_settings.report ? rd_mpi_clock() : 0, took;
+    int result = reason == RD_MPI_SERVED ? serve(c, call) : RD_MPI_HAND_ON(reason);
+
+    if (result >= 0) {
+        tally->served_s += rd_mpi_settings.report ? rd_mpi_clock() - began : 0;
+        return result;
+    }
+    reason = (rd_mpi_reason_t)-result;
+    result = rd_mpi_pass(call);
+    rd_mpi_handed_on(call->what, reason);
+    took = rd_mpi_settings.report ? rd_mpi_clock() - began : 0;
+    tally->handed_s += took;
+    tally->compared_s += reason == RD_MPI_COMPARED ? took : 0;
+    return result;
+}
+
+int rd_mpi_run(const rd_mpi_call_t *call)
+{
+    int error = MPI_SUCCESS;
+    rd_mpi_comm_t *c = rd_mpi_comm_get(call->comm);
+
+    if (!c)
+        c = rd_mpi_comm_find(call->comm, &error);
+    if (c)
+        return run(c, call);
+    return error == MPI_SUCCESS ? rd_mpi_pass(call) : error;
+}

@@ -1,0 +1,350 @@
+/* How an MPI communicator comes to one of rondo's. Everything here is collective over it, happens at a call that all of
+ * its ranks make, and uses the MPI's own collectives on it: those make the MPI's progress while they wait, and cannot
+ * meet the user's messages.
+ *
+ *   agree    at the first call on MPI_COMM_WORLD, the second on others, so that one that is used once costs nothing: is
+ *            any rank switched off, at which call shall rondo's be made, and is there already one of an equal group?
+ *   create   at the n-th call. Rank 0's id and rules go to all; all come; then each makes its part in a thread, while
+ *            this one makes the MPI's progress, and at the end all have one or none has.
+ *
+ * MPI communicators of equal groups share one of rondo's, unless threads may call at the same time: a correct program
+ * calls blocking collectives on them in one order on all ranks, because each of these calls may synchronise. */
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "mpi/interpose.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static rd_mpi_core_t *cores;
+
+/* Makes the MPI's progress, which asking for any request that is not complete does: this one never is. A probe would do
+ * for Open MPI; MPICH, asked for messages of a process to itself, looks nowhere else. */
+static MPI_Request never = MPI_REQUEST_NULL;
+
+static int on_query(void *extra, MPI_Status *status)
+{
+    (void)extra;
+    (void)status;
+    return MPI_SUCCESS;
+}
+
+static int on_free(void *extra)
+{
+    (void)extra;
+    return MPI_SUCCESS;
+}
+
+static int on_cancel(void *extra, int complete)
+{
+    (void)extra;
+    (void)complete;
+    return MPI_SUCCESS;
+}
+
+bool rd_mpi_setup_start(void)
+{
+    return PMPI_Grequest_start(on_query, on_free, on_cancel, NULL, &never) == MPI_SUCCESS;
+}
+
+static void progress(void *unused)
+{
+    int done;
+
+    (void)unused;
+    PMPI_Request_get_status(never, &done, MPI_STATUS_IGNORE);
+}
+
+static rd_mpi_core_t *find_alike(MPI_Group group)
+{
+    int level = MPI_THREAD_SINGLE, order;
+    rd_mpi_core_t *found = NULL;
+
+    PMPI_Query_thread(&level);
+    if (level == MPI_THREAD_MULTIPLE)
+        return NULL;
+    for (rd_mpi_core_t *core = cores; core && !found; core = core->next) {
+        if (PMPI_Group_compare(group, core->group, &order) == MPI_SUCCESS && order == MPI_IDENT)
+            found = core;
+    }
+    return found;
+}
+
+static void refuse(rd_mpi_comm_t *c, rd_mpi_reason_t reason)
+{
+    c->status = RD_MPI_REFUSED;
+    c->refused = reason;
+}
+
+static void use(rd_mpi_comm_t *c, rd_mpi_core_t *core)
+{
+    core->users++;
+    c->core = core;
+    c->rondo = core->rondo;
+    c->rules = &core->rules;
+    c->status = RD_MPI_SERVING;
+}
+
+static void agree(rd_mpi_comm_t *c)
+{
+    enum { OFF, SOON, SAME, SAME_TOO, WORDS };
+    int64_t mine[WORDS] = {0}, all[WORDS];
+    MPI_Group group = MPI_GROUP_NULL;
+    rd_mpi_core_t *core;
+
+    PMPI_Comm_group(c->comm, &group);
+    core = find_alike(group);
+    PMPI_Group_free(&group);
+    mine[OFF] = rd_mpi_settings.off;
+    mine[SOON] = -rd_mpi_settings.after;
+    mine[SAME] = core ? core->id : 0;
+    mine[SAME_TOO] = -mine[SAME];
+    if (PMPI_Allreduce(mine, all, WORDS, MPI_INT64_T, MPI_MAX, c->comm) != MPI_SUCCESS || all[OFF]) {
+        refuse(c, RD_MPI_OFF);
+        return;
+    }
+    c->after = c->world ? 1 : -all[SOON];
+    c->status = RD_MPI_AGREED;
+    if (core && all[SAME] == core->id && all[SAME_TOO] == -core->id)
+        use(c, core);
+}
+
+/* ---- creation ---- */
+
+typedef struct {
+    rondo_unique_id_t id;
+    rd_mpi_rules_t rules;
+    int64_t core_id;
+} invitation_t;
+
+/* One rank's part of a creation. The thread that makes it may outlive the wait for it. */
+typedef struct {
+    rondo_unique_id_t id;
+    int rank, nranks;
+    rondo_config_t config;
+    char name[MPI_MAX_OBJECT_NAME];
+    rondo_comm_t comm;
+    rondo_result_t result;
+    char sentence[512];
+    _Atomic int state; /* of making_state_t */
+} making_t;
+typedef enum { RUNNING, DONE, GIVEN_UP } making_state_t;
+
+static void *make(void *data)
+{
+    making_t *m = data;
+    int expected = RUNNING;
+
+    m->result = rondo_comm_create(&m->comm, m->nranks, &m->id, m->rank, &m->config);
+    if (m->result != RONDO_SUCCESS)
+        snprintf(m->sentence, sizeof m->sentence, "%s", rondo_last_error(NULL));
+    if (!atomic_compare_exchange_strong(&m->state, &expected, DONE)) { /* nobody waits for it any more */
+        if (m->result == RONDO_SUCCESS)
+            rondo_comm_destroy(m->comm);
+        free(m);
+    }
+    return NULL;
+}
+
+/* Starts make() in a thread, which does not call the MPI, and gets none of the program's signals. */
+static bool make_start(making_t *m)
+{
+    sigset_t every, before;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    int failed;
+
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    failed = pthread_create(&thread, &attributes, make, m);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (failed)
+        snprintf(m->sentence, sizeof m->sentence, "no thread could be started: %s", strerror(failed));
+    return !failed;
+}
+
+/* Waits for the thread, and makes the MPI's progress meanwhile. A rank that has failed says so to the others by a
+ * message, or they would wait for it until RONDO_CREATE_TIMEOUT_MS: then they give up too. Returns false if so; the
+ * memory is the thread's then. */
+static bool make_wait(making_t *m, MPI_Comm messages)
+{
+    const struct timespec nap = {0, 20000};
+    int expected = RUNNING, failure = 0;
+
+    while (!failure && atomic_load_explicit(&m->state, memory_order_acquire) == RUNNING) {
+        PMPI_Iprobe(MPI_ANY_SOURCE, 0, messages, &failure, MPI_STATUS_IGNORE);
+        nanosleep(&nap, NULL);
+    }
+    return !atomic_compare_exchange_strong(&m->state, &expected, GIVEN_UP);
+}
+
+static int64_t id_of(const rondo_unique_id_t *id)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+
+    for (size_t i = 0; i < sizeof id->bytes; i++)
+        hash = (hash ^ id->bytes[i]) * UINT64_C(1099511628211);
+    return (int64_t)(hash >> 2) | 1;
+}
+
+static void invite(rd_mpi_comm_t *c, invitation_t *invitation)
+{
+    memset(invitation, 0, sizeof *invitation);
+    if (c->rank)
+        return;
+    (void)rondo_unique_id_create(&invitation->id); /* on failure it carries the error */
+    invitation->rules = rd_mpi_settings.rules;
+    invitation->core_id = id_of(&invitation->id);
+}
+
+/* Tells the others that this rank has failed, and hears of those that have. Collective, as soon as one has failed. */
+static void exchange_failures(bool mine, MPI_Comm messages)
+{
+    int one = mine, all = 0;
+
+    PMPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, messages);
+    for (int n = mine; n < all; n++)
+        PMPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, 0, messages, MPI_STATUS_IGNORE);
+}
+
+/* All ranks have made theirs, or the lowest that has not says why and all fall back. `failed`: this rank's own failure,
+ * not another's. */
+static bool all_made(const rd_mpi_comm_t *c, const char *failed, bool mine, MPI_Comm messages)
+{
+    int lowest = failed ? c->rank : INT_MAX, all = 0;
+
+    for (int r = 0; failed && r < c->nranks; r++) {
+        if (r != c->rank)
+            PMPI_Send(NULL, 0, MPI_BYTE, r, 0, messages); /* short: it does not wait */
+    }
+    if (PMPI_Allreduce(&lowest, &all, 1, MPI_INT, MPI_MIN, messages) == MPI_SUCCESS && all == INT_MAX && mine)
+        return true;
+    exchange_failures(failed != NULL, messages);
+    if (failed && all == c->rank)
+        fprintf(stderr, "rondo: rank %d could not make rondo's communicator for %d ranks, so the MPI serves it: %s\n",
+                c->rank, c->nranks, failed);
+    return false;
+}
+
+static rd_mpi_core_t *core_create(rd_mpi_comm_t *c, rondo_comm_t rondo, const invitation_t *invitation)
+{
+    rd_mpi_core_t *core = calloc(1, sizeof *core);
+
+    if (!core)
+        return NULL;
+    core->rondo = rondo;
+    core->id = invitation->core_id;
+    core->rules = invitation->rules;
+    PMPI_Comm_group(c->comm, &core->group);
+    rondo_comm_on_wait(core->rondo, progress, NULL);
+    return core;
+}
+
+static making_t *making_of(const rd_mpi_comm_t *c, const invitation_t *invitation)
+{
+    making_t *m = calloc(1, sizeof *m);
+    int length;
+
+    if (!m)
+        return NULL;
+    *m = (making_t){.id = invitation->id, .rank = c->rank, .nranks = c->nranks, .config = RONDO_CONFIG_INIT};
+    PMPI_Comm_get_name(c->comm, m->name, &length);
+    m->config.device = RONDO_DEVICE_HOST;
+    m->config.name = m->name[0] ? m->name : NULL;
+    return m;
+}
+
+static void keep(rd_mpi_comm_t *c, rd_mpi_core_t *core)
+{
+    pthread_mutex_lock(&lock);
+    core->next = cores;
+    cores = core;
+    pthread_mutex_unlock(&lock);
+    use(c, core);
+}
+
+/* This rank's part. NULL: it has failed, or, with *failed NULL, another one's has. */
+static rd_mpi_core_t *make_own(rd_mpi_comm_t *c, const invitation_t *invitation, MPI_Comm messages, char text[512],
+                               const char **failed)
+{
+    making_t *m = making_of(c, invitation);
+    rd_mpi_core_t *core = NULL;
+
+    *failed = text;
+    snprintf(text, 512, "there is no memory");
+    if (m && make_start(m)) {
+        if (!make_wait(m, messages)) {
+            *failed = NULL;
+            return NULL;
+        }
+        if (m->result == RONDO_SUCCESS && !(core = core_create(c, m->comm, invitation)))
+            rondo_comm_destroy(m->comm);
+    }
+    if (m && m->sentence[0])
+        snprintf(text, 512, "%s", m->sentence);
+    if (core)
+        *failed = NULL;
+    free(m);
+    return core;
+}
+
+static void create(rd_mpi_comm_t *c)
+{
+    MPI_Comm messages = MPI_COMM_NULL; /* no attribute of the user's is copied, as for a duplicate */
+    const char *failed;
+    char text[512];
+    invitation_t invitation;
+    rd_mpi_core_t *core;
+
+    invite(c, &invitation);
+    if (PMPI_Bcast(&invitation, (int)sizeof invitation, MPI_BYTE, 0, c->comm) != MPI_SUCCESS ||
+        PMPI_Comm_split(c->comm, 0, c->rank, &messages) != MPI_SUCCESS) { /* all have come: nobody waits in rondo */
+        refuse(c, RD_MPI_NOT_MADE);
+        return;
+    }
+    core = make_own(c, &invitation, messages, text, &failed);
+    if (all_made(c, failed, core != NULL, messages)) {
+        keep(c, core);
+    } else {
+        if (core) {
+            rondo_comm_destroy(core->rondo);
+            PMPI_Group_free(&core->group);
+            free(core);
+        }
+        refuse(c, RD_MPI_NOT_MADE);
+    }
+    PMPI_Comm_free(&messages);
+}
+
+void rd_mpi_setup(rd_mpi_comm_t *c)
+{
+    c->calls++;
+    if (c->status == RD_MPI_NEW && c->calls >= (c->world ? 1 : 2))
+        agree(c);
+    if (c->status == RD_MPI_AGREED && c->calls >= c->after)
+        create(c);
+}
+
+void rd_mpi_core_put(rd_mpi_core_t *core)
+{
+    rd_mpi_core_t **at;
+
+    if (--core->users)
+        return;
+    pthread_mutex_lock(&lock);
+    for (at = &cores; *at && *at != core; at = &(*at)->next)
+        ;
+    if (*at)
+        *at = core->next;
+    pthread_mutex_unlock(&lock);
+    rondo_comm_destroy(core->rondo);
+    PMPI_Group_free(&core->group);
+    free(core);
+}

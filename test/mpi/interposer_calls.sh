@@ -1,0 +1,74 @@
+#!/bin/sh
+# The interposer serves every call, from C and from Fortran, with the MPI's own answers; preloaded and linked; and says in
+# a sentence where it cannot serve. With Open MPI and MPICH, each by the interposer built for it from source.
+set -u
+. "${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}/test/mpi/interposer/common.sh"
+[ -n "$(mpis)" ] || { echo "neither mpicc.openmpi nor mpicc.mpich is here"; exit 77; }
+
+# All of a program's calls but the few that start a communicator.
+served() { # LEAST_PERCENT
+    share=$(sed -n 's/^  all  *[0-9]*  *[0-9]*  *\([0-9]*\)\..*/\1/p' "$dir/out")
+    [ "${share:-0}" -ge "$1" ] || { cat "$dir/out"; fail "only ${share:-0} percent were served"; }
+}
+for mpi in $(mpis); do
+    for_mpi "$mpi" || continue
+    # Random calls against the MPI's own. Open MPI's tuned ones hang or go wrong themselves where ranks describe one
+    # signature by different types, because they choose by what one rank sees: its basic ones are asked.
+    OMPI_MCA_coll=basic,libnbc,self,inter
+    export OMPI_MCA_coll
+    compile random
+    for ranks in 2 3; do
+        run $ranks --report "$dir/random.$mpi" --count 250 --seed $((ranks * 77)) || { cat "$dir/out"; fail "random"; }
+        served 100
+    done
+    run 3 --reproducible --report "$dir/random.$mpi" --count 100 || { cat "$dir/out"; fail "random, reproducible"; }
+    # The switches: off, by operation, by bytes.
+    run 2 --serve=off --report "$dir/random.$mpi" --count 40 || fail "off"
+    grep -q '^  all  *[0-9]*  *0 ' "$dir/out" || { cat "$dir/out"; fail "off, but something was served"; }
+    run 2 --serve=-bcast,allreduce=0-64 --log --report "$dir/random.$mpi" --count 100 || fail "by operation"
+    grep -q '^  bcast  *[0-9]*  *0 ' "$dir/out" && grep -q '^  gather .* 100.0%' "$dir/out" &&
+        grep -q 'MPI bcast is handed on: outside of the bytes' "$dir/out" || { cat "$dir/out"; fail "by operation"; }
+    run 2 --compare=10 "$dir/random.$mpi" --count 100 || fail "compared"
+    grep -q 'the MPI served [0-9]* to compare' "$dir/out" || { cat "$dir/out"; fail "compared"; }
+    unset OMPI_MCA_coll
+    # Fortran's three ways.
+    if command -v "mpif90.$mpi" >/dev/null; then
+        sections=
+        [ "$mpi" = mpich ] && sections=-DSECTIONS
+        for way in 1 2 3; do
+            "mpif90.$mpi" -w -fallow-argument-mismatch -DWAY=$way $sections "$here/fortran.F90" -J "$dir" \
+                -o "$dir/fortran.$mpi" >"$dir/log" 2>&1 || { cat "$dir/log"; fail "Fortran, way $way"; continue; }
+            good 2 --report "$dir/fortran.$mpi"
+            served 99
+        done
+    else
+        echo "$mpi: no mpif90: Fortran is left out"
+    fi
+    # Linked before the MPI instead.
+    compile corners -L"$dir/$mpi" -Wl,--no-as-needed -lrondo_mpi -Wl,-rpath,"$dir/$mpi"
+    oversubscribe=
+    [ "$mpi" = openmpi ] && oversubscribe=--oversubscribe
+    RONDO_MPI_REPORT=1 timeout 60 "mpirun.$mpi" $oversubscribe -n 2 "$dir/corners.$mpi" plain >"$dir/out" 2>&1 ||
+        fail "linked"
+    served 99
+    # An MPI that is opened, and whose names are not global.
+    gcc -w -o "$dir/opened" "$here/opening.c" -ldl || fail "opening.c"
+    "mpicc.$mpi" -w -shared -fPIC "$here/opened.c" -o "$dir/opened.so"
+    good 2 --report "$dir/opened" "$dir/opened.so"
+    served 99
+    # What has no MPI sees nothing.
+    LD_PRELOAD=$preload sh -c 'echo quiet' >"$dir/out" 2>&1
+    [ "$(cat "$dir/out")" = quiet ] || { cat "$dir/out"; fail "a shell is not left alone"; }
+done
+# An interposer for another MPI.
+if [ "$(mpis | wc -l)" -eq 2 ]; then
+    for mpi in openmpi mpich; do
+        [ $mpi = openmpi ] && other=mpich || other=openmpi
+        preload=$dir/$other/librondo_mpi.so
+        compile corners
+        good 2 "$dir/corners.$mpi" plain members bottom
+        [ "$(grep -c 'was built for .* serves nothing in this process' "$dir/out")" = 2 ] ||
+            { cat "$dir/out"; fail "the interposer of $other does not say that it is the wrong one"; }
+    done
+fi
+exit $failed

@@ -1,0 +1,29 @@
+#!/bin/sh
+# The corners that make interposers wrong (doc/mpi.md numbers them), with Open MPI and MPICH.
+set -u
+. "${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}/test/mpi/interposer/common.sh"
+[ -n "$(mpis)" ] || { echo "neither mpicc.openmpi nor mpicc.mpich is here"; exit 77; }
+for mpi in $(mpis); do
+    for_mpi "$mpi" || continue
+    compile corners
+    for ranks in 2 4; do
+        good $ranks "$dir/corners.$mpi" plain progress in_flight barrier handles attributes members others bottom \
+            nothing equal_bits errors wildcard mixed finalize
+    done
+    good 3 "$dir/corners.$mpi" lifetimes matrix progress
+    good 2 "$dir/corners.$mpi" threads
+    good 3 "$dir/corners.$mpi" environment
+    good 3 "$dir/corners.$mpi" environment_off
+    good 3 "$dir/corners.$mpi" not_made
+    said=$(grep -c "could not make rondo's communicator" "$dir/out")
+    [ "$said" = 1 ] || { cat "$dir/out"; fail "$said ranks said that there is no communicator of rondo's"; }
+    # However it ends, it ends.
+    for way in leave abort die; do
+        began=$(date +%s)
+        run 3 "$dir/corners.$mpi" $way
+        code=$?
+        [ $(($(date +%s) - began)) -le 60 ] && [ $code -ne 124 ] || { cat "$dir/out"; fail "$way does not end"; }
+        [ $way = leave ] || [ $code -ne 0 ] || fail "$way is no failure"
+    done
+done
+exit $failed
