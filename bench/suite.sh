@@ -32,7 +32,7 @@ while getopts b:o:r:p:t:q option; do
     p) peers=$OPTARG ;;
     t) minutes=$OPTARG ;;
     q) quick=yes ;;
-    *) sed -n '2,22s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,18s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
     esac
 done
 shift $((OPTIND - 1))

@@ -577,8 +577,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "host_bound: see the head of bench/probes/host_bound.c\n");
         return 2;
     }
-    half = w.last > (64u << 20) / (size_t)n * (size_t)n ? w.last : 64 << 20; /* results of n blocks: as many as fit */
-    half = half / 4096 * 4096;
+    half = (w.last > 64u << 20 ? w.last : 64u << 20) / 4096 * 4096; /* results of n blocks: as many as fit */
     area_bytes = 2 * half;
     return start(&w);
 }

@@ -49,7 +49,9 @@ cat >"$dir/bound" <<'END'
 # host_bound 1.0: allreduce, float32 sum, 4 ranks, bare
            8           2      7.125      0.1        0.2
 END
-timeout 60 "$perf" allreduce,allgather,barrier $quick --peer self:tree,allgather=ring --bound "$dir/bound" \
+# longer than a legend has room for
+peer=self:tree,allgather=ring,reduce_scatter=ring,broadcast=tree,alltoall=direct
+timeout 60 "$perf" allreduce,allgather,barrier $quick --peer $peer --bound "$dir/bound" \
     --plot "$dir/perf.svg" >"$dir/perf.txt" 2>&1 || { cat "$dir/perf.txt"; fail "rondo-perf --plot"; }
 cat >"$dir/record" <<'END'
 {"record":"planted"}
