@@ -87,7 +87,7 @@ class Reader:
         self.meta.setdefault(name, set()).add(value)
 
     def line(self, line):
-        run = re.match(r"# rondo-perf [\d.]+: (\w+), (.*?)(?:, root \d+)?, (\d+) ranks, ([^,]*)", line)
+        run = re.match(r"# (?:rondo-perf|host_bound) [\d.]+: (\w+), (.*?)(?:, root \d+)?, (\d+) ranks, ([^,]*)", line)
         special = re.match(r"# rondo-perf (call|create): ", line)
         machine = re.match(r"# (.*); (\d+) cores \(\d+ for a rank\), (\d+) MB; (\S+ [\d.]+)", line)
         turns = re.search(r"median of (\d+) turns", line) or re.match(r"# (\d+) turns of", line)
@@ -111,7 +111,7 @@ class Reader:
             self.special_row(line)
 
     def begin(self, op, numbers, ranks, memory):
-        mode = "host"
+        mode = "bare" if memory == "bare" else "host"
         if memory == "CUDA":
             mode = "graph" if "--graph" in self.command else "stream"
         algo = re.search(r"--algo (\S+)", self.command)

@@ -1,4 +1,5 @@
-dnl RONDO_DEPENDENCY(name, what it gives, pkg-config module, minimal version, plain libraries, header, body)
+dnl RONDO_DEPENDENCY(name, what it gives, pkg-config module, minimal version, plain libraries, header, body,
+dnl                  [folder of the header below include])
 dnl
 dnl The common part of one optional library: --with-NAME=DIR, yes, no or nothing said (auto). `DIR` wins over
 dnl pkg-config. Whatever is found must compile and link the little program (header, body) that uses what rondo uses, so
@@ -28,7 +29,7 @@ AC_DEFUN([RONDO_DEPENDENCY], [
           rondo_$1_what="yes"
         ])
       ], [
-        RD_CFLAGS="-I$with_$1/include"
+        RD_CFLAGS="-I$with_$1/include[]m4_ifval([$8], [/$8])"
         rondo_$1_dir="$with_$1/lib"
         AS_IF([test -d "$with_$1/lib64"], [rondo_$1_dir="$with_$1/lib64"])
         RD_LIBS="-L$rondo_$1_dir $5"
@@ -37,7 +38,7 @@ AC_DEFUN([RONDO_DEPENDENCY], [
       ])
     dnl The compiler would look on in its own folders: a DIR without the header is not where the library is.
     AS_CASE([$with_$1], [yes|auto], [rondo_$1_there=yes],
-      [AS_IF([test -e "$with_$1/include/$6"], [rondo_$1_there=yes], [rondo_$1_there=no])])
+      [AS_IF([test -e "$with_$1/include[]m4_ifval([$8], [/$8])/$6"], [rondo_$1_there=yes], [rondo_$1_there=no])])
     rondo_save_CPPFLAGS=$CPPFLAGS
     rondo_save_LIBS=$LIBS
     CPPFLAGS="$CPPFLAGS $RD_CFLAGS"

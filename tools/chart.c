@@ -94,7 +94,7 @@ static int name_number(chart_t *c, const char *name, chart_kind_t kind)
     int colour = 0;
 
     for (int i = 0; i < c->nnames; i++)
-        if (strcmp(c->names[i], name) == 0)
+        if (strncmp(c->names[i], name, sizeof c->names[0] - 1) == 0) /* longer names are cut */
             return i;
     if (c->nnames == NAMES_MOST)
         return -1;
@@ -274,8 +274,12 @@ static void x_axis(const chart_t *c, canvas_t *v, const panel_t *p)
     char text[24];
 
     if (!p->sized) {
-        for (int s = 0; s < p->count; s++)
-            canvas_text(v, at_x(p, s + 1), p->base + 13, TEXT, 0.5, false, c->names[p->series[s].name]);
+        for (int s = 0; s < p->count; s++) {
+            const char *name = c->names[p->series[s].name];
+
+            if (canvas_text_width(v, TEXT, name) < at_x(p, 2) - at_x(p, 1) - 4) /* else the legend alone says it */
+                canvas_text(v, at_x(p, s + 1), p->base + 13, TEXT, 0.5, false, name);
+        }
         return;
     }
     for (int k = first; k <= last; k++) {

@@ -67,8 +67,9 @@ static int dots(chart_t *chart, const info_plot_t *plot)
     return found ? 0 : 1;
 }
 
-/* Every algorithm at its best protocol and message size, and below them the one that would be chosen. */
-static int one_size(chart_t *chart, const info_plot_t *plot, size_t bytes)
+/* Every algorithm at its best protocol and message size, and below them the one that would be chosen. False: nothing
+ * serves this size, because it is too short for a whole element each or because of what is forced. */
+static bool one_size(chart_t *chart, const info_plot_t *plot, size_t bytes)
 {
     static rd_choice_t all[RD_CHOICES_MOST];
     rd_choose_args_t args = plot->args;
@@ -78,10 +79,8 @@ static int one_size(chart_t *chart, const info_plot_t *plot, size_t bytes)
     args.bytes = bytes * plot->blocks / args.type_size * args.type_size;
     if (args.coll == RD_REDUCE_SCATTER)
         args.bytes -= args.bytes % ((size_t)args.shape->nranks * args.type_size);
-    if (args.bytes == 0)
-        return 0;
-    if (rd_choose(&args, &best, all, &nall, NULL) != RONDO_SUCCESS)
-        return 1;
+    if (args.bytes == 0 || rd_choose(&args, &best, all, &nall, NULL) != RONDO_SUCCESS)
+        return false;
     for (int i = 0; i < nall && !all[i].excluded; i++) {
         bool seen = false;
 
@@ -91,7 +90,7 @@ static int one_size(chart_t *chart, const info_plot_t *plot, size_t bytes)
             chart_point(chart, PANEL, all[i].algo->name, CHART_PLAIN, (double)bytes, all[i].us, all[i].us, all[i].us);
     }
     chart_point(chart, PANEL, "chosen", CHART_UNDER, (double)bytes, best.us, best.us, best.us);
-    return 0;
+    return true;
 }
 
 static chart_t *empty_chart(const info_plot_t *plot, char *title)
@@ -117,15 +116,17 @@ int info_plan_plot(const info_plot_t *plot)
 {
     char title[128];
     chart_t *chart = empty_chart(plot, title);
-    int bad = chart ? 0 : 1;
+    bool bad, drawn = false;
     const char *why;
 
     if (chart)
         chart_large(chart);
-    for (size_t bytes = FIRST; bytes <= LAST && !bad; bytes *= 2)
-        bad = one_size(chart, plot, bytes);
-    if (!bad && plot->record)
-        bad = dots(chart, plot);
+    rd_log_set_level(RD_LOG_NONE); /* a size that a forced algorithm cannot serve is left out */
+    for (size_t bytes = FIRST; bytes <= LAST && chart; bytes *= 2)
+        drawn |= one_size(chart, plot, bytes);
+    if (drawn)
+        rd_log_set_level((rd_log_level_t)plot->args.env->debug);
+    bad = !drawn || (plot->record && dots(chart, plot) != 0);
     if (bad) {
         chart_free(chart);
         return 1;

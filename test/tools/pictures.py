@@ -100,7 +100,7 @@ def perf():
           [("allreduce", "time [µs]"), ("allgather", "time [µs]"), ("barrier", "time [µs]"),
            ("allreduce", "bandwidth [GB/s]"), ("allgather", "bandwidth [GB/s]")], "panels", found)
     for panel in found:
-        names = ["rondo", "rondo tree,allgather=ring"] + ["bare machine"] * (panel["title"] == "allreduce")
+        names = ["rondo", "rondo tree,allgather=ring,reduce_scatter=ring,broadcast=tree,alltoall=direct"[:63]] + ["bare machine"] * (panel["title"] == "allreduce")
         check(list(panel["series"]) == names or sorted(panel["series"]) == sorted(names), panel["title"], "has",
               list(panel["series"]))
         for number, name in enumerate(names[:2]):

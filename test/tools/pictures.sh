@@ -42,6 +42,11 @@ refused 2 'no such operation' "$perf" allreduce,nonsense $quick
 refused 1 'no/such/folder' "$perf" barrier $quick --plot "$dir/no/such/folder/a.svg"
 refused 1 'cannot be read' "$info" plan allreduce --plot "$dir/a.svg" --measured "$dir/none"
 
+refused 1 'no algorithm "rign"' env RONDO_ALGO=rign "$info" plan allreduce --plot "$dir/a.svg"
+RONDO_PROTO=ll timeout 60 "$info" plan allreduce --ranks 4 --plot "$dir/lines.svg" ||
+    fail "a protocol that serves short sizes alone"
+grep -q '^    1024 ' "$dir/lines.svg" && ! grep -q '^    1048576 ' "$dir/lines.svg" || fail "what lines serve"
+
 cat >"$dir/bound" <<'END'
 # host_bound 1.0: allreduce, float32 sum, 2 ranks, bare
            8           2      0.125      0.1        0.2
@@ -49,7 +54,9 @@ cat >"$dir/bound" <<'END'
 # host_bound 1.0: allreduce, float32 sum, 4 ranks, bare
            8           2      7.125      0.1        0.2
 END
-timeout 60 "$perf" allreduce,allgather,barrier $quick --peer self:tree,allgather=ring --bound "$dir/bound" \
+# longer than a legend has room for
+peer=self:tree,allgather=ring,reduce_scatter=ring,broadcast=tree,alltoall=direct
+timeout 60 "$perf" allreduce,allgather,barrier $quick --peer $peer --bound "$dir/bound" \
     --plot "$dir/perf.svg" >"$dir/perf.txt" 2>&1 || { cat "$dir/perf.txt"; fail "rondo-perf --plot"; }
 cat >"$dir/record" <<'END'
 {"record":"planted"}
