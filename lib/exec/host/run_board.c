@@ -23,9 +23,16 @@ static inline void fetch_ahead(rd_board_t *b, const rd_run_t *run)
             return;
         for (int i = 0; i < q->nsrc; i++) {
             if (q->src[i].where == RD_PEER)
-                __builtin_prefetch(rd_board_line(q->src[i].board, b->lines + q->at));
+                __builtin_prefetch(rd_board_line(q->src[i].board, b->lines + q->at + q->from / RD_LL_LINE_DATA));
         }
     }
+}
+
+static inline bool peek(const rd_plan_t *plan, const rd_flat_step_t *q, char *board, uint64_t at, char *message)
+{
+    if (plan->board.packed)
+        return rd_board_peek_part(board, at, plan->board.packed, q->from, message, q->bytes);
+    return rd_board_peek(board, at, message, q->bytes);
 }
 
 /* Returns true if all messages of the step have come: they are in `message`, and src[] says where each source is. */
@@ -37,7 +44,7 @@ static inline bool take(rd_run_t *run, const rd_flat_step_t *q, uint64_t at, cha
     for (int i = 0; i < q->nsrc; i++) {
         if (q->src[i].where != RD_PEER) {
             src[i] = place(run, &q->src[i]);
-        } else if (rd_board_peek(q->src[i].board, at, message[i], q->bytes)) {
+        } else if (peek(plan, q, q->src[i].board, at, message[i])) {
             src[i] = message[i];
         } else {
             run->waits_for = q->src[i].peer;
