@@ -35,27 +35,40 @@ static inline bool peek(const rd_plan_t *plan, const rd_flat_step_t *q, char *bo
     return rd_board_peek(board, at, message, q->bytes);
 }
 
-/* Returns true if all messages of the step have come: they are in `message`, and src[] says where each source is. */
+/* Looks for source i of the step. Returns false if it has not come. */
+static inline bool find(rd_run_t *run, const rd_flat_step_t *q, uint64_t at, int i, char *message)
+{
+    if (peek(run->plan, q, q->src[i].board, at, message))
+        return true;
+    run->plan->board.board->missing = i;
+    run->waits_for = q->src[i].peer;
+    return false;
+}
+
+/* Returns true if all messages of the step have come: they are in `message`, and src[] says where each source is. What
+ * was missing the last time is looked for first, so a rank that waits looks at one line. */
 static inline bool take(rd_run_t *run, const rd_flat_step_t *q, uint64_t at, char (*message)[RD_LL_MOST],
                         const char **src)
 {
     const rd_plan_t *plan = run->plan;
+    int late = plan->board.board->missing;
 
+    if (late >= 0 && !find(run, q, at, late, message[late]))
+        return false;
     for (int i = 0; i < q->nsrc; i++) {
-        if (q->src[i].where != RD_PEER) {
+        if (q->src[i].where != RD_PEER)
             src[i] = place(run, &q->src[i]);
-        } else if (peek(plan, q, q->src[i].board, at, message[i])) {
+        else if (i == late || find(run, q, at, i, message[i]))
             src[i] = message[i];
-        } else {
-            run->waits_for = q->src[i].peer;
+        else
             return false;
-        }
         if (q->src[i].where == RD_IN && plan->reducer.load) {
             char *copy = run->tmp + (size_t)plan->program->ntmp * plan->slice;
             plan->reducer.load(copy, src[i], q->count, plan->reducer.arg);
             src[i] = copy;
         }
     }
+    plan->board.board->missing = -1;
     return true;
 }
 

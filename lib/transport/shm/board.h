@@ -43,7 +43,8 @@ typedef struct rd_board {
     uint64_t told;                   /* the lines that the others know this rank to have read */
     uint64_t read[RD_NUM_READ];      /* every rank has read at least so far */
     int late[RD_NUM_READ];           /* the rank that had not, when room was last missing */
-    int ahead;                       /* of a run by lines: the step whose messages are fetched next */
+    int ahead;                       /* of a run by lines: the step whose messages are fetched next, */
+    int missing;                     /* and the source of the present step that had not come when it was last tried */
 } rd_board_t;
 
 /* How a plan uses the boards. */
