@@ -46,7 +46,7 @@ void rd_board_plan(rd_plan_t *plan, rd_board_t *board, rd_proto_t proto, size_t 
     bool chunks = by_chunk(plan->desc.coll);
 
     if (proto == RD_PROTO_BOARD_LL) /* all of it in one message */
-        slice = bytes / RD_LINE * RD_LINE + RD_LINE;
+        slice = bytes ? (bytes + RD_LINE - 1) / RD_LINE * RD_LINE : RD_LINE;
     plan->board = (rd_board_plan_t){.board = board,
                                     .numbers = chunks ? (uint32_t)plan->program->nchunks : 1,
                                     .by_chunk = chunks,
