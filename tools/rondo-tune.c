@@ -119,7 +119,7 @@ static void keep(tune_t *t, int n, rd_coll_t coll, const char *algo, rd_proto_t 
 static int measure(tune_t *t, int n, rd_coll_t coll, const char *algo, rd_proto_t proto)
 {
     char command[5000], line[512];
-    int first = t->count, lines = proto == RD_PROTO_LL;
+    int first = t->count, lines = proto == RD_PROTO_LL || proto == RD_PROTO_BOARD_LL;
     FILE *perf;
 
     snprintf(command, sizeof command,

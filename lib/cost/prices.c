@@ -69,7 +69,7 @@ static struct {
                                [RD_PROTO_SIMPLE] = {0.27, 0.056, GIGA(24), GIGA(37), GIGA(42), GIGA(500)},
                                [RD_PROTO_CMA] = {0.30, 0.92, 0, GIGA(63), GIGA(9.5), GIGA(41)},
                                [RD_PROTO_BOARD_LL] = {0.11, 0.08, GIGA(8), GIGA(20), GIGA(9.3), GIGA(4.7)},
-                               [RD_PROTO_BOARD] = {0.4, 0.6, GIGA(24), GIGA(20), GIGA(30), GIGA(500)}},
+                               [RD_PROTO_BOARD] = {0.4, 0.6, GIGA(24), GIGA(9), GIGA(20), GIGA(500)}},
              [RD_PRICE_NET] = {[RD_PROTO_LL] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
                                [RD_PROTO_SIMPLE] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
                                [RD_PROTO_CMA] = {5, 4.6, 0, GIGA(60), GIGA(9.2), GIGA(41)},

@@ -29,16 +29,34 @@ bool rd_board_fits(rd_coll_t coll, int nchunks, rd_proto_t proto, size_t bytes)
     return numbers * stride_of(proto, bytes) <= ring / 2;
 }
 
+/* The blocks of a scatter or reduce_scatter that all lie in the writer's input are written as one message if that is
+ * short: eight bytes each for 32 ranks are 5 lines then, not 32. Each reader takes its own. Not where they are scaled
+ * as they are read, for which there is scratch of one block alone. */
+static size_t packed(const rd_plan_t *plan, rd_proto_t proto)
+{
+    bool blocks = plan->desc.coll == RD_SCATTER || plan->desc.coll == RD_REDUCE_SCATTER;
+
+    if (proto != RD_PROTO_BOARD_LL || !blocks || plan->tables || plan->reducer.load || plan->in.total > RD_LL_MOST)
+        return 0;
+    return plan->in.total;
+}
+
 void rd_board_plan(rd_plan_t *plan, rd_board_t *board, rd_proto_t proto, size_t bytes, size_t slice)
 {
     bool chunks = by_chunk(plan->desc.coll);
 
     if (proto == RD_PROTO_BOARD_LL) /* all of it in one message */
-        slice = bytes / RD_LINE * RD_LINE + RD_LINE;
+        slice = bytes ? (bytes + RD_LINE - 1) / RD_LINE * RD_LINE : RD_LINE;
     plan->board = (rd_board_plan_t){.board = board,
                                     .numbers = chunks ? (uint32_t)plan->program->nchunks : 1,
                                     .by_chunk = chunks,
                                     .stride = stride_of(proto, proto == RD_PROTO_BOARD_LL ? bytes : slice),
                                     .passes = (bytes + slice - 1) / slice,
-                                    .slice = slice};
+                                    .slice = slice,
+                                    .packed = packed(plan, proto)};
+    if (plan->board.packed) {
+        plan->board.numbers = 1;
+        plan->board.by_chunk = false;
+        plan->board.stride = stride_of(proto, plan->board.packed);
+    }
 }

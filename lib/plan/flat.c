@@ -44,6 +44,7 @@ static size_t resolve_step(const rd_plan_t *plan, const rd_step_t *step, int32_t
                           bytes / plan->element,
                           tag,
                           plan->board.by_chunk ? (uint32_t)chunk * (uint32_t)plan->board.stride : 0,
+                          plan->board.packed ? (uint32_t)rd_chunk_offset(&plan->in, chunk) : 0,
                           {{0}},
                           {{0}}};
     for (int i = 0; i < step->nsrc; i++)
@@ -84,14 +85,32 @@ static int short_steps(const rd_plan_t *plan)
     return (lanes > 1 && longest > 1) || steps > RD_FLAT_STEPS_MOST ? 0 : steps;
 }
 
+/* Of packed messages the first step that sends one writes all, and the others have nothing left to do. Returns false if
+ * the step is one of those. */
+static bool pack(const rd_plan_t *plan, rd_flat_step_t *q, bool *written)
+{
+    bool again = *written;
+
+    if (!plan->board.packed || q->dst[0].where != RD_PEER)
+        return true;
+    q->bytes = (uint32_t)plan->board.packed;
+    q->lines = (uint32_t)plan->board.stride;
+    q->from = 0;
+    q->src[0].offset = 0;
+    *written = true;
+    return !again;
+}
+
 static void resolve_lane(rd_plan_t *plan, const rd_lane_t *lane, uint64_t tag)
 {
     const rd_program_t *program = plan->program;
+    bool written = false;
 
     for (int s = lane->first; s < lane->first + lane->count; s++) {
         const rd_step_t *step = &program->steps[s];
         for (int k = 0, shift = 0; k < step->repeat; k++) {
-            plan->nflat += resolve_step(plan, step, shift, tag, &plan->flat[plan->nflat]) != 0;
+            rd_flat_step_t *q = &plan->flat[plan->nflat];
+            plan->nflat += resolve_step(plan, step, shift, tag, q) != 0 && pack(plan, q, &written);
             shift = (shift + step->stride + program->nchunks) % program->nchunks;
         }
     }

@@ -26,9 +26,10 @@ typedef struct rd_flat_end {
 typedef struct rd_flat_step {
     int nsrc, ndst;
     uint32_t bytes, lines;
-    size_t count; /* elements */
-    uint64_t tag; /* of its lines */
-    uint32_t at;  /* the message's lines on its sender's board, counted from where the operation begins */
+    size_t count;  /* elements */
+    uint64_t tag;  /* of its lines */
+    uint32_t at;   /* the message's lines on its sender's board, counted from where the operation begins */
+    uint32_t from; /* of messages that are packed there: the first byte */
     rd_flat_end_t src[RD_MAX_ENDS], dst[RD_MAX_ENDS];
 } rd_flat_step_t;
 

@@ -199,6 +199,7 @@ static int find_boards(rd_conns_t *c, const rd_node_t *node)
         return -1;
     for (int m = 0; m < node->nlocal; m++)
         c->board.of[node->local[m]] = node->base + (size_t)m * node->segment_bytes + c->layout.board;
+    c->board.missing = -1;
     c->board.nranks = c->nranks;
     c->board.self = node->local[node->self];
     return 0;

@@ -56,7 +56,7 @@ check 2 'no such table' "$tune" --check --device cuda
 # A file need not be whole; what a price says shows in the choice.
 check 0 'prices of xeon' env RONDO_TUNE=xeon "$info" plan allreduce 64K --ranks 2
 check 0 'prices of zen' env RONDO_TUNE=zen "$info" plan allreduce 64K --ranks 2
-printf '# dear slots\n\nshm.simple.beta 1 # a byte a microsecond\n' >"$dir/slots"
+printf '# dear slots\n\nshm.simple.beta 1 # a byte a microsecond\nshm.board.beta 1\n' >"$dir/slots"
 check 0 '^--> [a-z]* *cma ' env RONDO_TUNE="$dir/slots" "$info" plan broadcast 1M --ranks 2
 printf 'shm.pull.cross 1\nstream never\n' >"$dir/pull"
 check 0 '^--> [a-z]* *simple ' env RONDO_TUNE="$dir/pull" "$info" plan broadcast 1M --ranks 2

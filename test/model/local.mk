@@ -3,6 +3,7 @@ script_tests += \
 	test/model/check.sh
 EXTRA_DIST += \
 	test/model/abort.pml \
+	test/model/board.pml \
 	test/model/fifo.pml \
 	test/model/ll.pml \
 	test/model/memory.pml \

@@ -4,6 +4,7 @@ check_PROGRAMS += \
 	test/sched/faults \
 	test/sched/hier \
 	test/sched/large \
+	test/sched/once \
 	test/sched/phases \
 	test/sched/shape \
 	test/sched/vtables

@@ -69,7 +69,7 @@ check 0 '^--> star  *ll ' env RONDO_ALGO=star "$dir/rondo-info" plan allreduce 1
 check 1 'star does not do this operation' env RONDO_ALGO=star "$dir/rondo-info" plan broadcast 1K --ranks 3
 
 # Chosen, where messages and the cores' bytes are dear, by slots alone: nothing moves less in so few messages.
-for proto in ll cma; do
+for proto in ll cma board-ll board; do
     printf 'shm.%s.alpha 1e6\n' $proto
 done >"$dir/prices"
 printf 'shm.simple.message 100\nshm.simple.beta 1\nshm.simple.cross 1e-6\nshm.simple.gamma 0\n' >>"$dir/prices"

@@ -23,32 +23,52 @@ static inline void fetch_ahead(rd_board_t *b, const rd_run_t *run)
             return;
         for (int i = 0; i < q->nsrc; i++) {
             if (q->src[i].where == RD_PEER)
-                __builtin_prefetch(rd_board_line(q->src[i].board, b->lines + q->at));
+                __builtin_prefetch(rd_board_line(q->src[i].board, b->lines + q->at + q->from / RD_LL_LINE_DATA));
         }
     }
 }
 
-/* Returns true if all messages of the step have come: they are in `message`, and src[] says where each source is. */
+static inline bool peek(const rd_plan_t *plan, const rd_flat_step_t *q, char *board, uint64_t at, char *message)
+{
+    if (plan->board.packed)
+        return rd_board_peek_part(board, at, plan->board.packed, q->from, message, q->bytes);
+    return rd_board_peek(board, at, message, q->bytes);
+}
+
+/* Looks for source i of the step. Returns false if it has not come. */
+static inline bool find(rd_run_t *run, const rd_flat_step_t *q, uint64_t at, int i, char *message)
+{
+    if (peek(run->plan, q, q->src[i].board, at, message))
+        return true;
+    run->plan->board.board->missing = i;
+    run->waits_for = q->src[i].peer;
+    return false;
+}
+
+/* Returns true if all messages of the step have come: they are in `message`, and src[] says where each source is. What
+ * was missing the last time is looked for first, so a rank that waits looks at one line. */
 static inline bool take(rd_run_t *run, const rd_flat_step_t *q, uint64_t at, char (*message)[RD_LL_MOST],
                         const char **src)
 {
     const rd_plan_t *plan = run->plan;
+    int late = plan->board.board->missing;
 
+    if (late >= 0 && !find(run, q, at, late, message[late]))
+        return false;
     for (int i = 0; i < q->nsrc; i++) {
-        if (q->src[i].where != RD_PEER) {
+        if (q->src[i].where != RD_PEER)
             src[i] = place(run, &q->src[i]);
-        } else if (rd_board_peek(q->src[i].board, at, message[i], q->bytes)) {
+        else if (i == late || find(run, q, at, i, message[i]))
             src[i] = message[i];
-        } else {
-            run->waits_for = q->src[i].peer;
+        else
             return false;
-        }
         if (q->src[i].where == RD_IN && plan->reducer.load) {
             char *copy = run->tmp + (size_t)plan->program->ntmp * plan->slice;
             plan->reducer.load(copy, src[i], q->count, plan->reducer.arg);
             src[i] = copy;
         }
     }
+    plan->board.board->missing = -1;
     return true;
 }
 

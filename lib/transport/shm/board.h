@@ -43,7 +43,8 @@ typedef struct rd_board {
     uint64_t told;                   /* the lines that the others know this rank to have read */
     uint64_t read[RD_NUM_READ];      /* every rank has read at least so far */
     int late[RD_NUM_READ];           /* the rank that had not, when room was last missing */
-    int ahead;                       /* of a run by lines: the step whose messages are fetched next */
+    int ahead;                       /* of a run by lines: the step whose messages are fetched next, */
+    int missing;                     /* and the source of the present step that had not come when it was last tried */
 } rd_board_t;
 
 /* How a plan uses the boards. */
@@ -53,6 +54,7 @@ typedef struct rd_board_plan {
     bool by_chunk;     /* a message's number is that of its chunk; false: a rank has one message in a pass, number 0 */
     size_t stride;     /* from one message to the next: lines, or bytes, which are a power of two */
     size_t passes, slice;
+    size_t packed; /* lines: a rank's messages follow one another without gaps, so many bytes in all; 0: they do not */
 } rd_board_plan_t;
 
 /* A message in slots. */
@@ -97,6 +99,23 @@ static inline bool rd_board_peek(char *board, uint64_t number, char *data, size_
         part = rd_ll_part(bytes);
         if (!rd_ll_line_load(rd_board_line(board, number), number + 1, data, part))
             return false;
+    }
+    return true;
+}
+
+/* The same for `bytes` of a longer message, of `whole`, from byte `from` on. */
+static inline bool rd_board_peek_part(char *board, uint64_t number, size_t whole, size_t from, char *data, size_t bytes)
+{
+    char line[RD_LL_LINE_DATA];
+
+    for (size_t i = from / RD_LL_LINE_DATA, skip = from % RD_LL_LINE_DATA, part; bytes; i++, skip = 0) {
+        if (!rd_ll_line_load(rd_board_line(board, number + i), number + i + 1, line,
+                             rd_ll_part(whole - i * RD_LL_LINE_DATA)))
+            return false;
+        part = rd_ll_part(skip + bytes) - skip;
+        memcpy(data, line + skip, part);
+        data += part;
+        bytes -= part;
     }
     return true;
 }
