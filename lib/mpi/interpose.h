@@ -77,7 +77,8 @@ typedef struct rd_mpi_core {
     rondo_comm_t rondo;
     MPI_Group group;
     int users;
-    int64_t id; /* alike on its ranks, and on them different from that of others */
+    int64_t put; /* when the last user let it go, counted in such events */
+    int64_t id;  /* alike on its ranks, and on them different from that of others */
     rd_mpi_rules_t rules;
 } rd_mpi_core_t;
 
@@ -145,6 +146,7 @@ bool rd_mpi_setup_start(void);
 /* Counts a call. May make rondo's communicator; collective then. */
 void rd_mpi_setup(rd_mpi_comm_t *c);
 void rd_mpi_core_put(rd_mpi_core_t *core);
+void rd_mpi_cores_end(void); /* in MPI_Finalize: those that nobody uses */
 
 /* ---- rules.c: the switches ---- */
 
