@@ -325,7 +325,7 @@ rondo_result_t rondo_comm_device(rondo_comm_t comm, int *device);
 
 /* For programs whose peers need something else of this rank while it waits here, such as the progress of another
  * communication library: an operation of this host communicator, a group or a request that waits calls `call` with
- * `data` now and then, in its own thread, about as often as it gives its core away, and never when nothing has to be
+ * `data` now and then, in its own thread, every few times that it gives its core away, and never when nothing has to be
  * waited for. `call` must return soon, and must not call rondo. NULL takes it back. CUDA communicators do not call it.
  * Local; split and shrink do not hand it on. */
 rondo_result_t rondo_comm_on_wait(rondo_comm_t comm, void (*call)(void *data), void *data);

@@ -28,6 +28,15 @@ static int end(rd_mpi_comm_t *c, rd_mpi_bytes_t *in, rd_mpi_bytes_t *out, rondo_
     return code;
 }
 
+/* The short way of the next call (entry_forms.h): for handles that are never used again for something else. */
+static void remember(rd_mpi_comm_t *c, MPI_Datatype type, const rd_mpi_layout_t *layout)
+{
+    if (!layout->dense || !rd_mpi_short_ways(c) || !rd_mpi_named(type))
+        return;
+    c->last_moved = type;
+    c->last_moved_size = layout->size;
+}
+
 static int bcast(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 {
     bool root = c->rank == call->root;
@@ -46,10 +55,7 @@ static int bcast(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
     if (result != MPI_SUCCESS)
         return result;
     rd_mpi_count_served(call->what, b.bytes);
-    if (layout.dense && rd_mpi_short_ways(c) && rd_mpi_named(call->recvtype)) {
-        c->last_moved = call->recvtype;
-        c->last_moved_size = layout.size;
-    }
+    remember(c, call->recvtype, &layout);
     return end(c, root ? &b : NULL, root ? NULL : &b,
                rondo_broadcast(b.at, b.at, b.bytes, RONDO_UINT8, call->root, c->rondo, NULL));
 }
@@ -163,6 +169,10 @@ int rd_mpi_serve_blocks(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
     if ((rd_mpi_sends(c, call) && !rd_mpi_layout(call->sendtype, &l.send)) ||
         (rd_mpi_receives(c, call) && !rd_mpi_layout(call->recvtype, &l.recv)))
         return RD_MPI_HAND_ON(RD_MPI_ARGUMENT);
+    if (rd_mpi_sends(c, call))
+        remember(c, call->sendtype, &l.send);
+    else if (rd_mpi_receives(c, call))
+        remember(c, call->recvtype, &l.recv);
     switch (call->what) {
     case RD_MPI_SCATTER:
         return scatter(c, call, &l);

@@ -38,8 +38,23 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
+static int at_finalize(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm;
+    (void)key;
+    (void)value;
+    (void)extra;
+    rd_mpi_cores_end();
+    return MPI_SUCCESS;
+}
+
 bool rd_mpi_comms_start(void)
 {
+    int end = MPI_KEYVAL_INVALID;
+
+    if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &end, NULL) != MPI_SUCCESS ||
+        PMPI_Comm_set_attr(MPI_COMM_SELF, end, NULL) != MPI_SUCCESS)
+        return false;
     return PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) == MPI_SUCCESS;
 }
 

@@ -96,29 +96,71 @@ static int FORM(reduce_scatter)(const void *send, void *recv, const K *counts, M
                                        .large = LARGE});
 }
 
-#define ROOTED(name, WHAT)                                                                                             \
-    static int FORM(name)(const void *send, K sendcount, MPI_Datatype sendtype, void *recv, K recvcount,               \
-                          MPI_Datatype recvtype, int root, MPI_Comm comm)                                              \
-    {                                                                                                                  \
-        return rd_mpi_run(&(rd_mpi_call_t){.what = WHAT,                                                               \
-                                           .send = send,                                                               \
-                                           .sendcount = sendcount,                                                     \
-                                           .sendtype = sendtype,                                                       \
-                                           .recv = recv,                                                               \
-                                           .recvcount = recvcount,                                                     \
-                                           .recvtype = recvtype,                                                       \
-                                           .root = root,                                                               \
-                                           .comm = comm,                                                               \
-                                           .large = LARGE});                                                           \
+/* Can a buffer of `count` elements of the last type that was moved go as it is? */
+#define PLAIN(c, buffer, count, type)                                                                                  \
+    ((c)->last_moved == (type) && (int64_t)(count) * (int64_t)(c)->last_moved_size > 0 && (buffer) &&                  \
+     (buffer) != MPI_IN_PLACE)
+
+static int FORM(gather)(const void *send, K sendcount, MPI_Datatype sendtype, void *recv, K recvcount,
+                        MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+    rd_mpi_comm_t *c = rd_mpi_comm_get(comm);
+
+    if (likely(c && PLAIN(c, send, sendcount, sendtype) && (unsigned)root < (unsigned)c->nranks &&
+               (c->rank != root || (PLAIN(c, recv, recvcount, recvtype) && sendcount == recvcount)) &&
+               rd_mpi_allowed(c, RD_MPI_GATHER, (uint64_t)sendcount * c->last_moved_size))) {
+        size_t bytes = (size_t)sendcount * c->last_moved_size;
+        rd_mpi_count_served(RD_MPI_GATHER, bytes);
+        return rd_mpi_result(c, rondo_gather(send, recv, bytes, RONDO_UINT8, root, c->rondo, NULL));
     }
-ROOTED(gather, RD_MPI_GATHER)
-ROOTED(scatter, RD_MPI_SCATTER)
-#undef ROOTED
+    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_GATHER,
+                                       .send = send,
+                                       .sendcount = sendcount,
+                                       .sendtype = sendtype,
+                                       .recv = recv,
+                                       .recvcount = recvcount,
+                                       .recvtype = recvtype,
+                                       .root = root,
+                                       .comm = comm,
+                                       .large = LARGE});
+}
+
+static int FORM(scatter)(const void *send, K sendcount, MPI_Datatype sendtype, void *recv, K recvcount,
+                         MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+    rd_mpi_comm_t *c = rd_mpi_comm_get(comm);
+
+    if (likely(c && PLAIN(c, recv, recvcount, recvtype) && (unsigned)root < (unsigned)c->nranks &&
+               (c->rank != root || (PLAIN(c, send, sendcount, sendtype) && sendcount == recvcount)) &&
+               rd_mpi_allowed(c, RD_MPI_SCATTER, (uint64_t)recvcount * c->last_moved_size))) {
+        size_t bytes = (size_t)recvcount * c->last_moved_size;
+        rd_mpi_count_served(RD_MPI_SCATTER, bytes);
+        return rd_mpi_result(c, rondo_scatter(send, recv, bytes, RONDO_UINT8, root, c->rondo, NULL));
+    }
+    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_SCATTER,
+                                       .send = send,
+                                       .sendcount = sendcount,
+                                       .sendtype = sendtype,
+                                       .recv = recv,
+                                       .recvcount = recvcount,
+                                       .recvtype = recvtype,
+                                       .root = root,
+                                       .comm = comm,
+                                       .large = LARGE});
+}
 
 #define ALL(name, WHAT)                                                                                                \
     static int FORM(name)(const void *send, K sendcount, MPI_Datatype sendtype, void *recv, K recvcount,               \
                           MPI_Datatype recvtype, MPI_Comm comm)                                                        \
     {                                                                                                                  \
+        rd_mpi_comm_t *c = rd_mpi_comm_get(comm);                                                                      \
+                                                                                                                       \
+        if (likely(c && PLAIN(c, send, sendcount, sendtype) && PLAIN(c, recv, recvcount, recvtype) &&                  \
+                   sendcount == recvcount && rd_mpi_allowed(c, WHAT, (uint64_t)sendcount * c->last_moved_size))) {     \
+            size_t bytes = (size_t)sendcount * c->last_moved_size;                                                     \
+            rd_mpi_count_served(WHAT, bytes);                                                                          \
+            return rd_mpi_result(c, rondo_##name(send, recv, bytes, RONDO_UINT8, c->rondo, NULL));                     \
+        }                                                                                                              \
         return rd_mpi_run(&(rd_mpi_call_t){.what = WHAT,                                                               \
                                            .send = send,                                                               \
                                            .sendcount = sendcount,                                                     \
@@ -132,6 +174,7 @@ ROOTED(scatter, RD_MPI_SCATTER)
 ALL(allgather, RD_MPI_ALLGATHER)
 ALL(alltoall, RD_MPI_ALLTOALL)
 #undef ALL
+#undef PLAIN
 
 static int FORM(gatherv)(const void *send, K sendcount, MPI_Datatype sendtype, void *recv, const K *recvcounts,
                          const D *displs, MPI_Datatype recvtype, int root, MPI_Comm comm)

@@ -8,6 +8,7 @@
 #ifndef RD_MPI_INTERPOSE_H
 #define RD_MPI_INTERPOSE_H
 
+#include <link.h>
 #include <rondo.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -77,7 +78,8 @@ typedef struct rd_mpi_core {
     rondo_comm_t rondo;
     MPI_Group group;
     int users;
-    int64_t id; /* alike on its ranks, and on them different from that of others */
+    int64_t put; /* when the last user let it go, counted in such events */
+    int64_t id;  /* alike on its ranks, and on them different from that of others */
     rd_mpi_rules_t rules;
 } rd_mpi_core_t;
 
@@ -129,6 +131,15 @@ bool rd_mpi_comms_start(void);
 /* NULL: the MPI must see the call, or has seen that the handle is wrong (`error`). */
 rd_mpi_comm_t *rd_mpi_comm_find(MPI_Comm comm, int *error);
 
+/* ---- device.c: buffers in a GPU's memory ---- */
+
+/* The last library of the process when it was last looked at: if another one has come, CUDA may be among them. */
+extern struct link_map *_Atomic rd_mpi_last_library;
+bool rd_mpi_device_used(void);
+/* Runs the call with memory of the host in place of a device's. */
+int rd_mpi_device_run(rd_mpi_comm_t *c, const rd_mpi_call_t *call, int (*run)(rd_mpi_comm_t *, const rd_mpi_call_t *));
+
+/* What was found before; NULL: nothing, or CUDA may have been loaded, so that pointers must be looked at. */
 extern _Atomic(rd_mpi_comm_t *) rd_mpi_comm_cache[64];
 static inline rd_mpi_comm_t *rd_mpi_comm_get(MPI_Comm comm)
 {
@@ -136,6 +147,8 @@ static inline rd_mpi_comm_t *rd_mpi_comm_get(MPI_Comm comm)
     rd_mpi_comm_t *c =
         atomic_load_explicit(&rd_mpi_comm_cache[handle * UINT64_C(0x9e3779b97f4a7c15) >> 58], memory_order_acquire);
 
+    if (__builtin_expect(atomic_load_explicit(&rd_mpi_last_library, memory_order_acquire)->l_next != NULL, 0))
+        return NULL;
     return c && atomic_load_explicit(&c->handle, memory_order_relaxed) == handle ? c : NULL;
 }
 
@@ -145,6 +158,7 @@ bool rd_mpi_setup_start(void);
 /* Counts a call. May make rondo's communicator; collective then. */
 void rd_mpi_setup(rd_mpi_comm_t *c);
 void rd_mpi_core_put(rd_mpi_core_t *core);
+void rd_mpi_cores_end(void); /* in MPI_Finalize: those that nobody uses */
 
 /* ---- rules.c: the switches ---- */
 

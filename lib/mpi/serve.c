@@ -83,6 +83,6 @@ int rd_mpi_run(const rd_mpi_call_t *call)
     if (!c)
         c = rd_mpi_comm_find(call->comm, &error);
     if (c)
-        return run(c, call);
+        return rd_mpi_device_used() ? rd_mpi_device_run(c, call, run) : run(c, call);
     return error == MPI_SUCCESS ? rd_mpi_pass(call) : error;
 }

@@ -4,8 +4,8 @@
  *
  *   agree    at the first call on MPI_COMM_WORLD, the second on others, so that one that is used once costs nothing: is
  *            any rank switched off, at which call shall rondo's be made, and is there already one of an equal group?
- *   create   at the n-th call. Rank 0's id and rules go to all; all come; then each makes its part in a thread, while
- *            this one makes the MPI's progress, and at the end all have one or none has.
+ *   create   at the n-th call, for it takes milliseconds. Rank 0's id and rules go to all; all come; then each makes
+ * its part in a thread, while this one makes the MPI's progress, and at the end all have one or none has.
  *
  * MPI communicators of equal groups share one of rondo's, unless threads may call at the same time: a correct program
  * calls blocking collectives on them in one order on all ranks, because each of these calls may synchronise. */
@@ -19,8 +19,12 @@
 
 #include "mpi/interpose.h"
 
+#define KEPT 4 /* of rondo's communicators that no communicator of the MPI uses any more */
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static rd_mpi_core_t *cores;
+static _Atomic int thrown_away;
+static _Atomic bool ending; /* MPI_Finalize has begun */
 
 /* Makes the MPI's progress, which asking for any request that is not complete does: this one never is. A probe would do
  * for Open MPI; MPICH, asked for messages of a process to itself, looks nowhere else. */
@@ -91,7 +95,7 @@ static void use(rd_mpi_comm_t *c, rd_mpi_core_t *core)
 
 static void agree(rd_mpi_comm_t *c)
 {
-    enum { OFF, SOON, SAME, SAME_TOO, WORDS };
+    enum { OFF, AFTER, SAME, SAME_TOO, WORDS };
     int64_t mine[WORDS] = {0}, all[WORDS];
     MPI_Group group = MPI_GROUP_NULL;
     rd_mpi_core_t *core;
@@ -100,14 +104,14 @@ static void agree(rd_mpi_comm_t *c)
     core = find_alike(group);
     PMPI_Group_free(&group);
     mine[OFF] = rd_mpi_settings.off;
-    mine[SOON] = -rd_mpi_settings.after;
+    mine[AFTER] = rd_mpi_settings.after << thrown_away;
     mine[SAME] = core ? core->id : 0;
     mine[SAME_TOO] = -mine[SAME];
     if (PMPI_Allreduce(mine, all, WORDS, MPI_INT64_T, MPI_MAX, c->comm) != MPI_SUCCESS || all[OFF]) {
         refuse(c, RD_MPI_OFF);
         return;
     }
-    c->after = c->world ? 1 : -all[SOON];
+    c->after = c->world ? 1 : all[AFTER];
     c->status = RD_MPI_AGREED;
     if (core && all[SAME] == core->id && all[SAME_TOO] == -core->id)
         use(c, core);
@@ -247,6 +251,13 @@ static rd_mpi_core_t *core_create(rd_mpi_comm_t *c, rondo_comm_t rondo, const in
     return core;
 }
 
+static void core_destroy(rd_mpi_core_t *core)
+{
+    rondo_comm_destroy(core->rondo);
+    PMPI_Group_free(&core->group);
+    free(core);
+}
+
 static making_t *making_of(const rd_mpi_comm_t *c, const invitation_t *invitation)
 {
     making_t *m = calloc(1, sizeof *m);
@@ -313,11 +324,8 @@ static void create(rd_mpi_comm_t *c)
     if (all_made(c, failed, core != NULL, messages)) {
         keep(c, core);
     } else {
-        if (core) {
-            rondo_comm_destroy(core->rondo);
-            PMPI_Group_free(&core->group);
-            free(core);
-        }
+        if (core)
+            core_destroy(core);
         refuse(c, RD_MPI_NOT_MADE);
     }
     PMPI_Comm_free(&messages);
@@ -332,19 +340,63 @@ void rd_mpi_setup(rd_mpi_comm_t *c)
         create(c);
 }
 
-void rd_mpi_core_put(rd_mpi_core_t *core)
+/* Takes it off the list. */
+static void unlink_core(rd_mpi_core_t *core)
 {
-    rd_mpi_core_t **at;
+    rd_mpi_core_t **at = &cores;
 
-    if (--core->users)
-        return;
-    pthread_mutex_lock(&lock);
-    for (at = &cores; *at && *at != core; at = &(*at)->next)
-        ;
+    while (*at && *at != core)
+        at = &(*at)->next;
     if (*at)
         *at = core->next;
+}
+
+/* Returns the unused one that was put away first, off the list, if there are more than `most` of them. */
+static rd_mpi_core_t *take_unused(int most)
+{
+    rd_mpi_core_t *oldest = NULL;
+    int unused = 0;
+
+    pthread_mutex_lock(&lock);
+    for (rd_mpi_core_t *core = cores; core; core = core->next) {
+        if (core->users)
+            continue;
+        unused++;
+        if (!oldest || core->put < oldest->put)
+            oldest = core;
+    }
+    if (unused <= most)
+        oldest = NULL;
+    else
+        unlink_core(oldest);
     pthread_mutex_unlock(&lock);
-    rondo_comm_destroy(core->rondo);
-    PMPI_Group_free(&core->group);
-    free(core);
+    return oldest;
+}
+
+/* Codes make communicators of the same groups again and again, so some are kept. Each that is thrown away was not worth
+ * it, and the next one has to be called for twice as often. */
+void rd_mpi_core_put(rd_mpi_core_t *core)
+{
+    static int64_t clock;
+    rd_mpi_core_t *oldest;
+
+    pthread_mutex_lock(&lock);
+    core->users--;
+    core->put = ++clock;
+    pthread_mutex_unlock(&lock);
+    oldest = take_unused(ending ? 0 : KEPT);
+    if (oldest) {
+        core_destroy(oldest);
+        if (thrown_away < 20)
+            thrown_away++;
+    }
+}
+
+void rd_mpi_cores_end(void)
+{
+    rd_mpi_core_t *core;
+
+    ending = true;
+    while ((core = take_unused(0)))
+        core_destroy(core);
 }

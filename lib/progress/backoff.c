@@ -6,6 +6,7 @@
 
 #define SEEK_MS 1000           /* a rank is told when another one has waited for it this long */
 #define ON_WAIT_PAUSES 64      /* pauses between two calls of on_wait */
+#define ON_WAIT_YIELDS 8       /* yields between two */
 #define MISMATCH_MISSES 100000 /* in a row, until a rank no longer looks for a mismatch that another rank has found */
 
 /* Returns the rank that the first active task waits for, or with which a finished task still shares zero-copy memory;
@@ -128,10 +129,13 @@ static rondo_result_t too_late(rd_queue_t *q)
         (long long)q->timeout_ms, late, whois, perhaps, peer, rd_health_whois(q->health, peer));
 }
 
-/* Each yield costs more than what the caller does here; pauses are shorter, so only every 64th is followed by it. */
+/* What the caller does here may yield itself, and where ranks share cores each yield is another rank's turn: so not
+ * every yield is followed by it, and pauses are shorter still. */
 static void call_on_wait(rd_queue_t *q)
 {
-    if (q->wait.misses >= q->wait.spin || q->wait.misses % ON_WAIT_PAUSES == 0)
+    int every = q->wait.misses >= q->wait.spin ? ON_WAIT_YIELDS : ON_WAIT_PAUSES;
+
+    if (++q->waited % every == 0)
         q->on_wait(q->on_wait_data);
 }
 

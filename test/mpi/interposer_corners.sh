@@ -17,6 +17,12 @@ for mpi in $(mpis); do
     good 3 "$dir/corners.$mpi" not_made
     said=$(grep -c "could not make rondo's communicator" "$dir/out")
     [ "$said" = 1 ] || { cat "$dir/out"; fail "$said ranks said that there is no communicator of rondo's"; }
+    # Device pointers; with the MPI, too, which knows no devices.
+    compile device -ldl
+    gcc -w -shared -fPIC -Wl,-soname,libcuda.so.1 "$here/played_cuda.c" -o "$dir/libcuda.so.1" || fail "played_cuda.c"
+    for serve in all off; do
+        good 3 --serve=$serve "$dir/device.$mpi" "$dir/libcuda.so.1"
+    done
     # However it ends, it ends.
     for way in leave abort die; do
         began=$(date +%s)

@@ -23,7 +23,7 @@ mkdir "$dir/rondo" && cd "$source" &&
 (cd "$dir/rondo" &&
     DEB_BUILD_OPTIONS="nocheck noopt noautodbgsym parallel=$(nproc)" dpkg-buildpackage -us -uc -b) >"$dir/log" 2>&1 ||
     fail "dpkg-buildpackage failed"
-packages="librondo1 librondo-dev librondo-fortran1 librondo-fortran-dev rondo-tools"
+packages="librondo1 librondo-dev librondo-fortran1 librondo-fortran-dev librondo-mpi rondo-tools"
 for package in $packages; do
     [ -e "$(echo "$dir/${package}"_*.deb)" ] || fail "no package $package was built"
 done

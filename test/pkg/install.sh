@@ -109,6 +109,19 @@ else
     echo "no cmake: its part is left out"
 fi
 
+# The interposer: rondo-run finds what was installed beside it, and the installed source builds for the MPI at hand.
+if [ -n "${MPI_LIBS:-}" ]; then
+    run=$(find "$dir/root" -name rondo-run) source_mk=$(find "$dir/root" -name build.mk)
+    ${MPICC:-mpicc} -w "$source/test/mpi/interposer/corners.c" -pthread -o "$dir/corners" || fail "corners.c"
+    make -s -f "$source_mk" MPICC="${MPICC:-mpicc}" DEST="$dir/built" RONDO_CFLAGS="-I$source/lib" \
+        RONDO_LIBS="-L$libdir -lrondo -Wl,-rpath,$libdir" >"$dir/log" 2>&1 || { cat "$dir/log"; fail "build.mk"; }
+    for library in "$libdir/librondo_mpi.so" "$dir/built/librondo_mpi.so"; do
+        RONDO_MPI_REPORT=1 LD_LIBRARY_PATH="$libdir" RONDO_TEST_RANKS=2 sh "$source/test/util/mpirun.sh" \
+            "$run" --library "$library" "$dir/corners" plain >"$dir/log" 2>&1 || { cat "$dir/log"; fail "rondo-run"; }
+        grep -q '^  all .* 100.0%' "$dir/log" || { cat "$dir/log"; fail "rondo-run serves nothing"; }
+    done
+fi
+
 make -C "$build" uninstall DESTDIR="$dir/root" >"$dir/log" 2>&1 || { cat "$dir/log"; fail "make uninstall failed"; }
 left=$(find "$dir/root" -type f -o -type l -o -name 'rondo*')
 [ -z "$left" ] || fail "make uninstall left: $left"

@@ -1,0 +1,241 @@
+/* Buffers in a GPU's memory. Whether one is there is a rank's own affair, so it must not enter the choice of who serves
+ * the call: the call gets memory of the host in its place, on this rank alone, and its way is that of any other. That
+ * also serves an MPI that knows no GPUs. Data goes by a stream of its own, which waits for no other stream; the program
+ * has synchronised what writes into its buffers, as for any MPI that takes them.
+ *
+ * A rank that uses no CUDA pays one comparison: nothing is looked at unless a library has been opened since the last
+ * look, which the end of the dynamic linker's list shows, and then only if libcuda.so.1 is among them. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/interpose.h"
+
+enum { MEMORY_TYPE = 2, CONTEXT = 1, IS_MANAGED = 8, ORDINAL = 9, DEVICE = 2, NON_BLOCKING = 1 }; /* as in cuda.h */
+
+static struct link_map no_library;
+struct link_map *_Atomic rd_mpi_last_library = &no_library;
+static _Atomic bool used;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct {
+    int (*attribute)(void *, int, uintptr_t);
+    int (*push)(void *);
+    int (*pop)(void **);
+    int (*retain)(void **, int);
+    int (*stream_create)(void **, unsigned);
+    int (*copy)(uintptr_t, uintptr_t, size_t, void *);
+    int (*synchronize)(void *);
+} cuda;
+
+static bool find_cuda(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+
+    if (!library)
+        return false;
+    cuda.attribute = (int (*)(void *, int, uintptr_t))dlsym(library, "cuPointerGetAttribute");
+    cuda.push = (int (*)(void *))dlsym(library, "cuCtxPushCurrent_v2");
+    cuda.pop = (int (*)(void **))dlsym(library, "cuCtxPopCurrent_v2");
+    cuda.retain = (int (*)(void **, int))dlsym(library, "cuDevicePrimaryCtxRetain");
+    cuda.stream_create = (int (*)(void **, unsigned))dlsym(library, "cuStreamCreate");
+    cuda.copy = (int (*)(uintptr_t, uintptr_t, size_t, void *))dlsym(library, "cuMemcpyAsync");
+    cuda.synchronize = (int (*)(void *))dlsym(library, "cuStreamSynchronize");
+    return cuda.attribute && cuda.push && cuda.pop && cuda.retain && cuda.stream_create && cuda.copy &&
+           cuda.synchronize;
+}
+
+/* Once CUDA is there, the last library is left as it is, so that no call takes a short way. */
+bool rd_mpi_device_used(void)
+{
+    struct link_map *last = atomic_load(&rd_mpi_last_library);
+
+    if (used || !(last->l_next || last == &no_library))
+        return used;
+    pthread_mutex_lock(&lock);
+    if (find_cuda()) {
+        no_library.l_next = &no_library;
+        atomic_store(&rd_mpi_last_library, &no_library);
+        used = true;
+    } else {
+        last = _r_debug.r_map;
+        while (last->l_next)
+            last = last->l_next;
+        (void)dlopen(last->l_name, RTLD_LAZY | RTLD_NOLOAD); /* its entry must stay */
+        atomic_store(&rd_mpi_last_library, last);
+    }
+    pthread_mutex_unlock(&lock);
+    return used;
+}
+
+static bool on_device(const void *at)
+{
+    unsigned type = 0, managed = 0;
+
+    if (!at || at == MPI_IN_PLACE || cuda.attribute(&type, MEMORY_TYPE, (uintptr_t)at) != 0 || type != DEVICE)
+        return false;
+    return cuda.attribute(&managed, IS_MANAGED, (uintptr_t)at) != 0 || !managed;
+}
+
+/* The context of a piece of memory; what was allocated for a device and no context has the device's primary one. */
+static void *context_of(uintptr_t at)
+{
+    static void *primary[64];
+    void *context = NULL;
+    int device = 0;
+
+    if (cuda.attribute(&context, CONTEXT, at) == 0 && context)
+        return context;
+    if (cuda.attribute(&device, ORDINAL, at) != 0 || device < 0 || device >= 64)
+        return NULL;
+    if (!primary[device])
+        cuda.retain(&primary[device], device);
+    return primary[device];
+}
+
+static bool copy_by(void *context, uintptr_t to, uintptr_t from, size_t bytes)
+{
+    static struct {
+        void *context, *stream;
+    } streams[64];
+    int i = 0;
+
+    while (i < 64 && streams[i].context && streams[i].context != context)
+        i++;
+    if (i == 64 || (!streams[i].context && cuda.stream_create(&streams[i].stream, NON_BLOCKING) != 0))
+        return false;
+    streams[i].context = context;
+    return cuda.copy(to, from, bytes, streams[i].stream) == 0 && cuda.synchronize(streams[i].stream) == 0;
+}
+
+/* One of the two is a device's. */
+static bool copy(uintptr_t to, uintptr_t from, size_t bytes, uintptr_t device)
+{
+    void *context, *before;
+    bool good;
+
+    pthread_mutex_lock(&lock);
+    context = context_of(device);
+    good = context && cuda.push(context) == 0;
+    if (good) {
+        good = copy_by(context, to, from, bytes);
+        cuda.pop(&before);
+    }
+    pthread_mutex_unlock(&lock);
+    return good;
+}
+
+/* The bytes from `at + low` on that a side of the call may touch, and the host's memory in their place. */
+typedef struct {
+    uintptr_t at;
+    int64_t low, high;
+    char *host;
+} span_t;
+
+static void widen(span_t *s, int64_t first, int64_t count, MPI_Datatype type)
+{
+    MPI_Count lb, extent, true_lb, true_extent;
+    int64_t low, high;
+
+    if (count <= 0 || type == MPI_DATATYPE_NULL)
+        return;
+    PMPI_Type_get_extent_x(type, &lb, &extent);
+    PMPI_Type_get_true_extent_x(type, &true_lb, &true_extent);
+    low = first * extent + true_lb;
+    high = low + (count - 1) * extent + true_extent;
+    if (extent < 0)
+        low += (count - 1) * extent;
+    if (s->low == s->high) {
+        s->low = low;
+        s->high = high;
+    }
+    s->low = low < s->low ? low : s->low;
+    s->high = high > s->high ? high : s->high;
+}
+
+static int64_t blocks_of(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_send)
+{
+    switch (call->what) {
+    case RD_MPI_ALLTOALL:
+        return c->nranks;
+    case RD_MPI_SCATTER:
+        return is_send ? c->nranks : 1;
+    case RD_MPI_GATHER:
+    case RD_MPI_ALLGATHER:
+        return is_send ? 1 : c->nranks;
+    case RD_MPI_REDUCE_SCATTER_BLOCK:
+        return is_send || call->send == MPI_IN_PLACE ? c->nranks : 1;
+    default:
+        return 1;
+    }
+}
+
+static void measure(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_send, span_t *s)
+{
+    bool reduces = call->what >= RD_MPI_BCAST && call->what <= RD_MPI_EXSCAN;
+    const void *counts = is_send && !reduces ? call->sendcounts : call->recvcounts;
+    const void *displs = is_send ? call->sdispls : call->rdispls;
+    MPI_Datatype type = is_send && !reduces ? call->sendtype : call->recvtype;
+    MPI_Count count = is_send && !reduces ? call->sendcount : call->recvcount;
+    int64_t all = 0;
+
+    if (call->what == RD_MPI_REDUCE_SCATTER) {
+        for (int r = 0; r < c->nranks; r++)
+            all += rd_mpi_list_at(counts, call->large, r);
+        widen(s, 0, is_send || call->send == MPI_IN_PLACE ? all : rd_mpi_list_at(counts, call->large, c->rank), type);
+    } else if (counts && displs) {
+        for (int r = 0; r < c->nranks; r++)
+            widen(s, rd_mpi_list_at(displs, call->large, r), rd_mpi_list_at(counts, call->large, r), type);
+    } else {
+        widen(s, 0, blocks_of(c, call, is_send) * count, type);
+    }
+}
+
+/* Puts the host's memory in place of a side's. It gets what is there now: also what is not to be written must stay. */
+static int bring(rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_send, span_t *s)
+{
+    const void *at = is_send ? call->send : call->recv;
+    bool looked_at = is_send ? rd_mpi_sends(c, call) && call->what != RD_MPI_BCAST && call->what != RD_MPI_BARRIER_CALL
+                             : rd_mpi_receives(c, call) && (call->what != RD_MPI_REDUCE || c->rank == call->root);
+
+    *s = (span_t){.at = (uintptr_t)at};
+    if (!looked_at || !on_device(at))
+        return MPI_SUCCESS;
+    measure(c, call, is_send, s);
+    if (s->low == s->high)
+        return MPI_SUCCESS;
+    s->host = malloc((size_t)(s->high - s->low));
+    if (!s->host)
+        return rd_mpi_raise(c, MPI_ERR_NO_MEM);
+    if (copy((uintptr_t)s->host, s->at + (uintptr_t)s->low, (size_t)(s->high - s->low), s->at + (uintptr_t)s->low))
+        return MPI_SUCCESS;
+    free(s->host);
+    s->host = NULL;
+    return rd_mpi_raise(c, MPI_ERR_BUFFER);
+}
+
+int rd_mpi_device_run(rd_mpi_comm_t *c, const rd_mpi_call_t *call, int (*run)(rd_mpi_comm_t *, const rd_mpi_call_t *))
+{
+    rd_mpi_call_t on_host = *call;
+    span_t send, recv = {0};
+    int result = rd_mpi_plausible(c, call) ? bring(c, call, true, &send) : -1;
+
+    if (result < 0)
+        return run(c, call);
+    if (result == MPI_SUCCESS)
+        result = bring(c, call, false, &recv);
+    if (send.host)
+        on_host.send = send.host - send.low;
+    if (recv.host)
+        on_host.recv = recv.host - recv.low;
+    if (result == MPI_SUCCESS)
+        result = run(c, &on_host);
+    if (result == MPI_SUCCESS && recv.host &&
+        !copy(recv.at + (uintptr_t)recv.low, (uintptr_t)recv.host, (size_t)(recv.high - recv.low),
+              recv.at + (uintptr_t)recv.low))
+        result = rd_mpi_raise(c, MPI_ERR_BUFFER);
+    free(send.host);
+    free(recv.host);
+    return result;
+}

@@ -1,0 +1,111 @@
+/* Device pointers on some ranks and host pointers on others, in one call and in one rank, served and handed on; CUDA is
+ * loaded after the first collectives. Argument: the played libcuda.so.1. */
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N 64
+static int rank, nranks, failures, *mirror;
+static int (*copy)(uintptr_t, uintptr_t, size_t, void *), *copies;
+static void *stream;
+
+static void check(int condition, const char *what)
+{
+    if (!condition) {
+        failures++;
+        printf("rank %d: %s\n", rank, what);
+    }
+}
+
+/* The values of a buffer, wherever it is. */
+static int *values(void *at)
+{
+    copy((uintptr_t)mirror, (uintptr_t)at, 4 * N * sizeof(int), stream);
+    return mirror;
+}
+
+static void set(void *at, int first, int value, int n)
+{
+    for (int i = 0; i < n; i++)
+        mirror[i] = value;
+    copy((uintptr_t)at + (size_t)first * sizeof(int), (uintptr_t)mirror, (size_t)n * sizeof(int), stream);
+}
+
+static void calls(int *send, int *recv)
+{
+    int ones[8], twos[8], total = nranks * (nranks - 1) / 2, *got, good = 1;
+    MPI_Datatype strided;
+
+    for (int r = 0; r < nranks; r++) {
+        ones[r] = 1;
+        twos[r] = 2 * r + 1;
+    }
+    set(send, 0, rank, N);
+    set(recv, 0, -1, 4 * N);
+    MPI_Allreduce(send, recv, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    got = values(recv);
+    check(got[0] == total && got[N - 1] == total && got[N] == -1, "allreduce");
+    MPI_Allreduce(MPI_IN_PLACE, recv, N, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    check(values(recv)[N - 1] == total, "allreduce in place");
+    set(recv, 0, -1, 4 * N);
+    MPI_Allgatherv(send, 1, MPI_INT, recv, ones, twos, MPI_INT, MPI_COMM_WORLD);
+    got = values(recv);
+    for (int r = 0; r < nranks; r++)
+        good &= got[2 * r + 1] == r && got[2 * r] == -1;
+    check(good, "allgatherv with gaps");
+    MPI_Reduce(send, recv, N, MPI_INT, MPI_SUM, nranks - 1, MPI_COMM_WORLD);
+    check(values(recv)[N - 1] == (rank == nranks - 1 ? total : -1), "reduce");
+    MPI_Type_vector(4, 1, 2, MPI_INT, &strided);
+    MPI_Type_commit(&strided);
+    set(recv, 0, rank, 8);
+    MPI_Bcast(recv, 1, strided, 1, MPI_COMM_WORLD);
+    got = values(recv);
+    check(got[0] == 1 && got[6] == 1 && got[1] == rank, "bcast of a strided type");
+    MPI_Type_free(&strided);
+    MPI_Alltoall(send, 1, MPI_INT, recv, 1, MPI_INT, MPI_COMM_WORLD);
+    got = values(recv);
+    check(got[0] == 0 && got[nranks - 1] == nranks - 1, "alltoall");
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+int main(int argc, char **argv)
+{
+    void *library, *host = malloc(8 * N * sizeof(int)), *device;
+    void *(*alloc)(size_t);
+    int one = 1, sum = 0, before;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &nranks);
+    for (int i = 0; i < 20; i++)
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    library = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
+    alloc = library ? (void *(*)(size_t))dlsym(library, "played_alloc") : NULL;
+    copy = library ? (int (*)(uintptr_t, uintptr_t, size_t, void *))dlsym(library, "cuMemcpyAsync") : NULL;
+    copies = library ? (int *)dlsym(library, "played_copies") : NULL;
+    if (!alloc || !copy || !copies)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    mirror = malloc(4 * N * sizeof(int));
+    device = alloc(8 * N * sizeof(int));
+    calls(host, (int *)host + 4 * N);                                                /* no device pointer */
+    before = *copies;
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    check(*copies == before, "a host pointer is copied");
+    calls(device, (int *)device + 4 * N);                                            /* all of them */
+    if (rank == 0)                                                                   /* mixed among ranks */
+        calls(device, (int *)device + 4 * N);
+    else
+        calls(host, (int *)host + 4 * N);
+    if (rank % 2)                                                                    /* and within a rank */
+        calls(device, (int *)host + 4 * N);
+    else
+        calls(host, (int *)device + 4 * N);
+    PMPI_Allreduce(&failures, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Finalize();
+    if (!rank && !sum)
+        printf("good\n");
+    return sum != 0;
+}
