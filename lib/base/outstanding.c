@@ -1,6 +1,8 @@
 /* The list of what is outstanding in this process: see outstanding.h. */
 #include "base/outstanding.h"
 
+#include <sched.h>
+
 #include "base/fork.h"
 
 static _Atomic(rd_outstanding_t *) first;
@@ -24,9 +26,15 @@ void rd_outstanding_init(rd_outstanding_t *entry, bool (*turn)(rd_outstanding_t 
     atomic_store_explicit(&entry->listed, 0, memory_order_relaxed);
 }
 
+void rd_outstanding_take(rd_outstanding_t *entry)
+{
+    while (pthread_mutex_trylock(&entry->turning) != 0)
+        sched_yield();
+}
+
 void rd_outstanding_list(rd_outstanding_t *entry)
 {
-    pthread_mutex_lock(&entry->turning);
+    rd_outstanding_take(entry);
     atomic_store_explicit(&entry->listed, 1, memory_order_relaxed);
     pthread_mutex_lock(&lock);
     entry->next = atomic_load_explicit(&first, memory_order_relaxed);

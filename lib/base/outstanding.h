@@ -28,6 +28,9 @@ static inline int rd_outstanding_listed(rd_outstanding_t *entry)
 }
 
 void rd_outstanding_init(rd_outstanding_t *entry, bool (*turn)(rd_outstanding_t *entry));
+/* Takes `turning`, which others hold for a turn at most. It is tried until it is free, because a request of several
+ * communicators takes theirs in whatever order it names them in, and waits for none while it makes a turn. */
+void rd_outstanding_take(rd_outstanding_t *entry);
 /* Lists an entry, and returns with `turning` held. */
 void rd_outstanding_list(rd_outstanding_t *entry);
 /* Removes an entry, if it is listed. No thread uses it afterwards. */

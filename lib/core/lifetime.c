@@ -42,7 +42,7 @@ rondo_result_t rd_comm_enter_slowly(rondo_comm_t comm)
 void rd_comm_resume(rondo_comm_t comm)
 {
     if (rd_outstanding_listed(&comm->queue.outstanding))
-        pthread_mutex_lock(&comm->queue.outstanding.turning);
+        rd_outstanding_take(&comm->queue.outstanding);
 }
 
 void rd_comm_pause(rondo_comm_t comm)
