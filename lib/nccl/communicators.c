@@ -262,7 +262,9 @@ NC_TWIN(CommInitAll);
  * trapped. */
 static ncclResult_t end_result(ncclComm_t comm, rondo_comm_t rondo, rondo_result_t result)
 {
-    if ((result == RONDO_ERR_REMOTE || result == RONDO_ERR_CUDA) && nc_device_is_lost(comm->device))
+    bool lost = result == RONDO_ERR_CUDA || (result == RONDO_ERR_REMOTE && nc_device_is_lost(comm->device));
+
+    if (lost)
         return ncclSuccess;
     return nc_result(rondo ? comm : NULL, rondo, result);
 }

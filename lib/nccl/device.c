@@ -134,10 +134,16 @@ bool nc_device_settle(rondo_stream_t stream, int *lost)
 
 bool nc_device_is_lost(int device)
 {
+    void *context = NULL;
+
     if (device == RONDO_DEVICE_HOST || cuda.code != 0)
         return false;
-    nc_device_enter(device);
-    return cuda.stream_query(NULL) >= CUDA_LOST;
+    int code = cuda.context_retain(&context, device); /* of a lost context it may be this that fails */
+    if (code == 0)
+        code = cuda.context_set(context);
+    if (code == 0)
+        code = cuda.stream_query(NULL);
+    return code >= CUDA_LOST;
 }
 
 ncclResult_t nc_device_lost(ncclComm_t comm, int code)
