@@ -145,6 +145,35 @@ static void handles(void)
     }
 }
 
+/* MPI 4's calls with larger counts. */
+static void large(void)
+{
+#if MPI_VERSION >= 4
+    int in[8], out[8], total = nranks * (nranks - 1) / 2;
+    MPI_Count counts[8], one = 1;
+    MPI_Aint displs[8];
+
+    for (int r = 0; r < nranks; r++) {
+        counts[r] = 1;
+        displs[r] = nranks - 1 - r;
+        in[r] = rank;
+    }
+    for (int i = 0; i < 3; i++) {
+        MPI_Allreduce_c(in, out, one, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        CHECK(out[0] == total, "MPI_Allreduce_c");
+        MPI_Allgatherv_c(in, one, MPI_INT, out, counts, displs, MPI_INT, MPI_COMM_WORLD);
+        CHECK(out[0] == nranks - 1 && out[nranks - 1] == 0, "MPI_Allgatherv_c");
+        MPI_Alltoallv_c(in, counts, displs, MPI_INT, out, counts, displs, MPI_INT, MPI_COMM_WORLD);
+        CHECK(out[0] == nranks - 1 && out[nranks - 1] == 0, "MPI_Alltoallv_c");
+        MPI_Reduce_scatter_c(in, out, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        CHECK(out[0] == total, "MPI_Reduce_scatter_c");
+        MPI_Bcast_c(in, one, MPI_INT, 0, MPI_COMM_WORLD);
+        CHECK(in[0] == 0, "MPI_Bcast_c");
+        in[0] = rank;
+    }
+#endif
+}
+
 static int copied, deleted;
 static int copy(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
 {
@@ -587,7 +616,7 @@ static const struct {
     void (*test)(void);
 } tests[] = {{"plain", plain}, {"progress", progress}, {"in_flight", in_flight}, {"barrier", barrier},
     {"handles", handles}, {"attributes", attributes}, {"lifetimes", lifetimes}, {"members", members},
-    {"others", others}, {"bottom", bottom}, {"nothing", nothing}, {"matrix", matrix}, {"equal_bits", equal_bits},
+    {"others", others}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"equal_bits", equal_bits},
     {"errors", errors}, {"wildcard", wildcard}, {"mixed", mixed}, {"finalize", finalize}, {"threads", threads},
     {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
     {"abort", abort_one}, {"die", die}};
