@@ -11,6 +11,7 @@ for mpi in $(mpis); do
             nothing large equal_bits errors wildcard mixed finalize
     done
     good 3 "$dir/corners.$mpi" lifetimes matrix progress
+    good 4 --reproducible "$dir/corners.$mpi" in_order
     good 2 "$dir/corners.$mpi" threads
     good 3 "$dir/corners.$mpi" environment
     good 3 "$dir/corners.$mpi" environment_off

@@ -413,6 +413,28 @@ static void equal_bits(void)
     CHECK(memcmp(out, again, sizeof out) == 0, "the second call gives other bits");
 }
 
+/* 29: with RONDO_MPI_REPRODUCIBLE sums are x0 + (x1 + (... + xn)), short and long, whatever serves them otherwise. */
+static void in_order(void)
+{
+    enum { LONG = 50000 };
+    static double in[LONG], out[LONG];
+
+    for (int n = 1; n <= LONG; n = n * 13 + 2) {
+        for (int i = 0; i < n; i++)
+            in[i] = 1.0 / (3 + i + 7 * rank);
+        MPI_Allreduce(in, out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        for (int i = 0; i < n; i++) {
+            double sum = 1.0 / (3 + i + 7 * (nranks - 1));
+            for (int r = nranks - 2; r >= 0; r--)
+                sum = 1.0 / (3 + i + 7 * r) + sum;
+            if (sum != out[i]) {
+                CHECK(0, "%d elements, element %d: %a, in order %a", n, i, out[i], sum);
+                break;
+            }
+        }
+    }
+}
+
 static int handled;
 static MPI_Comm handled_comm;
 static void handler(MPI_Comm *comm, int *code, ...)
@@ -616,7 +638,7 @@ static const struct {
     void (*test)(void);
 } tests[] = {{"plain", plain}, {"progress", progress}, {"in_flight", in_flight}, {"barrier", barrier},
     {"handles", handles}, {"attributes", attributes}, {"lifetimes", lifetimes}, {"members", members},
-    {"others", others}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"equal_bits", equal_bits},
+    {"others", others}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"equal_bits", equal_bits}, {"in_order", in_order},
     {"errors", errors}, {"wildcard", wildcard}, {"mixed", mixed}, {"finalize", finalize}, {"threads", threads},
     {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
     {"abort", abort_one}, {"die", die}};
