@@ -131,7 +131,7 @@ bool rd_mpi_comms_start(void);
 /* NULL: the MPI must see the call, or has seen that the handle is wrong (`error`). */
 rd_mpi_comm_t *rd_mpi_comm_find(MPI_Comm comm, int *error);
 
-/* ---- device.c: buffers in a GPU's memory ---- */
+/* ---- device_buffers.c: buffers in a GPU's memory ---- */
 
 /* The last library of the process when it was last looked at: if another one has come, CUDA may be among them. */
 extern struct link_map *_Atomic rd_mpi_last_library;

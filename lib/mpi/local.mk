@@ -5,7 +5,7 @@ interposer_sources = \
 	lib/mpi/arguments.c \
 	lib/mpi/blocks.c \
 	lib/mpi/comms.c \
-	lib/mpi/device.c \
+	lib/mpi/device_buffers.c \
 	lib/mpi/entries.c \
 	lib/mpi/entries.h \
 	lib/mpi/entry_forms.h \

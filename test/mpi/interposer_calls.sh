@@ -56,6 +56,14 @@ for mpi in $(mpis); do
     "mpicc.$mpi" -w -shared -fPIC "$here/opened.c" -o "$dir/opened.so"
     good 2 --report "$dir/opened" "$dir/opened.so"
     served 99
+    # Another tool behind it gets what is handed on, and nothing else.
+    compile corners
+    "mpicc.$mpi" -w -shared -fPIC "$here/behind.c" -o "$dir/behind.so"
+    for serve in all off; do
+        [ $serve = all ] && calls=0 || calls=12
+        LD_PRELOAD=$dir/behind.so run 2 --serve=$serve "$dir/corners.$mpi" plain
+        [ "$(grep -c "^behind: $calls calls" "$dir/out")" = 2 ] || { cat "$dir/out"; fail "a tool behind, $serve"; }
+    done
     # What has no MPI sees nothing.
     LD_PRELOAD=$preload sh -c 'echo quiet' >"$dir/out" 2>&1
     [ "$(cat "$dir/out")" = quiet ] || { cat "$dir/out"; fail "a shell is not left alone"; }

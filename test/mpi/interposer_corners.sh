@@ -8,9 +8,10 @@ for mpi in $(mpis); do
     compile corners
     for ranks in 2 4; do
         good $ranks "$dir/corners.$mpi" plain progress in_flight barrier handles attributes members others bottom \
-            nothing equal_bits errors wildcard mixed finalize
+            nothing large equal_bits errors wildcard mixed finalize
     done
     good 3 "$dir/corners.$mpi" lifetimes matrix progress
+    good 4 --reproducible "$dir/corners.$mpi" in_order
     good 2 "$dir/corners.$mpi" threads
     good 3 "$dir/corners.$mpi" environment
     good 3 "$dir/corners.$mpi" environment_off

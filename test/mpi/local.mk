@@ -18,6 +18,7 @@ script_tests += \
 	test/mpi/interposer_corners.sh
 endif
 EXTRA_DIST += \
+	test/mpi/interposer/behind.c \
 	test/mpi/interposer/common.sh \
 	test/mpi/interposer/corners.c \
 	test/mpi/interposer/device.c \

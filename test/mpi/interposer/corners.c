@@ -145,6 +145,35 @@ static void handles(void)
     }
 }
 
+/* MPI 4's calls with larger counts. */
+static void large(void)
+{
+#if MPI_VERSION >= 4
+    int in[8], out[8], total = nranks * (nranks - 1) / 2;
+    MPI_Count counts[8], one = 1;
+    MPI_Aint displs[8];
+
+    for (int r = 0; r < nranks; r++) {
+        counts[r] = 1;
+        displs[r] = nranks - 1 - r;
+        in[r] = rank;
+    }
+    for (int i = 0; i < 3; i++) {
+        MPI_Allreduce_c(in, out, one, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        CHECK(out[0] == total, "MPI_Allreduce_c");
+        MPI_Allgatherv_c(in, one, MPI_INT, out, counts, displs, MPI_INT, MPI_COMM_WORLD);
+        CHECK(out[0] == nranks - 1 && out[nranks - 1] == 0, "MPI_Allgatherv_c");
+        MPI_Alltoallv_c(in, counts, displs, MPI_INT, out, counts, displs, MPI_INT, MPI_COMM_WORLD);
+        CHECK(out[0] == nranks - 1 && out[nranks - 1] == 0, "MPI_Alltoallv_c");
+        MPI_Reduce_scatter_c(in, out, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        CHECK(out[0] == total, "MPI_Reduce_scatter_c");
+        MPI_Bcast_c(in, one, MPI_INT, 0, MPI_COMM_WORLD);
+        CHECK(in[0] == 0, "MPI_Bcast_c");
+        in[0] = rank;
+    }
+#endif
+}
+
 static int copied, deleted;
 static int copy(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
 {
@@ -384,6 +413,28 @@ static void equal_bits(void)
     CHECK(memcmp(out, again, sizeof out) == 0, "the second call gives other bits");
 }
 
+/* 29: with RONDO_MPI_REPRODUCIBLE sums are x0 + (x1 + (... + xn)), short and long, whatever serves them otherwise. */
+static void in_order(void)
+{
+    enum { LONG = 50000 };
+    static double in[LONG], out[LONG];
+
+    for (int n = 1; n <= LONG; n = n * 13 + 2) {
+        for (int i = 0; i < n; i++)
+            in[i] = 1.0 / (3 + i + 7 * rank);
+        MPI_Allreduce(in, out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        for (int i = 0; i < n; i++) {
+            double sum = 1.0 / (3 + i + 7 * (nranks - 1));
+            for (int r = nranks - 2; r >= 0; r--)
+                sum = 1.0 / (3 + i + 7 * r) + sum;
+            if (sum != out[i]) {
+                CHECK(0, "%d elements, element %d: %a, in order %a", n, i, out[i], sum);
+                break;
+            }
+        }
+    }
+}
+
 static int handled;
 static MPI_Comm handled_comm;
 static void handler(MPI_Comm *comm, int *code, ...)
@@ -587,7 +638,7 @@ static const struct {
     void (*test)(void);
 } tests[] = {{"plain", plain}, {"progress", progress}, {"in_flight", in_flight}, {"barrier", barrier},
     {"handles", handles}, {"attributes", attributes}, {"lifetimes", lifetimes}, {"members", members},
-    {"others", others}, {"bottom", bottom}, {"nothing", nothing}, {"matrix", matrix}, {"equal_bits", equal_bits},
+    {"others", others}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"equal_bits", equal_bits}, {"in_order", in_order},
     {"errors", errors}, {"wildcard", wildcard}, {"mixed", mixed}, {"finalize", finalize}, {"threads", threads},
     {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
     {"abort", abort_one}, {"die", die}};
