@@ -115,8 +115,11 @@ void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporte
         said.failed_rank = atomic_load(&b->stop->failed_rank);
         said.reporter = rd_reporter(atomic_load(&b->stop->reporter), b->rank);
     }
-    if (says_why(said.code) && text) {
-        snprintf(said.text, sizeof said.text, "%s", text);
+    if (says_why(said.code) && text && *text) {
+        if (said.code != RONDO_ERR_MISMATCH && said.failed_rank == b->rank) /* of others the sentence says so */
+            snprintf(said.text, sizeof said.text, "rank %d (%s): %s", b->rank, rd_boot_whois(b, b->rank), text);
+        else
+            snprintf(said.text, sizeof said.text, "%s", text);
         bytes += strlen(said.text);
     }
     b->said = 1;

@@ -352,8 +352,7 @@ static void say_why(rondo_comm_t made, rondo_result_t result)
 {
     char text[RD_ERROR_BYTES + 160];
 
-    snprintf(text, sizeof text, "rank %d (%s) cannot make the communicator: %s", made->team.rank,
-             rd_boot_whois(made->boot, made->team.rank), rd_thread_error());
+    snprintf(text, sizeof text, "the communicator cannot be made: %s", rd_thread_error());
     rd_boot_pass_on(made->boot, result, made->team.rank, 0, text);
 }
 
