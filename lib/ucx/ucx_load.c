@@ -92,7 +92,8 @@ static char **environment_for_ucx(char *const *program)
  * may be reading it. */
 static void *open_quietly(void)
 {
-    char **program = environ, **made = environment_for_ucx(program);
+    static char **kept; /* says to checkers of leaks that it is kept on purpose */
+    char **program = environ, **made = kept = environment_for_ucx(program);
     sigset_t before;
     if (!made) {
         snprintf(why, sizeof why, "there is no memory to load UCX");
