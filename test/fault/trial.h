@@ -44,7 +44,7 @@ typedef struct {
     int narrow;                          /* connections as narrow as they may be */
 } plan_t;
 
-#define TRIAL_MOST_ALGOS 16 /* of rd_algos */
+#define TRIAL_MOST_ALGOS 32 /* of rd_algos */
 
 /* Between the parent and the ranks. */
 typedef struct {
