@@ -139,6 +139,13 @@ static void call_on_wait(rd_queue_t *q)
         q->on_wait(q->on_wait_data);
 }
 
+static rondo_result_t has_failed(rd_queue_t *q, rondo_result_t result)
+{
+    if (result == RONDO_ERR_MISMATCH && q->deadlock.said)
+        rd_deadlock_heard(q);
+    return result;
+}
+
 rondo_result_t rd_queue_backoff(rd_queue_t *q)
 {
     rondo_result_t result = rd_health_poll(q->health);
@@ -146,7 +153,7 @@ rondo_result_t rd_queue_backoff(rd_queue_t *q)
     if (result == RONDO_SUCCESS)
         result = rd_queue_peer_left(q);
     if (result != RONDO_SUCCESS)
-        return result;
+        return has_failed(q, result);
     result = rd_wait_backoff(&q->wait);
     if (q->on_wait)
         call_on_wait(q);
@@ -164,5 +171,5 @@ rondo_result_t rd_queue_backoff(rd_queue_t *q)
                rd_health_whois(q->health, late));
         return RONDO_SUCCESS;
     }
-    return result == RONDO_ERR_TIMEOUT ? too_late(q) : rd_health_check(q->health);
+    return has_failed(q, result == RONDO_ERR_TIMEOUT ? too_late(q) : rd_health_check(q->health));
 }

@@ -16,6 +16,8 @@
 #define THREADS_MS 3000 /* the same where several threads call: one may yet come that has not called here before */
 #define WARN_MS 5000    /* a rank of another node is waited for */
 #define LINKS 64        /* the longest circle that is followed */
+#define TRIES 1000      /* to read a record that is being written, which takes some stores */
+#define SENTENCE "ranks call communicators in different orders"
 
 /* What one record says. */
 typedef struct {
@@ -234,18 +236,39 @@ static bool stuck(const link_t *links, int n)
     return crosses && still >= since + margin;
 }
 
+/* Does that rank wait for this thread in this communicator? */
+static bool waits_for(const rd_queue_t *q, int rank, uint64_t self)
+{
+    const rd_control_t *control = q->controls[rank];
+    link_t its;
+
+    for (int i = 0; control && control != q->self && i < TRIES; i++) {
+        if (read_record(&control->waiting, &its))
+            return its.here && its.awaited == self;
+    }
+    return false;
+}
+
 /* The communicators in which a rank of the circle waits for this thread fail, too: else it would hear later, by other
  * words, that this rank has left. */
 static void fail_others(uint64_t self, const char *text)
 {
-    link_t its;
-
     for (rd_queue_t *q = queues; q; q = q->deadlock.next) {
         for (int r = 0; r < q->team->nranks && q->deadlock.caller == self; r++)
-            if (q->controls[r] && q->controls[r] != q->self && read_record(&q->controls[r]->waiting, &its) &&
-                its.here && its.awaited == self)
+            if (waits_for(q, r, self))
                 (void)rd_health_fail(q->health, RONDO_ERR_MISMATCH, r, "%s", text);
     }
+}
+
+void rd_deadlock_heard(rd_queue_t *q)
+{
+    const char *text = q->health->stop.text;
+
+    if (strncmp(text, SENTENCE, sizeof SENTENCE - 1) != 0)
+        return;
+    pthread_mutex_lock(&lock);
+    fail_others(q->deadlock.caller, text);
+    pthread_mutex_unlock(&lock);
 }
 
 static rondo_result_t report(rd_queue_t *q, const link_t *links, int n, int first, int peer)
@@ -257,10 +280,7 @@ static rondo_result_t report(rd_queue_t *q, const link_t *links, int n, int firs
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i == first ? "" : " for the next, ",
                                  links[i].call);
     rondo_result_t result =
-        rd_health_fail(q->health, RONDO_ERR_MISMATCH, peer,
-                       "ranks call communicators in different orders, and none can go on: %s for the "
-                       "first",
-                       text);
+        rd_health_fail(q->health, RONDO_ERR_MISMATCH, peer, SENTENCE ", and none can go on: %s for the first", text);
     fail_others(links[0].caller, q->health->stop.text);
     return result;
 }

@@ -40,5 +40,8 @@ void rd_deadlock_moved(struct rd_queue *queue);
 /* Looks for a circle, now and then. `peer` is waited for, and `now` is the clock. If there is one, the communicator
  * fails with RONDO_ERR_MISMATCH. */
 rondo_result_t rd_deadlock_look(struct rd_queue *queue, int peer, int64_t now);
+/* The communicator has failed with RONDO_ERR_MISMATCH while this thread waited. If another rank has found a circle, the
+ * news go on to those that wait for this thread, which may share no communicator with the finder. */
+void rd_deadlock_heard(struct rd_queue *queue);
 
 #endif
