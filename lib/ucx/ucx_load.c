@@ -70,30 +70,33 @@ static bool is_told(const char *variable)
     return false;
 }
 
-/* Returns the program's environment with what UCX is told; NULL: there is no memory. */
+/* Returns the program's environment with what UCX is told; NULL: there is no memory. It is never freed, because another
+ * thread may be reading it: most programs' has its place here. */
 static char **environment_for_ucx(char *const *program)
 {
+    static char *place[1000], **kept;
     size_t n = 0, used = 0;
     while (program && program[n])
         n++;
-    char **made = calloc(n + TOLD + 1, sizeof *made);
-    for (size_t i = 0; made && i < n; i++) {
+    if (n + TOLD < sizeof place / sizeof place[0])
+        kept = place;
+    else
+        kept = calloc(n + TOLD + 1, sizeof *kept);
+    for (size_t i = 0; kept && i < n; i++) {
         if (!is_told(program[i]))
-            made[used++] = program[i];
+            kept[used++] = program[i];
     }
-    for (size_t i = 0; made && i < TOLD; i++) {
+    for (size_t i = 0; kept && i < TOLD; i++) {
         if (!is_left(&told[i]))
-            made[used++] = told[i].text;
+            kept[used++] = told[i].text;
     }
-    return made;
+    return kept;
 }
 
-/* The threads that a part of UCX may start as it is loaded block all signals. The array is not freed: another thread
- * may be reading it. */
+/* The threads that a part of UCX may start as it is loaded block all signals. */
 static void *open_quietly(void)
 {
-    static char **kept; /* says to checkers of leaks that it is kept on purpose */
-    char **program = environ, **made = kept = environment_for_ucx(program);
+    char **program = environ, **made = environment_for_ucx(program);
     sigset_t before;
     if (!made) {
         snprintf(why, sizeof why, "there is no memory to load UCX");
