@@ -116,17 +116,6 @@ static rondo_result_t compare_all(rd_lengths_ring_t *ring)
     return result;
 }
 
-/* Without the lock: a number that is not quite the right one costs a fetch, nothing else. */
-void rd_lengths_ring_prefetch(const rd_lengths_ring_t *ring, int peer, int send)
-{
-    if (!ring)
-        return;
-    int rank = ring->team->rank;
-    uint64_t next = (ring->of[peer][send].posted + 1) % RING;
-    __builtin_prefetch(&ring->segments[peer]->rings[rank][next][!send], 0);
-    __builtin_prefetch(&ring->segments[rank]->rings[peer][next][send], 1);
-}
-
 void rd_lengths_ring_begin(rd_lengths_ring_t *ring)
 {
     pthread_mutex_lock(&ring->lock);

@@ -20,8 +20,6 @@ void rd_lengths_ring_free(rd_lengths_ring_t *ring);
  * what their peers have recorded. All are recorded before any is compared, so that the group waits for its peers' cache
  * lines once. */
 void rd_lengths_ring_begin(rd_lengths_ring_t *ring);
-/* There will be such messages: fetches the cache lines, which a peer has written or read last. NULL is allowed. */
-void rd_lengths_ring_prefetch(const rd_lengths_ring_t *ring, int peer, int send);
 void rd_lengths_ring_message(rd_lengths_ring_t *ring, int peer, int send, uint64_t bytes);
 rondo_result_t rd_lengths_ring_end(rd_lengths_ring_t *ring);
 /* The same for one that is captured: messages of this pair and direction are not recorded any more. */

@@ -172,10 +172,6 @@ static rondo_result_t launch_all(rd_cuda_t *cuda, const rd_lists_t *l, rd_kmessa
     work.comm = cuda->k;
     work.messages.from_self = from;
     work.messages.to_self = to;
-    for (int i = 0; i < 2 * cuda->k.nranks; i++) {
-        if (l->of[i].first)
-            rd_lengths_ring_prefetch(cuda->lengths, i / 2, i % 2);
-    }
     rondo_result_t result = rd_messages_take(cuda, l, 0, 0, &work.messages, stream);
     if (result == RONDO_SUCCESS)
         result = compare_lengths(cuda, l, stream);
