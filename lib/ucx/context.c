@@ -156,8 +156,8 @@ void rd_ucx_close(rd_ucx_net_t *net)
     }
 }
 
-/* Lists the devices. UCX offers this only as printed text, whose lines end with "-- tcp/eth0", or with "--
- * posix/memory" and the like for what is no network. */
+/* UCX lists its resources only as printed text, whose lines end with "-- tcp/eth0", or with "-- posix/memory" and the
+ * like for what is no network. A resource for which there is no room is left out: half a name would be another one. */
 void rd_ucx_resources(ucp_context_h context, char *text, size_t size)
 {
     char *printed = NULL, *line, *state = NULL;
@@ -170,7 +170,7 @@ void rd_ucx_resources(ucp_context_h context, char *text, size_t size)
     fclose(f);
     for (line = strtok_r(printed, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
         const char *device = strstr(line, "resource") ? strstr(line, "-- ") : NULL;
-        if (device && !strstr(device, "/memory") && used < size)
+        if (device && !strstr(device, "/memory") && used + strlen(device + 3) + 1 < size)
             used += (size_t)snprintf(text + used, size - used, "%s%s", used != 0 ? " " : "", device + 3);
     }
     free(printed);

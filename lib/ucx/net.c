@@ -104,7 +104,7 @@ static rondo_result_t create(rd_transport_t **transport, const rd_transport_args
         return result;
     }
     if (rd_log_enabled(RD_LOG_INFO)) {
-        char resources[1024];
+        char resources[RD_UCX_RESOURCES];
         rd_ucx_resources(net->context, resources, sizeof resources);
         rd_log(net->ctx, RD_LOG_INFO, "network %s, transports %s: %s", rd_ucx_version(),
                env.ucx_tls[0] != 0 ? env.ucx_tls : "as UCX chooses", resources);

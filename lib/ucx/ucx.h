@@ -26,6 +26,7 @@
 #define RD_UCX_MAX_CHANNELS 1024 /* more is a mistake */
 #define RD_UCX_MAX_SLOTS 65536   /* more is a mistake */
 #define RD_UCX_DEVICES 512       /* bytes of a list of devices */
+#define RD_UCX_RESOURCES 4096    /* bytes of a list of resources: five or so for each of sixteen devices, and more */
 #define RD_UCX_GRACE_MS 250      /* the time between a broken connection and the verdict that its peer has died */
 
 typedef enum {
@@ -182,7 +183,8 @@ void rd_ucx_close(rd_ucx_net_t *net); /* it may be opened again */
 /* Checks that UCX works in this process, and blocks all signals: the program's handlers do not run in UCX's threads.
  * Where it succeeds, the caller sets the mask to `before` again. */
 rondo_result_t rd_ucx_enter(rd_ucx_net_t *net, sigset_t *before);
-void rd_ucx_resources(ucp_context_h context, char *text, size_t size); /* "tcp/eth0 rc_mlx5/mlx5_0:1" */
+/* Lists the context's resources between hosts: "tcp/eth0 rc_mlx5/mlx5_0:1". */
+void rd_ucx_resources(ucp_context_h context, char *text, size_t size);
 bool rd_ucx_fetches_host(void); /* true if host memory is fetched by keys, and not only a device's memory */
 
 /* ucx_choose.c. They replace "auto" in env->ucx_tls by what is used, and set what the network knows of it. The first is

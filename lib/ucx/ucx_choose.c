@@ -85,11 +85,22 @@ static bool fabric_find(const char *folder, char name[RESOURCE])
     return found;
 }
 
+/* Returns true if the list has the device. */
+static bool is_listed(const char *devices, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *d = devices; *d != 0; d += strcspn(d, ","), d += *d == ',') {
+        if (strcspn(d, ",") == length && strncmp(d, name, length) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Adds those of UCX's resources, as "rc_mlx5/mlx5_0:1 ud_mlx5/mlx5_0:1", that are of the `wanted` kinds to `devices`,
  * as "mlx5_0:1,mlx5_1:1". Returns the kinds that there are. */
 static uint32_t devices_of(const char *folder, const char *resources, uint32_t wanted, char *devices, size_t size)
 {
-    char text[1024], *state = NULL;
+    char text[RD_UCX_RESOURCES], *state = NULL;
     size_t used = 0;
     uint32_t kinds = 0;
     *devices = 0;
@@ -98,7 +109,7 @@ static uint32_t devices_of(const char *folder, const char *resources, uint32_t w
         const char *name = strchr(r, '/');
         uint32_t kind = name ? kind_of(folder, name + 1) : 0;
         kinds |= kind;
-        if (kind & wanted && !strstr(devices, name + 1) && used + strlen(name) + 1 < size)
+        if (kind & wanted && !is_listed(devices, name + 1) && used + strlen(name) + 1 < size)
             used += (size_t)snprintf(devices + used, size - used, "%s%s", used != 0 ? "," : "", name + 1);
     }
     return kinds;
@@ -188,7 +199,7 @@ static void settle(rd_ucx_net_t *net, rd_env_t *env, uint32_t kinds, const char 
 
 void rd_ucx_choose_alone(rd_ucx_net_t *net, rd_env_t *env, const char *address, int place)
 {
-    char resources[1024];
+    char resources[RD_UCX_RESOURCES];
     net->fabric = rd_ucx_fabric_folder(address);
     const offer_t own = offer_own(net, env, place, resources, sizeof resources);
     if (strcmp(env->ucx_tls, "auto") == 0)
@@ -197,7 +208,7 @@ void rd_ucx_choose_alone(rd_ucx_net_t *net, rd_env_t *env, const char *address, 
 
 rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *address, int place)
 {
-    char resources[1024];
+    char resources[RD_UCX_RESOURCES];
     uint32_t common = EVERY;
     bool versions = true;
     offer_t *offers = calloc((size_t)net->nranks, sizeof *offers);

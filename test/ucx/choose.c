@@ -15,7 +15,8 @@
 #include "util/harness.h"
 
 #define RANKS 3
-#define MOST (1 << 20) /* elements of an allreduce */
+#define MOST (1 << 20)  /* elements of an allreduce */
+#define PORTS_MOST 1024 /* bytes of a trial's ports */
 
 typedef struct trial {
     const char *name;
@@ -31,7 +32,7 @@ typedef struct trial {
 
 static const trial_t *now;
 static int here;                              /* this rank */
-static char root[32], folder[48], given[256]; /* `folder` is this rank's, in the one of all */
+static char root[32], folder[48], given[512]; /* `folder` is this rank's, in the one of all */
 static bool asking, fast;                     /* what the configuration at hand is for */
 static rd_ucp_t ucx;
 static struct ucp_context *const listing = (struct ucp_context *)folder; /* what only lists */
@@ -76,10 +77,11 @@ static void clean(ucp_context_h context)
         ucx.cleanup(context);
 }
 
-/* Has the ports as UCX prints them, each by two transports. */
+/* Has the ports as UCX prints them, each by the transports of a Mellanox card. */
 static void print(const ucp_context_h context, FILE *stream)
 {
-    char text[512], *state = NULL;
+    static const char *const transports[] = {"rc_verbs", "rc_mlx5", "dc_mlx5", "ud_verbs", "ud_mlx5"};
+    char text[PORTS_MOST], *state = NULL;
     if (context != listing) {
         ucx.context_print_info(context, stream);
         return;
@@ -88,8 +90,8 @@ static void print(const ucp_context_h context, FILE *stream)
     for (char *port = strtok_r(text, ",", &state); port; port = strtok_r(NULL, ",", &state)) {
         char name[32];
         sscanf(port, "%31s", name);
-        fprintf(stream, "#      resource 0  :  md 0  dev 0  flags -- rc_mlx5/%s\n", name);
-        fprintf(stream, "#      resource 1  :  md 0  dev 0  flags a- ud_mlx5/%s\n", name);
+        for (size_t i = 0; i < sizeof transports / sizeof transports[0]; i++)
+            fprintf(stream, "#      resource %zu  :  md 0  dev 0  flags -- %s/%s\n", i, transports[i], name);
     }
 }
 
@@ -130,7 +132,7 @@ static void write_file(const char *path, const char *text)
 
 static void host_make(const char *ports)
 {
-    char text[512], *state = NULL;
+    char text[PORTS_MOST], *state = NULL;
     snprintf(text, sizeof text, "%s", ports);
     for (char *port = strtok_r(text, ",", &state); port; port = strtok_r(NULL, ",", &state)) {
         char device[32], number[8], layer[32], activity[32], kind[32], path[256];
@@ -221,6 +223,17 @@ static void body(test_rank_t *t, void *arg)
 
 #define IB "mlx5_0:1 InfiniBand ACTIVE hardware"
 #define ROCE "mlx5_0:1 Ethernet ACTIVE hardware"
+#define CARD(name) name " InfiniBand ACTIVE hardware,"
+/* As many as a large GPU server has: UCX's list of them is long. */
+#define SIXTEEN                                                                                                        \
+    CARD("mlx5_0:1")                                                                                                   \
+    CARD("mlx5_1:1")                                                                                                   \
+    CARD("mlx5_2:1") CARD("mlx5_3:1") CARD("mlx5_4:1") CARD("mlx5_5:1") CARD("mlx5_6:1") CARD("mlx5_7:1")              \
+        CARD("mlx5_8:1") CARD("mlx5_9:1") CARD("mlx5_10:1") CARD("mlx5_11:1") CARD("mlx5_12:1") CARD("mlx5_13:1")      \
+            CARD("mlx5_14:1") CARD("mlx5_15:1")
+#define SIXTEEN_DEVICES                                                                                                \
+    "mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1,mlx5_8:1,mlx5_9:1,mlx5_10:1,mlx5_11:1,"   \
+    "mlx5_12:1,mlx5_13:1,mlx5_14:1,mlx5_15:1,lo"
 
 int main(void)
 {
@@ -233,6 +246,11 @@ int main(void)
          .vanishes = -1,
          .fast = true,
          .devices = "mlx5_0:1,mlx5_1:1,lo"},
+        {.name = "sixteen ports",
+         .ports = {SIXTEEN, SIXTEEN, SIXTEEN},
+         .vanishes = -1,
+         .fast = true,
+         .devices = SIXTEEN_DEVICES},
         {.name = "none", .ports = {"", "", ""}, .vanishes = -1},
         {.name = "soft RoCE alone",
          .ports = {"rxe0:1 Ethernet ACTIVE soft", "rxe0:1 Ethernet ACTIVE soft", "rxe0:1 Ethernet ACTIVE soft"},
