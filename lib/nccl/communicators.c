@@ -256,10 +256,9 @@ ncclResult_t pncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
 }
 NC_TWIN(CommInitAll);
 
-/* Another rank may have ended already. That is an error only if an operation of this one waited for it. */
-/* What a communicator's end returns. Where the context is lost there is nothing left that could complete, and the
- * program has heard of it: NCCL's ends succeed there, and PyTorch ends its communicators so when its check for NaN has
- * trapped. */
+/* Returns what a communicator's end returns. Where the context is lost there is nothing left that could complete, and
+ * the program has heard of it: NCCL's ends succeed there, and PyTorch ends its communicators so when its check for NaN
+ * has trapped. */
 static ncclResult_t end_result(ncclComm_t comm, rondo_comm_t rondo, rondo_result_t result)
 {
     bool lost = result == RONDO_ERR_CUDA || (result == RONDO_ERR_REMOTE && nc_device_is_lost(comm->device));
@@ -269,6 +268,7 @@ static ncclResult_t end_result(ncclComm_t comm, rondo_comm_t rondo, rondo_result
     return nc_result(rondo ? comm : NULL, rondo, result);
 }
 
+/* Another rank may have ended already. That is an error only if an operation of this one waited for it. */
 static ncclResult_t finalize(nc_job_t *job)
 {
     ncclComm_t comm = job->comm;
@@ -296,7 +296,6 @@ ncclResult_t pncclCommFinalize(ncclComm_t comm)
     if (result == ncclSuccess && was_shrunk(comm) && !atomic_exchange(&comm->finalized, 1))
         return ncclSuccess;
     result = nc_comm_ready(comm, call);
-
     if (result != ncclSuccess)
         return result;
     const nc_job_t job = {.run = finalize, .call = call, .comm = comm, .blocking = comm->config.blocking};

@@ -21,6 +21,7 @@
 typedef int (*init_fn)(unsigned flags);
 typedef int (*get_int_fn)(int *value);
 typedef int (*context_retain_fn)(void **context, int device);
+typedef int (*context_get_fn)(void **context);
 typedef int (*context_set_fn)(void *context);
 typedef int (*alloc_fn)(uint64_t *address, size_t bytes);
 typedef int (*free_fn)(uint64_t address);
@@ -32,6 +33,7 @@ static struct {
     init_fn init;
     get_int_fn device_get, device_count;
     context_retain_fn context_retain;
+    context_get_fn context_get;
     context_set_fn context_set;
     alloc_fn alloc;
     free_fn free;
@@ -53,14 +55,15 @@ static void cuda_open(void)
     cuda.device_get = (get_int_fn)dlsym(library, "cuCtxGetDevice");
     cuda.device_count = (get_int_fn)dlsym(library, "cuDeviceGetCount");
     cuda.context_retain = (context_retain_fn)dlsym(library, "cuDevicePrimaryCtxRetain");
+    cuda.context_get = (context_get_fn)dlsym(library, "cuCtxGetCurrent");
     cuda.context_set = (context_set_fn)dlsym(library, "cuCtxSetCurrent");
     cuda.alloc = (alloc_fn)dlsym(library, "cuMemAlloc_v2");
     cuda.free = (free_fn)dlsym(library, "cuMemFree_v2");
     cuda.error = (error_fn)dlsym(library, "cuGetErrorString");
     cuda.stream_query = (stream_query_fn)dlsym(library, "cuStreamQuery");
     cuda.stream_capturing = (stream_capturing_fn)dlsym(library, "cuStreamIsCapturing");
-    if (cuda.init && cuda.device_get && cuda.device_count && cuda.context_retain && cuda.context_set && cuda.alloc &&
-        cuda.free && cuda.error && cuda.stream_query && cuda.stream_capturing)
+    if (cuda.init && cuda.device_get && cuda.device_count && cuda.context_retain && cuda.context_get &&
+        cuda.context_set && cuda.alloc && cuda.free && cuda.error && cuda.stream_query && cuda.stream_capturing)
         cuda.code = cuda.init(0);
 }
 
@@ -107,15 +110,22 @@ ncclResult_t nc_device_current(int *device, const char *call)
     return code == 0 || code == CUDA_INVALID_CONTEXT ? ncclSuccess : failed(call, "cuCtxGetDevice", code);
 }
 
-/* Makes the primary context of the device current in a thread of this library. Without it, rondo's functions would
- * return to the thread's first device, which is device 0, and CUDA would create a context there: hundreds of megabytes
- * on a GPU that the process may not use at all. */
+/* Makes the primary context of the device current, which is never released, as in the CUDA runtime. Returns CUDA's
+ * error, or 0. */
+static int enter(int device)
+{
+    void *context = NULL;
+    int code = cuda.context_retain(&context, device);
+
+    return code == 0 ? cuda.context_set(context) : code;
+}
+
+/* Without it, rondo's functions would return to the thread's first device, which is device 0, and CUDA would create a
+ * context there: hundreds of megabytes on a GPU that the process may not use at all. */
 void nc_device_enter(int device)
 {
-    void *context;
-
-    if (device != RONDO_DEVICE_HOST && cuda.code == 0 && cuda.context_retain(&context, device) == 0)
-        (void)cuda.context_set(context); /* never released, as in the CUDA runtime; rondo reports errors */
+    if (device != RONDO_DEVICE_HOST && cuda.code == 0)
+        (void)enter(device); /* rondo reports errors */
 }
 
 bool nc_device_settle(rondo_stream_t stream, int *lost)
@@ -134,15 +144,14 @@ bool nc_device_settle(rondo_stream_t stream, int *lost)
 
 bool nc_device_is_lost(int device)
 {
-    void *context = NULL;
+    void *callers = NULL;
 
-    if (device == RONDO_DEVICE_HOST || cuda.code != 0)
+    if (device == RONDO_DEVICE_HOST || cuda.code != 0 || cuda.context_get(&callers) != 0)
         return false;
-    int code = cuda.context_retain(&context, device); /* of a lost context it may be this that fails */
-    if (code == 0)
-        code = cuda.context_set(context);
+    int code = enter(device); /* where the context is lost, this may fail already */
     if (code == 0)
         code = cuda.stream_query(NULL);
+    (void)cuda.context_set(callers);
     return code >= CUDA_LOST;
 }
 
@@ -225,14 +234,12 @@ static ncclResult_t cuda_alloc(void **buffer, size_t bytes)
 {
     const size_t page = (size_t)2 << 20;
     uint64_t address = 0;
-    void *context;
     int code;
 
     if (bytes <= SIZE_MAX - page)
         bytes = bytes ? (bytes + page - 1) / page * page : page;
     code = cuda.alloc(&address, bytes);
-    if (code == CUDA_INVALID_CONTEXT && (code = cuda.context_retain(&context, 0)) == 0 &&
-        (code = cuda.context_set(context)) == 0)
+    if (code == CUDA_INVALID_CONTEXT && (code = enter(0)) == 0)
         code = cuda.alloc(&address, bytes);
     if (code != 0)
         return failed("ncclMemAlloc", "cuMemAlloc", code);

@@ -68,7 +68,8 @@ void nc_device_enter(int device); /* sets the current device of a thread of this
  * 0. Returns false if the stream cannot be asked, because it is captured. */
 bool nc_device_settle(rondo_stream_t stream, int *lost);
 ncclResult_t nc_device_lost(ncclComm_t comm, int code); /* reports such an error */
-bool nc_device_is_lost(int device); /* Has a kernel failed there, so that every call of the context fails? */
+/* Returns true if a kernel has failed there, so that every call of the context fails. The caller's device stays. */
+bool nc_device_is_lost(int device);
 ncclResult_t nc_device_alloc(void **buffer, size_t bytes);
 ncclResult_t nc_device_free(void *buffer);
 

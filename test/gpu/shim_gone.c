@@ -187,14 +187,18 @@ void shim_unmatched(test_rank_t *t, void *arg)
 __attribute__((weak)) extern int sim_trapped;
 
 /* A rank's context is lost, and so is its peer: it finalizes and destroys its communicator without an error, though
- * what it has called will never complete. Only the simulated driver can be made to say so. */
+ * what it has called will never complete. Only the simulated driver can be made to say so. The rank's current device is
+ * another one meanwhile, and stays so. */
 void shim_lost(test_rank_t *t, void *arg)
 {
-    int *data = device_memory(t, 4096 * sizeof *data, 0);
+    int *data = device_memory(t, 4096 * sizeof *data, 0), own = 0, other = 0, after = -1, count = 0;
     ncclComm_t comm = shim_comm(t, 1);
     cudaStream_t stream = shim_stream(t);
 
     (void)arg;
+    TEST_CUDA(t, cudaGetDevice(&own));
+    TEST_CUDA(t, cudaGetDeviceCount(&count));
+    other = (own + 1) % (count ? count : 1);
     sum_right(t, comm, stream, t->nranks);
     test_barrier(t);
     if (t->rank == 1)
@@ -205,7 +209,11 @@ void shim_lost(test_rank_t *t, void *arg)
         await_error(t, comm);
         if (&sim_trapped)
             sim_trapped = 1; /* for one query */
+        TEST_CUDA(t, cudaSetDevice(other));
         NCCL_GIVES(t, &sim_trapped ? ncclSuccess : ncclRemoteError, nccl_settled(comm, ncclCommFinalize(comm)));
+        TEST_CUDA(t, cudaGetDevice(&after));
+        TEST_TRUE(t, after == other);
+        TEST_CUDA(t, cudaSetDevice(own));
         NCCL_OK(t, ncclCommDestroy(comm));
     }
     device_end(t, NULL, &stream, 1);

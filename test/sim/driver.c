@@ -35,6 +35,15 @@ static int context_retain(void **context, int device)
     return 0;
 }
 
+static int context_get(void **context)
+{
+    int device = 0;
+    int error = (int)cudaGetDevice(&device);
+
+    *context = (void *)(uintptr_t)(device + 1);
+    return error;
+}
+
 static int context_set(void *context)
 {
     return cudaSetDevice((int)(uintptr_t)context - 1);
@@ -94,6 +103,7 @@ void *__wrap_dlsym(void *handle, const char *name)
         {"cuCtxGetDevice", (void (*)(void))device_get},
         {"cuDeviceGetCount", (void (*)(void))device_count},
         {"cuDevicePrimaryCtxRetain", (void (*)(void))context_retain},
+        {"cuCtxGetCurrent", (void (*)(void))context_get},
         {"cuCtxSetCurrent", (void (*)(void))context_set},
         {"cuMemAlloc_v2", (void (*)(void))alloc},
         {"cuMemFree_v2", (void (*)(void))release},
