@@ -49,7 +49,8 @@ typedef struct rd_env {
     char ucx_tls[64];  /* RONDO_UCX_TLS: UCX's transports between nodes */
     int nccl_host;     /* RONDO_NCCL_HOST: read in lib/nccl */
     int64_t nccl_stall_ms; /* RONDO_NCCL_STALL_MS: how long a stream stalls behind another rank's end; 0: it does not */
-    bool where_served;     /* no variable: what is forced applies where it can serve (rd_forced_between) */
+    bool where_served;     /* no variable: what is forced applies where it can serve (rd_forced_between), and is */
+    char between[1024];    /* this in place of `algo`: it names every operation, so it may be longer */
     char topo_file[256];   /* RONDO_TOPO_FILE: a recorded machine instead of this one: hwloc XML, or GPUs */
 } rd_env_t;
 

@@ -25,6 +25,11 @@ static void set(rd_forced_t *forced, const char *text, size_t length)
     forced->length = length - forced->except;
 }
 
+static const char *text_of(const rd_env_t *env)
+{
+    return env->where_served ? env->between : env->algo;
+}
+
 /* "ring" applies to every operation but the barrier; "allreduce=ring,barrier=rd" applies to the operations that it
  * names. A forced algorithm or protocol must not make the barrier impossible, which few algorithms have. */
 rd_forced_t rd_forced(const rd_env_t *env, rd_coll_t coll)
@@ -32,7 +37,7 @@ rd_forced_t rd_forced(const rd_env_t *env, rd_coll_t coll)
     rd_forced_t forced = {.proto = coll == RD_BARRIER ? "" : env->proto};
     const char *name = rd_coll_name(coll);
 
-    for (const char *p = env->algo; *p; p += strcspn(p, ","), p += *p == ',') {
+    for (const char *p = text_of(env); *p; p += strcspn(p, ","), p += *p == ',') {
         size_t n = strcspn(p, ","), key = strcspn(p, "=,");
 
         if (key == n && coll != RD_BARRIER) {
@@ -212,8 +217,8 @@ static rondo_result_t operation_check(const rd_env_t *env, const char *name, siz
         name_add(&names, known);
     }
     return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
-                    "RONDO_ALGO=%s: there is no operation \"%.*s\" to choose for; there are %s", env->algo, (int)length,
-                    name, names.text);
+                    "RONDO_ALGO=%s: there is no operation \"%.*s\" to choose for; there are %s", text_of(env),
+                    (int)length, name, names.text);
 }
 
 static rondo_result_t algo_check(const rd_env_t *env, const rd_executor_t *x, const char *name, size_t length,
@@ -229,10 +234,10 @@ static rondo_result_t algo_check(const rd_env_t *env, const rd_executor_t *x, co
         if (colls_of(x, *algo))
             name_add(&names, (*algo)->name);
     if (named)
-        return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "RONDO_ALGO=%s: %s \"%.*s\" does not run; there are %s", env->algo,
-                        where, (int)length, name, names.text);
+        return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "RONDO_ALGO=%s: %s \"%.*s\" does not run; there are %s",
+                        text_of(env), where, (int)length, name, names.text);
     return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT, "RONDO_ALGO=%s: %s there is no algorithm \"%.*s\"; there are %s",
-                    env->algo, where, (int)length, name, names.text);
+                    text_of(env), where, (int)length, name, names.text);
 }
 
 static rondo_result_t proto_check(const rd_env_t *env, const rd_executor_t *x, rd_log_ctx_t *ctx)
@@ -255,7 +260,7 @@ static rondo_result_t proto_check(const rd_env_t *env, const rd_executor_t *x, r
 
 rondo_result_t rd_names_check(const rd_env_t *env, const rd_executor_t *x, rd_log_ctx_t *ctx)
 {
-    for (const char *p = env->algo; *p; p += strcspn(p, ","), p += *p == ',') {
+    for (const char *p = text_of(env); *p; p += strcspn(p, ","), p += *p == ',') {
         size_t n = strcspn(p, ","), key = strcspn(p, "=,"), skip = key < n ? key + 1 : 0;
         rondo_result_t result = skip ? operation_check(env, p, key, ctx) : RONDO_SUCCESS;
 

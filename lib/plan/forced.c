@@ -50,7 +50,7 @@ static bool goes_by(const char *proto)
 bool rd_forced_serves_between(const rd_env_t *env, rd_coll_t coll)
 {
     const rd_forced_t forced = rd_forced(env, coll);
-    char text[sizeof env->algo];
+    char text[sizeof env->between];
 
     return goes_by(forced.proto) && (!forced.algo || forced.except || names(&forced, coll, text, sizeof text));
 }
@@ -61,15 +61,15 @@ void rd_forced_between(const rd_env_t *env, rd_env_t *net)
 
     *net = *env;
     net->where_served = true;
-    net->algo[0] = '\0';
+    net->algo[0] = net->between[0] = '\0';
     if (!goes_by(net->proto))
         net->proto[0] = '\0';
     for (int coll = 0; coll < RD_NUM_COLLS; coll++) {
         const rd_forced_t forced = rd_forced(env, (rd_coll_t)coll);
-        char text[sizeof env->algo];
+        char text[sizeof env->between];
 
-        if (names(&forced, (rd_coll_t)coll, text, sizeof text) && used < sizeof net->algo)
-            used += (size_t)snprintf(net->algo + used, sizeof net->algo - used, "%s%s=%s%s", used ? "," : "",
+        if (names(&forced, (rd_coll_t)coll, text, sizeof text) && used < sizeof net->between)
+            used += (size_t)snprintf(net->between + used, sizeof net->between - used, "%s%s=%s%s", used ? "," : "",
                                      rd_coll_name((rd_coll_t)coll), forced.except ? "^" : "", text);
     }
 }
