@@ -28,24 +28,16 @@ typedef struct trial {
 static void body(test_rank_t *t, void *arg)
 {
     const trial_t *trial = arg;
-    rondo_config_t config = RONDO_CONFIG_INIT;
-    rondo_comm_t comm = NULL;
-    rondo_unique_id_t id;
     char host[16];
     bool own = trial->without >> t->rank & 1;
     rondo_result_t want = trial->nodes == 1 ? RONDO_SUCCESS : own ? RONDO_ERR_UNSUPPORTED : RONDO_ERR_REMOTE;
-    const char *word = own ? "install it" : "no transport between nodes";
 
     missing = own;
     snprintf(host, sizeof host, "host%d", t->rank % trial->nodes);
     if (trial->nodes > 1)
         setenv("RONDO_HOSTID", host, 1);
-    config.device = RONDO_DEVICE_HOST;
-    test_id(t, &id);
-    test_result(t, NULL, rondo_comm_create(&comm, t->nranks, &id, t->rank, &config), want, "rondo_comm_create");
-    if (want != RONDO_SUCCESS && !strstr(rondo_last_error(NULL), word))
-        test_fail(t, "the sentence must have \"%s\": %s", word, rondo_last_error(NULL));
-    if (want == RONDO_SUCCESS)
+    rondo_comm_t comm = test_comm_gives(t, want, own ? "install it" : "no transport between nodes");
+    if (comm)
         TEST_OK(t, NULL, rondo_comm_destroy(comm));
 }
 

@@ -17,32 +17,21 @@ typedef struct {
 static void body(test_rank_t *t, void *arg)
 {
     const trial_t *trial = arg;
-    rondo_config_t config = RONDO_CONFIG_INIT;
-    rondo_comm_t comm = NULL;
-    rondo_unique_id_t id;
     char host[16];
 
     snprintf(host, sizeof host, "host%d", t->rank > 0); /* ranks 1 and 2 share a node */
     setenv("RONDO_HOSTID", host, 1);
     if (trial->ranks >> t->rank & 1)
         setenv(trial->name, trial->value, 1);
-    config.device = RONDO_DEVICE_HOST;
-    test_id(t, &id);
     int own = trial->ranks >> t->rank & 1;
     const char *word = trial->word ? trial->word : own ? "UCX cannot start" : "no working UCX";
     rondo_result_t wanted = trial->word ? RONDO_ERR_INVALID_USAGE : own ? RONDO_ERR_SYSTEM : RONDO_ERR_REMOTE;
-    rondo_result_t result = rondo_comm_create(&comm, t->nranks, &id, t->rank, &config);
-    test_result(t, NULL, result, wanted, "rondo_comm_create");
-    if (!strstr(rondo_last_error(NULL), word))
-        test_fail(t, "the sentence must have \"%s\": %s", word, rondo_last_error(NULL));
+    (void)test_comm_gives(t, wanted, word);
 }
 
 /* What is set for the UCX of an MPI with InfiniBand does not hinder rondo over tcp. */
 static void others_settings(test_rank_t *t, void *arg)
 {
-    rondo_config_t config = RONDO_CONFIG_INIT;
-    rondo_comm_t comm = NULL;
-    rondo_unique_id_t id;
     int one = 1, sum = 0;
     char host[16];
 
@@ -51,9 +40,7 @@ static void others_settings(test_rank_t *t, void *arg)
     setenv("RONDO_HOSTID", host, 1);
     setenv("UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1", 1);
     setenv("UCX_TLS", "rc,self", 1);
-    config.device = RONDO_DEVICE_HOST;
-    test_id(t, &id);
-    test_result(t, NULL, rondo_comm_create(&comm, t->nranks, &id, t->rank, &config), RONDO_SUCCESS, "creation");
+    rondo_comm_t comm = test_comm(t, NULL);
     test_result(t, comm, rondo_allreduce(&one, &sum, 1, RONDO_INT32, RONDO_SUM, comm, NULL), RONDO_SUCCESS,
                 "allreduce");
     if (sum != t->nranks)

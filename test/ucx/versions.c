@@ -33,9 +33,6 @@ void rd_ucx_loaded(rd_ucp_t *ucp)
 static void body(test_rank_t *t, void *arg)
 {
     const trial_t *trial = arg;
-    rondo_config_t config = RONDO_CONFIG_INIT;
-    rondo_unique_id_t id;
-    rondo_comm_t comm = NULL;
     char host[16];
     int one = 1, sum = 0;
 
@@ -44,17 +41,12 @@ static void body(test_rank_t *t, void *arg)
     snprintf(host, sizeof host, "host%d", t->rank > 0); /* ranks 1 and 2 share a node */
     setenv("RONDO_HOSTID", host, 1);
     setenv("RONDO_UCX_TLS", trial->transports, 1);
-    config.device = RONDO_DEVICE_HOST;
     test_note(t, "1.%u.%u over %s", own_minor, own_patch, trial->transports);
-    test_id(t, &id);
     rondo_result_t want = trial->sentence[0] ? RONDO_ERR_UNSUPPORTED : RONDO_SUCCESS;
-    rondo_result_t result = rondo_comm_create(&comm, t->nranks, &id, t->rank, &config);
-    if (!test_result(t, NULL, result, want, "rondo_comm_create"))
-        return;
-    for (int i = 0; i < 2 && trial->sentence[0]; i++)
-        if (!strstr(rondo_last_error(NULL), trial->sentence[i]))
-            test_fail(t, "the sentence must have \"%s\": %s", trial->sentence[i], rondo_last_error(NULL));
-    if (result != RONDO_SUCCESS)
+    rondo_comm_t comm = test_comm_gives(t, want, trial->sentence[0]);
+    if (trial->sentence[0])
+        test_sentence(t, trial->sentence[1]);
+    if (!comm)
         return;
     TEST_OK(t, comm, rondo_allreduce(&one, &sum, 1, RONDO_INT32, RONDO_SUM, comm, NULL));
     TEST_TRUE(t, sum == RANKS);

@@ -184,6 +184,26 @@ rondo_comm_t test_comm(test_rank_t *t, const rondo_config_t *config)
     return comm;
 }
 
+void test_sentence(test_rank_t *t, const char *word)
+{
+    if (!strstr(rondo_last_error(NULL), word))
+        test_fail(t, "the sentence must have \"%s\": %s", word, rondo_last_error(NULL));
+}
+
+rondo_comm_t test_comm_gives(test_rank_t *t, rondo_result_t want, const char *word)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_comm_t comm = NULL;
+    rondo_unique_id_t id;
+
+    config.device = RONDO_DEVICE_HOST;
+    test_id(t, &id);
+    test_result(t, NULL, rondo_comm_create(&comm, t->nranks, &id, t->rank, &config), want, "rondo_comm_create");
+    if (!comm && want != RONDO_SUCCESS)
+        test_sentence(t, word);
+    return comm;
+}
+
 rondo_comm_t test_comm_on(test_rank_t *t, int nodes)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;

@@ -64,6 +64,11 @@ void test_id(test_rank_t *t, rondo_unique_id_t *id);
 int test_id_unless_ended(test_rank_t *t, rondo_unique_id_t *id);
 /* Collective: a communicator over all ranks; the rank ends when it cannot be made. */
 rondo_comm_t test_comm(test_rank_t *t, const rondo_config_t *config);
+/* Collective: creates a communicator of all ranks on host memory, which must give `want`; where it fails, the sentence
+ * must have `word`. NULL: it has failed. */
+rondo_comm_t test_comm_gives(test_rank_t *t, rondo_result_t want, const char *word);
+/* Fails unless the thread's last error has `word`. */
+void test_sentence(test_rank_t *t, const char *word);
 /* On host memory; ranks with odd numbers on another "node" if there are two, so that UCX carries what passes between
  * the two. NULL: it is not built in. */
 rondo_comm_t test_comm_on(test_rank_t *t, int nodes);
