@@ -2,6 +2,7 @@
 librondo_core_la_SOURCES += \
 	lib/exec/host/cma_step.c \
 	lib/exec/host/cma_step.h \
+	lib/exec/host/flat_walk.h \
 	lib/exec/host/host_copy.c \
 	lib/exec/host/host_copy.h \
 	lib/exec/host/nt_store.c \

@@ -1,15 +1,10 @@
 /* See run_board.h. The walk is that of run_flat.c with lines on boards. */
 #include "exec/host/run_board.h"
 
+#include "exec/host/flat_walk.h"
 #include "exec/host/host_copy.h"
 
 #define AHEAD 8 /* steps of one message whose first line is fetched before it is looked at */
-
-static inline char *place(const rd_run_t *run, const rd_flat_end_t *e)
-{
-    const char *base = e->where == RD_IN ? run->in : e->where == RD_OUT ? run->out : run->tmp;
-    return (char *)(uintptr_t)base + e->offset;
-}
 
 /* Fetches the lines that the next steps read. Each lies in another core's cache, and one after the other they would
  * take a message's time each. */
@@ -57,16 +52,13 @@ static inline bool take(rd_run_t *run, const rd_flat_step_t *q, uint64_t at, cha
         return false;
     for (int i = 0; i < q->nsrc; i++) {
         if (q->src[i].where != RD_PEER)
-            src[i] = place(run, &q->src[i]);
+            src[i] = rd_flat_place(run, &q->src[i]);
         else if (i == late || find(run, q, at, i, message[i]))
             src[i] = message[i];
         else
             return false;
-        if (q->src[i].where == RD_IN && plan->reducer.load) {
-            char *copy = run->tmp + (size_t)plan->program->ntmp * plan->slice;
-            plan->reducer.load(copy, src[i], q->count, plan->reducer.arg);
-            src[i] = copy;
-        }
+        if (q->src[i].where == RD_IN && plan->reducer.load)
+            src[i] = rd_flat_load(run, q, src[i]);
     }
     plan->board.board->missing = -1;
     return true;
@@ -90,17 +82,12 @@ static inline bool step(rd_run_t *run, const rd_flat_step_t *q)
     }
     if (!take(run, q, at, message, src))
         return false;
-    const char *from = src[0];
-    if (q->nsrc > 1) {
-        char *first = q->dst[0].where == RD_PEER ? sum : place(run, &q->dst[0]);
-        plan->reducer.reduce(first, (const void *const *)src, q->nsrc, q->count, plan->reducer.arg);
-        from = first;
-    }
+    const char *from = rd_flat_value(run, q, src, sum);
     for (int i = 0; i < q->ndst; i++) {
         if (q->dst[i].where == RD_PEER)
             rd_board_write(b->of[b->self], at, from, q->bytes);
-        else if (place(run, &q->dst[i]) != from)
-            rd_copy(place(run, &q->dst[i]), from, q->bytes);
+        else if (rd_flat_place(run, &q->dst[i]) != from)
+            rd_copy(rd_flat_place(run, &q->dst[i]), from, q->bytes);
     }
     return true;
 }

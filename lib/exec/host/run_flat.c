@@ -1,24 +1,10 @@
 /* Walks the list of a flat plan (plan/flat.h): the step of run.c with LL messages, and nothing left to work out. */
 #include "exec/host/run_flat.h"
 
+#include "exec/host/flat_walk.h"
 #include "exec/host/host_copy.h"
 #include "exec/host/run_board.h"
 #include "transport/announce.h"
-
-static inline char *place(const rd_run_t *run, const rd_flat_end_t *e)
-{
-    const char *base = e->where == RD_IN ? run->in : e->where == RD_OUT ? run->out : run->tmp;
-    return (char *)(uintptr_t)base + e->offset;
-}
-
-static const char *load(const rd_run_t *run, const rd_flat_step_t *q, const char *source)
-{
-    const rd_plan_t *plan = run->plan;
-    char *copy = run->tmp + (size_t)plan->program->ntmp * plan->slice;
-
-    plan->reducer.load(copy, source, q->count, plan->reducer.arg);
-    return copy;
-}
 
 /* Returns true if the step was done. */
 static inline bool step(rd_run_t *run, const rd_flat_step_t *q)
@@ -37,25 +23,20 @@ static inline bool step(rd_run_t *run, const rd_flat_step_t *q)
         }
     }
     for (int i = 0; i < q->nsrc; i++) {
-        src[i] = q->src[i].where == RD_PEER ? message[i] : place(run, &q->src[i]);
+        src[i] = q->src[i].where == RD_PEER ? message[i] : rd_flat_place(run, &q->src[i]);
         if (q->src[i].where == RD_PEER && !rd_ll_peek(q->src[i].recv, message[i], q->bytes, q->tag)) {
             run->waits_for = q->src[i].recv->peer;
             return false;
         }
         if (q->src[i].where == RD_IN && plan->reducer.load)
-            src[i] = load(run, q, src[i]);
+            src[i] = rd_flat_load(run, q, src[i]);
     }
-    const char *from = src[0];
-    if (q->nsrc > 1) {
-        char *first = q->dst[0].where == RD_PEER ? sum : place(run, &q->dst[0]);
-        plan->reducer.reduce(first, (const void *const *)src, q->nsrc, q->count, plan->reducer.arg);
-        from = first;
-    }
+    const char *from = rd_flat_value(run, q, src, sum);
     for (int i = 0; i < q->ndst; i++) {
         if (q->dst[i].where == RD_PEER)
             rd_ll_send(q->dst[i].send, from, q->bytes, q->tag);
-        else if (place(run, &q->dst[i]) != from)
-            rd_copy(place(run, &q->dst[i]), from, q->bytes);
+        else if (rd_flat_place(run, &q->dst[i]) != from)
+            rd_copy(rd_flat_place(run, &q->dst[i]), from, q->bytes);
     }
     for (int i = 0; i < q->nsrc; i++) {
         if (q->src[i].where == RD_PEER)
