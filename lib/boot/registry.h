@@ -19,7 +19,7 @@ typedef struct rd_served {
     int done;
     int awaited; /* a rank waits for its end and will join and free it: nobody else may */
     int *moved;  /* all its descriptors, the wake too, which it took along into a table of its own (rd_fd_own_table);
-                    NULL:  none */
+                    NULL: none */
     int nmoved;
     struct rd_served *next;
 } rd_served_t;

@@ -72,6 +72,7 @@ rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call)
     return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: comm is %s", call,
                     comm ? "not a communicator, or one that has been destroyed" : "NULL");
 }
+
 /* Ends a communicator. */
 static void end(rondo_comm_t comm, uint64_t mark)
 {
