@@ -290,7 +290,7 @@ rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_cho
 {
     const rd_sched_args_t sched = {.shape = args->shape, .coll = args->coll, .root = args->root};
     rondo_result_t result = rd_choose_check(args->env, ctx);
-    const rd_choice_t *chosen;
+    const rd_choice_t *choice;
     rd_choices_t list;
     coll_desc_t k;
 
@@ -305,8 +305,8 @@ rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_cho
     }
     if (result != RONDO_SUCCESS)
         return result;
-    chosen = rd_candidates_best(&list, &k.forced);
-    if (!chosen && args->env->where_served) {
+    choice = rd_candidates_best(&list, &k.forced);
+    if (!choice && args->env->where_served) {
         rd_choose_args_t free = *args;
         rd_env_t none;
 
@@ -314,8 +314,8 @@ rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_cho
         free.env = &none;
         return rd_choose(&free, best, NULL, NULL, ctx);
     }
-    if (!chosen)
+    if (!choice)
         return refuse(&k, &list, ctx);
-    *best = *chosen;
+    *best = *choice;
     return RONDO_SUCCESS;
 }

@@ -191,15 +191,15 @@ static const char *reason(const rd_env_t *env)
 rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int place, rd_transport_report_t *report)
 {
     rd_ucx_net_t net = {.nranks = 2};
-    rd_env_t chosen = *env, every = *env;
+    rd_env_t used = *env, every = *env;
     if (address)
-        rd_ucx_choose_alone(&net, &chosen, address, place);
-    *report = (rd_transport_report_t){.reason = net.chosen ? "the fastest that is here" : reason(&chosen)};
+        rd_ucx_choose_alone(&net, &used, address, place);
+    *report = (rd_transport_report_t){.reason = net.fast ? "the fastest that is here" : reason(&used)};
     report->advice = "`rondo-info net` without RONDO_NET and RONDO_UCX_TLS says which devices there are";
-    snprintf(report->settings, sizeof report->settings, "transports %s (RONDO_UCX_TLS)", chosen.ucx_tls);
+    snprintf(report->settings, sizeof report->settings, "transports %s (RONDO_UCX_TLS)", used.ucx_tls);
     rondo_result_t result;
     if (address) {
-        result = rd_ucx_open(&net, &chosen, address, place);
+        result = rd_ucx_open(&net, &used, address, place);
     } else { /* listing all devices needs no worker, and none should be made for shared memory */
         every.net[0] = 0;
         snprintf(every.ucx_tls, sizeof every.ucx_tls, "all");

@@ -51,14 +51,14 @@ static rd_ucx_net_t *net_make(const rd_transport_args_t *args)
 }
 
 /* Collective. A device that has vanished since it was chosen is no reason to fail: all go on over tcp. */
-static rondo_result_t open_chosen(rd_ucx_net_t *net, rd_env_t *env, const char *address, int place,
-                                  rondo_result_t *opened)
+static rondo_result_t open_fast(rd_ucx_net_t *net, rd_env_t *env, const char *address, int place,
+                                rondo_result_t *opened)
 {
     rondo_result_t result = rd_ucx_choose(net, env, address, place);
     if (result != RONDO_SUCCESS)
         return result;
     *opened = rd_ucx_open(net, env, address, place);
-    if (!net->chosen)
+    if (!net->fast)
         return RONDO_SUCCESS;
     unsigned char *failed = calloc((size_t)net->nranks, 1);
     if (!failed)
@@ -70,7 +70,7 @@ static rondo_result_t open_chosen(rd_ucx_net_t *net, rd_env_t *env, const char *
         if (first == &failed[net->rank])
             rd_log(net->ctx, RD_LOG_WARN, "%s cannot be used here: data between nodes goes by tcp", net->devices);
         rd_ucx_close(net);
-        net->chosen = false;
+        net->fast = false;
         snprintf(env->ucx_tls, sizeof env->ucx_tls, "tcp");
         *opened = rd_ucx_open(net, env, address, place);
     }
@@ -86,7 +86,7 @@ static rondo_result_t start(rd_ucx_net_t *net, const rd_transport_args_t *args, 
     for (int r = 0; r < net->rank; r++)
         place += node_of[r] == node_of[net->rank];
     rd_boot_address(net->boot, address);
-    rondo_result_t opened, result = open_chosen(net, env, address, place, &opened);
+    rondo_result_t opened, result = open_fast(net, env, address, place, &opened);
     if (result == RONDO_SUCCESS)
         result = rd_ucx_exchange(net, env, opened, node_of);
     return result == RONDO_SUCCESS ? rd_ucx_wireup(net, env) : result;

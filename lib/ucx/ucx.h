@@ -157,7 +157,7 @@ struct rd_ucx_net {
     struct rd_ucx_key *keys; /* keys to this rank's memory, the last used one first */
     bool shares;             /* the user has named a transport over shared memory */
     const char *fabric;      /* what rd_ucx_fabric_folder has returned */
-    bool chosen;             /* a transport faster than tcp was chosen, because RONDO_UCX_TLS is "auto", */
+    bool fast;               /* a transport faster than tcp was chosen, because RONDO_UCX_TLS is "auto", */
     char devices[RD_UCX_DEVICES]; /* with these devices: "mlx5_0:1,mlx5_1:1" */
     int lists;                    /* short messages are sent as lists: see rd_ucx_send_list for the reason */
     rd_ucx_conn_t

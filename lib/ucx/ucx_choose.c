@@ -192,7 +192,7 @@ static void idle_say(const rd_ucx_net_t *net, const offer_t *offers, bool versio
 
 static void settle(rd_ucx_net_t *net, rd_env_t *env, uint32_t kinds, const char *resources)
 {
-    net->chosen = kinds != 0;
+    net->fast = kinds != 0;
     snprintf(env->ucx_tls, sizeof env->ucx_tls, "%s", kinds != 0 ? FAST ",tcp" : "tcp");
     (void)devices_of(net->fabric, resources, kinds, net->devices, sizeof net->devices);
 }
@@ -223,7 +223,7 @@ rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *addre
     }
     if (result == RONDO_SUCCESS && strcmp(env->ucx_tls, "auto") == 0) {
         settle(net, env, versions ? common & ~(uint32_t)TCP : 0, resources);
-        if (!net->chosen)
+        if (!net->fast)
             idle_say(net, offers, versions, resources);
     }
     free(offers);

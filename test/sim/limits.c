@@ -53,7 +53,7 @@ static void check_choices(const rd_cuda_t *cuda)
             for (const rd_algo_t *const *algo = rd_algos; *algo; algo++)
                 for (int c = 0; c < RD_GPU_PROTOS; c++) {
                     rd_kernel_t kernel = (*algo)->device.kernel;
-                    rd_chosen_t one;
+                    rd_kchoice_t one;
                     if (kernel < RD_KERNEL_ONESHOT || kernel >= RD_KERNEL_MESSAGES ||
                         rd_kchoose_one(&wanted, &cuda->limits, *algo, (rd_proto_t)c, &one))
                         continue;

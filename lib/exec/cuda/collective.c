@@ -87,44 +87,44 @@ static uint32_t place(const rd_wanted_t *w)
 {
     uint64_t h = (w->count * 31 + w->coll) * 31 + w->type * 16 + w->op;
 
-    return (uint32_t)(h * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (RD_CHOSEN - 1);
+    return (uint32_t)(h * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (RD_KCHOICES - 1);
 }
 
-static void say(const rd_cuda_t *cuda, const rd_wanted_t *wanted, const rd_chosen_t *chosen, rd_log_level_t level)
+static void say(const rd_cuda_t *cuda, const rd_wanted_t *wanted, const rd_kchoice_t *choice, rd_log_level_t level)
 {
     if (rd_log_enabled(level))
         rd_log(cuda->team->ctx, level,
                "%s %s, %llu elements: %s by %s, %u passes of %u tiles, %u blocks of %u threads, %.1f us",
                rd_coll_name((rd_coll_t)wanted->coll), rd_type_name((rondo_type_t)wanted->type),
-               (unsigned long long)wanted->count, chosen->launch.algo->name, rd_proto_name(chosen->launch.proto),
-               chosen->passes, chosen->tiles, chosen->launch.blocks, chosen->launch.threads, chosen->us);
+               (unsigned long long)wanted->count, choice->launch.algo->name, rd_proto_name(choice->launch.proto),
+               choice->passes, choice->tiles, choice->launch.blocks, choice->launch.threads, choice->us);
 }
 
-static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const rd_env_t *env, rd_chosen_t *chosen)
+static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const rd_env_t *env, rd_kchoice_t *choice)
 {
     uint32_t at = place(wanted);
     rd_log_ctx_t *ctx = cuda->team->ctx;
     const char *why;
     fenv_t program;
 
-    if (env && cuda->cache[at].chosen.launch.algo && memcmp(&cuda->cache[at].wanted, wanted, sizeof *wanted) == 0) {
-        *chosen = cuda->cache[at].chosen;
-        say(cuda, wanted, chosen, RD_LOG_TRACE);
+    if (env && cuda->cache[at].choice.launch.algo && memcmp(&cuda->cache[at].wanted, wanted, sizeof *wanted) == 0) {
+        *choice = cuda->cache[at].choice;
+        say(cuda, wanted, choice, RD_LOG_TRACE);
         return RONDO_SUCCESS;
     }
     rd_fpenv_begin(&program);
-    why = rd_kchoose(wanted, &cuda->limits, env, chosen);
+    why = rd_kchoose(wanted, &cuda->limits, env, choice);
     if (why && cuda->parent) /* a part of an operation whose other parts may be served */
-        why = rd_kchoose(wanted, &cuda->limits, NULL, chosen);
+        why = rd_kchoose(wanted, &cuda->limits, NULL, choice);
     rd_fpenv_end(&program);
     if (why)
         return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "%s of %s, %llu elements, RONDO_ALGO '%s', RONDO_PROTO '%s': %s",
                         rd_coll_name((rd_coll_t)wanted->coll), rd_type_name((rondo_type_t)wanted->type),
                         (unsigned long long)wanted->count, env ? env->algo : "", env ? env->proto : "", why);
-    say(cuda, wanted, chosen, RD_LOG_INFO);
+    say(cuda, wanted, choice, RD_LOG_INFO);
     if (env) {
         cuda->cache[at].wanted = *wanted;
-        cuda->cache[at].chosen = *chosen;
+        cuda->cache[at].choice = *choice;
     }
     return RONDO_SUCCESS;
 }
@@ -224,9 +224,9 @@ static rondo_result_t run_single(rd_cuda_t *cuda, const rd_call_t *call)
 static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
 {
     rd_wanted_t wanted = {RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, 1, 0, 0};
-    rd_chosen_t chosen;
+    rd_kchoice_t choice;
     rd_kwork_t work;
-    rondo_result_t result = choose(cuda, &wanted, NULL, &chosen);
+    rondo_result_t result = choose(cuda, &wanted, NULL, &choice);
 
     if (result != RONDO_SUCCESS)
         return result;
@@ -237,10 +237,10 @@ static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
                                  .coll = RD_ALLREDUCE,
                                  .type = RONDO_INT32,
                                  .op = RONDO_SUM,
-                                 .passes = chosen.passes,
-                                 .tiles = chosen.tiles,
-                                 .slice = chosen.slice};
-    return rd_cuda_launch(cuda, &chosen.launch, &work, stream);
+                                 .passes = choice.passes,
+                                 .tiles = choice.tiles,
+                                 .slice = choice.slice};
+    return rd_cuda_launch(cuda, &choice.launch, &work, stream);
 }
 
 static rd_wanted_t wanted_of(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce)
@@ -260,27 +260,27 @@ static rd_wanted_t wanted_of(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_
     return wanted;
 }
 
-static rondo_result_t choose_for(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce, rd_chosen_t *chosen)
+static rondo_result_t choose_for(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce, rd_kchoice_t *choice)
 {
     const rd_wanted_t wanted = wanted_of(cuda, call, reduce);
 
-    return choose(cuda, &wanted, cuda->team->env, chosen);
+    return choose(cuda, &wanted, cuda->team->env, choice);
 }
 
 bool rd_cuda_follows(rd_cuda_t *cuda, const rd_call_t *call)
 {
     rd_kreduce_t reduce;
-    rd_chosen_t chosen;
+    rd_kchoice_t choice;
     const rd_wanted_t wanted = wanted_of(cuda, call, &reduce);
 
-    return !rd_kchoose(&wanted, &cuda->limits, cuda->team->env, &chosen);
+    return !rd_kchoose(&wanted, &cuda->limits, cuda->team->env, &choice);
 }
 
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)
 {
     rd_call_t one = *call;
     rd_kreduce_t reduce;
-    rd_chosen_t chosen;
+    rd_kchoice_t choice;
 
     if (cuda->k.nranks == 1)
         return 0;
@@ -290,34 +290,34 @@ double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)
         one.desc = (rd_coll_desc_t){.coll = RD_ALLREDUCE, .type = RONDO_INT32, .op = RONDO_SUM, .count = 1};
     if (one.desc.count == 0)
         return 0;
-    return choose_for(cuda, &one, &reduce, &chosen) == RONDO_SUCCESS ? chosen.us : -1;
+    return choose_for(cuda, &one, &reduce, &choice) == RONDO_SUCCESS ? choice.us : -1;
 }
 
 /* Runs the collective by one kernel, whose output may lie elsewhere; `gap`: bytes between the blocks of a
  * reduce-scatter's input. */
 static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out, size_t gap)
 {
-    rd_chosen_t chosen;
+    rd_kchoice_t choice;
     rd_kwork_t work;
-    rondo_result_t result = choose_for(cuda, call, &work.reduce, &chosen);
+    rondo_result_t result = choose_for(cuda, call, &work.reduce, &choice);
 
     if (result != RONDO_SUCCESS)
         return result;
-    if (rd_launch_kernel(&chosen.launch) == RD_KERNEL_MESSAGES)
+    if (rd_launch_kernel(&choice.launch) == RD_KERNEL_MESSAGES)
         return rd_messages_collective(cuda, call);
-    if (rd_launch_kernel(&chosen.launch) == RD_KERNEL_COPY)
+    if (rd_launch_kernel(&choice.launch) == RD_KERNEL_COPY)
         return rd_copies_collective(cuda, call);
     work.comm = cuda->k;
     work.reduce.in = call->in;
     work.reduce.out = out;
     work.reduce.gap = gap / rondo_type_size(call->desc.type) * rondo_type_size((rondo_type_t)work.reduce.type);
     work.reduce.root = call->desc.root;
-    work.reduce.passes = chosen.passes;
-    work.reduce.tiles = chosen.tiles;
-    work.reduce.slice = chosen.slice;
-    if (rd_algo_is_program(chosen.launch.algo))
-        result = rd_cuda_program(cuda, &chosen.launch, call->desc.root, &work.programmed.program);
-    return result == RONDO_SUCCESS ? rd_cuda_launch(cuda, &chosen.launch, &work, call->stream) : result;
+    work.reduce.passes = choice.passes;
+    work.reduce.tiles = choice.tiles;
+    work.reduce.slice = choice.slice;
+    if (rd_algo_is_program(choice.launch.algo))
+        result = rd_cuda_program(cuda, &choice.launch, call->desc.root, &work.programmed.program);
+    return result == RONDO_SUCCESS ? rd_cuda_launch(cuda, &choice.launch, &work, call->stream) : result;
 }
 
 /* For recv == send on another rank than 0: the result goes into the rank's own block, whose input is no longer needed

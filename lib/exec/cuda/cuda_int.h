@@ -33,7 +33,7 @@ typedef struct rd_cuda_peer {
     char bus[20]; /* PCI address, by which all ranks recognize the same GPU */
 } rd_cuda_peer_t;
 
-#define RD_CHOSEN 64 /* cached choices, a power of two */
+#define RD_KCHOICES 64 /* cached choices, a power of two */
 
 struct rd_cuda {
     const rd_team_t *team;
@@ -74,8 +74,8 @@ struct rd_cuda {
     uintptr_t known[64];                /* buffer.c: 2 MB pages known to be this device's memory */
     struct {
         rd_wanted_t wanted;
-        rd_chosen_t chosen; /* launch.algo NULL: none yet */
-    } cache[RD_CHOSEN];
+        rd_kchoice_t choice; /* launch.algo NULL: none yet */
+    } cache[RD_KCHOICES];
 };
 
 /* Reports a failed CUDA call, named by `what`, as an error; `ctx` may be NULL. It does not fail the communicator.

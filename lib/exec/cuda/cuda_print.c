@@ -81,11 +81,11 @@ static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t 
 
 /* A line for each; a copy has one protocol. */
 static void candidate_print(FILE *file, const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_choice_t *c,
-                            const rd_chosen_t *best)
+                            const rd_kchoice_t *best)
 {
     rd_kernel_t kernel = c->algo->device.kernel;
     int is_best = best && best->launch.algo == c->algo && best->launch.proto == c->proto;
-    rd_chosen_t one;
+    rd_kchoice_t one;
 
     if (kernel == RD_KERNEL_COPY && c->proto != RD_PROTO_LL)
         return;
@@ -112,7 +112,7 @@ rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type,
     rd_wanted_t wanted = {(uint32_t)coll, (uint32_t)type, RONDO_SUM, (uint32_t)rondo_type_size(type), count, 0, 0};
     rd_limits_t limits;
     rd_prices_t prices;
-    rd_chosen_t best;
+    rd_kchoice_t best;
     size_t window;
     char text[64];
     int number;
@@ -149,7 +149,7 @@ static void choices_line(FILE *file, rd_coll_t coll, const rd_limits_t *limits, 
     for (uint64_t bytes = 8; bytes <= UINT64_C(1) << 30; last = bytes, bytes *= 2) {
         uint64_t count = bytes / 4 / (coll == RD_REDUCE_SCATTER ? limits->nranks : 1);
         rd_wanted_t wanted = {(uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 4, count ? count : 1, 0, 0};
-        rd_chosen_t c;
+        rd_kchoice_t c;
 
         if (rd_kchoose(&wanted, limits, env, &c) != NULL)
             snprintf(now, sizeof now, "nothing");
@@ -193,11 +193,11 @@ double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices,
     uint64_t count = bytes / 4 / (coll == RD_REDUCE_SCATTER ? (uint64_t)shape->nranks : 1);
     rd_wanted_t wanted = {(uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 4, count ? count : 1, 0, 0};
     rd_limits_t limits;
-    rd_chosen_t chosen;
+    rd_kchoice_t choice;
     size_t window;
 
     if (shape_limits(shape, env, prices, &limits, &window) != RONDO_SUCCESS)
         return 0;
     limits.sliced = proto == RD_PROTO_SIMPLE ? 0 : UINT64_MAX; /* it is forced */
-    return rd_kchoose_one(&wanted, &limits, algo, proto, &chosen) ? 0 : chosen.us;
+    return rd_kchoose_one(&wanted, &limits, algo, proto, &choice) ? 0 : choice.us;
 }

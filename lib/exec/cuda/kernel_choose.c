@@ -133,28 +133,28 @@ void rd_limits_sliced(rd_limits_t *l, const rd_env_t *env)
 
 /* SIMPLE: a tile is a slice. Each pass has one slice for each channel, unless that makes slices shorter than allowed.
  */
-static void cut_slices(const rd_limits_t *l, uint64_t chunk, rd_chosen_t *chosen)
+static void cut_slices(const rd_limits_t *l, uint64_t chunk, rd_kchoice_t *choice)
 {
-    uint32_t channels = simple_channels(l, chosen->launch.algo);
+    uint32_t channels = simple_channels(l, choice->launch.algo);
     uint64_t passes = (chunk + (uint64_t)channels * l->slice - 1) / ((uint64_t)channels * l->slice);
 
     passes = passes ? passes : 1;
     uint64_t slice = (chunk + passes * channels - 1) / (passes * channels);
     slice = slice ? (slice + RD_KSLICE - 1) / RD_KSLICE * RD_KSLICE : RD_KSLICE;
     uint64_t tiles = (chunk + passes * slice - 1) / (passes * slice);
-    chosen->passes = (uint32_t)passes;
-    chosen->slice = (uint32_t)slice;
-    chosen->tiles = tiles ? (uint32_t)tiles : 1;
-    chosen->launch.threads = rd_kernel_threads(chosen->launch.algo->device.kernel, RD_PROTO_SIMPLE);
-    chosen->launch.blocks = chosen->tiles;
+    choice->passes = (uint32_t)passes;
+    choice->slice = (uint32_t)slice;
+    choice->tiles = tiles ? (uint32_t)tiles : 1;
+    choice->launch.threads = rd_kernel_threads(choice->launch.algo->device.kernel, RD_PROTO_SIMPLE);
+    choice->launch.blocks = choice->tiles;
 }
 
 /* By lines or SENTINEL: a pass has as many tiles as the bank, the fifos and the blocks allow. Returns NULL, or the
  * reason why there is none. */
-static const char *cut_tiles(const rd_wanted_t *w, const rd_limits_t *l, uint64_t chunk, rd_chosen_t *chosen)
+static const char *cut_tiles(const rd_wanted_t *w, const rd_limits_t *l, uint64_t chunk, rd_kchoice_t *choice)
 {
-    const rd_algo_t *algo = chosen->launch.algo;
-    rd_proto_t proto = chosen->launch.proto;
+    const rd_algo_t *algo = choice->launch.algo;
+    rd_proto_t proto = choice->launch.proto;
     uint32_t tile = rd_kernel_tile(algo, proto);
     uint64_t total = (chunk + tile - 1) / tile, most = most_tiles(w, l, algo, proto, l->bank);
 
@@ -163,15 +163,15 @@ static const char *cut_tiles(const rd_wanted_t *w, const rd_limits_t *l, uint64_
     uint64_t passes = total ? (total + most - 1) / most : 1;
     if (is_kernel(algo, RD_KERNEL_RING) && w->coll == RD_ALLREDUCE && passes > 1) {
         uint64_t both = most_tiles(w, l, algo, proto, 2 * (uint64_t)l->bank), fewer = (total + both - 1) / both;
-        chosen->launch.banks = 4 * fewer <= 3 * passes; /* a smaller gain is not worth the additional fences */
-        passes = chosen->launch.banks ? fewer : passes;
+        choice->launch.banks = 4 * fewer <= 3 * passes; /* a smaller gain is not worth the additional fences */
+        passes = choice->launch.banks ? fewer : passes;
     }
     if (passes > rd_kernel_passes(algo, w->coll))
         return "too long for it";
-    chosen->passes = (uint32_t)passes;
-    chosen->tiles = total ? (uint32_t)((total + passes - 1) / passes) : 1;
-    chosen->launch.threads = block_threads(l, algo, proto, chosen->tiles);
-    chosen->launch.blocks = rd_kernel_blocks(algo, (int)l->nranks, chosen->tiles, chosen->launch.threads);
+    choice->passes = (uint32_t)passes;
+    choice->tiles = total ? (uint32_t)((total + passes - 1) / passes) : 1;
+    choice->launch.threads = block_threads(l, algo, proto, choice->tiles);
+    choice->launch.blocks = rd_kernel_blocks(algo, (int)l->nranks, choice->tiles, choice->launch.threads);
     return NULL;
 }
 
@@ -188,56 +188,56 @@ static const char *proto_excluded(const rd_limits_t *l, const rd_algo_t *algo, r
 }
 
 /* Messages are cut when they are known. */
-static const char *cut_messages(const rd_wanted_t *w, const rd_limits_t *l, rd_chosen_t *chosen)
+static const char *cut_messages(const rd_wanted_t *w, const rd_limits_t *l, rd_kchoice_t *choice)
 {
     int sliced = w->count * w->element >= l->sliced;
 
-    if (chosen->launch.proto == RD_PROTO_SIMPLE && !l->streams)
+    if (choice->launch.proto == RD_PROTO_SIMPLE && !l->streams)
         return "no room for a block of each direction for every peer";
-    if (sliced != (chosen->launch.proto == RD_PROTO_SIMPLE))
+    if (sliced != (choice->launch.proto == RD_PROTO_SIMPLE))
         return sliced ? "messages of this length go by simple" : "messages of this length go by lines";
     return NULL;
 }
 
-static const char *cut_copies(const rd_limits_t *l, rd_chosen_t *chosen)
+static const char *cut_copies(const rd_limits_t *l, rd_kchoice_t *choice)
 {
     if (!l->copies)
         return "ranks must be processes of their own, on one node, whose GPUs reach each other";
-    if (chosen->launch.proto != RD_PROTO_LL)
+    if (choice->launch.proto != RD_PROTO_LL)
         return "it has one protocol";
-    chosen->passes = chosen->tiles = chosen->launch.blocks = 1;
-    chosen->launch.threads = 32 * l->nranks;
+    choice->passes = choice->tiles = choice->launch.blocks = 1;
+    choice->launch.threads = 32 * l->nranks;
     return NULL;
 }
 
-static const char *cut_chunk(const rd_wanted_t *w, const rd_limits_t *l, rd_chosen_t *chosen)
+static const char *cut_chunk(const rd_wanted_t *w, const rd_limits_t *l, rd_kchoice_t *choice)
 {
-    const rd_algo_t *algo = chosen->launch.algo;
-    rd_proto_t proto = chosen->launch.proto;
+    const rd_algo_t *algo = choice->launch.algo;
+    rd_proto_t proto = choice->launch.proto;
 
-    if (!rd_kernel_tile(algo, proto) || !rd_kernel_find(&chosen->launch, 1))
+    if (!rd_kernel_tile(algo, proto) || !rd_kernel_find(&choice->launch, 1))
         return "this protocol does not serve this operation and type";
     if (proto == RD_PROTO_SENTINEL && !rd_coll_reduces((rd_coll_t)w->coll))
         return "what is only moved must arrive bit by bit, and this protocol changes one NaN";
     uint64_t chunk = rd_kernel_chunk(algo, w->coll, (int)l->nranks, w->count * w->element);
     if (proto != RD_PROTO_SIMPLE)
-        return cut_tiles(w, l, chunk, chosen);
-    cut_slices(l, chunk, chosen);
+        return cut_tiles(w, l, chunk, choice);
+    cut_slices(l, chunk, choice);
     return NULL;
 }
 
 /* Sets the candidate's launch, passes and tiles. Returns NULL, or the reason why there are none. */
 static const char *cut(const rd_wanted_t *w, const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto,
-                       rd_chosen_t *chosen)
+                       rd_kchoice_t *choice)
 {
-    *chosen = (rd_chosen_t){
+    *choice = (rd_kchoice_t){
         .launch = {.algo = algo, .proto = proto, .coll = w->coll, .type = w->type, .op = w->op, .narrow = w->narrow}};
     if (is_kernel(algo, RD_KERNEL_MESSAGES))
-        return cut_messages(w, l, chosen);
-    return is_kernel(algo, RD_KERNEL_COPY) ? cut_copies(l, chosen) : cut_chunk(w, l, chosen);
+        return cut_messages(w, l, choice);
+    return is_kernel(algo, RD_KERNEL_COPY) ? cut_copies(l, choice) : cut_chunk(w, l, choice);
 }
 
-static double expected(const rd_wanted_t *w, const rd_limits_t *l, const rd_chosen_t *c)
+static double expected(const rd_wanted_t *w, const rd_limits_t *l, const rd_kchoice_t *c)
 {
     const rd_algo_t *algo = c->launch.algo;
     const rd_cost_gpus_t gpus = gpus_of(l);
@@ -248,16 +248,16 @@ static double expected(const rd_wanted_t *w, const rd_limits_t *l, const rd_chos
 }
 
 const char *rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto,
-                           rd_chosen_t *chosen)
+                           rd_kchoice_t *choice)
 {
     const char *why = proto_excluded(l, algo, proto);
 
     if (!(algo->device.colls & 1u << w->coll))
         return "does not do this operation";
     if (!why)
-        why = cut(w, l, algo, proto, chosen);
+        why = cut(w, l, algo, proto, choice);
     if (!why)
-        chosen->us = expected(w, l, chosen);
+        choice->us = expected(w, l, choice);
     return why;
 }
 
@@ -271,20 +271,20 @@ typedef struct desc {
 static const char *excluded(const void *limits, const rd_choice_t *c)
 {
     const coll_desc_t *k = limits;
-    rd_chosen_t chosen;
+    rd_kchoice_t choice;
 
-    return rd_kchoose_one(k->wanted, k->limits, c->algo, c->proto, &chosen);
+    return rd_kchoose_one(k->wanted, k->limits, c->algo, c->proto, &choice);
 }
 
 /* Slices are as long as the tiles make them, so there is one price. */
 static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
 {
     const coll_desc_t *k = limits;
-    rd_chosen_t chosen;
+    rd_kchoice_t choice;
 
-    (void)rd_kchoose_one(k->wanted, k->limits, c.algo, c.proto, &chosen);
-    c.slice = chosen.slice;
-    c.us = chosen.us;
+    (void)rd_kchoose_one(k->wanted, k->limits, c.algo, c.proto, &choice);
+    c.slice = choice.slice;
+    c.us = choice.us;
     c.wanted_name = is_kernel(c.algo, RD_KERNEL_COPY);
     rd_candidates_add(to, &c);
 }
@@ -307,10 +307,10 @@ void rd_kchoose_all(const rd_wanted_t *w, const rd_limits_t *l, const rd_forced_
 
 /* Chooses copies from registered buffers, if RONDO_CUDA_COPY says that the buffers of all ranks lie alike. Returns
  * true if so. */
-static bool copied(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
+static bool copied(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_kchoice_t *choice)
 {
     return env && env->cuda_copy && !w->kernels && w->count * w->element >= env->cuda_copy &&
-           !rd_kchoose_one(w, l, &rd_algo_copy, RD_PROTO_LL, chosen);
+           !rd_kchoose_one(w, l, &rd_algo_copy, RD_PROTO_LL, choice);
 }
 
 /* Returns the candidate to be used: SIMPLE leaves multiprocessors to others, so it is chosen if it is little slower
@@ -325,13 +325,13 @@ static const rd_choice_t *spare(const rd_choices_t *all, const rd_choice_t *best
     return best;
 }
 
-const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
+const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_kchoice_t *choice)
 {
     const rd_forced_t forced = env ? rd_forced(env, (rd_coll_t)w->coll) : (rd_forced_t){.proto = ""};
     const rd_choice_t *best;
     rd_choices_t all;
 
-    if ((!forced.algo || forced.except) && rd_forced_allows(&forced, &rd_algo_copy) && copied(w, l, env, chosen))
+    if ((!forced.algo || forced.except) && rd_forced_allows(&forced, &rd_algo_copy) && copied(w, l, env, choice))
         return NULL;
     rd_kchoose_all(w, l, &forced, &all);
     best = rd_candidates_best(&all, &forced);
@@ -341,5 +341,5 @@ const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_
     }
     if (env)
         best = spare(&all, best, env);
-    return rd_kchoose_one(w, l, best->algo, best->proto, chosen);
+    return rd_kchoose_one(w, l, best->algo, best->proto, choice);
 }

@@ -34,12 +34,12 @@ typedef struct rd_wanted {
     uint32_t narrow;         /* as in rd_kreduce_t: `type` and `element` are float32's then */
 } rd_wanted_t;
 
-typedef struct rd_chosen {
+typedef struct rd_kchoice {
     rd_klaunch_t launch; /* algo NULL: nothing chosen. MESSAGES: blocks and threads follow from the messages */
     uint32_t passes, tiles;
     uint32_t slice; /* SIMPLE: bytes of a tile */
     double us;      /* expected */
-} rd_chosen_t;
+} rd_kchoice_t;
 
 /* Returns the one protocol of everything that goes through fifos: CHAIN (except by SIMPLE), programs and MESSAGES. */
 rd_proto_t rd_fifo_proto(const rd_limits_t *limits);
@@ -63,12 +63,12 @@ rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_log_ctx_t *ctx);
 
 /* Evaluates one candidate. Returns NULL, or the reason why it cannot serve. */
 const char *rd_kchoose_one(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_algo_t *algo,
-                           rd_proto_t proto, rd_chosen_t *chosen);
+                           rd_proto_t proto, rd_kchoice_t *choice);
 /* Lists all candidates, the cheapest first, those that cannot serve last. */
 void rd_kchoose_all(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_forced_t *forced, rd_choices_t *all);
 /* Chooses the cheapest candidate, or one by SIMPLE if that is little slower (RONDO_CUDA_SPARE); or COPY, never for its
  * price alone, if RONDO_CUDA_COPY promises that it can serve; or what RONDO_ALGO and RONDO_PROTO force. Returns NULL,
  * or the reason why there is none. */
-const char *rd_kchoose(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_env_t *env, rd_chosen_t *chosen);
+const char *rd_kchoose(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_env_t *env, rd_kchoice_t *choice);
 
 #endif
