@@ -284,7 +284,7 @@ static rondo_result_t agree(rondo_comm_t comm, rd_agreed_t *agreed)
                     "there are no measured prices for this processor, and algorithms are chosen by those of a Xeon: "
                     "measure them by rondo-tune and name the file in RONDO_TUNE");
     comm->prices = priced.tuned ? own : *rd_prices_builtin(agreed->processor);
-    team->spin = comm->env.spin >= 0 ? comm->env.spin : agreed->crowded ? 0 : SPIN;
+    team->spin = comm->env.spin >= 0 ? comm->env.spin : agreed->oversubscribed ? 0 : SPIN;
     team->spin_us = comm->env.spin >= 0 ? 0 : SPIN_US;
     team->cores_each = agreed->cores / agreed->sharing;
     team->spin_yield = comm->env.spin < 0 && agreed->sharing <= 2 * agreed->cores ? SPIN_YIELD : 0;

@@ -116,7 +116,7 @@ static void load_find(rd_agreed_t *agreed, const rank_facts_t *all, machine_rank
         places[r] = (machine_rank_t){all[r].machine, r};
     qsort(places, (size_t)nranks, sizeof *places, by_machine);
     agreed->cores = CPU_SETSIZE;
-    agreed->sharing = agreed->crowded = 0;
+    agreed->sharing = agreed->oversubscribed = 0;
     for (int first = 0, count; first < nranks; first += count) {
         for (count = 1; first + count < nranks && places[first + count].machine == places[first].machine; count++)
             continue;
@@ -124,7 +124,7 @@ static void load_find(rd_agreed_t *agreed, const rank_facts_t *all, machine_rank
         agreed->cores = cores < agreed->cores ? cores : agreed->cores;
         agreed->sharing = count > agreed->sharing ? count : agreed->sharing;
         if (all[rank].machine == places[first].machine)
-            agreed->crowded = count > cores;
+            agreed->oversubscribed = count > cores;
     }
 }
 
