@@ -41,7 +41,7 @@ static void hang_up(rd_agree_shrink_t *r)
 {
     rd_chan_free(r->up);
     r->up = NULL;
-    r->told = 0;
+    r->state_sent = 0;
 }
 
 void rd_agree_shrink_end(rd_agree_shrink_t *r)
@@ -117,7 +117,7 @@ static rondo_result_t reach(rd_agree_shrink_t *r)
 
 static void state(rd_agree_shrink_t *r)
 {
-    r->told = rd_chan_send(r->up, RD_REC_STATE, &r->mine, sizeof(r->mine)) == 0;
+    r->state_sent = rd_chan_send(r->up, RD_REC_STATE, &r->mine, sizeof(r->mine)) == 0;
 }
 
 /* Takes in a part of a list. Returns true if the list is complete. */
@@ -191,7 +191,7 @@ static rondo_result_t follow(rd_agree_shrink_t *r, rd_agree_shrink_verdict_t *ve
         if ((result = reach(r)))
             return result;
         if (r->up && r->up->state == RD_CHAN_OPEN) {
-            if (!r->told)
+            if (!r->state_sent)
                 state(r);
             if (listen_up(r, verdict, &result))
                 return result;
@@ -218,6 +218,6 @@ rondo_result_t rd_agree_shrink_next(rd_agree_shrink_t *r, rondo_result_t made, r
         r->mine.standing = made == RONDO_SUCCESS ? RD_STANDS_MADE : RD_STANDS_FAILED;
         r->mine.code = made;
     }
-    r->told = 0;
+    r->state_sent = 0;
     return follow(r, verdict);
 }

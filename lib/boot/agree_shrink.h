@@ -65,7 +65,7 @@ typedef struct rd_agree_shrink {
     int nmembers;
     /* the connection to the leader */
     rd_chan_t *up;
-    int told; /* this rank's state has been sent to it */
+    int state_sent; /* this rank's state has been sent to it */
     int64_t again_ms;
     /* used only by the leader */
     rd_listener_t incoming;

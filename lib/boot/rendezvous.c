@@ -28,8 +28,8 @@
 typedef struct member {
     rd_chan_t *chan;
     rd_join_t join;
-    int joined, ready, told; /* told: it has the table (1), or knows of the failure (2) */
-    int moving;              /* it was asked to listen at another address */
+    int joined, ready, notified; /* notified: it has the table (1), or knows of the failure (2) */
+    int moving;                  /* it was asked to listen at another address */
 } member_t;
 
 typedef struct rendezvous {
@@ -43,7 +43,7 @@ typedef struct rendezvous {
     int nmembers, room;
     int nranks; /* as the first member says; 0: no member has come yet */
     int most;   /* the greatest count that any member gave */
-    int njoined, nready, ntold, nmoving;
+    int njoined, nready, nnotified, nmoving;
     int tabled;
     int *by_rank; /* the member of each rank; -1: none */
     rd_fail_t fail;
@@ -107,7 +107,7 @@ static bool comes_again(const rendezvous_t *m, const member_t *g)
     int rank = rank_of(g);
 
     return m->id.derived && m->by_rank && rank >= 0 && rank < m->nranks && m->by_rank[rank] >= 0 &&
-           m->member[m->by_rank[rank]].told;
+           m->member[m->by_rank[rank]].notified;
 }
 
 /* A process that comes with an id whose ranks all have the table is told so; it changes nothing for those ranks. */
@@ -153,7 +153,7 @@ static void on_record(rendezvous_t *m, member_t *g, int type, const unsigned cha
         memcpy(&g->join.addr, data, bytes);
         g->moving = 0;
         m->nmoving--;
-    } else if (type == RD_REC_READY && g->told && !g->ready) {
+    } else if (type == RD_REC_READY && g->notified && !g->ready) {
         g->ready = 1;
         if (++m->nready == m->nranks)
             m->ready_ms = rd_clock_ms();
@@ -161,8 +161,8 @@ static void on_record(rendezvous_t *m, member_t *g, int type, const unsigned cha
         memcpy(&said, data, bytes);
         said.text[sizeof(said.text) - 1] = 0;
         fail(m, said.code, said.failed_rank, "rank %d (%s): %s", rank_of(g), g->join.whois, said.text);
-        m->ntold += g->told != 2;
-        g->told = 2; /* it knows of the failure */
+        m->nnotified += g->notified != 2;
+        g->notified = 2; /* it knows of the failure */
     }
 }
 
@@ -249,7 +249,7 @@ static void send_tables(rendezvous_t *m)
             memcpy(table.place[n++].whois, join->whois, RD_WHOIS);
         }
         rd_chan_send(g->chan, RD_REC_TABLE, &table, sizeof(table.salt) + (size_t)n * sizeof(table.place[0]));
-        g->told = 1;
+        g->notified = 1;
     }
 }
 
@@ -257,11 +257,11 @@ static void send_failure(rendezvous_t *m)
 {
     for (int i = 0; i < m->nmembers; i++) {
         member_t *g = &m->member[i];
-        if (!g->joined || g->told == 2)
+        if (!g->joined || g->notified == 2)
             continue;
         rd_chan_send(g->chan, RD_REC_FAIL, &m->fail, sizeof(m->fail));
-        g->told = 2;
-        m->ntold++;
+        g->notified = 2;
+        m->nnotified++;
     }
 }
 
@@ -296,7 +296,7 @@ static bool is_over(const rendezvous_t *m)
     for (int i = 0; i < m->nmembers; i++)
         if (!rd_chan_over(m->member[i].chan) && rd_chan_queued(m->member[i].chan))
             return false;
-    return m->ntold >= m->most ||
+    return m->nnotified >= m->most ||
            (m->timeout_ms > 0 && m->first_ms && rd_clock_ms() - m->first_ms >= m->timeout_ms + 1000);
 }
 

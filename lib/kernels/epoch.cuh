@@ -14,11 +14,11 @@
 
 struct rd_epoch_t {
     const rd_kcomm_t &comm;
-    rd_kcontrol_t *control; /* this rank's page */
-    const uint32_t *told;   /* the peer writes here which epoch it has begun */
-    uint32_t peer;          /* the rank that this warp sends to */
-    uint32_t number;        /* of this epoch */
-    uint32_t first;         /* pass, counted over all epochs */
+    rd_kcontrol_t *control;     /* this rank's page */
+    const uint32_t *peer_begun; /* the peer writes here which epoch it has begun */
+    uint32_t peer;              /* the rank that this warp sends to */
+    uint32_t number;            /* of this epoch */
+    uint32_t first;             /* pass, counted over all epochs */
     uint32_t used[2];
     uint32_t begun; /* the epoch that the peer had begun when last checked */
     rd_wait_t wait;
@@ -26,9 +26,9 @@ struct rd_epoch_t {
     RD_MEMBER rd_epoch_t(const rd_kcomm_t &c, uint32_t p) : comm(c), peer(p)
     {
         control = (rd_kcontrol_t *)comm.own;
-        told = &((const rd_kcontrol_t *)comm.window[comm.rank])->begun[peer];
+        peer_begun = &((const rd_kcontrol_t *)comm.window[comm.rank])->begun[peer];
         uint4 now = line_load(control);
-        begun = word_load(told);
+        begun = word_load(peer_begun);
         number = now.x + 1;
         first = now.y;
         used[0] = now.z;
@@ -67,7 +67,7 @@ struct rd_epoch_t {
             return !wait.dead;
         wait.peer = peer;
         do
-            begun = word_load(told);
+            begun = word_load(peer_begun);
         while ((int32_t)(begun - last) <= 0 && wait.more());
         return rd_wait_over(wait);
     }

@@ -21,7 +21,7 @@ static void zcopies_wait(rd_ucx_net_t *net, int64_t limit_ms)
     int64_t until = rd_clock_ms() + limit_ms;
     while (net->base.zcopy_pending + net->straight != 0 && rd_clock_ms() < until) {
         rd_ucp.worker_progress(net->worker);
-        rd_ucx_gdr_say(net);
+        rd_ucx_rndv_advance(net);
     }
 }
 

@@ -358,9 +358,9 @@ bool rd_ucx_progress(rd_transport_t *transport)
     rd_ucx_net_t *net = rd_ucx_of(transport);
     net->progressed = 0;
     rd_ucx_send_held(net);
-    rd_ucx_gdr_say(net);
+    rd_ucx_rndv_advance(net);
     unsigned events = rd_ucp.worker_progress(net->worker);
-    rd_ucx_gdr_say(net);
+    rd_ucx_rndv_advance(net);
     if (net->nlost != 0)
         rd_ucx_judge_lost(net);
     int moved = events != 0 || net->progressed;
@@ -385,7 +385,7 @@ static bool idle(rd_transport_t *transport)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
     rd_ucx_send_held(net);
-    rd_ucx_gdr_say(net);
+    rd_ucx_rndv_advance(net);
     if (net->outstanding == 0 && net->kept) {
         ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                      .cb = {.send = flushed},

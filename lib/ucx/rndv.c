@@ -14,7 +14,7 @@
 
 #include "ucx/ucx_gdr.h"
 
-#define TELL_MOST 4 /* fetched messages that are not acknowledged yet while others are being fetched */
+#define ACK_MOST 4 /* fetched messages that are not acknowledged yet while others are being fetched */
 
 /* A message in a list. Its key follows it. */
 typedef struct item {
@@ -44,15 +44,15 @@ static void list_sent(void *request, ucs_status_t status, void *arg)
     free(list);
 }
 
-static rd_ucx_message_t *unsaid(rd_ucx_gdr_t *d, uint64_t i)
+static rd_ucx_message_t *unannounced(rd_ucx_gdr_t *d, uint64_t i)
 {
-    return &d->sends[(d->said + i) % RD_UCX_PLACES];
+    return &d->sends[(d->rts_sent + i) % RD_UCX_PLACES];
 }
 
 /* Returns true if message `i` of those that are not announced yet needs no key of its own. */
 static bool repeats(rd_ucx_gdr_t *d, uint64_t i)
 {
-    return i != 0 && unsaid(d, i)->key == unsaid(d, i - 1)->key;
+    return i != 0 && unannounced(d, i)->key == unannounced(d, i - 1)->key;
 }
 
 static list_t *list_make(rd_ucx_peer_t *peer, uint64_t n, size_t *bytes)
@@ -60,13 +60,13 @@ static list_t *list_make(rd_ucx_peer_t *peer, uint64_t n, size_t *bytes)
     rd_ucx_gdr_t *d = peer->direct;
     *bytes = n * sizeof(item_t);
     for (uint64_t i = 0; i < n; i++)
-        *bytes += repeats(d, i) ? 0 : unsaid(d, i)->key->bytes;
+        *bytes += repeats(d, i) ? 0 : unannounced(d, i)->key->bytes;
     list_t *list = malloc(sizeof *list + *bytes);
     if (!list)
         return NULL;
     char *at = list->items;
     for (uint64_t i = 0; i < n; i++) {
-        const rd_ucx_message_t *m = unsaid(d, i);
+        const rd_ucx_message_t *m = unannounced(d, i);
         item_t item = {.address = (uint64_t)(uintptr_t)m->ask.data,
                        .bytes = m->ask.bytes,
                        .key = repeats(d, i) ? 0 : (uint32_t)m->key->bytes};
@@ -75,14 +75,14 @@ static list_t *list_make(rd_ucx_peer_t *peer, uint64_t n, size_t *bytes)
         at += sizeof item + item.key;
     }
     list->peer = peer;
-    rd_ucx_header_fill(&list->header, peer->net, 0, RD_UCX_RTS, d->said, n);
+    rd_ucx_header_fill(&list->header, peer->net, 0, RD_UCX_RTS, d->rts_sent, n);
     return list;
 }
 
 rondo_result_t rd_ucx_rts(rd_ucx_peer_t *peer)
 {
     rd_ucx_gdr_t *d = peer->direct;
-    uint64_t n = d->sent - d->said;
+    uint64_t n = d->sent - d->rts_sent;
     size_t bytes;
     int pending = 0;
     if (n == 0 || peer->lost_ms != 0) /* the verdict comes by the stop word */
@@ -94,8 +94,8 @@ rondo_result_t rd_ucx_rts(rd_ucx_peer_t *peer)
     }
     rondo_result_t result = rd_ucx_send(peer, &list->header, list->items, bytes, list_sent, list, &pending);
     for (uint64_t i = 0; i < n && peer->lost_ms == 0 && result == RONDO_SUCCESS; i++)
-        rd_ucx_flies(unsaid(d, i), 1);
-    d->said = d->sent;
+        rd_ucx_flies(unannounced(d, i), 1);
+    d->rts_sent = d->sent;
     if (!pending)
         free(list);
     return result;
@@ -120,17 +120,17 @@ const char *rd_ucx_ack(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
     return NULL;
 }
 
-void rd_ucx_offers_back(rd_ucx_peer_t *peer, int said)
+void rd_ucx_offers_back(rd_ucx_peer_t *peer, int announced)
 {
     rd_ucx_gdr_t *d = peer->direct;
     for (int i = 0; d && i < RD_UCX_PLACES; i++) {
-        if (d->sends[i].key && (said || !d->sends[i].flying)) {
+        if (d->sends[i].key && (announced || !d->sends[i].flying)) {
             rd_ucx_flies(&d->sends[i], 0);
             rd_ucx_rkey_release(peer->net, &d->sends[i].key);
         }
     }
     if (d)
-        d->said = d->sent;
+        d->rts_sent = d->sent;
 }
 
 /* ---- the receiver */
@@ -223,7 +223,7 @@ static void there(rd_ucx_message_t *m)
 {
     rd_ucx_rkey_release(m->peer->net, &m->key);
     m->peer->direct->owed |= UINT64_C(1) << m->number % RD_UCX_PLACES;
-    m->peer->net->unsaid = 1;
+    m->peer->net->rndv_due = 1;
     rd_ucx_over(m);
 }
 
@@ -274,33 +274,33 @@ rondo_result_t rd_ucx_get(rd_ucx_message_t *m)
 
 /* ---- both sides */
 
-static void told(void *request, ucs_status_t status, void *arg)
+static void ack_sent(void *request, ucs_status_t status, void *arg)
 {
     rd_ucx_peer_t *peer = arg;
-    peer->direct->telling = 0;
-    peer->net->unsaid = 1;
+    peer->direct->acking = 0;
+    peer->net->rndv_due = 1;
     rd_ucx_sent(request, status, peer);
 }
 
-static void tell(rd_ucx_peer_t *peer)
+static void send_ack(rd_ucx_peer_t *peer)
 {
     rd_ucx_gdr_t *d = peer->direct;
-    if (d->owed == 0 || d->telling || (d->fetching != 0 && __builtin_popcountll(d->owed) < TELL_MOST))
+    if (d->owed == 0 || d->acking || (d->fetching != 0 && __builtin_popcountll(d->owed) < ACK_MOST))
         return;
-    rd_ucx_header_fill(&d->told, peer->net, 0, RD_UCX_ACK, 0, d->owed);
+    rd_ucx_header_fill(&d->ack, peer->net, 0, RD_UCX_ACK, 0, d->owed);
     d->owed = 0;
-    (void)rd_ucx_send(peer, &d->told, NULL, 0, told, peer, &d->telling);
+    (void)rd_ucx_send(peer, &d->ack, NULL, 0, ack_sent, peer, &d->acking);
 }
 
-void rd_ucx_gdr_say(rd_ucx_net_t *net)
+void rd_ucx_rndv_advance(rd_ucx_net_t *net)
 {
-    if (!net->unsaid)
+    if (!net->rndv_due)
         return;
-    net->unsaid = 0;
+    net->rndv_due = 0;
     for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
         if (p->direct) {
             (void)rd_ucx_rts(p); /* a failure is the communicator's */
-            tell(p);
+            send_ack(p);
         }
     }
 }

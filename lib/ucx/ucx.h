@@ -153,7 +153,7 @@ struct rd_ucx_net {
     int fetching;            /* messages that are being fetched into slots of inboxes */
     int straight;            /* those of which this rank's UCX, or a peer's, has the memory */
     int direct;              /* those that a caller waits for */
-    int unsaid;              /* there may be RTS or ACK messages to send */
+    int rndv_due;            /* there may be RTS or ACK messages to send */
     struct rd_ucx_key *keys; /* keys to this rank's memory, the last used one first */
     bool shares;             /* the user has named a transport over shared memory */
     const char *fabric;      /* what rd_ucx_fabric_folder has returned */
@@ -233,10 +233,10 @@ void rd_ucx_gdr_free(rd_ucx_net_t *net);    /* to be called before the worker is
 /* rndv.c. What arrived came from a rank of this communicator. They return what is wrong with it, or NULL. */
 const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const char *data, size_t bytes);
 const char *rd_ucx_ack(rd_ucx_peer_t *peer, const rd_ucx_header_t *h);
-void rd_ucx_gdr_say(rd_ucx_net_t *net);
-/* Takes back the offers that were not sent; with `said` also those that were, because the peer is lost and fetches
+void rd_ucx_rndv_advance(rd_ucx_net_t *net);
+/* Takes back the offers that were not sent; with `announced` also those that were, because the peer is lost and fetches
  * nothing more. */
-void rd_ucx_offers_back(rd_ucx_peer_t *peer, int said);
+void rd_ucx_offers_back(rd_ucx_peer_t *peer, int announced);
 
 /* wireup.c. The first returns true if every rank greets every other one. */
 bool rd_ucx_wires_all(const rd_ucx_net_t *net);

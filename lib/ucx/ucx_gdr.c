@@ -142,12 +142,12 @@ static rondo_result_t say(rd_ucx_message_t *m)
     if (rd_ucx_may_rndv(net, &m->ask) && m->peer->lost_ms == 0)
         m->key = rd_ucx_rkey_own(net, &m->ask.whole, m->ask.device);
     if (m->key) {
-        net->unsaid = 1;
+        net->rndv_due = 1;
         d->sent++;
-        return d->sent - d->said == RD_UCX_OFFERS ? rd_ucx_rts(m->peer) : RONDO_SUCCESS;
+        return d->sent - d->rts_sent == RD_UCX_OFFERS ? rd_ucx_rts(m->peer) : RONDO_SUCCESS;
     }
     result = rd_ucx_rts(m->peer);
-    d->said = ++d->sent;
+    d->rts_sent = ++d->sent;
     return result == RONDO_SUCCESS ? announce(m) : result;
 }
 

@@ -38,12 +38,12 @@ _Static_assert(RD_UCX_PLACES <= 64, "a bit for each place");
 
 struct rd_ucx_gdr {
     uint64_t sent, requested;
-    uint64_t said; /* those of `sent` that the peer has been told of; the next ones are offered together */
-    int pending;   /* messages that a caller waits for */
-    int fetching;  /* offered messages that UCX is fetching */
-    uint64_t owed; /* bit i: the message in place i was fetched, and the peer has not been told */
-    int telling;   /* `told` is being sent */
-    rd_ucx_header_t told;
+    uint64_t rts_sent; /* those of `sent` for which an RTS went out; the next ones are offered together */
+    int pending;       /* messages that a caller waits for */
+    int fetching;      /* offered messages that UCX is fetching */
+    uint64_t owed;     /* bit i: the message in place i was fetched, and its ACK is yet to be sent */
+    int acking;        /* `ack` is being sent */
+    rd_ucx_header_t ack;
     rd_ucx_rkey_t *keys; /* the peer's keys, the last used one first */
     rd_ucx_message_t sends[RD_UCX_PLACES], recvs[RD_UCX_PLACES];
 };

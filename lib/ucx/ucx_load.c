@@ -39,32 +39,32 @@ __attribute__((weak)) void rd_ucx_loaded(rd_ucp_t *ucp)
 /* What UCX is told while it is loaded: no handlers for signals that are errors, none for SIGHUP, which is to start a
  * debugger, and no thread that shows UCX's state as a file system. What it has to say it says to who traces rondo: it
  * calls every lost connection an error, of which rondo has a sentence of its own. */
-typedef struct told {
+typedef struct preset {
     const char *name;
     char *text;  /* "NAME=value" */
     bool yields; /* what the user has set takes precedence */
-} told_t;
+} preset_t;
 
-static const told_t told[] = {
+static const preset_t presets[] = {
     {"UCX_HANDLE_ERRORS", "UCX_HANDLE_ERRORS=none", false},
     {"UCX_DEBUG_SIGNO", "UCX_DEBUG_SIGNO=0", false},
     {"UCX_VFS_ENABLE", "UCX_VFS_ENABLE=n", true},
     {"UCX_LOG_LEVEL", "UCX_LOG_LEVEL=fatal", true},
 };
-#define TOLD (sizeof told / sizeof told[0])
+#define PRESETS (sizeof presets / sizeof presets[0])
 
 /* Returns true if the variable is the user's or UCX's own affair. */
-static bool is_left(const told_t *t)
+static bool is_left(const preset_t *t)
 {
     bool traced = strcmp(t->name, "UCX_LOG_LEVEL") == 0 && rd_log_enabled(RD_LOG_TRACE);
     return t->yields && (traced || getenv(t->name));
 }
 
-static bool is_told(const char *variable)
+static bool is_preset(const char *variable)
 {
-    for (size_t i = 0; i < TOLD; i++) {
-        size_t length = strlen(told[i].name);
-        if (!told[i].yields && strncmp(variable, told[i].name, length) == 0 && variable[length] == '=')
+    for (size_t i = 0; i < PRESETS; i++) {
+        size_t length = strlen(presets[i].name);
+        if (!presets[i].yields && strncmp(variable, presets[i].name, length) == 0 && variable[length] == '=')
             return true;
     }
     return false;
@@ -78,17 +78,17 @@ static char **environment_for_ucx(char *const *program)
     size_t n = 0, used = 0;
     while (program && program[n])
         n++;
-    if (n + TOLD < sizeof place / sizeof place[0])
+    if (n + PRESETS < sizeof place / sizeof place[0])
         kept = place;
     else
-        kept = calloc(n + TOLD + 1, sizeof *kept);
+        kept = calloc(n + PRESETS + 1, sizeof *kept);
     for (size_t i = 0; kept && i < n; i++) {
-        if (!is_told(program[i]))
+        if (!is_preset(program[i]))
             kept[used++] = program[i];
     }
-    for (size_t i = 0; kept && i < TOLD; i++) {
-        if (!is_left(&told[i]))
-            kept[used++] = told[i].text;
+    for (size_t i = 0; kept && i < PRESETS; i++) {
+        if (!is_left(&presets[i]))
+            kept[used++] = presets[i].text;
     }
     return kept;
 }

@@ -40,7 +40,7 @@ typedef struct rd_board {
     char **of; /* the board of each rank, by its number; NULL: there are none */
     int nranks, self;
     uint64_t lines, bytes, messages; /* where the next operation begins */
-    uint64_t told;                   /* the lines that the others know this rank to have read */
+    uint64_t published;              /* the lines that the others know this rank to have read */
     uint64_t read[RD_NUM_READ];      /* every rank has read at least so far */
     int late[RD_NUM_READ];           /* the rank that had not, when room was last missing */
     int ahead;                       /* of a run by lines: the step whose messages are fetched next, */
@@ -134,8 +134,8 @@ static inline void rd_board_end_lines(rd_board_t *b, uint64_t lines)
 {
     b->lines += lines;
     b->ahead = 0;
-    if (b->lines - b->told > RD_BOARD_LINES / 4) {
-        b->told = b->lines;
+    if (b->lines - b->published > RD_BOARD_LINES / 4) {
+        b->published = b->lines;
         atomic_store_explicit(&rd_board_read(b, b->self, RD_READ_LINES)->value, b->lines, memory_order_release);
     }
 }
