@@ -437,7 +437,7 @@ struct rd_pieces_t {
     {
         for (; i < pair.count; i++) {
             piece =
-                direct() ? RD_KGDR_RUN : rd_kpiece(message().bytes, 1, proxy.channels, proxy.least, proxy.message_slot);
+                by_gdr() ? RD_KGDR_RUN : rd_kpiece(message().bytes, 1, proxy.channels, proxy.least, proxy.message_slot);
             at = (uint64_t)channel * piece;
             if (at < length())
                 return;
@@ -456,14 +456,14 @@ struct rd_pieces_t {
 
     /* Returns true if message i goes by GDR and not through slots. The walk then has a run of messages as one piece,
      * whose length is their number, and proxy channel 0 carries it. */
-    RD_MEMBER bool direct() const
+    RD_MEMBER bool by_gdr() const
     {
         return (message().bytes & RD_KGDR) != 0;
     }
 
     RD_MEMBER uint64_t length() const
     {
-        return direct() ? rd_kgdr_run(&message(), pair.count - i) : message().bytes;
+        return by_gdr() ? rd_kgdr_run(&message(), pair.count - i) : message().bytes;
     }
 
     RD_MEMBER rd_part_t next()
@@ -474,7 +474,7 @@ struct rd_pieces_t {
 
         at += (uint64_t)proxy.channels * piece;
         if (at >= length()) {
-            i += direct() ? (uint32_t)bytes : 1;
+            i += by_gdr() ? (uint32_t)bytes : 1;
             find();
         }
         return part;
@@ -483,7 +483,7 @@ struct rd_pieces_t {
     RD_MEMBER uint32_t flags() const
     {
         return RD_KMESSAGE_PAIR(pair.peer, pair.send) | (proxy.captured ? RD_KMESSAGE_CAPTURED : 0) |
-               (length() > piece ? RD_KMESSAGE_LONG : 0) | (direct() ? RD_KMESSAGE_GDR : 0);
+               (length() > piece ? RD_KMESSAGE_LONG : 0) | (by_gdr() ? RD_KMESSAGE_GDR : 0);
     }
 };
 
@@ -550,24 +550,24 @@ RD_DEVICE void rd_proxied_serve(const rd_kwork_t &work, uint32_t block)
     bool zcopies = false;  /* a message has gone by GDR */
     while (vacant && behind.more()) {
         if (i - n == slots || !ahead.more()) {
-            const bool direct = behind.direct();
+            const bool by_gdr = behind.by_gdr();
             const rd_part_t part = behind.next();
             if (!ring.await((int32_t)n))
                 break;
-            if (!pair.send && !direct)
+            if (!pair.send && !by_gdr)
                 rd_piece_out(part, base + (uint64_t)ring.slot(n) * proxy.message_slot);
             n++;
         } else {
             const uint32_t flags = ahead.flags();
-            const bool direct = ahead.direct();
+            const bool by_gdr = ahead.by_gdr();
             char *slot = base + (uint64_t)ring.slot(i) * proxy.message_slot;
-            if (direct)
+            if (by_gdr)
                 rd_messages_name(&ahead.message(), (uint32_t)ahead.length(), slot);
             const rd_part_t part = ahead.next();
-            if (pair.send && !direct)
+            if (pair.send && !by_gdr)
                 rd_piece_in(part, slot);
-            ring.raise(i, pair.send != 0 || direct, (uint32_t)part.bytes, flags);
-            zcopies = zcopies || direct;
+            ring.raise(i, pair.send != 0 || by_gdr, (uint32_t)part.bytes, flags);
+            zcopies = zcopies || by_gdr;
             i++;
         }
     }

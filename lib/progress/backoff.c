@@ -19,7 +19,7 @@ static int waited_for(rd_queue_t *q)
     }
     if (q->run.open)
         return q->run.waits_for;
-    int peer = rd_transport_direct_peer(q->net);
+    int peer = rd_transport_gdr_peer(q->net);
     return peer >= 0 ? peer : rd_transport_zcopy_peer(q->net);
 }
 

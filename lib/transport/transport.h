@@ -15,7 +15,7 @@
  *
  * What the operations of a mirrored transport guarantee, and what they need not:
  *   - Messages of one connection are published in the order of their numbers. Nothing is promised between connections,
- *     nor between messages and `direct`: where the network itself keeps no order, the transport sorts by number.
+ *     nor between messages and `gdr`: where the network itself keeps no order, the transport sorts by number.
  *   - A sender posts a message only when it has a credit for its slot, so the receiver always has space. A transport
  *     checks the number and length of what arrives nevertheless, because it comes from another process.
  *   - All operations are called by one thread at a time, mostly the rank's own, and progress is made only in such
@@ -47,8 +47,8 @@ typedef struct rd_transport {
     const rd_transport_ops_t *ops;
     struct rd_transport *next; /* the next handle of the same communicator, which keeps a list of them */
     int zcopy_pending; /* messages of post_zcopy whose bytes have not all been read from the user's memory yet */
-    bool cuda;         /* `direct` takes the memory of a CUDA device */
-    bool fetches;      /* `direct` uses what is known of the memory around a message: rd_net_memory_t */
+    bool cuda;         /* `gdr` takes the memory of a CUDA device */
+    bool fetches;      /* `gdr` uses what is known of the memory around a message: rd_net_memory_t */
 } rd_transport_t;
 
 /* What a handle is made for. What it points to lives at least as long as the handle. */
@@ -62,15 +62,15 @@ typedef struct rd_transport_args {
     rd_stop_t *stop;
 } rd_transport_args_t;
 
-/* A direct message: it goes from or to memory that may be a device's, and that the host itself does not access, without
+/* A GDR message: it goes from or to memory that may be a device's, and that the host itself does not access, without
  * connections and their slots. The messages of a pair match in the order of the calls; both sides know each length. */
-#define RD_NET_DIRECT 32 /* the most that may be under way for a pair and direction; a power of two */
+#define RD_GDR_MOST 32 /* the most that may be under way for a pair and direction; a power of two */
 typedef struct rd_net_memory {
     void *base;
     size_t bytes;    /* 0: it is not known */
     uint64_t number; /* identifies the allocation among all that lie or have lain there; 0: it has no number */
 } rd_net_memory_t;
-typedef struct rd_net_direct {
+typedef struct rd_gdr_message {
     int peer, send;
     int device; /* nonzero: the memory is a CUDA device's, and the host cannot access it */
     void *data;
@@ -80,7 +80,7 @@ typedef struct rd_net_direct {
      * it, and messages that are given one after another are announced together, at the latest by `progress` or `idle`.
      */
     rd_net_memory_t whole;
-} rd_net_direct_t;
+} rd_gdr_message_t;
 
 /* What a transport would use on this host, for rondo-info. */
 typedef struct rd_transport_report {
@@ -143,9 +143,9 @@ struct rd_transport_ops {
     rondo_result_t (*post_zcopy)(rd_send_t *send, const void *data, size_t bytes, int more);
     int (*zcopy_peer)(const rd_transport_t *transport); /* the receiver of one of these; -1: there is none */
 
-    /* ---- direct messages; both are NULL if it has none */
-    rondo_result_t (*direct)(rd_transport_t *transport, const rd_net_direct_t *message);
-    int (*direct_peer)(const rd_transport_t *transport); /* the peer of a direct message under way; -1: there is none */
+    /* ---- GDR messages; both are NULL if it has none */
+    rondo_result_t (*gdr)(rd_transport_t *transport, const rd_gdr_message_t *message);
+    int (*gdr_peer)(const rd_transport_t *transport); /* the peer of a GDR message under way; -1: there is none */
 
     /* ---- peers; all are NULL where connections are shared, because there the state of peers lies in memory (conns.h)
      */
@@ -186,11 +186,11 @@ static inline bool rd_transport_idle(rd_transport_t *t)
     return !t->ops->idle || t->ops->idle(t);
 }
 
-/* Return the peer of a direct message, or of a zero-copy one, that is under way in the user's memory; -1: there is
+/* Return the peer of a GDR message, or of a zero-copy one, that is under way in the user's memory; -1: there is
  * none. */
-static inline int rd_transport_direct_peer(const rd_transport_t *t)
+static inline int rd_transport_gdr_peer(const rd_transport_t *t)
 {
-    return t->ops->direct_peer ? t->ops->direct_peer(t) : -1;
+    return t->ops->gdr_peer ? t->ops->gdr_peer(t) : -1;
 }
 
 static inline int rd_transport_zcopy_peer(const rd_transport_t *t)

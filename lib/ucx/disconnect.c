@@ -19,7 +19,7 @@
 static void zcopies_wait(rd_ucx_net_t *net, int64_t limit_ms)
 {
     int64_t until = rd_clock_ms() + limit_ms;
-    while (net->base.zcopy_pending + net->straight != 0 && rd_clock_ms() < until) {
+    while (net->base.zcopy_pending + net->gdr_flying != 0 && rd_clock_ms() < until) {
         rd_ucp.worker_progress(net->worker);
         rd_ucx_rndv_advance(net);
     }
@@ -35,11 +35,11 @@ void rd_ucx_cancel(rd_transport_t *transport)
     }
     rd_ucx_gdr_back(net);
     zcopies_wait(net, FAILED_MS);
-    if (net->base.zcopy_pending + net->straight != 0) { /* peers would take a broken connection for a death */
+    if (net->base.zcopy_pending + net->gdr_flying != 0) { /* peers would take a broken connection for a death */
         rd_ucx_say_bye(net, 1);
         zcopies_wait(net, FAILED_MS);
     }
-    for (rd_ucx_peer_t *p = net->used; p && net->base.zcopy_pending + net->straight != 0; p = p->next_used)
+    for (rd_ucx_peer_t *p = net->used; p && net->base.zcopy_pending + net->gdr_flying != 0; p = p->next_used)
         if (p->zcopies != 0)
             rd_ucx_forsake(p);
     zcopies_wait(net, FAREWELL_MS);
@@ -155,7 +155,7 @@ static bool all_parted(rd_ucx_net_t *net)
 /* Returns true if UCX has none of the communicator's memory or the user's: what was sent has been drained before. */
 static bool is_given_back(rd_ucx_net_t *net)
 {
-    return net->fetching + net->base.zcopy_pending + net->straight == 0 || all_read(net);
+    return net->fetching + net->base.zcopy_pending + net->gdr_flying == 0 || all_read(net);
 }
 
 /* Waits until `over`, or until `limit_ms` after the farewells; a peer that greets this rank only now gets a farewell,
@@ -252,7 +252,7 @@ static void net_free(rd_ucx_net_t *net)
         for (int c = 0; c < peer->nconns; c++)
             conn_free(peer->conns[c]);
         free(peer->conns);
-        free(peer->direct);
+        free(peer->gdr);
     }
     free(net->peers);
     free(net->addresses);

@@ -167,7 +167,7 @@ static uint64_t sent_to(const rd_ucx_peer_t *peer)
     return sent;
 }
 
-/* Sends the farewell to all peers that were used, or only to those that have yet to take a zero-copy or direct message.
+/* Sends the farewell to all peers that were used, or only to those that have yet to take a zero-copy or GDR message.
  * It says that this rank leaves in order, or names the failure that it knows. Peers that have left get it too, since
  * they may be waiting for it. */
 void rd_ucx_say_bye(rd_ucx_net_t *net, int zcopies_alone)

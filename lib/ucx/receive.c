@@ -184,7 +184,7 @@ static ucs_status_t take_credit(rd_ucx_conn_t *conn, const rd_ucx_header_t *h)
     return UCS_OK;
 }
 
-static ucs_status_t take_direct(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *data, size_t bytes, int announced)
+static ucs_status_t take_gdr(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *data, size_t bytes, int announced)
 {
     const char *wrong = "its length does not fit";
     ucs_status_t status = UCS_OK;
@@ -241,7 +241,7 @@ static ucs_status_t take(rd_ucx_net_t *net, const void *header, void *data, size
     if (h.rank >= (uint32_t)net->nranks || !net->peers[h.rank].address)
         return drop(net, "no rank on another node has the number that it says", h.rank);
     rd_ucx_peer_t *peer = &net->peers[h.rank];
-    int has_data = h.kind == RD_UCX_DATA || h.kind == RD_UCX_DIRECT || h.kind == RD_UCX_RTS;
+    int has_data = h.kind == RD_UCX_DATA || h.kind == RD_UCX_GDR || h.kind == RD_UCX_RTS;
     if (h.zero != 0 || (!has_data && bytes != 0))
         return drop(net, "it is not well-formed, of kind", h.kind);
     rd_ucx_peer_used(peer);
@@ -251,8 +251,8 @@ static ucs_status_t take(rd_ucx_net_t *net, const void *header, void *data, size
         peer->greeted = 1;
         return UCS_OK;
     }
-    if (h.kind == RD_UCX_DIRECT)
-        return take_direct(peer, &h, data, bytes, announced);
+    if (h.kind == RD_UCX_GDR)
+        return take_gdr(peer, &h, data, bytes, announced);
     if (h.kind == RD_UCX_RTS || h.kind == RD_UCX_ACK)
         return take_rts(peer, &h, data, bytes, announced);
     if (net->alone) /* nothing here needs it any more */

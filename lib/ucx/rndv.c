@@ -1,4 +1,4 @@
-/* Direct messages that are announced together: by a list of where they lie, with keys to the memory.
+/* GDR messages that are announced together: by a list of where they lie, with keys to the memory.
  *
  *   sender           [key, address, length] of several messages   ->  receiver
  *                                                                     fetches each when its destination is known
@@ -30,7 +30,7 @@ typedef struct list {
     char items[];
 } list_t;
 
-bool rd_ucx_may_rndv(const rd_ucx_net_t *net, const rd_net_direct_t *ask)
+bool rd_ucx_may_rndv(const rd_ucx_net_t *net, const rd_gdr_message_t *ask)
 {
     return ask->whole.bytes != 0 && net->base.fetches && (ask->device || rd_ucx_fetches_host());
 }
@@ -57,7 +57,7 @@ static bool repeats(rd_ucx_gdr_t *d, uint64_t i)
 
 static list_t *list_make(rd_ucx_peer_t *peer, uint64_t n, size_t *bytes)
 {
-    rd_ucx_gdr_t *d = peer->direct;
+    rd_ucx_gdr_t *d = peer->gdr;
     *bytes = n * sizeof(item_t);
     for (uint64_t i = 0; i < n; i++)
         *bytes += repeats(d, i) ? 0 : unannounced(d, i)->key->bytes;
@@ -81,7 +81,7 @@ static list_t *list_make(rd_ucx_peer_t *peer, uint64_t n, size_t *bytes)
 
 rondo_result_t rd_ucx_rts(rd_ucx_peer_t *peer)
 {
-    rd_ucx_gdr_t *d = peer->direct;
+    rd_ucx_gdr_t *d = peer->gdr;
     uint64_t n = d->sent - d->rts_sent;
     size_t bytes;
     int pending = 0;
@@ -104,7 +104,7 @@ rondo_result_t rd_ucx_rts(rd_ucx_peer_t *peer)
 /* Handles an acknowledgement: the peer has these messages, a bit for each place. */
 const char *rd_ucx_ack(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
 {
-    rd_ucx_gdr_t *d = peer->direct;
+    rd_ucx_gdr_t *d = peer->gdr;
     if (!d || h->number != 0)
         return "nothing was offered";
     for (int i = 0; i < RD_UCX_PLACES; i++)
@@ -122,7 +122,7 @@ const char *rd_ucx_ack(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
 
 void rd_ucx_offers_back(rd_ucx_peer_t *peer, int announced)
 {
-    rd_ucx_gdr_t *d = peer->direct;
+    rd_ucx_gdr_t *d = peer->gdr;
     for (int i = 0; d && i < RD_UCX_PLACES; i++) {
         if (d->sends[i].key && (announced || !d->sends[i].flying)) {
             rd_ucx_flies(&d->sends[i], 0);
@@ -177,14 +177,14 @@ static const char *wrong_with(const rd_ucx_gdr_t *d, const rd_ucx_header_t *h, c
 static rd_ucx_rkey_t *key_of(rd_ucx_peer_t *peer, const item_t *item, const char *key, rd_ucx_rkey_t *before)
 {
     if (item->key != 0)
-        return rd_ucx_rkey_of(peer->net, peer->direct, key, item->key);
+        return rd_ucx_rkey_of(peer->net, peer->gdr, key, item->key);
     before->users++;
     return before;
 }
 
 static void take(rd_ucx_peer_t *peer, uint64_t number, const item_t *item, rd_ucx_rkey_t *key)
 {
-    rd_ucx_message_t *m = &peer->direct->recvs[number % RD_UCX_PLACES];
+    rd_ucx_message_t *m = &peer->gdr->recvs[number % RD_UCX_PLACES];
     m->header.bytes = item->bytes;
     m->address = item->address;
     m->key = key;
@@ -222,7 +222,7 @@ const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const 
 static void there(rd_ucx_message_t *m)
 {
     rd_ucx_rkey_release(m->peer->net, &m->key);
-    m->peer->direct->owed |= UINT64_C(1) << m->number % RD_UCX_PLACES;
+    m->peer->gdr->owed |= UINT64_C(1) << m->number % RD_UCX_PLACES;
     m->peer->net->rndv_due = 1;
     rd_ucx_over(m);
 }
@@ -232,7 +232,7 @@ static void got(void *request, ucs_status_t status, void *arg)
     rd_ucx_message_t *m = arg;
     rd_ucx_net_t *net = m->peer->net;
     net->outstanding--;
-    m->peer->direct->fetching--;
+    m->peer->gdr->fetching--;
     rd_ucp.request_free(request);
     rd_ucx_flies(m, 0);
     if (status == UCS_OK) {
@@ -264,7 +264,7 @@ rondo_result_t rd_ucx_get(rd_ucx_message_t *m)
         rd_ucx_peer_lost(peer, rd_ucp.status_string(UCS_PTR_STATUS(request)));
     } else if (request) {
         peer->net->outstanding++;
-        peer->direct->fetching++;
+        peer->gdr->fetching++;
         rd_ucx_flies(m, 1);
     } else {
         there(m);
@@ -277,14 +277,14 @@ rondo_result_t rd_ucx_get(rd_ucx_message_t *m)
 static void ack_sent(void *request, ucs_status_t status, void *arg)
 {
     rd_ucx_peer_t *peer = arg;
-    peer->direct->acking = 0;
+    peer->gdr->acking = 0;
     peer->net->rndv_due = 1;
     rd_ucx_sent(request, status, peer);
 }
 
 static void send_ack(rd_ucx_peer_t *peer)
 {
-    rd_ucx_gdr_t *d = peer->direct;
+    rd_ucx_gdr_t *d = peer->gdr;
     if (d->owed == 0 || d->acking || (d->fetching != 0 && __builtin_popcountll(d->owed) < ACK_MOST))
         return;
     rd_ucx_header_fill(&d->ack, peer->net, 0, RD_UCX_ACK, 0, d->owed);
@@ -298,7 +298,7 @@ void rd_ucx_rndv_advance(rd_ucx_net_t *net)
         return;
     net->rndv_due = 0;
     for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
-        if (p->direct) {
+        if (p->gdr) {
             (void)rd_ucx_rts(p); /* a failure is the communicator's */
             send_ack(p);
         }

@@ -7,7 +7,7 @@
  * ucx_load.c opens UCX; ucx_choose.c agrees on transports; context.c makes and ends context and worker, with the
  * settings of ucx_config.c; exchange.c exchanges the addresses; wireup.c makes the connections; endpoint.c connects,
  * sends, and learns of peers that are gone; receive.c checks and delivers what arrives; ucx_gdr.c, rndv.c and rkey.c
- * carry direct messages; net.c and disconnect.c implement the operations of transport/transport.h with these; linger.c
+ * carry GDR messages; net.c and disconnect.c implement the operations of transport/transport.h with these; linger.c
  * holds networks that outlive their communicators. */
 #ifndef RD_UCX_UCX_H
 #define RD_UCX_UCX_H
@@ -34,7 +34,7 @@ typedef enum {
     RD_UCX_CREDIT,
     RD_UCX_BYE,
     RD_UCX_HELLO,
-    RD_UCX_DIRECT,
+    RD_UCX_GDR,
     RD_UCX_RTS,
     RD_UCX_ACK
 } rd_ucx_kind_t;
@@ -44,12 +44,12 @@ typedef enum {
 typedef struct rd_ucx_header {
     unsigned char token[RD_UCX_TOKEN];
     uint32_t rank;    /* of the sender */
-    uint16_t channel; /* 0 in a greeting, a farewell and everything about direct messages */
+    uint16_t channel; /* 0 in a greeting, a farewell and everything about GDR messages */
     uint8_t kind;     /* rd_ucx_kind_t */
     uint8_t zero;
-    uint64_t number; /* data, direct: number of the message; RTS: number of the first one; credit: messages consumed so
+    uint64_t number; /* data, GDR: number of the message; RTS: number of the first one; credit: messages consumed so
                         far; farewell: a rondo_result_t; else 0 */
-    uint64_t bytes;  /* data, direct: payload; RTS: number of messages; ACK: places, as bits; credit: 0; farewell: the
+    uint64_t bytes;  /* data, GDR: payload; RTS: number of messages; ACK: places, as bits; credit: 0; farewell: the
                         failed rank plus one, or 0, and in the upper half, likewise, the rank that found it out */
     uint64_t credit; /* data: messages consumed so far of the same channel's other direction; farewell: messages sent
                         before it, on all channels; else 0 */
@@ -57,7 +57,7 @@ typedef struct rd_ucx_header {
 
 typedef struct rd_ucx_net rd_ucx_net_t;
 typedef struct rd_ucx_conn rd_ucx_conn_t;
-typedef struct rd_ucx_gdr rd_ucx_gdr_t; /* ucx_gdr.h: the direct messages of a peer */
+typedef struct rd_ucx_gdr rd_ucx_gdr_t; /* ucx_gdr.h: the GDR messages of a peer */
 
 typedef struct rd_ucx_peer {
     rd_ucx_net_t *net;
@@ -67,7 +67,7 @@ typedef struct rd_ucx_peer {
     const ucp_address_t *address; /* points into net->addresses; NULL: the rank is not remote */
     ucp_ep_h ep;                  /* NULL until first used */
     int zcopies;                  /* messages under way from the user's memory, or directly into it */
-    rd_ucx_gdr_t *direct;         /* made when first needed */
+    rd_ucx_gdr_t *gdr;            /* made when first needed */
     int used;                     /* something was sent to it or came from it: it needs a farewell */
     int greeted;                  /* its greeting has arrived */
     int settled;                  /* something has been sent to it completely: the connection is made */
@@ -132,7 +132,7 @@ typedef struct rd_ucx_alone {
 } rd_ucx_alone_t;
 
 struct rd_ucx_net {
-    rd_transport_t base; /* zcopy_pending counts those of all peers, but no direct messages */
+    rd_transport_t base; /* zcopy_pending counts those of all peers, but no GDR messages */
     ucp_context_h context;
     ucp_worker_h worker;
     rd_boot_t *boot;
@@ -151,8 +151,8 @@ struct rd_ucx_net {
     uint32_t sends, takes;   /* the longest segments, in bytes, that UCX's tcp sends and takes; 0: unknown */
     uint64_t dropped;        /* messages refused; only the first one is logged */
     int fetching;            /* messages that are being fetched into slots of inboxes */
-    int straight;            /* those of which this rank's UCX, or a peer's, has the memory */
-    int direct;              /* those that a caller waits for */
+    int gdr_flying;          /* GDR messages of which this rank's UCX, or a peer's, has the memory */
+    int gdr_waited;          /* GDR messages that a caller waits for */
     int rndv_due;            /* there may be RTS or ACK messages to send */
     struct rd_ucx_key *keys; /* keys to this rank's memory, the last used one first */
     bool shares;             /* the user has named a transport over shared memory */
@@ -220,13 +220,13 @@ bool rd_ucx_answer_ends(void);
 rondo_result_t rd_ucx_exchange(rd_ucx_net_t *net, const rd_env_t *env, rondo_result_t opened, const int *node_of);
 
 /* ucx_gdr.c */
-/* Takes an announcement of a direct message. Returns UCS_INPROGRESS if it is kept; else UCS_OK, and in *wrong what is
+/* Takes an announcement of a GDR message. Returns UCS_INPROGRESS if it is kept; else UCS_OK, and in *wrong what is
  * wrong with it, or NULL. */
 ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *announced, const char **wrong);
-rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_net_direct_t *ask);
+rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_gdr_message_t *ask);
 int rd_ucx_gdr_peer(const rd_transport_t *transport);
 void rd_ucx_gdr_back(
-    rd_ucx_net_t *net); /* takes back all direct messages: nobody waits for them any more, and nothing new begins */
+    rd_ucx_net_t *net); /* takes back all GDR messages: nobody waits for them any more, and nothing new begins */
 void rd_ucx_gdr_release(rd_ucx_net_t *net); /* releases announcements that nobody has requested or will request */
 void rd_ucx_gdr_free(rd_ucx_net_t *net);    /* to be called before the worker is destroyed */
 

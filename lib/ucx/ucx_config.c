@@ -176,7 +176,7 @@ static rondo_result_t segments_put(rd_ucx_net_t *net, ucp_config_t *config, int 
  * mmap and the like, with a lock that a child may find locked for ever if another thread held it at the fork. But the
  * versions that rd_ucx_announcing_ends knows end the process sooner without the cache: they keep it.
  *
- * A direct message between GPUs is announced whatever the threshold is. But if the threshold is infinite, UCX expects
+ * A GDR message between GPUs is announced whatever the threshold is. But if the threshold is infinite, UCX expects
  * no rendezvous, and looks for no transport that can release memory when a peer fails. */
 static rondo_result_t tcp_put(rd_ucx_net_t *net, ucp_config_t *config, int alone)
 {

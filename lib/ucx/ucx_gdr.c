@@ -1,4 +1,4 @@
-/* Direct messages, from and to the caller's memory, which may be a device's: rd_net_direct_t of transport/transport.h.
+/* GDR messages, from and to the caller's memory, which may be a device's: rd_gdr_message_t of transport/transport.h.
  *
  * They use no connection, slot or credit. The sender announces where each lies and keeps its memory until it hears that
  * the message has been read. The receiver keeps the announcement until its caller has named the destination, and then
@@ -13,13 +13,13 @@
 
 rd_ucx_gdr_t *rd_ucx_gdr_of(rd_ucx_peer_t *peer)
 {
-    if (!peer->direct && (peer->direct = calloc(1, sizeof *peer->direct)) != NULL) {
+    if (!peer->gdr && (peer->gdr = calloc(1, sizeof *peer->gdr)) != NULL) {
         for (uint64_t i = 0; i < RD_UCX_PLACES; i++) {
-            peer->direct->sends[i].peer = peer->direct->recvs[i].peer = peer;
-            peer->direct->sends[i].number = peer->direct->recvs[i].number = i;
+            peer->gdr->sends[i].peer = peer->gdr->recvs[i].peer = peer;
+            peer->gdr->sends[i].number = peer->gdr->recvs[i].number = i;
         }
     }
-    return peer->direct;
+    return peer->gdr;
 }
 
 /* Records that UCX or the peer has the memory of the message, or has it no longer. */
@@ -28,15 +28,15 @@ void rd_ucx_flies(rd_ucx_message_t *m, int flying)
     int by = flying - m->flying;
     m->flying = flying;
     m->peer->zcopies += by;
-    m->peer->net->straight += by;
+    m->peer->net->gdr_flying += by;
 }
 
 void rd_ucx_over(rd_ucx_message_t *m)
 {
     rd_ucx_net_t *net = m->peer->net;
     if (m->ask.pending) {
-        net->direct--;
-        m->peer->direct->pending--;
+        net->gdr_waited--;
+        m->peer->gdr->pending--;
         atomic_fetch_sub_explicit(m->ask.pending, 1, memory_order_release);
         m->ask.pending = NULL;
     }
@@ -95,7 +95,7 @@ static rondo_result_t announce(rd_ucx_message_t *m)
     rondo_result_t result = rd_ucx_peer_connect(m->peer);
     if (result != RONDO_SUCCESS)
         return result;
-    rd_ucx_header_fill(&m->header, net, 0, RD_UCX_DIRECT, m->number, m->ask.bytes);
+    rd_ucx_header_fill(&m->header, net, 0, RD_UCX_GDR, m->number, m->ask.bytes);
     ucp_request_param_t param = params_of(m);
     param.flags = UCP_AM_SEND_FLAG_RNDV;
     param.cb.send = sent;
@@ -137,7 +137,7 @@ static rondo_result_t fetch(rd_ucx_message_t *m)
 static rondo_result_t say(rd_ucx_message_t *m)
 {
     rd_ucx_net_t *net = m->peer->net;
-    rd_ucx_gdr_t *d = m->peer->direct;
+    rd_ucx_gdr_t *d = m->peer->gdr;
     rondo_result_t result = RONDO_SUCCESS;
     if (rd_ucx_may_rndv(net, &m->ask) && m->peer->lost_ms == 0)
         m->key = rd_ucx_rkey_own(net, &m->ask.whole, m->ask.device);
@@ -151,7 +151,7 @@ static rondo_result_t say(rd_ucx_message_t *m)
     return result == RONDO_SUCCESS ? announce(m) : result;
 }
 
-rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_net_direct_t *ask)
+rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_gdr_message_t *ask)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
     rd_ucx_peer_t *peer = &net->peers[ask->peer];
@@ -165,7 +165,7 @@ rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_net_direct_t *ask)
     if (m->number != number)
         return rd_error(net->ctx, RONDO_ERR_INTERNAL, "more messages between GPUs are under way than there may be");
     m->ask = *ask;
-    net->direct++;
+    net->gdr_waited++;
     d->pending++;
     rd_ucx_peer_used(peer); /* messages that wait to be announced are searched for among the used peers */
     if (ask->send)
@@ -198,8 +198,8 @@ ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, voi
 int rd_ucx_gdr_peer(const rd_transport_t *transport)
 {
     const rd_ucx_net_t *net = (const rd_ucx_net_t *)transport;
-    for (const rd_ucx_peer_t *p = net->used; p && net->direct != 0; p = p->next_used)
-        if (p->direct && p->direct->pending != 0)
+    for (const rd_ucx_peer_t *p = net->used; p && net->gdr_waited != 0; p = p->next_used)
+        if (p->gdr && p->gdr->pending != 0)
             return p->rank;
     return -1;
 }
@@ -208,14 +208,14 @@ int rd_ucx_gdr_peer(const rd_transport_t *transport)
 void rd_ucx_gdr_back(rd_ucx_net_t *net)
 {
     for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
-        for (int i = 0; p->direct && i < RD_UCX_PLACES; i++)
-            p->direct->sends[i].ask.pending = p->direct->recvs[i].ask.pending = NULL;
-        if (p->direct) {
-            p->direct->pending = 0;
+        for (int i = 0; p->gdr && i < RD_UCX_PLACES; i++)
+            p->gdr->sends[i].ask.pending = p->gdr->recvs[i].ask.pending = NULL;
+        if (p->gdr) {
+            p->gdr->pending = 0;
             rd_ucx_offers_back(p, 0);
         }
     }
-    net->direct = 0;
+    net->gdr_waited = 0;
 }
 
 /* UCX wants each announcement back, or it reports at the end what is missing. */
@@ -223,10 +223,10 @@ void rd_ucx_gdr_release(rd_ucx_net_t *net)
 {
     net->leaving = 1;
     for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
-        for (int i = 0; p->direct && i < RD_UCX_PLACES; i++) {
-            if (p->direct->recvs[i].announced) {
-                rd_ucp.am_data_release(net->worker, p->direct->recvs[i].announced);
-                p->direct->recvs[i].announced = NULL;
+        for (int i = 0; p->gdr && i < RD_UCX_PLACES; i++) {
+            if (p->gdr->recvs[i].announced) {
+                rd_ucp.am_data_release(net->worker, p->gdr->recvs[i].announced);
+                p->gdr->recvs[i].announced = NULL;
             }
         }
     }
@@ -236,7 +236,7 @@ void rd_ucx_gdr_release(rd_ucx_net_t *net)
 void rd_ucx_gdr_free(rd_ucx_net_t *net)
 {
     for (rd_ucx_peer_t *p = net->used; p; p = p->next_used)
-        if (p->direct)
-            rd_ucx_keys_free(net, &p->direct->keys);
+        if (p->gdr)
+            rd_ucx_keys_free(net, &p->gdr->keys);
     rd_ucx_keys_free(net, &net->keys);
 }

@@ -1,4 +1,4 @@
-/* Direct messages: from and to the caller's memory. This header is shared by ucx_gdr.c, rndv.c and rkey.c. */
+/* GDR messages: from and to the caller's memory. This header is shared by ucx_gdr.c, rndv.c and rkey.c. */
 #ifndef RD_UCX_UCX_GDR_H
 #define RD_UCX_UCX_GDR_H
 
@@ -7,7 +7,7 @@
 #include "ucx/ucx.h"
 
 /* A sender's next message may overtake what completes the one before, so the receiver has more places. */
-#define RD_UCX_PLACES (2 * RD_NET_DIRECT)
+#define RD_UCX_PLACES (2 * RD_GDR_MOST)
 #define RD_UCX_OFFERS 8      /* the most messages that are offered together */
 #define RD_UCX_KEY_MOST 4096 /* bytes of a key; messages in memory with a longer key are announced by UCX */
 
@@ -24,8 +24,8 @@ typedef struct rd_ucx_key {
 
 typedef struct rd_ucx_message {
     rd_ucx_peer_t *peer;
-    rd_net_direct_t ask; /* pending NULL: nobody has requested the message, or it was taken back */
-    uint64_t number;     /* the number of the next message that uses this place */
+    rd_gdr_message_t ask; /* pending NULL: nobody has requested the message, or it was taken back */
+    uint64_t number;      /* the number of the next message that uses this place */
     void *
         announced; /* a receive: UCX's descriptor of the bytes; NULL: it has not come, or the bytes are being fetched */
     rd_ucx_rkey_t *key; /* set if the message is offered, or is about to be; NULL: it is not */
@@ -56,13 +56,13 @@ void rd_ucx_over(rd_ucx_message_t *message);
 rondo_result_t rd_ucx_lengths(const rd_ucx_message_t *message);
 
 /* rndv.c */
-bool rd_ucx_may_rndv(const rd_ucx_net_t *net, const rd_net_direct_t *ask);
+bool rd_ucx_may_rndv(const rd_ucx_net_t *net, const rd_gdr_message_t *ask);
 rondo_result_t rd_ucx_rts(rd_ucx_peer_t *peer); /* sends all offers that have not been sent yet */
 rondo_result_t rd_ucx_get(rd_ucx_message_t *message);
 
 /* rkey.c. Each key that is returned counts as used once more; NULL: there is none. */
 rd_ucx_rkey_t *rd_ucx_rkey_own(rd_ucx_net_t *net, const rd_net_memory_t *whole, int device);
-rd_ucx_rkey_t *rd_ucx_rkey_of(rd_ucx_net_t *net, rd_ucx_gdr_t *direct, const void *packed, size_t bytes);
+rd_ucx_rkey_t *rd_ucx_rkey_of(rd_ucx_net_t *net, rd_ucx_gdr_t *gdr, const void *packed, size_t bytes);
 ucs_status_t rd_ucx_rkey_unpack(rd_ucx_peer_t *peer, rd_ucx_rkey_t *key);
 void rd_ucx_rkey_release(rd_ucx_net_t *net, rd_ucx_rkey_t **key);
 void rd_ucx_keys_free(rd_ucx_net_t *net, rd_ucx_rkey_t **keys);

@@ -1,8 +1,8 @@
-/* What messages past connections cost a processor, by `direct` of UCX's transport between two processes: host memory,
+/* What messages past connections cost a processor, by `gdr` of UCX's transport between two processes: host memory,
  * which the played UCX of played_get.c fetches as a device's is fetched. Not a test: for eyes, and for strace, which
  * counts what is said.
  *
- *   net_straight [BYTES [ROUNDS [GROUP [0: each announced by UCX]]]]
+ *   gdr_cost [BYTES [ROUNDS [GROUP [0: each announced by UCX]]]]
  *   strace -f -c -e trace=sendto,sendmsg,recvfrom test/ucx/gdr_cost 16384 300 64
  *
  * As a kernel does it, eight are named at once, and up to four times eight are under way.
@@ -22,7 +22,7 @@
 
 static size_t bytes = 16384;
 static int rounds = 1000, group = 64, known = 1, rank;
-static net_rank_t self = {.ctx = {.name = "net_straight", .nranks = 2}};
+static net_rank_t self = {.ctx = {.name = "gdr_cost", .nranks = 2}};
 
 /* One direction. */
 typedef struct {
@@ -36,12 +36,13 @@ static int begin(char *memory, int send)
     lane_t *l = &lanes[send];
     int wrong = 0, until = l->begun + AT_ONCE < group ? l->begun + AT_ONCE : group;
     for (; l->begun < until && !wrong; l->begun++) {
-        rd_net_direct_t m = {!rank, send, 0, memory + bytes * (size_t)send, bytes, &l->pending[l->begun], {NULL, 0, 0}};
+        rd_gdr_message_t m = {!rank,       send, 0, memory + bytes * (size_t)send, bytes, &l->pending[l->begun],
+                              {NULL, 0, 0}};
         if (send && known) {
             m.whole = (rd_net_memory_t){memory, 2 * bytes, 1};
         }
         atomic_store(m.pending, 1);
-        wrong = self.net->ops->direct(self.net, &m) != RONDO_SUCCESS;
+        wrong = self.net->ops->gdr(self.net, &m) != RONDO_SUCCESS;
     }
     return wrong;
 }
@@ -56,7 +57,7 @@ static int one_round(char *memory)
             while (l->over < l->begun && atomic_load(&l->pending[l->over]) == 0) {
                 l->over++;
             }
-            while (l->begun < group && l->begun - l->over <= RD_NET_DIRECT - AT_ONCE && !wrong) {
+            while (l->begun < group && l->begun - l->over <= RD_GDR_MOST - AT_ONCE && !wrong) {
                 wrong = begin(memory, w);
             }
         }
@@ -104,7 +105,7 @@ int main(int argc, char **argv)
     group = argc > 3 ? atoi(argv[3]) : group;
     known = argc > 4 ? atoi(argv[4]) : known;
     if (id == MAP_FAILED || bytes == 0 || rounds < 1 || group < 1 || group > MOST) {
-        fprintf(stderr, "net_straight [BYTES [ROUNDS [GROUP, %d at most [0: each announced by UCX]]]]\n", MOST);
+        fprintf(stderr, "gdr_cost [BYTES [ROUNDS [GROUP, %d at most [0: each announced by UCX]]]]\n", MOST);
         return 2;
     }
     alarm(300);

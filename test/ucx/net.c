@@ -1,11 +1,10 @@
 /* The network between ranks, without executor or communicator: every rank sends messages of random lengths to every
- * other on several channels, with few slots in rings for three lengths, and past them straight from memory to memory,
+ * other on several channels, with few slots in rings for three lengths, and past them by GDR from memory to memory,
  * and compares what comes, in order; eager and rendezvous mixed, and what goes past announced by itself or in lists,
  * which sender and receiver put together differently. Then one rank is killed, one gives up, and one gives up because
- * of a third: the others must hear of the right failed rank, and nothing comes into memory that was taken back. One sends
- * another length than is expected. What a peer may fetch is let go when he is told that it failed.
- * After an orderly end neither descriptors nor threads are left. A seed may be given; it is printed when something
- * fails. */
+ * of a third: the others must hear of the right failed rank, and nothing comes into memory that was taken back. One
+ * sends another length than is expected. What a peer may fetch is let go when he is told that it failed. After an
+ * orderly end neither descriptors nor threads are left. A seed may be given; it is printed when something fails. */
 #include <dirent.h>
 #include <sched.h>
 #include <signal.h>
@@ -31,8 +30,8 @@ typedef struct {
     int messages; /* on each connection */
     ending_t ending;
     const char *rendezvous; /* RONDO_UCX_RNDV_THRESH */
-    int none_straight;
-    int offers; /* what goes straight is announced in lists: 1: most of it, 2: all */
+    int no_gdr;
+    int offers; /* what goes by GDR is announced in lists: 1: most of it, 2: all */
 } trial_t;
 
 static uint64_t seed;
@@ -86,7 +85,7 @@ static rd_recv_t recvs[MOST_RANKS][CHANNELS];
 /* What goes to or comes from a peer past connections: messages `over` to `begun` are under way. */
 typedef struct {
     uint64_t begun, over;
-    _Atomic int pending[RD_NET_DIRECT];
+    _Atomic int pending[RD_GDR_MOST];
     char *memory; /* SLOT_BYTES for each */
 } window_t;
 static window_t windows[MOST_RANKS][2]; /* received, sent */
@@ -131,8 +130,8 @@ static int bind_all(rd_transport_t *net, const trial_t *t)
             bind_shorter(sends[p][c].shorter, slots + (size_t)t->slots * SLOT_BYTES, t->slots);
             bind_shorter(recvs[p][c].shorter, slots + each + (size_t)t->slots * SLOT_BYTES, t->slots);
             if (c == 0) {
-                windows[p][0].memory = calloc(2 * RD_NET_DIRECT, SLOT_BYTES);
-                windows[p][1].memory = windows[p][0].memory + RD_NET_DIRECT * SLOT_BYTES;
+                windows[p][0].memory = calloc(2 * RD_GDR_MOST, SLOT_BYTES);
+                windows[p][1].memory = windows[p][0].memory + RD_GDR_MOST * SLOT_BYTES;
             }
             if (net->ops->bind_send(net, p, c, &sends[p][c]) || net->ops->bind_recv(net, p, c, &recvs[p][c])) {
                 return -1;
@@ -196,45 +195,45 @@ static rd_net_memory_t whole_of(const trial_t *t, const window_t *w, void *data,
     case 1:
         return (rd_net_memory_t){data, bytes, 0};
     default:
-        return (rd_net_memory_t){w->memory, (size_t)RD_NET_DIRECT * SLOT_BYTES, 1 + (key >> 42 & 31)};
+        return (rd_net_memory_t){w->memory, (size_t)RD_GDR_MOST * SLOT_BYTES, 1 + (key >> 42 & 31)};
     }
 }
 
 static rondo_result_t begin(const trial_t *t, rd_transport_t *net, window_t *w, int peer, int send)
 {
     uint64_t key = message_seed(send ? t->rank : peer, send ? peer : t->rank, STRAIGHT, w->begun);
-    uint64_t number = w->begun++, at = number % RD_NET_DIRECT;
+    uint64_t number = w->begun++, at = number % RD_GDR_MOST;
     char *data = w->memory + at * SLOT_BYTES;
     size_t bytes = message_bytes(key) % SLOT_BYTES + 1;
     bytes += t->ending == MISMATCHED && t->rank == 1 && send && number == ODD;
-    rd_net_direct_t message = {peer, send, 0, data, bytes, &w->pending[at], {NULL, 0, 0}};
+    rd_gdr_message_t message = {peer, send, 0, data, bytes, &w->pending[at], {NULL, 0, 0}};
     if (send) {
         fill(data, bytes, key);
         message.whole = whole_of(t, w, data, bytes, key);
     }
     atomic_store(&w->pending[at], 1);
-    return net->ops->direct(net, &message);
+    return net->ops->gdr(net, &message);
 }
 
 /* Ends what has come or gone past connections, and begins some more, now or later: so now the sender is first, now the
  * receiver. */
-static rondo_result_t straight(const trial_t *t, rd_transport_t *net, int peer, int send, uint64_t most, int *moved,
-                               int *wrong)
+static rondo_result_t gdr_flying(const trial_t *t, rd_transport_t *net, int peer, int send, uint64_t most, int *moved,
+                                 int *wrong)
 {
     window_t *w = &windows[peer][send];
     int from = send ? t->rank : peer, to = send ? peer : t->rank;
-    while (w->over < w->begun && atomic_load(&w->pending[w->over % RD_NET_DIRECT]) == 0) {
+    while (w->over < w->begun && atomic_load(&w->pending[w->over % RD_GDR_MOST]) == 0) {
         uint64_t key = message_seed(from, to, STRAIGHT, w->over);
         size_t bytes = message_bytes(key) % SLOT_BYTES + 1;
-        if (!send && !same(w->memory + w->over % RD_NET_DIRECT * SLOT_BYTES, bytes, key)) {
-            fprintf(stderr, "rank %d: message %llu straight from rank %d is wrong\n", t->rank,
+        if (!send && !same(w->memory + w->over % RD_GDR_MOST * SLOT_BYTES, bytes, key)) {
+            fprintf(stderr, "rank %d: message %llu by GDR from rank %d is wrong\n", t->rank,
                     (unsigned long long)w->over, peer);
             *wrong = 1;
         }
         w->over++;
         *moved = 1;
     }
-    for (int i = rand() % BURST; i > 0 && w->begun < most && w->begun - w->over < RD_NET_DIRECT; i--) {
+    for (int i = rand() % BURST; i > 0 && w->begun < most && w->begun - w->over < RD_GDR_MOST; i--) {
         *moved = 1;
         rondo_result_t result = begin(t, net, w, peer, send);
         if (result != RONDO_SUCCESS) {
@@ -265,8 +264,8 @@ static rondo_result_t exchange(rd_transport_t *net, rd_stop_t *stop, const trial
                 }
                 open |= sends[p][c].sent != (uint64_t)t->messages || recvs[p][c].received != (uint64_t)t->messages;
             }
-            for (int s = 0; p != t->rank && !t->none_straight && s < 2 && result == RONDO_SUCCESS; s++) {
-                result = straight(t, net, p, s, (uint64_t)t->messages, &moved, wrong);
+            for (int s = 0; p != t->rank && !t->no_gdr && s < 2 && result == RONDO_SUCCESS; s++) {
+                result = gdr_flying(t, net, p, s, (uint64_t)t->messages, &moved, wrong);
                 open |= windows[p][s].over != (uint64_t)t->messages;
             }
         }
@@ -282,12 +281,12 @@ static rondo_result_t exchange(rd_transport_t *net, rd_stop_t *stop, const trial
 /* Nothing comes into memory that was taken back, be it that it was just asked for. */
 static int touched(rd_transport_t *net, const trial_t *t)
 {
-    static char was[MOST_RANKS][RD_NET_DIRECT * SLOT_BYTES];
+    static char was[MOST_RANKS][RD_GDR_MOST * SLOT_BYTES];
     int64_t until = rd_clock_ms() + 100;
     int wrong = 0, moved;
     for (int i = 0; i < 40; i++) {
         int p = i % t->nranks;
-        (void)(p == t->rank || straight(t, net, p, 0, UINT64_MAX, &moved, &wrong));
+        (void)(p == t->rank || gdr_flying(t, net, p, 0, UINT64_MAX, &moved, &wrong));
     }
     rd_transport_cancel(net);
     if (t->offers == 2 && rd_transport_zcopy_peer(net) >= 0) { /* UCX 1.13 keeps some of what it has announced itself */

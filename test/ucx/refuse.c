@@ -126,7 +126,7 @@ static int one_thing_wrong(void)
     WRONG(c, bytes, 1, 0);
     WRONG(c, bytes, 1, 1);
     WRONG(c, kind, RD_UCX_BYE, 1);
-    WRONG(d, kind, RD_UCX_DIRECT, 40); /* not announced */
+    WRONG(d, kind, RD_UCX_GDR, 40); /* not announced */
 #undef WRONG
     good &= refused("a short header", d, whole - 1, 40);
     good &= refused("no header", d, 0, 40);
@@ -197,7 +197,7 @@ static int behind_wrong(void)
 
 static ucs_status_t announce(uint64_t number, size_t says, size_t bytes)
 {
-    rd_ucx_header_t h = {.rank = 1, .kind = RD_UCX_DIRECT, .number = number, .bytes = says};
+    rd_ucx_header_t h = {.rank = 1, .kind = RD_UCX_GDR, .number = number, .bytes = says};
     ucp_am_recv_param_t param = {.recv_attr = UCP_AM_RECV_ATTR_FLAG_RNDV};
     static char word[64]; /* stands for UCX's */
     memcpy(h.token, net.token, RD_UCX_TOKEN);
@@ -208,7 +208,7 @@ static ucs_status_t announce(uint64_t number, size_t says, size_t bytes)
 static int announced(void)
 {
     uint64_t before = net.dropped;
-    int wrong = announce(2 * RD_NET_DIRECT, 1000, 1000) != UCS_OK || announce(UINT64_MAX, 1000, 1000) != UCS_OK ||
+    int wrong = announce(2 * RD_GDR_MOST, 1000, 1000) != UCS_OK || announce(UINT64_MAX, 1000, 1000) != UCS_OK ||
                 announce(0, 1000, 1001) != UCS_OK || net.dropped != before + 3;
     int right = announce(1, 1000, 1000) == UCS_INPROGRESS && announce(0, 1000, 1000) == UCS_INPROGRESS;
     wrong |= announce(0, 1000, 1000) != UCS_OK || announce(1, 999, 999) != UCS_OK || net.dropped != before + 5;
@@ -263,22 +263,22 @@ static int offered(void)
     wrong |= rts(2, 2, 2, 0, 0, 0) != 1;  /* the first one has no key */
     wrong |= rts(2, 1, 1, 0, 33, 0) != 1; /* a key beyond the end */
     wrong |= rts(2, 1, 1, 0, UINT32_MAX, 0) != 1;
-    wrong |= rts(2, 2, 2, 0, 32, 1) != 1;                     /* what is no zero */
-    wrong |= rts(2 * RD_NET_DIRECT + 1, 1, 1, 0, 32, 0) != 1; /* not due yet, */
-    wrong |= rts(2 * RD_NET_DIRECT - 1, 2, 2, 0, 32, 0) != 1; /* the second one, for the first has come, */
-    wrong |= rts(UINT64_MAX, 1, 1, 0, 32, 0) != 1;            /* or ever */
-    wrong |= rts(0, 1, 1, 0, 32, 0) != 1;                     /* announced, see above */
+    wrong |= rts(2, 2, 2, 0, 32, 1) != 1;                   /* what is no zero */
+    wrong |= rts(2 * RD_GDR_MOST + 1, 1, 1, 0, 32, 0) != 1; /* not due yet, */
+    wrong |= rts(2 * RD_GDR_MOST - 1, 2, 2, 0, 32, 0) != 1; /* the second one, for the first has come, */
+    wrong |= rts(UINT64_MAX, 1, 1, 0, 32, 0) != 1;          /* or ever */
+    wrong |= rts(0, 1, 1, 0, 32, 0) != 1;                   /* announced, see above */
     for (size_t cut = 1; cut < 2 * 56; cut++) {
         wrong |= rts(2, 2, 2, cut, 32, 0) != 1;
     }
     wrong |= tell_taken(0, 1, 0) != 1 || tell_taken(1, 0, 0) != 1 || tell_taken(0, UINT64_MAX, 0) != 1 ||
              tell_taken(0, 0, 1) != 1;
     for (int i = 2; i < RD_UCX_PLACES; i++) {
-        wrong |= peers[1].direct->recvs[i].key != NULL;
+        wrong |= peers[1].gdr->recvs[i].key != NULL;
     }
-    wrong |= peers[1].direct->keys != NULL;
-    right = rts(2, 3, 3, 0, 32, 0) == 0 && peers[1].direct->recvs[4].key != NULL;
-    right &= peers[1].direct->keys != NULL && peers[1].direct->keys->users == 3;
+    wrong |= peers[1].gdr->keys != NULL;
+    right = rts(2, 3, 3, 0, 32, 0) == 0 && peers[1].gdr->recvs[4].key != NULL;
+    right &= peers[1].gdr->keys != NULL && peers[1].gdr->keys->users == 3;
     wrong |= rts(2, 3, 3, 0, 32, 0) != 1 || rts(4, 2, 2, 0, 32, 0) != 1; /* again, some of it */
     wrong |= announce(2, 1000, 1000) != UCS_OK;
     if (wrong || !right) {

@@ -14,7 +14,7 @@
 
 static char memory[MANY];
 static rd_ucx_net_t net;
-static rd_ucx_gdr_t direct;
+static rd_ucx_gdr_t gdr;
 
 static rd_ucx_rkey_t *own(size_t bytes, uint64_t number)
 {
@@ -68,19 +68,19 @@ static void check_bounds(void)
 
 static void check_peers(void)
 {
-    rd_ucx_rkey_t *one = rd_ucx_rkey_of(&net, &direct, "abc", 3), *again = rd_ucx_rkey_of(&net, &direct, "abc", 3);
-    rd_ucx_rkey_t *longer = rd_ucx_rkey_of(&net, &direct, "abcd", 4), *other = rd_ucx_rkey_of(&net, &direct, "abd", 3);
+    rd_ucx_rkey_t *one = rd_ucx_rkey_of(&net, &gdr, "abc", 3), *again = rd_ucx_rkey_of(&net, &gdr, "abc", 3);
+    rd_ucx_rkey_t *longer = rd_ucx_rkey_of(&net, &gdr, "abcd", 4), *other = rd_ucx_rkey_of(&net, &gdr, "abd", 3);
     CHECK(one == again && one->users == 2 && longer != one && other != one);
     CHECK(memcmp(one->packed, "abc", 3) == 0 && memcmp(other->packed, "abd", 3) == 0);
     for (int i = 0; i < MANY; i++) {
-        rd_ucx_rkey_t *key = rd_ucx_rkey_of(&net, &direct, &i, sizeof i);
+        rd_ucx_rkey_t *key = rd_ucx_rkey_of(&net, &gdr, &i, sizeof i);
         rd_ucx_rkey_release(&net, &key);
     }
     int n = 0;
-    for (const rd_ucx_rkey_t *key = direct.keys; key != NULL; key = key->next) {
+    for (const rd_ucx_rkey_t *key = gdr.keys; key != NULL; key = key->next) {
         n++;
     }
-    CHECK(n < MANY / 2 && rd_ucx_rkey_of(&net, &direct, "abc", 3) == one);
+    CHECK(n < MANY / 2 && rd_ucx_rkey_of(&net, &gdr, "abc", 3) == one);
 }
 
 int main(void)
@@ -92,7 +92,7 @@ int main(void)
     check_bounds();
     check_peers();
     rd_ucx_keys_free(&net, &net.keys);
-    rd_ucx_keys_free(&net, &direct.keys);
-    CHECK(played_get_left() == 0 && net.keys == NULL && direct.keys == NULL);
+    rd_ucx_keys_free(&net, &gdr.keys);
+    CHECK(played_get_left() == 0 && net.keys == NULL && gdr.keys == NULL);
     return failures != 0;
 }

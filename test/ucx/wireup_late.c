@@ -26,12 +26,12 @@ static int exchange(int rank)
     static char memory[BYTES];
     int send = rank == 0, peer = send ? RANKS - 2 : 0, wrong = 0;
     _Atomic int pending = 1;
-    rd_net_direct_t m = {peer, send, 0, memory, BYTES, &pending, {NULL, 0, 0}};
+    rd_gdr_message_t m = {peer, send, 0, memory, BYTES, &pending, {NULL, 0, 0}};
     if (send) {
         memset(memory, 7, BYTES);
         m.whole = (rd_net_memory_t){memory, BYTES, 1};
     }
-    wrong = self.net->ops->direct(self.net, &m) != RONDO_SUCCESS;
+    wrong = self.net->ops->gdr(self.net, &m) != RONDO_SUCCESS;
     while ((atomic_load(&pending) != 0 || !rd_transport_idle(self.net)) && !wrong) {
         (void)rd_transport_progress(self.net);
         wrong = rd_stop_get(&self.stop) != RONDO_SUCCESS;

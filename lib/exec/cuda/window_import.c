@@ -345,7 +345,7 @@ static rondo_result_t map_windows(rd_cuda_t *cuda, offer_t *offers, rd_missed_t 
 }
 
 /* See cuda_int.h. */
-rondo_result_t rd_import_direct(rd_cuda_t *cuda, bool *host_windows)
+rondo_result_t rd_import_device_windows(rd_cuda_t *cuda, bool *host_windows)
 {
     const rd_team_t *team = cuda->team;
     offer_t *offers = calloc((size_t)team->nranks, sizeof *offers);
@@ -375,7 +375,7 @@ rondo_result_t rd_import_windows(rd_cuda_t *cuda)
     if (cuda->k.nranks == 1)
         return rd_window_create(cuda);
     if (!cuda->limits.host_windows) {
-        if ((result = rd_import_direct(cuda, &host_windows)) || !host_windows)
+        if ((result = rd_import_device_windows(cuda, &host_windows)) || !host_windows)
             return result;
         cuda->limits.host_windows = true;
         rd_window_layout(cuda, cuda->team->env, (int)cuda->limits.blocks);

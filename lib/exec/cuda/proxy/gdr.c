@@ -22,7 +22,7 @@
 
 #include "exec/cuda/proxy/proxy.h"
 
-_Static_assert(RD_KLANE_SLOTS *RD_KGDR_RUN <= RD_NET_DIRECT, "what a lane has under way");
+_Static_assert(RD_KLANE_SLOTS *RD_KGDR_RUN <= RD_GDR_MOST, "what a lane has under way");
 
 #define DEALT_LESS ((uint64_t)8 << 20) /* messages of fewer bytes are dealt out */
 #define DEALT_CHANNELS 4               /* with more, single messages were slower: 1 MB took 45 us, and 39 with four */
@@ -33,7 +33,7 @@ rd_kmessage_t rd_gdr_message(const rd_proxy_path_t *s, const rd_cuda_message_t *
     const int *node_of = s->cuda->team->node->node_of;
     rd_kmessage_t k = {m->buffer, m->bytes};
 
-    if (s->direct && m->bytes >= s->direct && node_of[m->peer] != node_of[s->cuda->k.rank])
+    if (s->gdr_min && m->bytes >= s->gdr_min && node_of[m->peer] != node_of[s->cuda->k.rank])
         k.bytes |= RD_KGDR | (rd_buffer_hosts(s->cuda, m->buffer) ? RD_KGDR_HOST : 0);
     return k;
 }
@@ -58,13 +58,13 @@ static void deal(rd_proxy_path_t *s, rd_proxy_channel_t *to, int peer, int send,
     rd_dealt_t *d = to->dealt;
 
     d->all[d->filled++ % RD_DEALT_MOST] =
-        (rd_net_direct_t){.peer = peer,
-                          .send = send,
-                          .device = !(m->bytes & RD_KGDR_HOST),
-                          .data = m->buffer,
-                          .bytes = m->bytes & ~(RD_KGDR | RD_KGDR_HOST),
-                          .pending = pending,
-                          .whole = send && s->offers ? rd_rcache_whole(s, m) : (rd_net_memory_t){NULL, 0, 0}};
+        (rd_gdr_message_t){.peer = peer,
+                           .send = send,
+                           .device = !(m->bytes & RD_KGDR_HOST),
+                           .data = m->buffer,
+                           .bytes = m->bytes & ~(RD_KGDR | RD_KGDR_HOST),
+                           .pending = pending,
+                           .whole = send && s->offers ? rd_rcache_whole(s, m) : (rd_net_memory_t){NULL, 0, 0}};
 }
 
 /* Makes everything that was dealt to a proxy channel visible at once, so that it is announced together. */
@@ -108,9 +108,9 @@ rondo_result_t rd_gdr_begin(rd_proxy_channel_t *channel, int *moved)
     rd_dealt_t *d = channel->dealt;
 
     while (result == RONDO_SUCCESS && d->taken != atomic_load_explicit(&d->put, memory_order_acquire)) {
-        if (!net_comm->active && rd_transport_direct_peer(net_comm->net) < 0)
+        if (!net_comm->active && rd_transport_gdr_peer(net_comm->net) < 0)
             rd_queue_wait_begin(net_comm);
-        result = net_comm->net->ops->direct(net_comm->net, &d->all[d->taken++ % RD_DEALT_MOST]);
+        result = net_comm->net->ops->gdr(net_comm->net, &d->all[d->taken++ % RD_DEALT_MOST]);
         *moved = 1;
     }
     return result;

@@ -58,7 +58,7 @@ static rondo_result_t await(rd_queue_t *by, const _Atomic int *first, const _Ato
 /* Fails the communicator as the net communicator has failed, and makes UCX let go of the memory of the trial. */
 static rondo_result_t cancel(rd_proxy_path_t *s, rd_queue_t *by, rondo_result_t result)
 {
-    int peer = rd_transport_direct_peer(by->net);
+    int peer = rd_transport_gdr_peer(by->net);
 
     if (result == RONDO_ERR_TIMEOUT)
         rd_health_fail(by->health, result, peer,
@@ -81,14 +81,14 @@ static rondo_result_t exchange(rd_proxy_path_t *s, int channel, int k, char *mem
     const int *node_of = team->node->node_of;
     _Atomic int coming = node_of[from] != node_of[team->rank], going = node_of[to] != node_of[team->rank];
     const rd_kmessage_t tried = {memory, TRY | (device ? 0 : RD_KGDR_HOST)};
-    rd_net_direct_t out = {to, 1, device, memory, TRY, &going, {NULL, 0, 0}};
-    const rd_net_direct_t in = {from, 0, device, memory + TRY, TRY, &coming, {NULL, 0, 0}};
-    rondo_result_t result = coming ? by->net->ops->direct(by->net, &in) : RONDO_SUCCESS;
+    rd_gdr_message_t out = {to, 1, device, memory, TRY, &going, {NULL, 0, 0}};
+    const rd_gdr_message_t in = {from, 0, device, memory + TRY, TRY, &coming, {NULL, 0, 0}};
+    rondo_result_t result = coming ? by->net->ops->gdr(by->net, &in) : RONDO_SUCCESS;
 
     if (offered)
         out.whole = rd_rcache_whole(s, &tried);
     if (result == RONDO_SUCCESS && going)
-        result = by->net->ops->direct(by->net, &out);
+        result = by->net->ops->gdr(by->net, &out);
     if (result == RONDO_SUCCESS)
         result = await(by, &coming, &going);
     return result == RONDO_SUCCESS ? result : cancel(s, by, result);
@@ -192,7 +192,7 @@ static void prepare(rd_proxy_path_t *s, probe_t *own)
         return;
     cuda->hosted = rd_buffer_hosts(cuda, s->area->tried);
     const rd_transport_t *net = s->channels[0].net_comms[RD_NET_COMM_ALL]->net;
-    own->able = net->ops->direct && (net->cuda || (cuda->hosted && cuda->team->env->gdr == 1));
+    own->able = net->ops->gdr && (net->cuda || (cuda->hosted && cuda->team->env->gdr == 1));
     own->able += own->able && net->fetches;
 }
 
@@ -218,8 +218,8 @@ static void decide(rd_proxy_path_t *s, const probe_t *all)
     else
         snprintf(s->gdr_reason, sizeof s->gdr_reason, "it is the host's memory, too%s", s->offers ? ", by keys" : "");
     if (of.device >= of.host / 2)
-        s->direct = team->env->gdr_min ? team->env->gdr_min : 1;
-    s->flushes = s->direct && !s->cuda->hosted && flushes(s->cuda->device);
+        s->gdr_min = team->env->gdr_min ? team->env->gdr_min : 1;
+    s->flushes = s->gdr_min && !s->cuda->hosted && flushes(s->cuda->device);
 }
 
 /* Tries again while streams wait in the GPU's queues. */
@@ -257,7 +257,7 @@ static void decide_beside(rd_proxy_path_t *s, const probe_t *all)
                "messages between GPUs go by GDR, because RONDO_GDR is 1, and may wait for ever: %s", why);
     if (team->env->gdr == 1)
         return;
-    s->direct = 0;
+    s->gdr_min = 0;
     s->flushes = s->offers = false;
     snprintf(s->gdr_reason, sizeof s->gdr_reason, "rank %d (%s): %s", r, rd_boot_whois(team->boot, r), why);
 }
@@ -291,7 +291,7 @@ static rondo_result_t find(rd_proxy_path_t *s, probe_t *all)
         result = try_all(s, all);
     if (result == RONDO_SUCCESS)
         decide(s, all);
-    if (result != RONDO_SUCCESS || !s->direct || s->cuda->hosted)
+    if (result != RONDO_SUCCESS || !s->gdr_min || s->cuda->hosted)
         return result;
     result = try_beside(s, all);
     if (result == RONDO_SUCCESS)
@@ -313,7 +313,7 @@ rondo_result_t rd_gdr_find(rd_proxy_path_t *s)
         return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", team->nranks);
     rondo_result_t result = find(s, all);
     free(all);
-    if (result == RONDO_SUCCESS && s->direct)
+    if (result == RONDO_SUCCESS && s->gdr_min)
         return share(s);
     if (result != RONDO_SUCCESS || team->env->gdr < 0)
         return result;

@@ -87,7 +87,7 @@ typedef struct rd_dealt {
     _Atomic uint32_t put;
     uint32_t filled; /* written by proxy channel 0; the consumer sees only what `put` covers */
     uint32_t taken;
-    rd_net_direct_t all[RD_DEALT_MOST];
+    rd_gdr_message_t all[RD_DEALT_MOST];
 } rd_dealt_t;
 
 /* What a proxy does for the communicator, with one net communicator of each kind. */
@@ -117,7 +117,7 @@ typedef struct rd_proxy_path {
     rd_proxy_path_tasks_t *tasks;
     rd_kproxy_t k;                   /* passed to kernels */
     char *inlined;                   /* flagged lines, as the host sees them */
-    size_t direct;                   /* messages to other nodes of this many bytes or more go by GDR; 0: none do */
+    size_t gdr_min;                  /* messages to other nodes of this many bytes or more go by GDR; 0: none do */
     bool offers;                     /* several of them are announced together, with keys to their memory */
     uint32_t *gdr;                   /* [2 * peer + send]: messages by GDR so far; the other end counts the same */
     struct rd_bounce *bounce;        /* rcache.c: memory for copies; NULL: none yet */

@@ -215,12 +215,12 @@ static void say_what_was_made(const rd_proxy_path_t *s)
             "MB of pinned memory a rank, which %d threads serve, and not from GPU to GPU. Communicators of fewer "
             "ranks a node (rondo_comm_split) do that",
             team->nranks, RD_KRANKS, s->area->bytes >> 20, s->nchannels);
-    else if (s->direct)
+    else if (s->gdr_min)
         rd_log(team->ctx, RD_LOG_INFO,
                "CUDA between %d nodes: messages of %zu bytes and more go by GDR (%s), all other data goes by proxies "
                "through "
                "%zu MB of pinned memory a rank; %d threads serve both",
-               team->node->nnodes, s->direct, s->gdr_reason, s->area->bytes >> 20, s->nchannels);
+               team->node->nnodes, s->gdr_min, s->gdr_reason, s->area->bytes >> 20, s->nchannels);
     else
         rd_log(team->ctx, RD_LOG_INFO,
                "CUDA between %d nodes: no message goes by GDR (%s), all data goes by proxies through %zu MB of pinned "

@@ -340,9 +340,9 @@ static rd_proxy_state_t end(rd_proxy_channel_t *channel, rondo_result_t result)
 static rondo_result_t advance(rd_proxy_channel_t *channel, rd_queue_t *net_comm, int *busy, int *moved)
 {
     rondo_result_t result = RONDO_SUCCESS;
-    int its = 0, direct = net_comm && rd_transport_direct_peer(net_comm->net) >= 0;
+    int its = 0, by_gdr = net_comm && rd_transport_gdr_peer(net_comm->net) >= 0;
 
-    if (!net_comm || (!net_comm->active && !direct && rd_transport_idle(net_comm->net)))
+    if (!net_comm || (!net_comm->active && !by_gdr && rd_transport_idle(net_comm->net)))
         return RONDO_SUCCESS;
     *busy = 1;
     result = rd_queue_tasks(net_comm, &its);
@@ -354,7 +354,7 @@ static rondo_result_t advance(rd_proxy_channel_t *channel, rd_queue_t *net_comm,
         its |= came;
     }
     *moved |= its;
-    if (!net_comm->active && !direct) /* only the network has something left to send: no rank is waited for */
+    if (!net_comm->active && !by_gdr) /* only the network has something left to send: no rank is waited for */
         return result;
     if (its)
         rd_wait_progress(&net_comm->wait);
@@ -372,7 +372,7 @@ rd_proxy_state_t rd_proxy_progress(void *arg)
 
     if (channel->over)
         return RD_PROXY_IDLE;
-    if (s->direct)
+    if (s->gdr_min)
         rd_gdr_turn(s);
     if (result == RONDO_SUCCESS && !channel->failed_ms && channel->net_comms[RD_NET_COMM_CHECK])
         result = check_turn(channel, &moved);
