@@ -47,9 +47,9 @@ void rd_wait_begin(rd_wait_t *w, rd_stop_t *stop, int spin, int64_t timeout_ms)
 }
 
 /* A clock of 0 means "not yet read", so the first reading only starts the measurement. */
-static rondo_result_t look_at_clock(rd_wait_t *w)
+static rondo_result_t read_clock(rd_wait_t *w)
 {
-    int64_t now = w->looked_ms = rd_clock_ms();
+    int64_t now = w->clock_ms = rd_clock_ms();
     if (w->began_ms == 0) {
         w->began_ms = w->named_ms = now;
         return RONDO_SUCCESS;
@@ -81,10 +81,10 @@ rondo_result_t rd_wait_backoff(rd_wait_t *w)
             pause_cpu();
         if (w->spin_us && w->misses % SPIN_PAUSES == 0 && spun_long(w))
             w->misses = w->spin; /* the next miss yields */
-        return w->misses % CLOCK_PAUSES ? RONDO_SUCCESS : look_at_clock(w);
+        return w->misses % CLOCK_PAUSES ? RONDO_SUCCESS : read_clock(w);
     }
     if (w->alone || !rd_outstanding_turn())
         sched_yield(); /* costs far more than reading the clock; on a busy machine it may be long until the next one */
     w->misses = w->spin; /* stays in the yielding phase; the count never overflows */
-    return look_at_clock(w);
+    return read_clock(w);
 }

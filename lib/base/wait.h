@@ -17,7 +17,7 @@ typedef struct rd_wait {
     int64_t timeout_ms; /* 0: never */
     int64_t began_ms;   /* the clock at the first slow miss; 0: none yet */
     int64_t named_ms;   /* when a late peer was last reported */
-    int64_t looked_ms;  /* when the clock was last read; the owner may reset it to 0 to see the next reading */
+    int64_t clock_ms;   /* when the clock was last read; the owner may reset it to 0 to see the next reading */
 } rd_wait_t;
 
 void rd_wait_begin(rd_wait_t *w, rd_stop_t *stop, int spin, int64_t timeout_ms);

@@ -69,7 +69,7 @@ static rondo_result_t cma(round_t *r)
 }
 
 /* Polls all neighbours, not only those of this round: whichever rank is gone, no rank waits for long. */
-static rondo_result_t look(round_t *r, int ms)
+static rondo_result_t poll_neighbours(round_t *r, int ms)
 {
     rd_boot_t *b = r->b;
     struct pollfd p[2 * RD_BOOT_ROUNDS];
@@ -120,7 +120,7 @@ static rondo_result_t run_round(round_t *r)
             return gone(r, r->from);
         if (r->out_left && r->to->left)
             return gone(r, r->to);
-        code = look(r, RD_BOOT_SLICE_MS);
+        code = poll_neighbours(r, RD_BOOT_SLICE_MS);
         if (!code)
             code = rd_stop_get(b->stop);
         if (code)

@@ -339,7 +339,7 @@ static rondo_result_t device_health(rondo_comm_t comm)
 
 /* Checks what runs on devices, which needs no progress from here. It is over when it has run, or when its communicator
  * has failed. */
-static void look_at_devices(struct rondo_request *request)
+static void poll_devices(struct rondo_request *request)
 {
     rondo_result_t result = request->cuda ? rd_cuda_pending_test(&request->cuda) : RONDO_IN_PROGRESS;
 
@@ -359,7 +359,7 @@ static bool turn(struct rondo_request *request)
 {
     int any = 0;
 
-    look_at_devices(request);
+    poll_devices(request);
     for (int i = request->ncomms - 1; i >= 0; i--) {
         rondo_comm_t comm = request->comms[i];
         int moved = 0;

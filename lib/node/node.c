@@ -1,9 +1,10 @@
 /* Nodes. See node.h for what "the same node" means.
  *
- * All ranks first exchange what they look like: a hash of the kernel's boot id and RONDO_HOSTID, a token of their
- * process, the name of their socket. The rest takes place in turns: of the ranks that are not yet placed, the lowest of
- * each look is leader; the others of that look try to reach it; a rank that succeeds gets the memfd and the pidfds and
- * is placed. Usually there is one turn, and none if each look belongs to one rank or to threads of one process. */
+ * All ranks first exchange who they are: a hash of the kernel's boot id and RONDO_HOSTID, which stands for the host, a
+ * token of their process, the name of their socket. Then they meet in turns: of the ranks of a host that have no node
+ * yet, the lowest is leader; the others try to reach it; a rank that succeeds gets the memfd and the pidfds, and
+ * belongs to its node. Usually there is one turn, and none if the ranks of each host are one rank, or threads of one
+ * process. */
 #include "node/node.h"
 
 #include <errno.h>
@@ -18,19 +19,19 @@
 #include "node/fd_pass.h"
 #include "base/fd.h"
 
-typedef struct look {
-    unsigned char look[16];  /* equal: the ranks try to reach each other */
+typedef struct identity {
+    unsigned char host[16];  /* equal: the ranks try to reach each other */
     unsigned char token[16]; /* equal: the same process */
     unsigned char name[RD_NODE_NAME];
     int32_t pid, zero;
-} look_t;
+} identity_t;
 
 typedef struct finding {
     rd_node_t *node;
     rd_boot_t *boot;
     rd_log_ctx_t *ctx;
     rd_pass_t pass;
-    look_t *looks;
+    identity_t *identities;
     int listener;
     int *leader_of;          /* the leader of each rank's node; -1: not placed yet */
     int *led;                /* the number of ranks on each leader's node */
@@ -56,7 +57,7 @@ static void process_token(unsigned char out[16])
     pthread_mutex_unlock(&token_lock);
 }
 
-static void own_look(look_t *mine, const rd_env_t *env)
+static void own_identity(identity_t *mine, const rd_env_t *env)
 {
     unsigned char text[64 + sizeof(env->hostid)];
     memset(text, 0, sizeof(text));
@@ -66,33 +67,33 @@ static void own_look(look_t *mine, const rd_env_t *env)
     if (f)
         fclose(f);
     memcpy(text + 64, env->hostid, strnlen(env->hostid, sizeof(env->hostid)));
-    crypto_generichash(mine->look, sizeof(mine->look), text, sizeof(text), NULL, 0);
+    crypto_generichash(mine->host, sizeof(mine->host), text, sizeof(text), NULL, 0);
     process_token(mine->token);
     mine->pid = (int32_t)getpid();
 }
 
-static bool looks_like(const finding_t *f, int a, int b)
+static bool same_host(const finding_t *f, int a, int b)
 {
-    return memcmp(f->looks[a].look, f->looks[b].look, sizeof(f->looks[a].look)) == 0;
+    return memcmp(f->identities[a].host, f->identities[b].host, sizeof(f->identities[a].host)) == 0;
 }
 
-static bool same_process(const look_t *a, const look_t *b)
+static bool same_process(const identity_t *a, const identity_t *b)
 {
     return a->pid == b->pid && memcmp(a->token, b->token, sizeof(a->token)) == 0;
 }
 
-/* Returns the rank that would lead rank r: the lowest unplaced rank of its look; -1 if r is placed. */
+/* Returns the rank that would lead rank r: the lowest unplaced rank of its host; -1 if r is placed. */
 static int would_lead(const finding_t *f, int r)
 {
     if (f->leader_of[r] >= 0)
         return -1;
     for (int i = 0; i < r; i++)
-        if (f->leader_of[i] < 0 && looks_like(f, i, r))
+        if (f->leader_of[i] < 0 && same_host(f, i, r))
             return i;
     return r;
 }
 
-/* Places the ranks whose look belongs to one rank, or to threads of one process: they need no sockets. */
+/* Places the ranks whose host is that of one rank, or to threads of one process: they need no sockets. */
 static void place_the_obvious(finding_t *f)
 {
     int n = f->pass.nranks;
@@ -101,9 +102,9 @@ static void place_the_obvious(finding_t *f)
         if (would_lead(f, lead) != lead)
             continue;
         for (int r = lead; r < n; r++)
-            one_process &= !looks_like(f, r, lead) || same_process(&f->looks[r], &f->looks[lead]);
+            one_process &= !same_host(f, r, lead) || same_process(&f->identities[r], &f->identities[lead]);
         for (int r = lead; r < n && one_process; r++)
-            if (looks_like(f, r, lead))
+            if (same_host(f, r, lead))
                 f->leader_of[r] = lead;
     }
 }
@@ -130,7 +131,7 @@ static rondo_result_t lead(finding_t *f)
     rondo_result_t code = make_memory(f);
     if (code)
         return code;
-    return rd_pass_lead(&f->pass, f->listener, f->looks[self].name, f->expected, f->memory, f->all_pidfd, f->ctx);
+    return rd_pass_lead(&f->pass, f->listener, f->identities[self].name, f->expected, f->memory, f->all_pidfd, f->ctx);
 }
 
 /* After a failure the members need not wait for a leader that will not answer. */
@@ -147,7 +148,7 @@ static rondo_result_t take_turn(finding_t *f)
     rondo_result_t code;
     f->said[self] = 1;
     if (leader >= 0 && leader != self) {
-        fd = rd_pass_connect(f->looks[leader].name);
+        fd = rd_pass_connect(f->identities[leader].name);
         f->said[self] = fd >= 0;
     }
     code = rd_boot_allgather(f->boot, f->said, sizeof(*f->said));
@@ -158,7 +159,7 @@ static rondo_result_t take_turn(finding_t *f)
     if (leader == self)
         code = lead(f);
     else if (fd >= 0)
-        code = rd_pass_follow(&f->pass, fd, f->looks[leader].name, &f->memory, f->all_pidfd, f->ctx);
+        code = rd_pass_follow(&f->pass, fd, f->identities[leader].name, &f->memory, f->all_pidfd, f->ctx);
     if (code)
         stop_listening(f);
     f->said[self] = code ? -(int32_t)code : leader < 0 || leader == self || f->memory >= 0;
@@ -211,7 +212,7 @@ static rondo_result_t write_down(finding_t *f)
         if (r == self)
             node->self = m;
         node->local[m] = r;
-        if (!same_process(&f->looks[r], &f->looks[self])) {
+        if (!same_process(&f->identities[r], &f->identities[self])) {
             node->pidfd[m] = f->all_pidfd[r];
             f->all_pidfd[r] = -1;
         }
@@ -224,10 +225,10 @@ static rondo_result_t write_down(finding_t *f)
 
 static rondo_result_t find(finding_t *f, const rd_env_t *env)
 {
-    look_t *mine = &f->looks[f->pass.rank];
-    own_look(mine, env);
+    identity_t *mine = &f->identities[f->pass.rank];
+    own_identity(mine, env);
     f->listener = rd_pass_listen(mine->name); /* -1: no rank will reach this one */
-    rondo_result_t code = rd_boot_allgather(f->boot, f->looks, sizeof(*f->looks));
+    rondo_result_t code = rd_boot_allgather(f->boot, f->identities, sizeof(*f->identities));
     if (code)
         return code;
     place_the_obvious(f);
@@ -239,7 +240,7 @@ static rondo_result_t find(finding_t *f, const rd_env_t *env)
 static rondo_result_t finding_alloc(finding_t *f)
 {
     size_t n = (size_t)f->pass.nranks;
-    f->looks = calloc(n, sizeof(*f->looks));
+    f->identities = calloc(n, sizeof(*f->identities));
     f->leader_of = malloc(n * sizeof(int));
     f->led = calloc(n, sizeof(*f->led));
     f->said = calloc(n, sizeof(*f->said));
@@ -248,7 +249,7 @@ static rondo_result_t finding_alloc(finding_t *f)
     f->node->node_of = calloc(n, sizeof(int));
     if (f->all_pidfd) /* before all else: finding_free closes what is in it */
         memset(f->all_pidfd, 0xff, n * sizeof(int));
-    if (!f->looks || !f->leader_of || !f->led || !f->said || !f->expected || !f->all_pidfd || !f->node->node_of)
+    if (!f->identities || !f->leader_of || !f->led || !f->said || !f->expected || !f->all_pidfd || !f->node->node_of)
         return rd_error(f->ctx, RONDO_ERR_NO_MEMORY, "no memory to find the nodes of %zu ranks", n);
     memset(f->leader_of, 0xff, n * sizeof(int));
     return RONDO_SUCCESS;
@@ -260,7 +261,7 @@ static void finding_free(finding_t *f)
         rd_fd_close(f->all_pidfd[r]);
     rd_fd_close(f->memory);
     rd_fd_close(f->listener);
-    free(f->looks);
+    free(f->identities);
     free(f->leader_of);
     free(f->led);
     free(f->said);

@@ -157,11 +157,11 @@ rondo_result_t rd_queue_backoff(rd_queue_t *q)
     result = rd_wait_backoff(&q->wait);
     if (q->on_wait)
         call_on_wait(q);
-    if (q->wait.looked_ms) {
-        say_wait(q, q->wait.looked_ms);
+    if (q->wait.clock_ms) {
+        say_wait(q, q->wait.clock_ms);
         if (q->deadlock.listed && result == RONDO_SUCCESS)
-            result = rd_deadlock_look(q, waited_for(q), q->wait.looked_ms);
-        q->wait.looked_ms = 0;
+            result = rd_deadlock_check(q, waited_for(q), q->wait.clock_ms);
+        q->wait.clock_ms = 0;
     }
     if (result == RONDO_SUCCESS)
         return result;

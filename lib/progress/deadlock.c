@@ -11,7 +11,7 @@
 #include "progress/queue.h"
 
 #define SAY_MS 100      /* a wait this long is said */
-#define LOOK_MS 20      /* between two looks */
+#define CHECK_MS 20     /* between two looks */
 #define MARGIN_MS 500   /* in which everything that was sent within a node has been seen */
 #define THREADS_MS 3000 /* the same where several threads call: one may yet come that has not called here before */
 #define WARN_MS 5000    /* a rank of another node is waited for */
@@ -297,16 +297,16 @@ static void warn(rd_queue_t *q, int peer, int64_t now)
            q->deadlock.call, peer, rd_health_whois(q->health, peer));
 }
 
-rondo_result_t rd_deadlock_look(rd_queue_t *q, int peer, int64_t now)
+rondo_result_t rd_deadlock_check(rd_queue_t *q, int peer, int64_t now)
 {
     rd_deadlock_t *d = &q->deadlock;
     rondo_result_t result = RONDO_SUCCESS;
     link_t links[LINKS];
     int first = 0, n;
 
-    if (q->wait.alone || now - q->wait.began_ms < SAY_MS || now - d->looked_ms < LOOK_MS)
+    if (q->wait.alone || now - q->wait.began_ms < SAY_MS || now - d->checked_ms < CHECK_MS)
         return RONDO_SUCCESS;
-    d->looked_ms = now;
+    d->checked_ms = now;
     pthread_mutex_lock(&lock);
     links[0] = (link_t){.caller = this_thread(), .still_ms = now, .margin_ms = several ? THREADS_MS : MARGIN_MS};
     memcpy(links[0].call, d->call, sizeof d->call);

@@ -27,7 +27,7 @@ typedef struct rd_deadlock {
     uint64_t caller;             /* the thread that called last */
     uint64_t awaited;            /* the thread that was waited for when it was said last */
     int64_t since_ms;            /* when `awaited` last changed */
-    int64_t looked_ms;           /* when the records were last looked at */
+    int64_t checked_ms;          /* when the records were last looked at */
     char call[RD_WAITING_BYTES]; /* "rank 1 of comm0 (host:pid) waits in allreduce number 3" */
 } rd_deadlock_t;
 
@@ -39,7 +39,7 @@ void rd_deadlock_call(struct rd_queue *queue, const char *name, int64_t number);
 void rd_deadlock_moved(struct rd_queue *queue);
 /* Looks for a circle, now and then. `peer` is waited for, and `now` is the clock. If there is one, the communicator
  * fails with RONDO_ERR_MISMATCH. */
-rondo_result_t rd_deadlock_look(struct rd_queue *queue, int peer, int64_t now);
+rondo_result_t rd_deadlock_check(struct rd_queue *queue, int peer, int64_t now);
 /* The communicator has failed with RONDO_ERR_MISMATCH while this thread waited. If another rank has found a circle, the
  * news go on to those that wait for this thread, which may share no communicator with the finder. */
 void rd_deadlock_heard(struct rd_queue *queue);

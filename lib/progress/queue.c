@@ -9,7 +9,7 @@
 
 #include "exec/host/run_flat.h"
 
-#define LOOKS 8        /* polls of the network in a row, some 300 ns each */
+#define POLLS 8        /* polls of the network in a row, some 300 ns each */
 #define FLAT_POLLS 500 /* a few microseconds */
 #define SPENT_MOST 64  /* tasks whose memory is kept */
 
@@ -387,11 +387,11 @@ static bool remote(rd_queue_t *q, int peer)
 
 /* Polls the network several times in a row. The less is done between two polls, the sooner a message is found; anything
  * else that may end the wait is seen a few polls later. A rank that shares its core gives it away after each poll. */
-static int look(rd_queue_t *q, const rd_run_t *run)
+static int poll_network(rd_queue_t *q, const rd_run_t *run)
 {
     int moved = rd_transport_progress(q->net);
 
-    for (int n = 1; n < LOOKS && !moved && q->spin && remote(q, run->waits_for); n++)
+    for (int n = 1; n < POLLS && !moved && q->spin && remote(q, run->waits_for); n++)
         moved = rd_transport_progress(q->net);
     return moved;
 }
@@ -401,13 +401,13 @@ static rondo_result_t run_on(rd_queue_t *q, rd_run_t *run)
 {
     rondo_result_t result = run->result;
 
-    wait_begin(q, q->polled ? (q->spin + LOOKS - 1) / LOOKS : q->spin);
+    wait_begin(q, q->polled ? (q->spin + POLLS - 1) / POLLS : q->spin);
     q->wait.slow = q->polled;
     while (result == RONDO_SUCCESS && run->open) {
         int moved = rd_run_advance(run);
         result = run->result;
         if (q->polled && run->open && result == RONDO_SUCCESS) /* polling the network is a system call */
-            moved |= look(q, run);
+            moved |= poll_network(q, run);
         if (q->active && result == RONDO_SUCCESS)
             result = rd_queue_advance(q, &moved);
         if (moved)

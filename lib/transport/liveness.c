@@ -31,12 +31,12 @@ struct rd_liveness {
     rd_log_ctx_t *ctx;
     rd_stop_t *stop;
     const rd_liveness_ops_t *ops;
-    void *arg;                /* the argument of the ops */
-    void (*look)(void *arg);  /* NULL: there is no callback */
-    struct rd_liveness *next; /* the next one that has a callback */
-    pid_t pid;                /* of the process that made it: in a forked child it only gets freed */
-    int next_slot;            /* used while processes are looked at; -1: none yet */
-    unsigned char *dead;      /* ranks that have died, as far as this process sees it itself */
+    void *arg;                  /* the argument of the ops */
+    void (*on_poll)(void *arg); /* NULL: there is no callback */
+    struct rd_liveness *next;   /* the next one that has a callback */
+    pid_t pid;                  /* of the process that made it: in a forked child it only gets freed */
+    int next_slot;              /* used while processes are looked at; -1: none yet */
+    unsigned char *dead;        /* ranks that have died, as far as this process sees it itself */
 };
 
 /* A descriptor that the thread observes. An event names a slot and its age, so that an event that was on its way when
@@ -57,8 +57,8 @@ static slot_t *slots;
 static int nslots;
 static int users; /* communicators in liveness */
 static rd_meeting_t *meetings;
-static rd_liveness_t *lookers;
-static _Atomic int looking, ending; /* looking: callbacks and sockets that are polled from time to time */
+static rd_liveness_t *pollers;
+static _Atomic int polled, ending; /* polled: callbacks and sockets that are polled from time to time */
 static int epoll_fd = -1, wake_fd = -1;
 static pthread_t thread;
 
@@ -81,8 +81,8 @@ static void fork_child(void)
         slots[i].liveness = NULL;
     users = 0;
     meetings = NULL; /* those threads stayed in the parent, too */
-    lookers = NULL;
-    looking = 0;
+    pollers = NULL;
+    polled = 0;
     epoll_fd = wake_fd = -1;
     fork_parent();
 }
@@ -97,7 +97,7 @@ static void cancel_slot(slot_t *s)
     s->liveness = NULL;
     s->age++;
     if (s->beats || s->pid)
-        atomic_fetch_sub(&looking, 1);
+        atomic_fetch_sub(&polled, 1);
     s->beats = 0;
     s->pid = 0;
 }
@@ -194,7 +194,7 @@ static int distance(const slot_t *s)
 
 /* Looks, for each communicator, whether the next process of this node after this one dumps core: so each process is
  * looked at by one other. */
-static void look_at_processes(void)
+static void check_processes(void)
 {
     for (int i = 0; i < nslots; i++) {
         rd_liveness_t *w = slots[i].liveness;
@@ -212,21 +212,21 @@ static void look_at_processes(void)
 }
 
 /* However many events come, all callbacks run as often as promised. Returns for how long the thread may sleep. */
-static int look_all(int64_t *looked_ms)
+static int poll_all(int64_t *polled_ms)
 {
     int64_t now = rd_clock_ms();
 
-    if (!atomic_load(&looking))
+    if (!atomic_load(&polled))
         return -1;
-    if (now - *looked_ms >= RD_LIVENESS_MS) {
-        *looked_ms = now;
+    if (now - *polled_ms >= RD_LIVENESS_MS) {
+        *polled_ms = now;
         pthread_mutex_lock(&lock);
-        for (rd_liveness_t *w = lookers; w; w = w->next)
-            w->look(w->arg);
+        for (rd_liveness_t *w = pollers; w; w = w->next)
+            w->on_poll(w->arg);
         for (int i = 0; i < nslots; i++)
             if (slots[i].liveness && slots[i].beats)
                 rd_sock_doubt(slots[i].fd);
-        look_at_processes();
+        check_processes();
         pthread_mutex_unlock(&lock);
     }
     return RD_LIVENESS_MS;
@@ -235,10 +235,10 @@ static int look_all(int64_t *looked_ms)
 static void *run(void *arg)
 {
     struct epoll_event events[16];
-    int64_t looked_ms = 0;
+    int64_t polled_ms = 0;
     (void)arg;
     for (;;) {
-        int n = epoll_wait(epoll_fd, events, 16, look_all(&looked_ms));
+        int n = epoll_wait(epoll_fd, events, 16, poll_all(&polled_ms));
         for (int i = 0; i < n; i++)
             if (on_event(events[i].data.u64))
                 return NULL;
@@ -313,7 +313,7 @@ static int observe_fd(const slot_t *what)
         slots[i].liveness = NULL;
         return -1;
     }
-    if ((what->beats || what->pid) && atomic_fetch_add(&looking, 1) == 0)
+    if ((what->beats || what->pid) && atomic_fetch_add(&polled, 1) == 0)
         (void)!write(wake_fd, &one, sizeof one);
     return 0;
 }
@@ -349,10 +349,10 @@ static void forget(rd_liveness_t *w)
     for (int i = 0; i < nslots; i++)
         if (slots[i].liveness == w)
             cancel_slot(&slots[i]);
-    for (rd_liveness_t **at = &lookers; *at; at = &(*at)->next)
+    for (rd_liveness_t **at = &pollers; *at; at = &(*at)->next)
         if (*at == w) {
             *at = w->next;
-            atomic_fetch_sub(&looking, 1);
+            atomic_fetch_sub(&polled, 1);
             break;
         }
     pthread_mutex_unlock(&lock);
@@ -392,14 +392,14 @@ unlock:
     return code;
 }
 
-void rd_liveness_poll(rd_liveness_t *w, void (*look)(void *arg))
+void rd_liveness_poll(rd_liveness_t *w, void (*on_poll)(void *arg))
 {
     uint64_t one = 1;
     pthread_mutex_lock(&lock);
-    w->look = look;
-    w->next = lookers;
-    lookers = w;
-    atomic_fetch_add(&looking, 1);
+    w->on_poll = on_poll;
+    w->next = pollers;
+    pollers = w;
+    atomic_fetch_add(&polled, 1);
     (void)!write(wake_fd, &one, sizeof one);
     pthread_mutex_unlock(&lock);
 }

@@ -24,8 +24,8 @@ typedef struct rd_liveness_ops {
 /* Adds a communicator. */
 rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_log_ctx_t *ctx,
                                rd_stop_t *stop, const rd_liveness_ops_t *ops, void *arg);
-/* From now on the liveness thread calls `look(arg)` every RD_LIVENESS_MS, with the `arg` of rd_liveness_add. */
-void rd_liveness_poll(rd_liveness_t *liveness, void (*look)(void *arg));
+/* From now on the liveness thread calls `on_poll(arg)` every RD_LIVENESS_MS, with the `arg` of rd_liveness_add. */
+void rd_liveness_poll(rd_liveness_t *liveness, void (*on_poll)(void *arg));
 void rd_liveness_remove(rd_liveness_t *liveness); /* after it returns, nothing of the communicator is used */
 
 /* A meeting: a communicator is being made of `members`, some ranks of an existing one, in ascending order. A rank that

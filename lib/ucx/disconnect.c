@@ -9,7 +9,7 @@
 #define GIVEN_MS 2000    /* the most time until UCX releases the communicator's memory at an orderly end */
 #define PARTED_MS 50     /* time for peers' farewells, and until they have taken all */
 #define LITTLE 32768     /* bytes that a socket takes whether its owner polls or not, if its buffers are not set */
-#define LOOKS 1000       /* the most polls of the network before anything is sent or decided */
+#define POLLS 1000       /* the most polls of the network before anything is sent or decided */
 #define FAILED_MS 20     /* time to send farewells after a failure */
 #define HALF_MADE_MS 200 /* time for connections that were being made when it came */
 #define QUIET_MS 50      /* time in which a peer that greets this rank polls the network */
@@ -83,10 +83,10 @@ static void flush_begin(rd_ucx_net_t *net)
 }
 
 /* Polls the network. Returns true if something came. */
-static bool look(rd_ucx_net_t *net)
+static bool poll_some(rd_ucx_net_t *net)
 {
     int came = 0;
-    while (came < LOOKS && rd_ucx_progress(&net->base))
+    while (came < POLLS && rd_ucx_progress(&net->base))
         came++;
     return came;
 }
@@ -96,7 +96,7 @@ void rd_ucx_leave(rd_transport_t *transport)
     rd_ucx_net_t *net = rd_ucx_of(transport);
     if (!net->worker || net->left_ms != 0)
         return;
-    (void)look(net); /* for a farewell that a failing send would hide */
+    (void)poll_some(net); /* for a farewell that a failing send would hide */
     if (rd_stop_get(net->stop) == RONDO_SUCCESS)
         rd_ucx_credits_flush(net, 0);
     rd_ucx_gdr_release(net);
@@ -202,7 +202,7 @@ static bool leave_in_order(rd_ucx_net_t *net)
 {
     if (net->left_ms == 0) /* it was never completely made */
         return false;
-    int came = look(net);
+    int came = poll_some(net);
     rd_ucx_say_bye(net, 0);
     answered_wait(net, came);
     if (wait_until(net, all_parted, PARTED_MS) || all_read(net))

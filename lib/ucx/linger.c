@@ -18,7 +18,7 @@
 #define MOST 16         /* this many networks linger for as long as it takes */
 #define LIMIT_MS 2000   /* the most time for others, and at the end of the process */
 #define NAP_MOST_MS 100 /* pauses grow from 1 ms to this */
-#define LOOKS 1000      /* the most polls of one network in a turn */
+#define POLLS 1000      /* the most polls of one network in a turn */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all of these; held during turns */
 static rd_ucx_net_t *all;                                /* the youngest first */
@@ -38,9 +38,9 @@ static void nap(int64_t ms)
 }
 
 /* A peer that greets the network meanwhile gets its farewell. */
-static void look(rd_ucx_net_t *net)
+static void poll_one(rd_ucx_net_t *net)
 {
-    for (int i = 0; i < LOOKS && rd_ucp.worker_progress(net->worker) != 0; i++)
+    for (int i = 0; i < POLLS && rd_ucp.worker_progress(net->worker) != 0; i++)
         continue;
     rd_ucx_rndv_advance(net);
     rd_ucx_say_bye(net, 0);
@@ -52,7 +52,7 @@ static void turn(int64_t now)
     rd_ucx_net_t **at = &all;
     for (int place = 0; *at; place++) {
         rd_ucx_net_t *net = *at;
-        look(net);
+        poll_one(net);
         int late = (until_ms != 0 && now > until_ms) || (place >= MOST && now - net->left_ms > LIMIT_MS);
         if (late || !rd_ucx_unread(net)) {
             *at = net->alone->next;

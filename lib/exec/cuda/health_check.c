@@ -7,7 +7,7 @@
 #include "exec/cuda/cuda_int.h"
 
 /* The kernel may have written this before the last stores of the peer arrived: only a second sighting counts. */
-static void left_look(rd_cuda_t *cuda, int peer)
+static void check_left(rd_cuda_t *cuda, int peer)
 {
     const rd_team_t *team = cuda->team;
     const rd_control_t *control = team->controls[peer];
@@ -25,7 +25,7 @@ static void left_look(rd_cuda_t *cuda, int peer)
                    rd_boot_whois(team->boot, peer));
 }
 
-static void late_look(rd_cuda_t *cuda, int peer)
+static void check_late(rd_cuda_t *cuda, int peer)
 {
     const rd_team_t *team = cuda->team;
     int64_t now = rd_clock_ms();
@@ -58,6 +58,6 @@ void rd_cuda_health_poll(rd_cuda_t *cuda)
         return;
     }
     host->slow = 0; /* a kernel that still waits sets it again */
-    left_look(cuda, slow - 1);
-    late_look(cuda, slow - 1);
+    check_left(cuda, slow - 1);
+    check_late(cuda, slow - 1);
 }

@@ -508,7 +508,7 @@ bool rd_run_advance(rd_run_t *run)
     if (run->plan->flat) {
         moved = rd_flat_advance(run);
         if (!moved)
-            rd_flat_look(run);
+            rd_flat_check(run);
         return moved;
     }
     /* Stops at a lane that has failed: the next lane's step would overwrite the failure, or be made twice. */

@@ -58,7 +58,7 @@ bool rd_flat_advance(rd_run_t *run)
     return run->flat != first || !run->open;
 }
 
-void rd_flat_look(rd_run_t *run)
+void rd_flat_check(rd_run_t *run)
 {
     const rd_flat_step_t *q = &run->plan->flat[run->flat];
     uint64_t sent;

@@ -10,6 +10,6 @@
  * remains unseen: who polls for a short time need not know. */
 bool rd_flat_advance(rd_run_t *run);
 /* Ends the run if that is so. The run is open. */
-void rd_flat_look(rd_run_t *run);
+void rd_flat_check(rd_run_t *run);
 
 #endif

@@ -3,7 +3,7 @@
 
 /* The rank that was late before is asked first: until it has read on, the others need not be. Acquire: what a rank has
  * read is overwritten only after this. */
-bool rd_board_look(rd_board_t *b, rd_board_read_t what, uint64_t end, uint64_t ring, int *waits_for)
+bool rd_board_poll(rd_board_t *b, rd_board_read_t what, uint64_t end, uint64_t ring, int *waits_for)
 {
     uint64_t least = UINT64_MAX;
 

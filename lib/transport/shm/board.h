@@ -78,11 +78,11 @@ static inline bool rd_board_over(uint64_t end, uint64_t read, uint64_t ring)
 
 /* Looks how far all ranks have read. Returns false, with the rank that has not, if a message up to `end` has no room.
  */
-bool rd_board_look(rd_board_t *b, rd_board_read_t what, uint64_t end, uint64_t ring, int *waits_for);
+bool rd_board_poll(rd_board_t *b, rd_board_read_t what, uint64_t end, uint64_t ring, int *waits_for);
 
 static inline bool rd_board_has_room(rd_board_t *b, rd_board_read_t what, uint64_t end, uint64_t ring, int *waits_for)
 {
-    return rd_board_over(end, b->read[what], ring) || rd_board_look(b, what, end, ring, waits_for);
+    return rd_board_over(end, b->read[what], ring) || rd_board_poll(b, what, end, ring, waits_for);
 }
 
 /* ---- lines ---- */
