@@ -49,13 +49,13 @@ void rd_phases_free(rd_phases_t *p)
     *p = (rd_phases_t){.list = NULL};
 }
 
-int rd_hier_place(const int *node_of, int rank)
+int rd_local_rank(const int *node_of, int rank)
 {
-    int place = 0;
+    int local_rank = 0;
 
     for (int r = 0; r < rank; r++)
-        place += node_of[r] == node_of[rank];
-    return place;
+        local_rank += node_of[r] == node_of[rank];
+    return local_rank;
 }
 
 /* Where block `number` lies, one behind the other unless `displs` says it. */

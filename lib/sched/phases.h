@@ -3,14 +3,14 @@
  *     allreduce, 2 nodes of 3 ranks:      0     1     2     |     3     4     5
  *
  *       node   reduce_scatter             a ◀── a ◀── a    |  b ◀── b ◀── b
- *       rail   allreduce                  a ◀───────────── | ──▶ b                the ranks in one place
+ *       rail   allreduce                  a ◀───────────── | ──▶ b                the ranks of one rail
  *       node   allgather                  s ──▶ s ──▶ s    |  s ──▶ s ──▶ s
  *
- * A *rail* joins the ranks in one place of all nodes. The number of rails, R, is the number of ranks on the emptiest
- * node. On a fuller node the ranks behind the first R have no rail, and kernels or steps reduce to, or broadcast from,
- * one rail's rank after the other. "Sum" makes the node's sum in R parts: by a reduce_scatter, and a reduce of the rest
- * when R does not divide the count; or by R reduces. "Spread" is its opposite: an allgather and a broadcast, or R
- * broadcasts.
+ * A *rail* joins the ranks that have the same local rank on their nodes. The number of rails, R, is the number of ranks
+ * on the emptiest node. On a fuller node the ranks behind the first R have no rail, and kernels or steps reduce to, or
+ * broadcast from, one rail's rank after the other. "Sum" makes the node's sum in R parts: by a reduce_scatter, and a
+ * reduce of the rest when R does not divide the count; or by R reduces. "Spread" is its opposite: an allgather and a
+ * broadcast, or R broadcasts.
  *
  *     operation         nodes           before the rail's            on the rail             behind it
  *
@@ -48,7 +48,7 @@
 #include "sched/program.h"
 
 typedef enum {
-    RD_SCOPE_NODE, /* this rank's node; `root` is a place */
+    RD_SCOPE_NODE, /* this rank's node; `root` is a local rank */
     RD_SCOPE_RAIL, /* this rank's rail; `root` is a node */
     RD_SCOPE_ALL,  /* every rank */
     RD_SCOPE_SELF  /* this rank alone: a copy, of ranges that may overlap */
@@ -86,23 +86,23 @@ typedef struct rd_hier {
     /* The machine, and this rank in it. */
     const int *node_of; /* of each rank */
     int nranks, nnodes;
-    const int *local; /* the ranks of this node by place */
+    const int *local; /* the ranks of this node by local rank */
     int locals;
-    int rank, node, place;
+    int rank, node, local_rank;
     int rails;
     bool alike;   /* all nodes have equally many ranks */
     bool ordered; /* ranks are counted node by node */
 
     /* The operation. */
     rd_coll_t coll;
-    int root, root_place; /* on its node */
-    size_t count;         /* elements of the whole, of a block, or with tables of all that the tables have in common */
+    int root, root_local_rank; /* on its node */
+    size_t count; /* elements of the whole, of a block, or with tables of all that the tables have in common */
     const rd_tables_t *tables;
     bool bounce; /* a reduce_scatter's output lies over its input's first blocks, and not over this rank's */
 
     /* The executor. */
     bool fused;      /* it makes steps of phases: a node's sums go to scratch, and the root reads its input in place */
-    int rest_place;  /* fused: the place that gets the rest; otherwise the phases decide */
+    int rest_rail;   /* fused: the rail that gets the rest; otherwise the phases decide */
     size_t element;  /* bytes */
     size_t scratch;  /* bytes of scratch that a piece of an operation may have: the same on all ranks */
     size_t least;    /* bytes from which a phase inside a node is worth its launch, for an allreduce */
@@ -113,8 +113,8 @@ typedef struct rd_hier {
  * element of 16 bytes for each of 16 ranks, the most that a node may have if an operation has scratch. */
 #define RD_HIER_REST 256
 
-/* Returns the place of a rank on its node, where ranks are in order. */
-int rd_hier_place(const int *node_of, int rank);
+/* Returns the local rank of a rank: its number on its node, where ranks are in order. */
+int rd_local_rank(const int *node_of, int rank);
 
 /* Returns true if the operation runs by phases. All ranks get the same answer: it depends on nothing that differs
  * between them. */

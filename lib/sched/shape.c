@@ -1,4 +1,4 @@
-/* Assigns ranks to nodes, places and rails: see shape.h. */
+/* Assigns nodes, local ranks and rails: see shape.h. */
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -35,22 +35,22 @@ int rd_nodes_sizes(const rd_shape_t *shape, int *least, int *most)
     return 0;
 }
 
-/* Assigns every rank its place. `before` is the number of ranks on the root's node that come before the root. */
+/* Assigns every rank its local rank. `before` is the number of ranks on the root's node that come before the root. */
 static void place_ranks(rd_nodes_t *g, const rd_sched_args_t *args, const int *size, int *seen, int before)
 {
     const int *node = args->shape->node;
 
     for (int r = 0; r < args->shape->nranks; r++) {
-        int v = node[r], place = seen[v]++;
+        int v = node[r], local_rank = seen[v]++;
 
         if (rooted(args->coll) && v == node[args->root])
-            place = rd_mod(place - before, size[v]);
-        if (place < g->rails)
-            g->rail[v * g->rails + place] = r;
+            local_rank = rd_mod(local_rank - before, size[v]);
+        if (local_rank < g->rails)
+            g->rail[v * g->rails + local_rank] = r;
         if (v == g->node)
-            g->local[place] = r;
+            g->local[local_rank] = r;
         if (r == args->rank)
-            g->place = place;
+            g->local_rank = local_rank;
     }
 }
 

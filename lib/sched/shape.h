@@ -1,4 +1,4 @@
-/* The nodes for a hierarchical schedule: which rank of each node serves which rail. Rail j joins the ranks in place j
+/* The nodes for a hierarchical schedule: which rank of each node serves which rail. Rail j joins local ranks j
  * of all nodes; data crosses between nodes along the rails alone.
  */
 #ifndef RD_SCHED_SHAPE_H
@@ -7,13 +7,13 @@
 #include "sched/program.h"
 
 typedef struct rd_nodes {
-    int nodes;  /* number of nodes */
-    int rails;  /* at most as many as the smallest node has ranks */
-    int locals; /* ranks on this rank's node */
-    int node;   /* this rank's node */
-    int place;  /* this rank's place on its node, in order of ranks; on a root's node counted from the root on */
-    int *rail;  /* [node * rails + j] */
-    int *local; /* [place], of this node */
+    int nodes;      /* number of nodes */
+    int rails;      /* at most as many as the smallest node has ranks */
+    int locals;     /* ranks on this rank's node */
+    int node;       /* this rank's node */
+    int local_rank; /* its number among them, in order of ranks; on a root's node counted from the root on */
+    int *rail;      /* [node * rails + j] */
+    int *local;     /* [local rank], of this node */
     /* the arrays follow in the same allocation */
 } rd_nodes_t;
 

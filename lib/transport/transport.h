@@ -104,9 +104,9 @@ struct rd_transport_ops {
     const char *(*unusable)(void);
     /* Returns why a peer's death may end this process as well, or NULL if it may not. May itself be NULL. */
     const char *(*fragile)(void);
-    /* Reports what it would use with these settings, for a rank that listens on `address` and has `place` lower ranks
-     * on its node. If `address` is NULL, reports all that there is, whatever the settings are. May be NULL. */
-    rondo_result_t (*probe)(const rd_env_t *env, const char *address, int place, rd_transport_report_t *report);
+    /* Reports what it would use with these settings, for a rank that listens on `address` and has `local_rank` lower
+     * ranks on its node. If `address` is NULL, reports all that there is, whatever the settings are. May be NULL. */
+    rondo_result_t (*probe)(const rd_env_t *env, const char *address, int local_rank, rd_transport_report_t *report);
     size_t (*conn_bytes)(
         void); /* its own memory for a bound pair (peer, channel) that has carried nothing; may be NULL */
 

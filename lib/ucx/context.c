@@ -41,7 +41,7 @@ __attribute__((weak)) bool rd_ucx_fetches_host(void)
     return false;
 }
 
-static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int place)
+static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int local_rank)
 {
     ucp_config_t *config;
     ucs_status_t status = rd_ucp.config_read("RONDO", NULL, &config);
@@ -49,7 +49,7 @@ static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const
         return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX cannot read its settings: %s (look at the UCX_* variables)",
                         rd_ucp.status_string(status));
     }
-    rondo_result_t result = rd_ucx_settings_put(net, config, env, address, place);
+    rondo_result_t result = rd_ucx_settings_put(net, config, env, address, local_rank);
     if (result == RONDO_SUCCESS) {
         ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME |
                                              UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
@@ -125,7 +125,7 @@ rondo_result_t rd_ucx_enter(rd_ucx_net_t *net, sigset_t *before)
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int place)
+rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int local_rank)
 {
     sigset_t before;
     net->keeps = rd_ucx_tls_may(env, "tcp");
@@ -134,7 +134,7 @@ rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *a
     rondo_result_t result = rd_ucx_enter(net, &before);
     if (result != RONDO_SUCCESS)
         return result;
-    result = context_make(net, env, address, place);
+    result = context_make(net, env, address, local_rank);
     if (result == RONDO_SUCCESS)
         result = worker_make(net);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -188,22 +188,22 @@ static const char *reason(const rd_env_t *env)
     return rd_ucx_tcp_alone(env->ucx_tls) ? "ranks meet there" : "UCX chooses, of what it has for RONDO_UCX_TLS";
 }
 
-rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int place, rd_transport_report_t *report)
+rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int local_rank, rd_transport_report_t *report)
 {
     rd_ucx_net_t net = {.nranks = 2};
     rd_env_t used = *env, every = *env;
     if (address)
-        rd_ucx_choose_alone(&net, &used, address, place);
+        rd_ucx_choose_alone(&net, &used, address, local_rank);
     *report = (rd_transport_report_t){.reason = net.fast ? "the fastest that is here" : reason(&used)};
     report->advice = "`rondo-info net` without RONDO_NET and RONDO_UCX_TLS says which devices there are";
     snprintf(report->settings, sizeof report->settings, "transports %s (RONDO_UCX_TLS)", used.ucx_tls);
     rondo_result_t result;
     if (address) {
-        result = rd_ucx_open(&net, &used, address, place);
+        result = rd_ucx_open(&net, &used, address, local_rank);
     } else { /* listing all devices needs no worker, and none should be made for shared memory */
         every.net[0] = 0;
         snprintf(every.ucx_tls, sizeof every.ucx_tls, "all");
-        result = context_make(&net, &every, "", place);
+        result = context_make(&net, &every, "", local_rank);
     }
     if (result == RONDO_SUCCESS)
         rd_ucx_resources(net.context, report->devices, sizeof report->devices);

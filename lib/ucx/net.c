@@ -51,13 +51,13 @@ static rd_ucx_net_t *net_make(const rd_transport_args_t *args)
 }
 
 /* Collective. A device that has vanished since it was chosen is no reason to fail: all go on over tcp. */
-static rondo_result_t open_fast(rd_ucx_net_t *net, rd_env_t *env, const char *address, int place,
+static rondo_result_t open_fast(rd_ucx_net_t *net, rd_env_t *env, const char *address, int local_rank,
                                 rondo_result_t *opened)
 {
-    rondo_result_t result = rd_ucx_choose(net, env, address, place);
+    rondo_result_t result = rd_ucx_choose(net, env, address, local_rank);
     if (result != RONDO_SUCCESS)
         return result;
-    *opened = rd_ucx_open(net, env, address, place);
+    *opened = rd_ucx_open(net, env, address, local_rank);
     if (!net->fast)
         return RONDO_SUCCESS;
     unsigned char *failed = calloc((size_t)net->nranks, 1);
@@ -72,7 +72,7 @@ static rondo_result_t open_fast(rd_ucx_net_t *net, rd_env_t *env, const char *ad
         rd_ucx_close(net);
         net->fast = false;
         snprintf(env->ucx_tls, sizeof env->ucx_tls, "tcp");
-        *opened = rd_ucx_open(net, env, address, place);
+        *opened = rd_ucx_open(net, env, address, local_rank);
     }
     free(failed);
     return result;
@@ -82,11 +82,11 @@ static rondo_result_t start(rd_ucx_net_t *net, const rd_transport_args_t *args, 
 {
     const int *node_of = args->node->node_of;
     char address[RD_BOOT_ADDRESS];
-    int place = 0;
+    int local_rank = 0;
     for (int r = 0; r < net->rank; r++)
-        place += node_of[r] == node_of[net->rank];
+        local_rank += node_of[r] == node_of[net->rank];
     rd_boot_address(net->boot, address);
-    rondo_result_t opened, result = open_fast(net, env, address, place, &opened);
+    rondo_result_t opened, result = open_fast(net, env, address, local_rank, &opened);
     if (result == RONDO_SUCCESS)
         result = rd_ucx_exchange(net, env, opened, node_of);
     return result == RONDO_SUCCESS ? rd_ucx_wireup(net, env) : result;

@@ -176,9 +176,9 @@ static inline rd_ucx_net_t *rd_ucx_of(rd_transport_t *transport)
 
 /* context.c */
 const char *rd_ucx_unusable(void);
-rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int place, rd_transport_report_t *report);
-/* `address`: the address on which the bootstrap listens. `place`: the number of lower ranks on this node. */
-rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int place);
+rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int local_rank, rd_transport_report_t *report);
+/* `address`: the address on which the bootstrap listens. `local_rank`: the number of lower ranks on this node. */
+rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int local_rank);
 void rd_ucx_close(rd_ucx_net_t *net); /* it may be opened again */
 /* Checks that UCX works in this process, and blocks all signals: the program's handlers do not run in UCX's threads.
  * Where it succeeds, the caller sets the mask to `before` again. */
@@ -189,17 +189,17 @@ bool rd_ucx_fetches_host(void); /* true if host memory is fetched by keys, and n
 
 /* ucx_choose.c. They replace "auto" in env->ucx_tls by what is used, and set what the network knows of it. The first is
  * collective, and has no failure of this rank's own; the second is for rondo-info. */
-rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *address, int place);
-void rd_ucx_choose_alone(rd_ucx_net_t *net, rd_env_t *env, const char *address, int place);
+rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *address, int local_rank);
+void rd_ucx_choose_alone(rd_ucx_net_t *net, rd_env_t *env, const char *address, int local_rank);
 /* Returns where Linux shows InfiniBand and RoCE; NULL: a job that meets on this address does not use it. */
 const char *rd_ucx_fabric_folder(const char *address);
 
 /* ucx_config.c */
 const char *rd_ucx_said(const char *name); /* the user's setting, which takes precedence; NULL: there is none */
 /* Sets NET_DEVICES to this rank's one of `devices`. */
-rondo_result_t rd_ucx_device_put(rd_ucx_net_t *net, ucp_config_t *config, const char *devices, int place);
+rondo_result_t rd_ucx_device_put(rd_ucx_net_t *net, ucp_config_t *config, const char *devices, int local_rank);
 rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, const rd_env_t *env, const char *address,
-                                   int place);
+                                   int local_rank);
 bool rd_ucx_tls_may(const rd_env_t *env, const char *name); /* whether the transport `name` may be used */
 bool rd_ucx_may_fetch(const rd_env_t *env); /* whether it may fetch by keys, from and to a device's memory */
 /* `tls` is RONDO_UCX_TLS. Returns true if host memory uses only tcp, on the interface where ranks meet; other

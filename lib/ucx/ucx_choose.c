@@ -116,7 +116,7 @@ static uint32_t devices_of(const char *folder, const char *resources, uint32_t w
 }
 
 /* Asks UCX for its resources of the fast transports; they stay "" if it has none. */
-static void resources_find(rd_ucx_net_t *net, const rd_env_t *env, int place, char *resources, size_t size)
+static void resources_find(rd_ucx_net_t *net, const rd_env_t *env, int local_rank, char *resources, size_t size)
 {
     ucp_config_t *config;
     ucp_context_h context;
@@ -125,7 +125,7 @@ static void resources_find(rd_ucx_net_t *net, const rd_env_t *env, int place, ch
     if (rd_ucp.config_read("RONDO", NULL, &config) != UCS_OK)
         return;
     if (rd_ucp.config_modify(config, "TLS", FAST) == UCS_OK &&
-        (env->net[0] == 0 || rd_ucx_device_put(net, config, env->net, place) == RONDO_SUCCESS) &&
+        (env->net[0] == 0 || rd_ucx_device_put(net, config, env->net, local_rank) == RONDO_SUCCESS) &&
         rd_ucp.init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &context) == UCS_OK) {
         rd_ucx_resources(context, resources, size);
         rd_ucp.cleanup(context);
@@ -134,7 +134,7 @@ static void resources_find(rd_ucx_net_t *net, const rd_env_t *env, int place, ch
 }
 
 /* Returns what this rank can use, and its resources. */
-static offer_t offer_own(rd_ucx_net_t *net, const rd_env_t *env, int place, char *resources, size_t size)
+static offer_t offer_own(rd_ucx_net_t *net, const rd_env_t *env, int local_rank, char *resources, size_t size)
 {
     unsigned major, minor, patch;
     char name[RESOURCE], devices[RD_UCX_DEVICES];
@@ -150,7 +150,7 @@ static offer_t offer_own(rd_ucx_net_t *net, const rd_env_t *env, int place, char
         sigset_t before;
         if (rd_ucx_enter(net, &before) != RONDO_SUCCESS)
             return own;
-        resources_find(net, env, place, resources, size);
+        resources_find(net, env, local_rank, resources, size);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         own.kinds |= devices_of(net->fabric, resources, EVERY, devices, sizeof devices);
         if (own.kinds == TCP)
@@ -197,16 +197,16 @@ static void settle(rd_ucx_net_t *net, rd_env_t *env, uint32_t kinds, const char 
     (void)devices_of(net->fabric, resources, kinds, net->devices, sizeof net->devices);
 }
 
-void rd_ucx_choose_alone(rd_ucx_net_t *net, rd_env_t *env, const char *address, int place)
+void rd_ucx_choose_alone(rd_ucx_net_t *net, rd_env_t *env, const char *address, int local_rank)
 {
     char resources[RD_UCX_RESOURCES];
     net->fabric = rd_ucx_fabric_folder(address);
-    const offer_t own = offer_own(net, env, place, resources, sizeof resources);
+    const offer_t own = offer_own(net, env, local_rank, resources, sizeof resources);
     if (strcmp(env->ucx_tls, "auto") == 0)
         settle(net, env, own.kinds & ~(uint32_t)TCP, resources);
 }
 
-rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *address, int place)
+rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *address, int local_rank)
 {
     char resources[RD_UCX_RESOURCES];
     uint32_t common = EVERY;
@@ -215,7 +215,7 @@ rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *addre
     if (!offers)
         return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for what %d ranks can use", net->nranks);
     net->fabric = rd_ucx_fabric_folder(address);
-    offers[net->rank] = offer_own(net, env, place, resources, sizeof resources);
+    offers[net->rank] = offer_own(net, env, local_rank, resources, sizeof resources);
     rondo_result_t result = rd_boot_allgather(net->boot, offers, sizeof *offers);
     for (int r = 0; result == RONDO_SUCCESS && r < net->nranks; r++) {
         common &= offers[r].kinds;

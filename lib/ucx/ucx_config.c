@@ -48,13 +48,13 @@ static rondo_result_t setting_put(rd_ucx_net_t *net, ucp_config_t *config, const
 
 /* The ranks of a node take the devices in turn, so that each rail of a hierarchical algorithm has its own. (UCX could
  * split one rank's messages over several devices; with peer error handling it does not.) */
-rondo_result_t rd_ucx_device_put(rd_ucx_net_t *net, ucp_config_t *config, const char *devices, int place)
+rondo_result_t rd_ucx_device_put(rd_ucx_net_t *net, ucp_config_t *config, const char *devices, int local_rank)
 {
     char device[128];
     int n = 1;
     for (const char *c = devices; *c != 0; c++)
         n += *c == ',';
-    for (place %= n; place > 0; place--)
+    for (local_rank %= n; local_rank > 0; local_rank--)
         devices += strcspn(devices, ",") + 1;
     snprintf(device, sizeof device, "%.*s", (int)strcspn(devices, ","), devices);
     return setting_put(net, config, "NET_DEVICES", device);
@@ -274,7 +274,7 @@ static void others_named(rd_ucx_net_t *net, const rd_env_t *env, bool devices)
  * interface of the bootstrap (loopback when all ranks share a host), unless the user names devices; devices of other
  * transports have names of their own. */
 rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, const rd_env_t *env, const char *address,
-                                   int place)
+                                   int local_rank)
 {
     char iface[IF_NAMESIZE];
     rondo_result_t result = RONDO_SUCCESS;
@@ -289,7 +289,7 @@ rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, cons
     if (result == RONDO_SUCCESS && device_tls(env))
         result = gets_put(net, config);
     if (result == RONDO_SUCCESS && env->net[0] != 0)
-        return rd_ucx_device_put(net, config, env->net, place);
+        return rd_ucx_device_put(net, config, env->net, local_rank);
     if (result == RONDO_SUCCESS && net->fast)
         return fast_put(net, config, address);
     bool others = rd_ucx_tcp_alone(env->ucx_tls) && devices_of_others();

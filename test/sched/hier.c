@@ -45,11 +45,11 @@ static void check(const rd_algo_t *algo, const rd_sched_args_t *args, int fuse)
 static void check_rails(const rd_algo_t *algo, const rd_sched_args_t *like)
 {
     rd_sched_args_t args = *like;
-    int place[RANKS_MOST] = {0};
+    int local_rank[RANKS_MOST] = {0};
 
     for (int r = 0; r < args.shape->nranks; r++)
         for (int q = 0; q < r; q++)
-            place[r] += args.shape->node[q] == args.shape->node[r];
+            local_rank[r] += args.shape->node[q] == args.shape->node[r];
     for (args.rank = 0; args.rank < args.shape->nranks; args.rank++) {
         rd_steps_t *s = algo->emit(&args);
         rd_program_t *p;
@@ -60,7 +60,7 @@ static void check_rails(const rd_algo_t *algo, const rd_sched_args_t *like)
         for (int i = 0; i < p->nsends; i++) {
             int peer = p->sends[i].peer;
 
-            if (args.shape->node[peer] != args.shape->node[args.rank] && place[peer] != place[args.rank]) {
+            if (args.shape->node[peer] != args.shape->node[args.rank] && local_rank[peer] != local_rank[args.rank]) {
                 failed(algo, &args, 1, "sends to another node, but not along its rail");
                 break;
             }

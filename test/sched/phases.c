@@ -167,7 +167,7 @@ static int members(const world_t *w, const rank_t *k, rd_scope_t scope, int *lis
         return k->h.locals;
     case RD_SCOPE_RAIL: /* node by node */
         for (int m = 0; m < w->nodes; m++)
-            list[n++] = w->rank[w->local[m][0]].h.local[k->h.place];
+            list[n++] = w->rank[w->local[m][0]].h.local[k->h.local_rank];
         return n;
     case RD_SCOPE_ALL:
         for (int r = 0; r < w->n; r++)
@@ -418,9 +418,9 @@ static void ranks_make(world_t *w)
         local[size - 1] = first;
     }
     for (int r = 0; r < w->n; r++) {
-        int m = w->node_of[r], place = 0;
-        while (w->local[m][place] != r)
-            place++;
+        int m = w->node_of[r], local_rank = 0;
+        while (w->local[m][local_rank] != r)
+            local_rank++;
         w->rank[r].h = (rd_hier_t){w->node_of,
                                    w->n,
                                    w->nodes,
@@ -428,7 +428,7 @@ static void ranks_make(world_t *w)
                                    w->sizes[m],
                                    r,
                                    m,
-                                   place,
+                                   local_rank,
                                    fewest,
                                    fewest == most,
                                    ordered,

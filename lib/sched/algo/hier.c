@@ -8,7 +8,7 @@
  *       spread   parts to all ranks        a ──▶ a ──▶ a    |  the same        (shared memory)
  *
  * The outer schedule, which is the rail's phase, is that of a flat algorithm (ring.c, rd.c, ...) for as many ranks as
- * there are nodes. Rail j, which is the ranks with place j on their nodes, takes each of its steps for part j of the
+ * there are nodes. Rail j, the local ranks j of all nodes, takes each of its steps for part j of the
  * step's chunk. The phases inside the node handle one chunk at a time. Those before the rail's phase are inserted where
  * a step first reads a chunk of IN, as one exchange. Those after it are inserted where a step has written a chunk of
  * OUT, but after the sends that forward this chunk. All ranks of a node walk the same outer schedule in the same order,
@@ -108,9 +108,9 @@ static rd_end_t end_of(const walk_t *w, int c, rd_spot_t spot)
 /* ---- inside the node: consecutive phases become one direct exchange ---- */
 
 /* Returns true for the root of a broadcast, which receives nothing. */
-static bool has_all(const walk_t *w, int place)
+static bool has_all(const walk_t *w, int local_rank)
 {
-    return w->at_root && place == 0;
+    return w->at_root && local_rank == 0;
 }
 
 /* Sends to the other ranks of the node, one after the other. Data that goes to several of them in a row is sent by one
@@ -122,10 +122,10 @@ static void give(walk_t *w, int c, const rd_phase_t *phases, size_t n)
     rd_spot_t spot;
 
     for (int k = 1; k < g->locals; k++) {
-        int q = (g->place + k) % g->locals;
+        int q = (g->local_rank + k) % g->locals;
 
         for (size_t i = 0; i < n; i++) {
-            if (has_all(w, q) || rd_phase_given(&phases[i], g->place, q, &spot) == 0)
+            if (has_all(w, q) || rd_phase_given(&phases[i], g->local_rank, q, &spot) == 0)
                 continue;
             rd_end_t src = end_of(w, c, spot);
             if (fan.n > 0 && (fan.src.where != src.where || fan.src.index != src.index))
@@ -145,11 +145,11 @@ static void take_sum(walk_t *w, int c, const rd_phase_t *f)
     rd_spot_t own, to;
     rd_sum_t sum;
 
-    (void)rd_phase_given(f, g->place, g->place, &own);
-    (void)rd_phase_taken(f, g->place, g->place, &to);
+    (void)rd_phase_given(f, g->local_rank, g->local_rank, &own);
+    (void)rd_phase_taken(f, g->local_rank, g->local_rank, &to);
     rd_sum_begin(&sum, w->s, chunk_of(w, c, own.at), CARRY);
     for (int p = 0; p < g->locals; p++)
-        rd_sum_add(&sum, p == g->place ? end_of(w, c, own) : rd_peer(g->local[p]));
+        rd_sum_add(&sum, p == g->local_rank ? end_of(w, c, own) : rd_peer(g->local[p]));
     rd_sum_end(&sum, end_of(w, c, to));
 }
 
@@ -159,12 +159,12 @@ static void take(walk_t *w, int c, const rd_phase_t *f)
     rd_spot_t spot;
 
     if (rd_coll_reduces(f->coll)) {
-        if (rd_phase_taken(f, g->place, g->place, &spot) > 0)
+        if (rd_phase_taken(f, g->local_rank, g->local_rank, &spot) > 0)
             take_sum(w, c, f);
         return;
     }
     for (int p = 0; p < g->locals; p++)
-        if (p != g->place && rd_phase_taken(f, g->place, p, &spot) > 0)
+        if (p != g->local_rank && rd_phase_taken(f, g->local_rank, p, &spot) > 0)
             rd_step_recv(w->s, end_of(w, c, spot), chunk_of(w, c, spot.at), g->local[p]);
 }
 
@@ -174,7 +174,7 @@ static void exchange(walk_t *w, int c, bool behind)
     const rd_phase_t *phases = phases_inside(w, c, behind, &n);
 
     give(w, c, phases, n);
-    for (size_t i = 0; i < n && !has_all(w, w->g->place); i++)
+    for (size_t i = 0; i < n && !has_all(w, w->g->local_rank); i++)
         take(w, c, &phases[i]);
 }
 
@@ -186,7 +186,7 @@ static void keep(walk_t *w, int c)
     const rd_phase_t *f = phases_inside(w, c, false, &n);
 
     for (int p = 0; n > 0 && p < w->g->locals; p++)
-        if (rd_phase_given(f, w->g->place, p, &spot) > 0)
+        if (rd_phase_given(f, w->g->local_rank, p, &spot) > 0)
             rd_step_copy(w->s, rd_out(chunk_of(w, c, spot.at)), end_of(w, c, spot), chunk_of(w, c, spot.at));
 }
 
@@ -225,7 +225,7 @@ static rd_end_t mapped(const walk_t *w, const rd_phase_t *rail, rd_end_t end)
 
     switch (end.where) {
     case RD_PEER:
-        return rd_peer(g->rail[end.index * g->rails + g->place]);
+        return rd_peer(g->rail[end.index * g->rails + g->local_rank]);
     case RD_TMP:
         return rd_tmp(SUMS + w->outer->nchunks + end.index);
     case RD_OUT:
@@ -297,7 +297,7 @@ static int make_phases(walk_t *w, const rd_sched_args_t *args)
                    .locals = g->locals,
                    .rank = args->rank,
                    .node = g->node,
-                   .place = g->place,
+                   .local_rank = g->local_rank,
                    .rails = g->rails,
                    .alike = w->coll == RD_ALLGATHER, /* which `excluded` ensures; the other operations do not read it */
                    .coll = w->coll,
@@ -311,7 +311,7 @@ static int make_phases(walk_t *w, const rd_sched_args_t *args)
     w->nphases = w->each ? 1 : g->rails;
     w->phases = calloc((size_t)w->nphases, sizeof(*w->phases));
     for (int j = 0; w->phases && j < w->nphases; j++) {
-        h.rest_place = j;
+        h.rest_rail = j;
         if (rd_hier_phases(&h, &w->phases[j]) != 0)
             return -1;
     }

@@ -4,13 +4,14 @@
 
 /* ---- allgather */
 
-/* The length and the offset of each rank's block, node by node and place by place; and those of this rank's rail. */
-typedef struct places {
+/* The length and the offset of each rank's block, node by node and local rank by local rank; and those of this rank's
+ * rail. */
+typedef struct rank_blocks {
     size_t *count, *at;
     size_t *rail_count, *rail_at;
-} places_t;
+} rank_blocks_t;
 
-static int places_find(const rd_hier_t *h, rd_phases_t *p, places_t *l)
+static int rank_blocks_find(const rd_hier_t *h, rd_phases_t *p, rank_blocks_t *l)
 {
     const size_t *counts = h->tables ? h->tables->out_counts : NULL;
     const size_t *displs = h->tables ? h->tables->out_displs : NULL;
@@ -19,13 +20,13 @@ static int places_find(const rd_hier_t *h, rd_phases_t *p, places_t *l)
 
     if (!seen)
         return -1;
-    *l = (places_t){seen + 3 * nodes, seen + 3 * nodes + ranks, seen + nodes, seen + 2 * nodes};
+    *l = (rank_blocks_t){seen + 3 * nodes, seen + 3 * nodes + ranks, seen + nodes, seen + 2 * nodes};
     for (size_t r = 0; r < ranks; r++) {
-        size_t m = (size_t)h->node_of[r], place = seen[m]++, i = m * (size_t)h->locals + place;
+        size_t m = (size_t)h->node_of[r], local_rank = seen[m]++, i = m * (size_t)h->locals + local_rank;
         l->count[i] = counts ? counts[r] : h->count;
         l->at[i] = displs ? displs[r] : sum;
         sum += l->count[i];
-        if (place == (size_t)h->place) {
+        if (local_rank == (size_t)h->local_rank) {
             l->rail_count[m] = l->count[i];
             l->rail_at[m] = l->at[i];
         }
@@ -34,7 +35,7 @@ static int places_find(const rd_hier_t *h, rd_phases_t *p, places_t *l)
 }
 
 /* Distributes the blocks of node m inside this node. */
-static void allgather_of(const rd_hier_t *h, rd_phases_t *p, const places_t *l, size_t m)
+static void allgather_of(const rd_hier_t *h, rd_phases_t *p, const rank_blocks_t *l, size_t m)
 {
     size_t n = (size_t)h->locals;
     const size_t *counts = l->count + m * n, *at = l->at + m * n;
@@ -52,9 +53,9 @@ static void allgather_of(const rd_hier_t *h, rd_phases_t *p, const places_t *l, 
 
 void rd_phases_allgather(const rd_hier_t *h, rd_phases_t *p)
 {
-    places_t l = {NULL, NULL, NULL, NULL};
+    rank_blocks_t l = {NULL, NULL, NULL, NULL};
 
-    if (places_find(h, p, &l) != 0)
+    if (rank_blocks_find(h, p, &l) != 0)
         return;
     rd_phases_tabled(p, RD_SCOPE_RAIL, RD_ALLGATHER, h->count, rd_spot(RD_IN, 0), rd_spot(RD_OUT, 0),
                      (rd_tables_t){NULL, NULL, l.rail_count, l.rail_at});
@@ -152,7 +153,7 @@ static void exchange_inside(const rd_hier_t *h, rd_phases_t *p, const rd_tables_
     if (h->coll != RD_ALLTOALL && h->node_of[h->root] != h->node)
         return;
     if (!h->tables && h->local[h->locals - 1] == h->local[0] + h->locals - 1) {
-        rd_phases_node(h, p, h->coll, h->root_place, h->count, rd_spot(RD_IN, own->in_displs[0]),
+        rd_phases_node(h, p, h->coll, h->root_local_rank, h->count, rd_spot(RD_IN, own->in_displs[0]),
                        rd_spot(RD_OUT, own->out_displs[0]));
         return;
     }

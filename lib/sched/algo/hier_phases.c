@@ -132,7 +132,7 @@ static void emit_barrier(const rd_hier_t *h, rd_phases_t *p)
     const rd_spot_t word = rd_spot(RD_TMP, 0);
 
     rd_phases_node(h, p, RD_GATHER, 0, 1, word, word);
-    rd_phases_rail(p, RD_BARRIER, 0, h->place == 0, word, word);
+    rd_phases_rail(p, RD_BARRIER, 0, h->local_rank == 0, word, word);
     rd_phases_node(h, p, RD_BROADCAST, 0, 1, word, word);
 }
 
@@ -149,7 +149,7 @@ static void emit_each(const rd_hier_t *h, rd_phases_t *p)
         rd_hier_t one = *h;
         one.coll = RD_REDUCE;
         one.root = r;
-        one.root_place = rd_hier_place(h->node_of, r);
+        one.root_local_rank = rd_local_rank(h->node_of, r);
         one.count = counts[r];
         one.tables = NULL;
         if (rd_hier_serves(&one))

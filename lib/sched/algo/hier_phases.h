@@ -7,11 +7,11 @@
 /* A vector that is cut into one part for each rail; the parts are followed by the rest. All fields are in elements. */
 typedef struct rd_cut {
     size_t part, rest;
-    int rest_place; /* the rail that has the rest besides its part */
-    size_t mine;    /* this rank's part, with the rest if that belongs to it */
+    int rest_rail; /* the rail that has the rest besides its part */
+    size_t mine;   /* this rank's part, with the rest if that belongs to it */
 } rd_cut_t;
 
-rd_cut_t rd_cut(const rd_hier_t *h, size_t count, int rest_place);
+rd_cut_t rd_cut(const rd_hier_t *h, size_t count, int rest_rail);
 bool rd_hier_beyond(const rd_hier_t *h); /* returns true if this node has ranks without a rail */
 
 /* Append a phase of that scope, unless it has no elements. A fused node of one rank has no phases that sum. */
@@ -30,8 +30,8 @@ void rd_phases_sum(const rd_hier_t *h, rd_phases_t *p, const rd_cut_t *c, rd_spo
 /* Appends, for one rail after the other, the broadcast of its part of the vector at `at` to all ranks of the node. */
 void rd_phases_spread_each(const rd_hier_t *h, rd_phases_t *p, const rd_cut_t *c, rd_spot_t at);
 /* Appends the phase that brings a vector, whose parts lie at `from` of their ranks (the last one with the rest), to the
- * blocks of the node's ranks: the block of place i lies between begins[i] and begins[i + 1], and goes to `to` of its
- * rank. */
+ * blocks of the node's ranks: the block of local rank i lies between begins[i] and begins[i + 1], and goes to `to` of
+ * its rank. */
 void rd_phases_deliver(const rd_hier_t *h, rd_phases_t *p, size_t count, const size_t *begins, rd_spot_t from,
                        rd_spot_t to);
 

@@ -84,11 +84,11 @@ void rd_phases_allgather_ranges(const rd_hier_t *h, rd_phases_t *p)
         return;
     for (int m = 0; m < h->nnodes; m++) {
         const rd_cut_t c = cut_range(h, g.length[m]);
-        g.part_at[m] = g.at[m] + (size_t)h->place * c.part;
+        g.part_at[m] = g.at[m] + (size_t)h->local_rank * c.part;
         g.part[m] = c.mine;
     }
     gather_inside(h, p, rd_spot(RD_OUT, g.at[h->node]));
-    if (h->place < h->rails)
+    if (h->local_rank < h->rails)
         rd_phases_tabled(p, RD_SCOPE_RAIL, RD_ALLGATHER, h->count, rd_spot(RD_OUT, g.part_at[h->node]),
                          rd_spot(RD_OUT, 0), (rd_tables_t){NULL, NULL, g.part, g.part_at});
     for (int m = 0; m < h->nnodes && h->locals > 1; m++) {
@@ -129,7 +129,7 @@ static void deliver(const rd_hier_t *h, rd_phases_t *p, size_t begin, size_t end
     for (int i = 0; i <= h->locals; i++) {
         size_t block = i < h->locals ? block_of(h, h->local[i]) : 0;
         begins[i] = sum < begin ? 0 : sum < end ? sum - begin : end - begin;
-        if (i == h->place && sum < begin)
+        if (i == h->local_rank && sum < begin)
             before = begin - sum < block ? begin - sum : block;
         sum += block;
     }

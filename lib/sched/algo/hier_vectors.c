@@ -3,13 +3,13 @@
 
 /* ---- phases in general */
 
-rd_cut_t rd_cut(const rd_hier_t *h, size_t count, int rest_place)
+rd_cut_t rd_cut(const rd_hier_t *h, size_t count, int rest_rail)
 {
     size_t rails = (size_t)h->rails;
-    rd_cut_t c = {count / rails, count % rails, rest_place, 0};
+    rd_cut_t c = {count / rails, count % rails, rest_rail, 0};
 
-    if (h->place < h->rails)
-        c.mine = c.part + (h->place == rest_place ? c.rest : 0);
+    if (h->local_rank < h->rails)
+        c.mine = c.part + (h->local_rank == rest_rail ? c.rest : 0);
     return c;
 }
 
@@ -52,9 +52,9 @@ void rd_phases_self(rd_phases_t *p, size_t count, rd_spot_t from, rd_spot_t to)
     add(p, RD_SCOPE_SELF, RD_BROADCAST, 0, count, from, to);
 }
 
-static size_t part_of(const rd_cut_t *c, int place)
+static size_t part_of(const rd_cut_t *c, int local_rank)
 {
-    return c->part + (place == c->rest_place ? c->rest : 0);
+    return c->part + (local_rank == c->rest_rail ? c->rest : 0);
 }
 
 void rd_phases_sum(const rd_hier_t *h, rd_phases_t *p, const rd_cut_t *c, rd_spot_t from, rd_spot_t to)
@@ -65,7 +65,7 @@ void rd_phases_sum(const rd_hier_t *h, rd_phases_t *p, const rd_cut_t *c, rd_spo
         return;
     }
     rd_phases_node(h, p, RD_REDUCE_SCATTER, 0, c->part, from, to);
-    rd_phases_node(h, p, RD_REDUCE, c->rest_place, c->rest, rd_spot_plus(from, (size_t)h->rails * c->part),
+    rd_phases_node(h, p, RD_REDUCE, c->rest_rail, c->rest, rd_spot_plus(from, (size_t)h->rails * c->part),
                    rd_spot_plus(to, c->part));
 }
 
@@ -89,7 +89,7 @@ static size_t common(size_t begin, size_t end, size_t other_begin, size_t other_
 void rd_phases_deliver(const rd_hier_t *h, rd_phases_t *p, size_t count, const size_t *begins, rd_spot_t from,
                        rd_spot_t to)
 {
-    size_t rails = (size_t)h->rails, n = (size_t)h->locals, self = (size_t)h->place;
+    size_t rails = (size_t)h->rails, n = (size_t)h->locals, self = (size_t)h->local_rank;
     size_t *sent = rd_phases_table(p, 3 * n + 1), *got, *part;
 
     if (!sent)
@@ -109,11 +109,11 @@ void rd_phases_deliver(const rd_hier_t *h, rd_phases_t *p, size_t count, const s
 
 static int rest_of(const rd_hier_t *h)
 {
-    return h->fused ? h->rest_place : h->rails - 1;
+    return h->fused ? h->rest_rail : h->rails - 1;
 }
 
 /* Distributes the parts of the output inside the node. Each part lies in the output of its rank, except that the root
- * of a fused broadcast, which has place 0, reads its part from the input. */
+ * of a fused broadcast, which has local rank 0, reads its part from the input. */
 static void spread(const rd_hier_t *h, rd_phases_t *p, const rd_cut_t *c, bool at_root)
 {
     const rd_spot_t out = rd_spot(RD_OUT, 0);
@@ -122,18 +122,18 @@ static void spread(const rd_hier_t *h, rd_phases_t *p, const rd_cut_t *c, bool a
     if (rd_hier_beyond(h)) {
         rd_phases_spread_each(h, p, c, out);
     } else {
-        rd_phases_node(h, p, RD_ALLGATHER, 0, c->part, rd_spot_plus(out, (size_t)h->place * c->part), out);
+        rd_phases_node(h, p, RD_ALLGATHER, 0, c->part, rd_spot_plus(out, (size_t)h->local_rank * c->part), out);
         rd_spot_t rest = rd_spot_plus(out, (size_t)h->rails * c->part);
-        rd_phases_node(h, p, RD_BROADCAST, c->rest_place, c->rest, rest, rest);
+        rd_phases_node(h, p, RD_BROADCAST, c->rest_rail, c->rest, rest, rest);
     }
-    for (size_t i = first; i < p->count && h->fused && at_root && h->place == 0; i++)
+    for (size_t i = first; i < p->count && h->fused && at_root && h->local_rank == 0; i++)
         p->list[i].from.where = RD_IN;
 }
 
 void rd_phases_allreduce(const rd_hier_t *h, rd_phases_t *p)
 {
     const rd_cut_t c = rd_cut(h, h->count, rest_of(h));
-    const rd_spot_t in = rd_spot(RD_IN, 0), own = rd_spot(RD_OUT, (size_t)h->place * c.part);
+    const rd_spot_t in = rd_spot(RD_IN, 0), own = rd_spot(RD_OUT, (size_t)h->local_rank * c.part);
     rd_spot_t sum = h->fused ? rd_spot(RD_TMP, 0) : own;
 
     rd_phases_sum(h, p, &c, in, sum);
@@ -149,9 +149,9 @@ static void hand_parts(const rd_hier_t *h, rd_phases_t *p, const rd_cut_t *c, rd
     if (!sent)
         return;
     got = sent + n;
-    for (int q = 0; q < h->rails && h->place == h->root_place; q++)
+    for (int q = 0; q < h->rails && h->local_rank == h->root_local_rank; q++)
         sent[q] = part_of(c, q);
-    got[h->root_place] = c->mine;
+    got[h->root_local_rank] = c->mine;
     rd_phases_tabled(p, RD_SCOPE_NODE, RD_ALLTOALL, 0, rd_spot(RD_IN, 0), own, (rd_tables_t){sent, NULL, got, NULL});
 }
 
@@ -164,10 +164,11 @@ static void hand_out(const rd_hier_t *h, rd_phases_t *p, const rd_cut_t *c, rd_s
     if (h->fused) {
         hand_parts(h, p, c, own);
     } else if (rd_hier_beyond(h)) {
-        rd_phases_node(h, p, RD_BROADCAST, h->root_place, h->count, in, out);
+        rd_phases_node(h, p, RD_BROADCAST, h->root_local_rank, h->count, in, out);
     } else {
-        rd_phases_node(h, p, RD_SCATTER, h->root_place, c->part, in, own);
-        rd_phases_node(h, p, RD_BROADCAST, h->root_place, c->rest, rd_spot_plus(in, parts), rd_spot_plus(out, parts));
+        rd_phases_node(h, p, RD_SCATTER, h->root_local_rank, c->part, in, own);
+        rd_phases_node(h, p, RD_BROADCAST, h->root_local_rank, c->rest, rd_spot_plus(in, parts),
+                       rd_spot_plus(out, parts));
     }
 }
 
@@ -176,11 +177,11 @@ void rd_phases_broadcast(const rd_hier_t *h, rd_phases_t *p)
     const rd_cut_t c = rd_cut(h, h->count, rest_of(h));
     int node = h->node_of[h->root];
     bool at_root = node == h->node, has_all = at_root && rd_hier_beyond(h) && !h->fused;
-    rd_spot_t own = rd_spot(RD_OUT, (size_t)h->place * c.part), from = own;
+    rd_spot_t own = rd_spot(RD_OUT, (size_t)h->local_rank * c.part), from = own;
 
     if (at_root)
         hand_out(h, p, &c, own);
-    if (at_root && h->fused && h->place == 0)
+    if (at_root && h->fused && h->local_rank == 0)
         from.where = RD_IN;
     rd_phases_rail(p, RD_BROADCAST, node, c.mine, from, own);
     if (!has_all)
@@ -203,7 +204,7 @@ static void deliver(const rd_hier_t *h, rd_phases_t *p, size_t count, rd_spot_t 
 
     if (!begins)
         return;
-    for (int i = h->root_place + 1; i <= h->locals; i++)
+    for (int i = h->root_local_rank + 1; i <= h->locals; i++)
         begins[i] = count;
     rd_phases_deliver(h, p, count, begins, from, to);
 }
@@ -211,14 +212,14 @@ static void deliver(const rd_hier_t *h, rd_phases_t *p, size_t count, rd_spot_t 
 /* The same where nodes have equally many ranks. The rest is in the root's scratch, and is copied from there. */
 static void gather(const rd_hier_t *h, rd_phases_t *p, const rd_cut_t *c, rd_spot_t from, rd_spot_t to)
 {
-    rd_phases_node(h, p, RD_GATHER, h->root_place, c->part, from, to);
+    rd_phases_node(h, p, RD_GATHER, h->root_local_rank, c->part, from, to);
     if (h->rank == h->root)
         rd_phases_self(p, c->rest, rd_spot_plus(from, c->part), rd_spot_plus(to, (size_t)h->rails * c->part));
 }
 
 static void reduce_piece(const rd_hier_t *h, rd_phases_t *p, size_t count, rd_spot_t from, rd_spot_t to)
 {
-    const rd_cut_t c = rd_cut(h, count, h->alike ? h->root_place : h->rails - 1);
+    const rd_cut_t c = rd_cut(h, count, h->alike ? h->root_local_rank : h->rails - 1);
     const rd_spot_t own = rd_spot(RD_TMP, 0);
     int node = h->node_of[h->root];
 

@@ -70,7 +70,7 @@ typedef struct rd_proxy_path_lane {
     size_t inlined[RD_KLANE_SLOTS]; /* bytes that go back by flagged lines */
 } rd_proxy_path_lane_t;
 
-/* The kinds of net communicators: of all ranks; of a rail, that is, of the ranks with the same place on their nodes;
+/* The kinds of net communicators: of all ranks; of a rail, that is, of the ranks with the same local rank;
  * and, for RONDO_CHECK, of all ranks again, which only proxy channel 0 has. */
 enum { RD_NET_COMM_ALL, RD_NET_COMM_RAIL, RD_NET_COMM_CHECK, RD_NET_COMMS };
 
@@ -126,9 +126,9 @@ typedef struct rd_proxy_path {
     bool flushes;                    /* kernels see what a network device has written only after rd_gdr_flush */
     char gdr_reason[320];            /* why messages go by GDR, or why not */
     uint32_t pairs; /* most pairs of peer and direction in a launch of messages; the same on all ranks */
-    int rails;      /* places that every node has, each with net communicators of its own; 0: no kernels inside nodes */
-    bool ordered;   /* ranks are numbered node by node */
-    int nlanes;     /* of a proxy channel */
+    int rails; /* local ranks that every node has, each with net communicators of its own; 0: no kernels inside nodes */
+    bool ordered; /* ranks are numbered node by node */
+    int nlanes;   /* of a proxy channel */
     int nchannels;
     _Atomic int over; /* proxy channels that have failed and no longer touch any buffer */
     rd_proxy_channel_t *channels;

@@ -142,14 +142,14 @@ static rondo_result_t net_comms_make(rd_proxy_path_t *s, int net_comm, int chann
     return result;
 }
 
-/* Creates a rail for each place that all nodes have. A rank with a higher place is in no rail. */
+/* Creates a rail for each local rank that all nodes have. A rank with a higher one is in no rail. */
 static rondo_result_t rails(rd_proxy_path_t *s)
 {
     const rd_team_t *team = s->cuda->team;
     const rd_node_t *node = team->node;
-    int first = 0, place = 0, of_one = node->self < node->fewest;
+    int first = 0, local_rank = 0, of_one = node->self < node->fewest;
 
-    for (; of_one && (node->node_of[first] != 0 || place++ < node->self); first++)
+    for (; of_one && (node->node_of[first] != 0 || local_rank++ < node->self); first++)
         continue;
     s->rails = node->fewest;
     s->ordered = true;

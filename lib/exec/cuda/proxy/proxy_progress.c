@@ -242,12 +242,12 @@ static bool notify(rd_proxy_channel_t *channel, int *moved)
 static int outside(const rd_proxy_path_t *s, int net_comm, int r)
 {
     const rd_node_t *node = s->cuda->team->node;
-    int place = 0;
+    int local_rank = 0;
 
     if (net_comm != RD_NET_COMM_RAIL || r < 0)
         return r;
     for (int i = 0; i < s->cuda->team->nranks; i++) {
-        if (node->node_of[i] == r && place++ == node->self)
+        if (node->node_of[i] == r && local_rank++ == node->self)
             return i;
     }
     return -1;
