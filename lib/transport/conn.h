@@ -55,7 +55,7 @@ typedef struct rd_send {
     /* The number of the next message's slot. It is that of the message, except in a mirror: there the transport has as
      * a rule copied what lies in the slot when it takes a message, and the same slot, still in the cache, is used
      * again. */
-    uint64_t place;
+    uint64_t slot;
     uint64_t ll_sent, ll_credit;
     uint64_t ll_posted; /* ll_sent after the last post: the peer has read all posts when ll_credit reaches it */
     uint64_t answered;  /* the last value of `asked` that was answered completely */
@@ -80,10 +80,10 @@ typedef struct rd_recv {
     rd_counter_t *ll_head;
     uint64_t received, seen; /* messages consumed; the last value of tail that was seen */
     /* Mirrored: where the step that waits for message `received` wants its bytes, so that they need not pass through a
-     * slot. NULL: no place is known yet. */
-    char *place;
-    size_t place_bytes;
-    int placed; /* they have been put there */
+     * slot. NULL: it is not known yet. */
+    char *dest;
+    size_t dest_bytes;
+    int delivered; /* they have been put there */
     /* Mirrored: the number of the message that lies in slot 0. A message that finds the inbox empty goes there, because
      * that slot is still in the cache. It is counted like `received`, whose low bits give the slot. */
     uint32_t base;

@@ -27,9 +27,9 @@
  *   - The memory of all mirrored connections is one piece, conns->mirrors, and exists before `create`: a transport
  *     whose device needs it registered may register it there and exchange keys. The user's memory is registered when a
  *     message with it is posted.
- *   - A receiver names in `place` of rd_recv_t where it wants the message `received`, if that is `place_bytes` long.
- *     The transport may put it there instead of into its slot, and then sets `placed`. It never clears `placed`,
- *     because the next message may come into its slot while the one before lies in its place. */
+ *   - A receiver names in `dest` of rd_recv_t where it wants the message `received`, if that is `dest_bytes` long.
+ *     The transport may put it there instead of into its slot, and then sets `delivered`. It never clears `delivered`,
+ *     because the next message may come into its slot while the one before lies there. */
 #ifndef RD_TRANSPORT_TRANSPORT_H
 #define RD_TRANSPORT_TRANSPORT_H
 
@@ -123,8 +123,8 @@ struct rd_transport_ops {
     void (*destroy)(rd_transport_t *transport);
 
     /* ---- messages of mirrored connections; all are NULL if its connections are shared */
-    /* Carries the message number `send->sent - 1`, of `bytes`, which lies in its slot, number `send->place`. If the
-     * slot is still needed on return, the transport increments `place`; else the next message uses the same slot.
+    /* Carries the message number `send->sent - 1`, of `bytes`, which lies in its slot, number `send->slot`. If the
+     * slot is still needed on return, the transport increments `slot`; else the next message uses the same slot.
      * `more`: the next message is about to be posted, too, and this one, if it has up to RD_JOINED bytes, may wait for
      * it, though not beyond `progress` or `idle`. */
     rondo_result_t (*post)(rd_send_t *send, size_t bytes, int more);
@@ -156,7 +156,7 @@ struct rd_transport_ops {
      * or RONDO_IN_PROGRESS if it has not left or some of that is still to come. A rank that has left otherwise has set
      * the stop word. */
     rondo_result_t (*farewell)(const rd_transport_t *transport, int peer);
-    /* Called after a failure, before the user gets the buffers back: from here on nothing reads or writes them (`place`
+    /* Called after a failure, before the user gets the buffers back: from here on nothing reads or writes them (`dest`
      * is NULL, and zcopy_pending is 0 where that is possible), except a peer that had a key and has not heard of the
      * failure yet, which then reads for an operation that has failed. Connections to peers that do not take what they
      * are being sent are broken for this. */

@@ -31,7 +31,7 @@ void rd_ucx_cancel(rd_transport_t *transport)
     for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
         for (int c = 0; c < p->nconns; c++)
             if (p->conns[c] && p->conns[c]->recv)
-                p->conns[c]->recv->place = NULL;
+                p->conns[c]->recv->dest = NULL;
     }
     rd_ucx_gdr_back(net);
     zcopies_wait(net, FAILED_MS);

@@ -228,13 +228,13 @@ static rondo_result_t post_listed(rd_send_t *send, char *slot, ucp_dt_iov_t *lis
     if (!held && more && net->lists) {
         conn->held = list;
         net->held = conn;
-        send->place++;
+        send->slot++;
         return RONDO_SUCCESS;
     }
     conn->held = NULL;
     net->held = NULL;
     result = rd_ucx_send_list(conn->peer, list, 1 + (size_t)held, rd_ucx_sent, conn->peer, &pending);
-    send->place += pending ? 1 : -(uint64_t)held;
+    send->slot += pending ? 1 : -(uint64_t)held;
     return result;
 }
 
@@ -247,11 +247,11 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
     int pending = 0;
     if (!conn->headers && (conn->headers = calloc(ring, sizeof *conn->headers)) == NULL)
         return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
-    rd_ucx_header_t *header = &conn->headers[send->place & (ring - 1)];
+    rd_ucx_header_t *header = &conn->headers[send->slot & (ring - 1)];
     rondo_result_t result = head(send, bytes, header);
     if (result == RONDO_SUCCESS)
         result = rd_ucx_send(peer, header, data, bytes, zcopies ? zcopies_back : rd_ucx_sent, peer, &pending);
-    send->place += pending != 0;
+    send->slot += pending != 0;
     if (zcopies && pending) {
         peer->zcopies++;
         net->base.zcopy_pending++;
@@ -277,7 +277,7 @@ static rondo_result_t post_slot(rd_send_t *send, size_t bytes, int more)
 {
     const rd_ucx_conn_t *conn = send->link;
     rd_ring_t ring = rd_send_ring(send, bytes);
-    char *slot = rd_ring_slot(ring, send->place);
+    char *slot = rd_ring_slot(ring, send->slot);
     rd_ucx_net_t *net = conn->peer->net;
     int listed = (bytes <= RD_SHORT && fits(ring, bytes)) || joins(send, bytes, more);
     if (net->held && (net->held != conn || !listed))
@@ -290,7 +290,7 @@ static rondo_result_t post_zcopy(rd_send_t *send, const void *data, size_t bytes
 {
     const rd_ucx_conn_t *conn = send->link;
     if (joins(send, bytes, more)) { /* a copy is cheaper than a message */
-        memcpy(rd_ring_slot(rd_send_ring(send, bytes), send->place), data, bytes);
+        memcpy(rd_ring_slot(rd_send_ring(send, bytes), send->slot), data, bytes);
         return post_slot(send, bytes, more);
     }
     rd_ucx_send_held(conn->peer->net);

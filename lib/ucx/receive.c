@@ -163,9 +163,9 @@ static ucs_status_t take_data(rd_ucx_conn_t *conn, const rd_ucx_header_t *h, voi
     char *to = rd_recv_slot(recv, bytes, h->number);
     if (announced) /* into the slot, since a fetch under way could not be kept out of the user's memory */
         return fetch(conn, at, data, to, bytes);
-    if (recv->place && h->number == recv->received && bytes == recv->place_bytes) {
-        to = recv->place;
-        recv->placed = 1;
+    if (recv->dest && h->number == recv->received && bytes == recv->dest_bytes) {
+        to = recv->dest;
+        recv->delivered = 1;
     }
     memcpy(to, data, bytes);
     if (in_turn) {

@@ -140,14 +140,14 @@ static rondo_result_t post_from(rd_send_t *send, const char *data, size_t bytes,
         return rd_stop_set(sp->stop, sp->ctx, RONDO_ERR_REMOTE, l->peer->rank,
                            "rank %d (%s) has left the communicator, and an operation here still needs it",
                            l->peer->rank, rd_boot_whois(sp->boot, l->peer->rank));
-    send->place++; /* this slot is needed until the socket has taken what lies there */
+    send->slot++; /* this slot is needed until the socket has taken what lies there */
     return append(l->peer, sp_header(sp, DATA, l->channel, send->sent - 1, bytes), data, zcopy);
 }
 
 static rondo_result_t post(rd_send_t *send, size_t bytes, int more)
 {
     (void)more;
-    return post_from(send, rd_ring_slot(rd_send_ring(send, bytes), send->place), bytes, false);
+    return post_from(send, rd_ring_slot(rd_send_ring(send, bytes), send->slot), bytes, false);
 }
 
 static rondo_result_t post_zcopy(rd_send_t *send, const void *data, size_t bytes, int more)
@@ -175,8 +175,8 @@ static rondo_result_t credit(rd_recv_t *recv, size_t bytes)
 /* A message may be placed where the step that waits for it wants it, and else lies in its slot. */
 static char *place_for(const rd_recv_t *r, const header_t *h)
 {
-    if (r->place && h->number == r->received && h->bytes == r->place_bytes)
-        return r->place;
+    if (r->dest && h->number == r->received && h->bytes == r->dest_bytes)
+        return r->dest;
     return rd_recv_slot(r, h->bytes, h->number);
 }
 
@@ -198,8 +198,8 @@ static const char *take_data(peer_t *p, const header_t *h, const char *data, siz
     l->got += bytes;
     if (l->got < h->bytes)
         return NULL;
-    if (l->to == r->place) /* else it may be a later one than the message that is there */
-        r->placed = 1;
+    if (l->to == r->dest) /* else it may be a later one than the message that is there */
+        r->delivered = 1;
     l->next++;
     l->got = 0;
     /* Release: the message's bytes before the count. */
@@ -377,14 +377,14 @@ static void take_place_back(link_t *l)
 {
     rd_recv_t *r = l->recv;
 
-    if (!r || !r->place)
+    if (!r || !r->dest)
         return;
-    if (l->got && l->to == r->place) {
-        char *slot = rd_recv_slot(r, r->place_bytes, l->next);
-        memcpy(slot, r->place, l->got);
+    if (l->got && l->to == r->dest) {
+        char *slot = rd_recv_slot(r, r->dest_bytes, l->next);
+        memcpy(slot, r->dest, l->got);
         l->to = slot;
     }
-    r->place = NULL;
+    r->dest = NULL;
 }
 
 static void cancel(rd_transport_t *transport)

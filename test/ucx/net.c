@@ -161,7 +161,7 @@ static rondo_result_t push(const trial_t *t, rd_send_t *s, int channel, int *mov
     if (s->sent == (uint64_t)t->messages || s->sent - atomic_load(&s->head->value) > ring.mask) {
         return RONDO_SUCCESS;
     }
-    fill(rd_ring_slot(ring, s->place), bytes, key);
+    fill(rd_ring_slot(ring, s->slot), bytes, key);
     s->sent++;
     atomic_store(&s->tail->value, s->sent);
     *moved = 1;

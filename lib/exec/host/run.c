@@ -139,8 +139,8 @@ static void expect(const turn_t *t, rd_recv_t *recv)
 
     if (step->nsrc != 1 || step->dst[0].where == RD_PEER || t->run->plan->halvings)
         return;
-    recv->place = local_destination(t, step->dst[0]);
-    recv->place_bytes = t->bytes;
+    recv->dest = local_destination(t, step->dst[0]);
+    recv->dest_bytes = t->bytes;
 }
 
 static bool ready_slots(const turn_t *t)

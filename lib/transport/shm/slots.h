@@ -19,7 +19,7 @@ static inline bool rd_slot_may_send(rd_send_t *s, size_t bytes)
 
 static inline char *rd_slot_to_fill(const rd_send_t *s, size_t bytes)
 {
-    return rd_ring_slot(rd_send_ring(s, bytes), s->place);
+    return rd_ring_slot(rd_send_ring(s, bytes), s->slot);
 }
 
 /* Release: a reader that sees the count sees the slot's bytes. `more`: as in `post` of transport.h, here and below. */
@@ -29,7 +29,7 @@ static inline rondo_result_t rd_slot_publish(rd_send_t *s, size_t bytes, int mor
     atomic_store_explicit(&s->tail->value, s->sent, memory_order_release);
     if (s->mirrored)
         return s->ops->post(s, bytes, more);
-    s->place = s->sent;
+    s->slot = s->sent;
     return RONDO_SUCCESS;
 }
 
@@ -56,7 +56,7 @@ static inline bool rd_slot_arrived(rd_recv_t *r)
 
 static inline const char *rd_slot_to_read(const rd_recv_t *r, size_t bytes)
 {
-    return r->placed ? r->place : rd_recv_slot(r, bytes, r->received);
+    return r->delivered ? r->dest : rd_recv_slot(r, bytes, r->received);
 }
 
 /* Release: the sender may overwrite the slot only after its last read. */
@@ -64,8 +64,8 @@ static inline rondo_result_t rd_slot_return(rd_recv_t *r, size_t bytes)
 {
     r->received++;
     if (r->mirrored) {
-        r->place = NULL;
-        r->placed = 0;
+        r->dest = NULL;
+        r->delivered = 0;
         return r->ops->credit(r, bytes);
     }
     atomic_store_explicit(&r->head->value, r->received, memory_order_release);
