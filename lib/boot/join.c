@@ -173,7 +173,7 @@ static void on_table(joining_t *j, const unsigned char *data, size_t bytes)
 {
     rd_boot_t *b = j->b;
     rd_hello_t mine = {.purpose = RD_FOR_NEIGHBOUR, .rank = b->rank, .nranks = b->nranks};
-    if (bytes != sizeof(rd_salt_t) + (size_t)b->rounds * sizeof(rd_place_t)) {
+    if (bytes != sizeof(rd_salt_t) + (size_t)b->rounds * sizeof(rd_contact_t)) {
         fail(j, RONDO_ERR_INTERNAL, "the rendezvous sent a table of %zu bytes", bytes);
         return;
     }
@@ -183,11 +183,11 @@ static void on_table(joining_t *j, const unsigned char *data, size_t bytes)
     for (int k = 0; k < b->rounds; k++) {
         rd_hello_t hello = {.purpose = RD_FOR_NEIGHBOUR, .rank = b->rank, .nranks = b->nranks, .slot = k};
         int peer = (int)((b->rank + (int64_t)(1 << k)) % b->nranks);
-        rd_place_t place;
-        memcpy(&place, data + (size_t)k * sizeof(place), sizeof(place));
-        place.whois[RD_WHOIS - 1] = 0;
-        memcpy(b->whois[peer], place.whois, RD_WHOIS);
-        dial_begin(&j->dial[k], &place.addr, &hello);
+        rd_contact_t contact;
+        memcpy(&contact, data + (size_t)k * sizeof(contact), sizeof(contact));
+        contact.whois[RD_WHOIS - 1] = 0;
+        memcpy(b->whois[peer], contact.whois, RD_WHOIS);
+        dial_begin(&j->dial[k], &contact.addr, &hello);
     }
     j->tabled = 1;
 }

@@ -238,17 +238,17 @@ static void send_tables(rendezvous_t *m)
 {
     struct {
         rd_salt_t salt;
-        rd_place_t place[RD_BOOT_ROUNDS];
+        rd_contact_t contact[RD_BOOT_ROUNDS];
     } table = {.salt = m->salt};
     for (int r = 0; r < m->nranks; r++) {
         member_t *g = &m->member[m->by_rank[r]];
         int n = 0;
         for (int d = 1; d < m->nranks; d *= 2) {
             const rd_join_t *join = &m->member[m->by_rank[(r + d) % m->nranks]].join;
-            table.place[n].addr = join->addr;
-            memcpy(table.place[n++].whois, join->whois, RD_WHOIS);
+            table.contact[n].addr = join->addr;
+            memcpy(table.contact[n++].whois, join->whois, RD_WHOIS);
         }
-        rd_chan_send(g->chan, RD_REC_TABLE, &table, sizeof(table.salt) + (size_t)n * sizeof(table.place[0]));
+        rd_chan_send(g->chan, RD_REC_TABLE, &table, sizeof(table.salt) + (size_t)n * sizeof(table.contact[0]));
         g->notified = 1;
     }
 }

@@ -14,7 +14,7 @@ enum {
     RD_REC_JOIN = 1, /* rank: rd_join_t */
     RD_REC_MOVE,     /* rendezvous: there are ranks on other hosts, so listen on the interface */
     RD_REC_ADDR,     /* rank: rd_addr_t, its new listening address */
-    RD_REC_TABLE,    /* rendezvous: its salt, and the rd_place_t of each neighbour above */
+    RD_REC_TABLE,    /* rendezvous: its salt, and the rd_contact_t of each neighbour above */
     RD_REC_READY,    /* rank: it has all its neighbours and leaves */
     RD_REC_FAIL,     /* either: rd_fail_t */
     RD_REC_DATA,     /* between neighbours: a part of an allgather's block */
@@ -38,10 +38,10 @@ typedef struct rd_salt {
     unsigned char bytes[16];
 } rd_salt_t;
 
-typedef struct rd_place {
+typedef struct rd_contact {
     rd_addr_t addr;
     char whois[RD_WHOIS];
-} rd_place_t;
+} rd_contact_t;
 
 typedef struct rd_fail {
     int32_t code, failed_rank;

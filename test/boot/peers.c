@@ -160,15 +160,15 @@ static void enter(room_t *r, const char *what)
 
 static void from_rendezvous(void)
 {
-    static unsigned char bytes[sizeof(rd_fail_t) + 2 * sizeof(rd_place_t) + LONGER];
+    static unsigned char bytes[sizeof(rd_fail_t) + 2 * sizeof(rd_contact_t) + LONGER];
     rd_fail_t said = {.code = RONDO_ERR_SYSTEM};
     room_t r;
 
     enter(&r, "a table of a wrong length");
-    on_table(&r.j, bytes, 2 * sizeof(rd_place_t) - 1);
+    on_table(&r.j, bytes, 2 * sizeof(rd_contact_t) - 1);
     CHECK(r.j.code == RONDO_ERR_INTERNAL && !r.j.tabled);
     enter(&r, "a longer table");
-    on_table(&r.j, bytes, 2 * sizeof(rd_place_t) + 1);
+    on_table(&r.j, bytes, 2 * sizeof(rd_contact_t) + 1);
     CHECK(r.j.code == RONDO_ERR_INTERNAL && !r.j.tabled);
     enter(&r, "a failure of a wrong length");
     memcpy(bytes, &said, sizeof said);

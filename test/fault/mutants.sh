@@ -86,7 +86,7 @@ READY before the table@boot/rendezvous.c@s/type == RD_REC_READY && g->told && !g
 READY twice@boot/rendezvous.c@s/type == RD_REC_READY && g->told && !g->ready/type == RD_REC_READY \&\& g->told/@boot/peers
 the length of a FAIL, at the rendezvous@boot/rendezvous.c@s/type == RD_REC_FAIL && bytes == sizeof(said) && g->joined/type == RD_REC_FAIL \&\& g->joined/@boot/peers
 an address that was not asked for@boot/rendezvous.c@s/bytes == sizeof(rd_addr_t) && g->moving/bytes == sizeof(rd_addr_t)/@boot/peers
-the length of a table@boot/join.c@s/if (bytes != sizeof(rd_salt_t) + (size_t)b->rounds \* sizeof(rd_place_t))/if (0)/@boot/peers
+the length of a table@boot/join.c@s/if (bytes != sizeof(rd_salt_t) + (size_t)b->rounds \* sizeof(rd_contact_t))/if (0)/@boot/peers
 the length of a FAIL, at a rank@boot/join.c@s/if (bytes != sizeof(said))/if (0)/@boot/peers
 a neighbour's slot@boot/join.c@s/k >= 0 &&/1 \&\&/;s/k < b->rounds &&/1 \&\&/@boot/peers
 a neighbour's rank@boot/join.c@s/((int64_t)c->theirs.rank + (1 << k)) % b->nranks == b->rank/1/@boot/peers

@@ -123,7 +123,7 @@ static void rank_fuzz(const uint8_t *data, size_t bytes)
         if (type == 0) {
             on_table(&j, data, length);
         } else if (type == 1) {
-            unsigned char table[2 * sizeof(rd_place_t)] = {0};
+            unsigned char table[2 * sizeof(rd_contact_t)] = {0};
             memcpy(table, data, length < sizeof table ? length : sizeof table);
             on_table(&j, table, sizeof table);
         } else if (type == 2) {
