@@ -18,7 +18,7 @@ static struct {
     bool taken;
     dev_t device; /* the file in its place, which is unlike any other: to know it again */
     ino_t file;
-} places[RD_FD_FIRST];
+} guarded[RD_FD_FIRST];
 
 static void fork_prepare(void)
 {
@@ -36,10 +36,10 @@ static void give_back(void)
     struct stat now;
 
     for (int fd = 0; fd < RD_FD_FIRST; fd++) {
-        if (places[fd].taken && fstat(fd, &now) == 0 && now.st_dev == places[fd].device &&
-            now.st_ino == places[fd].file)
+        if (guarded[fd].taken && fstat(fd, &now) == 0 && now.st_dev == guarded[fd].device &&
+            now.st_ino == guarded[fd].file)
             close(fd);
-        places[fd].taken = false;
+        guarded[fd].taken = false;
     }
 }
 
@@ -66,9 +66,9 @@ static void take(void)
         return;
     }
     while (fd >= 0 && fd < RD_FD_FIRST) {
-        places[fd].taken = true;
-        places[fd].device = placeholder.st_dev;
-        places[fd].file = placeholder.st_ino;
+        guarded[fd].taken = true;
+        guarded[fd].device = placeholder.st_dev;
+        guarded[fd].file = placeholder.st_ino;
         fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     }
     if (fd >= 0)

@@ -64,7 +64,7 @@ static rondo_result_t next(rondo_comm_t comm, rd_agree_shrink_t *agreement, rond
     return result;
 }
 
-static int place(const rd_agree_shrink_t *agreement)
+static int new_rank(const rd_agree_shrink_t *agreement)
 {
     int rank = 0;
 
@@ -92,7 +92,7 @@ rondo_result_t rd_comm_shrink_survivors(rd_job_t *job)
             rd_comm_unbuild(job->made);
         built = false;
         if (result == RONDO_SUCCESS) {
-            how = rd_comm_build(job->made, agreement->nmembers, &id, place(agreement), &job->config, NULL, NULL);
+            how = rd_comm_build(job->made, agreement->nmembers, &id, new_rank(agreement), &job->config, NULL, NULL);
             built = how == RONDO_SUCCESS;
         }
     }

@@ -25,8 +25,8 @@ static bool before(const split_t *all, int a, int b)
     return all[a].key != all[b].key ? all[a].key < all[b].key : a < b;
 }
 
-/* Finds the caller's place among the ranks of its color, their number, and the first of them. */
-static void place(const split_t *all, int nranks, int self, int *rank, int *size, int *first)
+/* Finds the caller's rank among those of its color, their number, and the first of them. */
+static void find_rank(const split_t *all, int nranks, int self, int *rank, int *size, int *first)
 {
     *rank = *size = 0;
     *first = self;
@@ -63,7 +63,7 @@ static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *
     if (result == RONDO_SUCCESS)
         result = rd_boot_allgather(comm->boot, all, sizeof *all);
     if (result == RONDO_SUCCESS) {
-        place(all, comm->team.nranks, comm->team.rank, rank, size, first);
+        find_rank(all, comm->team.nranks, comm->team.rank, rank, size, first);
         if (all[comm->team.rank].color >= 0 && *first == comm->team.rank) /* if it fails, the id carries the error */
             served = rd_boot_id_create(&all[comm->team.rank].id, &comm->env) == RONDO_SUCCESS;
         result = rd_boot_allgather(comm->boot, all, sizeof *all);

@@ -84,16 +84,16 @@ struct rd_fifo_t {
     }
 
     /* Receiver: posts `offset` in registered buffer `number`; NOWHERE: the message goes by slots. */
-    RD_MEMBER void post_place(uint32_t number, uint64_t offset)
+    RD_MEMBER void post_dest(uint32_t number, uint64_t offset)
     {
         if (lane == 0)
             line_store(post,
                        make_uint4((uint32_t)offset, moved + 1, (uint32_t)(offset >> 32) << 16 | number, moved + 1));
     }
 
-    /* Sender: waits for the post. *place is then where `bytes` may lie, as mapped here, or NULL: the message goes by
+    /* Sender: waits for the post. *dest is then where `bytes` may lie, as mapped here, or NULL: the message goes by
      * slots. Returns false if the kernel has to leave. */
-    RD_MEMBER bool read_post(char **place, uint64_t bytes)
+    RD_MEMBER bool read_post(char **dest, uint64_t bytes)
     {
         const uint32_t peer = wait.peer;
         uint4 line;
@@ -106,7 +106,7 @@ struct rd_fifo_t {
             return false;
         const uint32_t number = line.z & 0xffff;
         const uint64_t offset = (uint64_t)(line.z >> 16) << 32 | line.x;
-        *place = NULL;
+        *dest = NULL;
         if (number == NOWHERE)
             return true;
         const rd_kregistered_t *r = &((const rd_kcontrol_t *)comm.own)->registered[number % RD_KREGISTERED];
@@ -115,7 +115,7 @@ struct rd_fifo_t {
             wait.dead = true;
             return false;
         }
-        *place = (char *)(uintptr_t)(r->base[peer] + offset);
+        *dest = (char *)(uintptr_t)(r->base[peer] + offset);
         return true;
     }
 

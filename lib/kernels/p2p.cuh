@@ -38,8 +38,8 @@ RD_DEVICE bool rd_pieces_move(rd_fifo_t<PROTO> &f, const rd_part_t &part, uint64
     return true;
 }
 
-/* Copies the share of warp `w` of `warps`, into the place that the peer has posted or into a buffer of this rank. Each
- * lane has several items on their way at once. */
+/* Copies the share of warp `w` of `warps`, to the destination that the peer has posted or into a buffer of this rank.
+ * Each lane has several items on their way at once. */
 RD_DEVICE void rd_share_copy(const rd_part_t &from, const rd_part_t &to, uint32_t w, uint32_t warps)
 {
     constexpr uint32_t ITEMS = 8;
@@ -70,26 +70,26 @@ RD_DEVICE uint32_t rd_registered_find(const rd_kcomm_t &comm, const rd_kmessage_
     return rd_fifo_t<rd_lines_ll128>::NOWHERE;
 }
 
-/* Moves a message whose place the receiver posts. Afterwards it is done or, if *slots, it has to go by pieces. Returns
- * false if the kernel has to leave. */
+/* Moves a message whose destination the receiver posts. Afterwards it is done or, if *slots, it has to go by pieces.
+ * Returns false if the kernel has to leave. */
 template <class PROTO>
-RD_DEVICE bool rd_message_place(rd_fifo_t<PROTO> &f, const rd_kmessage_t &m, bool send, uint32_t fifo, uint32_t spread,
-                                uint32_t registered, bool *slots)
+RD_DEVICE bool rd_message_dest(rd_fifo_t<PROTO> &f, const rd_kmessage_t &m, bool send, uint32_t fifo, uint32_t spread,
+                               uint32_t registered, bool *slots)
 {
     uint64_t offset;
-    char *place;
+    char *dest;
 
     if (send) {
-        if (!f.read_post(&place, m.bytes))
+        if (!f.read_post(&dest, m.bytes))
             return false;
-        if (!(*slots = !place)) {
-            rd_share_copy(rd_part(m.buffer, 0, m.bytes), rd_part(place, 0, m.bytes), fifo, spread);
+        if (!(*slots = !dest)) {
+            rd_share_copy(rd_part(m.buffer, 0, m.bytes), rd_part(dest, 0, m.bytes), fifo, spread);
             f.say_landed();
         }
         return true;
     }
     const uint32_t number = rd_registered_find(f.comm, m, registered, &offset);
-    f.post_place(number, offset);
+    f.post_dest(number, offset);
     *slots = number == f.NOWHERE;
     return *slots || f.wait_landed();
 }
@@ -106,7 +106,7 @@ RD_DEVICE bool rd_message_move(rd_fifo_t<PROTO> &f, const rd_kmessages_t &all, c
     bool good = true, slots = true;
 
     if (all.registered && m.bytes >= all.posted && fifo < spread)
-        good = rd_message_place(f, m, send, fifo, spread, all.registered, &slots);
+        good = rd_message_dest(f, m, send, fifo, spread, all.registered, &slots);
     if (!slots)
         return good;
     for (; at + (PROTO::BATCH - 1) * row < m.bytes && good; at += PROTO::BATCH * row)

@@ -3,10 +3,10 @@
  * know nothing else of each other.
  *
  *   slice i of a kernel's   by block i mod `senders` of the pair here and i mod `receivers` there, each in order
- *   place                   promised by the receiver's block, which has RD_KPLACES in this kernel and takes turns
+ *   slot                    promised by the receiver's block, which has RD_KSLICE_SLOTS in this kernel and takes turns
  *
  * The lowest slice that any rank waits for can always move: the receiving block has taken all its slices before it, so
- * it has promised a place for this one, and the sending block has sent all its slices before it. So each end may have
+ * it has promised a slot for this one, and the sending block has sent all its slices before it. So each end may have
  * any number of blocks, which work independently; but all blocks of a kernel must run at once, together with the warps
  * of its short messages.
  *
@@ -54,9 +54,9 @@ struct rd_cursor_t {
     }
 };
 
-RD_DEVICE char *rd_nt_store_place(const rd_kcomm_t &comm, uint32_t rank, uint32_t place)
+RD_DEVICE char *rd_slice_slot(const rd_kcomm_t &comm, uint32_t rank, uint32_t slot)
 {
-    return comm.window[rank] + (uint64_t)comm.stream_offset * RD_KALIGN + (uint64_t)place * RD_KSLICE;
+    return comm.window[rank] + (uint64_t)comm.stream_offset * RD_KALIGN + (uint64_t)slot * RD_KSLICE;
 }
 
 /* A block's share of a pair's stream in one direction. */
@@ -65,8 +65,8 @@ struct rd_slice_stream_t {
     const rd_kpair_t &pair;
     rd_movers_t movers;
     rd_kstream_t *own, *mine, *theirs;
-    uint32_t first;  /* slices of earlier kernels */
-    uint32_t places; /* receiver: the number of the block's first place */
+    uint32_t first;      /* slices of earlier kernels */
+    uint32_t first_slot; /* receiver: the number of the block's first slot */
 
     RD_MEMBER rd_slice_stream_t(const rd_kcomm_t &c, const rd_kpair_t &p, uint32_t its)
         : comm(c), pair(p), movers(c, p.peer)
@@ -75,20 +75,20 @@ struct rd_slice_stream_t {
         mine = &((rd_kcontrol_t *)comm.window[comm.rank])->stream[pair.peer];
         theirs = &((rd_kcontrol_t *)comm.window[pair.peer])->stream[comm.rank];
         first = word_load(pair.send ? &own->sent : &own->received);
-        places = its * RD_KPLACES;
+        first_slot = its * RD_KSLICE_SLOTS;
     }
 
-    /* Receiver: promises a place for slice i, the block's k-th. */
+    /* Receiver: promises a slot for slice i, the block's k-th. */
     RD_MEMBER void promise(uint32_t i, uint32_t k) const
     {
         const uint32_t s = first + i;
 
         if (i < pair.slices)
-            word_store(&theirs->promised[s % RD_KPROMISED], RD_KPROMISE(s, places + k % RD_KPLACES));
+            word_store(&theirs->promised[s % RD_KPROMISED], RD_KPROMISE(s, first_slot + k % RD_KSLICE_SLOTS));
     }
 
     /* One of the movers waits. Receiver: until slice i has arrived. Sender: until slice i may be sent; returns the
-     * number of its place. */
+     * number of its slot. */
     RD_MEMBER uint32_t await(uint32_t i)
     {
         const uint32_t s = first + i, due = pair.send ? RD_KPROMISE(s, 0) : s + 1;
@@ -107,15 +107,15 @@ struct rd_slice_stream_t {
     RD_MEMBER bool move(const rd_move_t &m, uint32_t i, uint32_t k, uint32_t blocks)
     {
         const uint32_t row = movers.count * 16;
-        uint32_t *shared = (uint32_t *)gpu_shared(); /* the promised place */
+        uint32_t *shared = (uint32_t *)gpu_shared(); /* the promised slot */
         bool good = true;
 
         if (!movers.clerk) {
             if (gpu_thread() == 0)
                 *shared = await(i);
             good = movers.ready();
-            const char *from = rd_nt_store_place(comm, (uint32_t)comm.rank, places + k % RD_KPLACES);
-            char *to = rd_nt_store_place(comm, pair.peer, *shared);
+            const char *from = rd_slice_slot(comm, (uint32_t)comm.rank, first_slot + k % RD_KSLICE_SLOTS);
+            char *to = rd_slice_slot(comm, pair.peer, *shared);
             for (uint32_t at = gpu_thread() * 16; at < m.bytes && good; at += ITEMS * row)
                 rd_items_move<ITEMS>(m, from, to, at, row);
         }
@@ -123,7 +123,7 @@ struct rd_slice_stream_t {
             if (pair.send)
                 word_store(&theirs->landed[(first + i) % RD_KPROMISED], first + i + 1);
             else
-                promise(i + RD_KPLACES * blocks, k);
+                promise(i + RD_KSLICE_SLOTS * blocks, k);
         }
         return !movers.wait.dead;
     }
@@ -155,7 +155,7 @@ RD_DEVICE void rd_slice_stream_serve(const rd_kcomm_t &comm, const rd_kmessages_
     const uint32_t b = its / pairs; /* its number in the pair */
     bool good = !stream.movers.wait.dead;
 
-    for (uint32_t k = 0; k < RD_KPLACES && !send && good && gpu_thread() == 0; k++)
+    for (uint32_t k = 0; k < RD_KSLICE_SLOTS && !send && good && gpu_thread() == 0; k++)
         stream.promise(b + k * blocks, k);
     for (uint32_t k = 0; b + k * blocks < pair.slices && good; k++)
         good = stream.move<ITEMS>(cursor.find(b + k * blocks, send), b + k * blocks, k, blocks);

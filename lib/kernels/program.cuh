@@ -70,7 +70,7 @@ struct rd_runner_t {
         return ARITH::part(r, in ? r.in : r.out, from, whole() && to > bytes ? bytes : to);
     }
 
-    RD_MEMBER uint4 *place(uint32_t end, uint32_t piece, uint32_t item) const
+    RD_MEMBER uint4 *scratch_at(uint32_t end, uint32_t piece, uint32_t item) const
     {
         return gpu_shared() + scratch + ((RD_KEND_INDEX(end) * BATCH + piece) * ITEMS + item) * 32 + lane;
     }
@@ -162,7 +162,7 @@ struct rd_runner_t {
         for (uint32_t i = 0; i < BATCH; i++)
 #pragma unroll
             for (uint32_t j = 0; j < ITEMS; j++)
-                v[i][j] = RD_KEND_WHERE(end) == RD_KEND_SCRATCH ? *place(end, i, j) : local[i][j];
+                v[i][j] = RD_KEND_WHERE(end) == RD_KEND_SCRATCH ? *scratch_at(end, i, j) : local[i][j];
         return true;
     }
 
@@ -176,7 +176,7 @@ struct rd_runner_t {
                 rd_tile_store<PROTO>(part(end), at + i * PROTO::DATA, v[i], lane);
 #pragma unroll
             for (uint32_t j = 0; j < ITEMS && RD_KEND_WHERE(end) == RD_KEND_SCRATCH; j++)
-                *place(end, i, j) = v[i][j];
+                *scratch_at(end, i, j) = v[i][j];
         }
         return true;
     }
@@ -250,7 +250,7 @@ rd_program(RD_WORK(rd_kwork_t))
     rd_runner_t<PROTO, ARITH> runner(work, number);
     bool good = index / p.tracks < at_once && !warp_any(rd_control_failed(line_load(work.comm.own)));
 
-    runner.scratch = warp * p.places * PROTO::BATCH * PROTO::ITEMS * 32;
+    runner.scratch = warp * p.scratch * PROTO::BATCH * PROTO::ITEMS * 32;
     runner.track = index % p.tracks;
     for (uint32_t u = index / p.tracks; u < work.programmed.reduce.tiles && good; u += at_once) {
         runner.tile = u;

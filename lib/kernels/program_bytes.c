@@ -68,7 +68,7 @@ static int translate(const rd_program_t *p, rd_kprogram_t *k)
 
     memset(k, 0, sizeof *k);
     k->chunks = (uint8_t)p->nchunks;
-    k->places = (uint8_t)p->ntmp;
+    k->scratch = (uint8_t)p->ntmp;
     k->tracks = (uint8_t)p->nlanes;
     k->sends = (uint8_t)p->nsends;
     k->receives = (uint8_t)p->nrecvs;

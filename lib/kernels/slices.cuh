@@ -1,5 +1,5 @@
 /* Blocks that move slices of plain data, for long data. Only data is on the wire; one word for each slice, behind a
- * fence, announces that the slice has arrived, or that its place is free again. So slices are large, and a whole block
+ * fence, announces that the slice has arrived, or that its slot is free again. So slices are large, and a whole block
  * moves one at a time. Its last warp, the *clerk*, moves no data: it fences and writes the word while the other warps,
  * the movers, work on the next slice. Kernels that spin on lines are faster below some megabytes; these leave most of
  * the GPU to its user. Rings and chains: proto_simple.cuh; messages: p2p_slices.cuh; the rules for writers: work.h. */

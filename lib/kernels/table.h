@@ -58,8 +58,8 @@ extern const void *const rd_kernels_single[RD_KT_SINGLES]; /* from COPY on */
 #define RD_KT_RING 512
 #define RD_KT_SIMPLE (512 + 32)
 #define RD_KT_FIFOS 256   /* MESSAGES, MIXED, CHAIN: small blocks spread over more multiprocessors */
-#define RD_KT_PROGRAM 128 /* so that the scratch of a block, at most RD_KT_PLACES for each warp, fits into 48 KB */
-#define RD_KT_PLACES 5
+#define RD_KT_PROGRAM 128 /* so that the scratch of a block, at most RD_KT_SCRATCH for each warp, fits into 48 KB */
+#define RD_KT_SCRATCH 5
 #define RD_KT_PIECES 2    /* of a fifo, in a tile of a program */
 #define RD_KT_STREAMS 512 /* STREAMS: as many as a multiprocessor holds at the 128 registers that lines need */
 #define RD_KT_SINGLE 512

@@ -8,14 +8,14 @@
  *   list       the messages of a long group's launch: this rank's kernels write them, and they alone read them
  *   fifos      for each peer that sends to this rank, `fifos` queues of RD_KSLOTS slots of RD_KSLOT bytes. The fifos
  *              from this rank to itself are scratch memory for the host's side (exec/cuda/hier/hier_run.c)
- *   slices     for each channel of rings and chains, RD_KSLICES places of plain data, which the rank before fills
- *   streams    RD_KPLACES places for each block that receives messages by slices, which any sender may fill
+ *   slices     for each channel of rings and chains, RD_KSLICES slots of plain data, which the rank before fills
+ *   streams    RD_KSLICE_SLOTS slots for each block that receives messages by slices, which any sender may fill
  *   bank 0, 1  the inbox of collectives: passes use the two banks in turns
  *
  * State that only this rank's kernels read and write (epochs, counters of this rank, the list) lies in `own`. That is
  * the window too or, where the window is host memory, device memory of the same layout.
  *
- * Banks are *at rest all ones*: the reader of a word puts the ones back. So every protocol may use any place in them:
+ * Banks are *at rest all ones*: the reader of a word puts the ones back. So every protocol may use any part of them:
  * the flag of LL and LL128 is zero when the data has arrived, and a sentinel word has arrived when it is not all ones.
  *
  * An operation that all ranks take part in is an *epoch*. Each rank's kernels count epochs and passes by themselves, in
@@ -29,11 +29,11 @@
  * Fifos and slices do not depend on epochs: each has its own counters at both ends, and the data in a fifo's slot
  * bears its number.
  *
- * The places of a channel belong to the rank before for ever, and it may fill them before the kernel that takes the
- * data has begun (proto_simple.cuh). The places of streams belong to no peer: *a sender writes there only after the
- * receiver's kernel, the one that takes the slice, has promised a place for it*, and a kernel promises no more than it
- * takes. So no promise is open when a kernel ends, and this rank's next kernel may divide the places anew. A promise
- * names the place, because the sender cannot know how many blocks receive here (p2p_slices.cuh). Rings and chains make
+ * The slots of a channel belong to the rank before for ever, and it may fill them before the kernel that takes the
+ * data has begun (proto_simple.cuh). The slots of streams belong to no peer: *a sender writes there only after the
+ * receiver's kernel, the one that takes the slice, has promised a slot for it*, and a kernel promises no more than it
+ * takes. So no promise is open when a kernel ends, and this rank's next kernel may divide the slots anew. A promise
+ * names the slot, because the sender cannot know how many blocks receive here (p2p_slices.cuh). Rings and chains make
  * no promises: waiting for the receiver's kernel made a broadcast of 32 MB 7 us longer.
  */
 #ifndef RD_KERNELS_WORK_H
@@ -47,8 +47,8 @@
 #define RD_KSLOTS 16         /* slots of a fifo */
 #define RD_KSLOT 1024u       /* bytes of a slot: a tile of LL or LL128 */
 #define RD_KCHANNELS 64      /* blocks of a rank that receive slices, at most; each a channel of rings and chains */
-#define RD_KSLICES 4         /* places of a channel */
-#define RD_KPLACES 2         /* places of a block that receives messages, of RD_KSLICE bytes each */
+#define RD_KSLICES 4         /* slots of a channel */
+#define RD_KSLICE_SLOTS 2    /* slots of a block that receives messages, of RD_KSLICE bytes each */
 #define RD_KSLICE 65536u     /* bytes that slices are multiples of: what a block moves at once, at most */
 #define RD_KALIGN (2u << 20) /* fifos, slices and bank 0 begin at multiples of it; bank 1 lies behind bank 0 */
 #define RD_KREGISTERED 64    /* buffers that are registered at a time, at most */
@@ -70,7 +70,7 @@ typedef struct rd_kchannel {
     uint32_t pad3[31];
 } rd_kchannel_t;
 
-#define RD_KPROMISED (RD_KCHANNELS * RD_KPLACES) /* slices of a pair that are promised at a time, at most */
+#define RD_KPROMISED (RD_KCHANNELS * RD_KSLICE_SLOTS) /* slices of a pair that are promised at a time, at most */
 
 /* A pair's counters for messages by slices, modulo 2^32. Both ends have them, and each word has one writer. Word s %
  * RD_KPROMISED describes slice s: the block that promises a slice has received the one before in the same word. */
@@ -79,11 +79,11 @@ typedef struct rd_kstream {
     uint32_t sending, receiving; /* blocks of the running grid that have finished; the last one advances the above */
     uint32_t pad[28];
     uint32_t landed[RD_KPROMISED];   /* written by the peer: s + 1 when slice s lies here */
-    uint32_t promised[RD_KPROMISED]; /* written by the peer: the place for slice s in its window, see RD_KPROMISE */
+    uint32_t promised[RD_KPROMISED]; /* written by the peer: the slot for slice s in its window, see RD_KPROMISE */
 } rd_kstream_t;
 
-/* The number of a place in the low bits, and above it how often the word has been used. */
-#define RD_KPROMISE(s, place) (((s) / RD_KPROMISED + 1) * RD_KPROMISED + (place))
+/* The number of a slot in the low bits, and above it how often the word has been used. */
+#define RD_KPROMISE(s, slot) (((s) / RD_KPROMISED + 1) * RD_KPROMISED + (slot))
 
 typedef struct rd_kcontrol {
     uint32_t epoch;   /* the last one that this rank has finished */
@@ -98,7 +98,7 @@ typedef struct rd_kcontrol {
     uint32_t received[RD_KRANKS * RD_KFIFOS]; /* this rank has taken them, out of its own window */
     uint32_t taken[RD_KRANKS * RD_KFIFOS];    /* written by peers: slots that the peer has taken */
     uint32_t landed[RD_KRANKS * RD_KFIFOS];   /* written by peers: shares that went to a registered buffer, no slot */
-    uint32_t post[RD_KRANKS * RD_KFIFOS][4];  /* written by receiving peers: the place for a share, see fifo.cuh */
+    uint32_t post[RD_KRANKS * RD_KFIFOS][4];  /* written by receiving peers: the destination of a share, see fifo.cuh */
     rd_kchannel_t channel[RD_KCHANNELS];
     rd_kstream_t stream[RD_KRANKS]; /* of each peer */
     rd_kregistered_t registered[RD_KREGISTERED];
@@ -130,9 +130,9 @@ typedef struct rd_kcomm {
     uint32_t fifos;         /* number of fifos of a pair */
     uint32_t spread;        /* most fifos that a message is spread over */
     uint32_t fifo_offset;   /* / RD_KALIGN; sender s's fifos begin at fifo_offset + s * fifos * RD_KSLOTS * RD_KSLOT */
-    uint32_t slice_offset;  /* / RD_KALIGN; channel c's places begin at c * RD_KSLICES * slice_bytes */
-    uint32_t slice_bytes;   /* of a place: a multiple of RD_KSLICE */
-    uint32_t stream_offset; /* / RD_KALIGN; block b's places begin at b * RD_KPLACES * RD_KSLICE */
+    uint32_t slice_offset;  /* / RD_KALIGN; channel c's slots begin at c * RD_KSLICES * slice_bytes */
+    uint32_t slice_bytes;   /* of a slot: a multiple of RD_KSLICE */
+    uint32_t stream_offset; /* / RD_KALIGN; block b's slots begin at b * RD_KSLICE_SLOTS * RD_KSLICE */
     uint32_t slice_least;   /* least bytes of a slice of a message: see rd_kslice */
     uint32_t bank_offset;   /* / RD_KALIGN */
     uint32_t bank_bytes;    /* of one bank: a multiple of 128 */
@@ -217,7 +217,7 @@ typedef struct rd_kconn {
 } rd_kconn_t;
 
 typedef struct rd_kprogram {
-    uint8_t chunks, places, tracks, sends, receives;
+    uint8_t chunks, scratch, tracks, sends, receives;
     rd_kconn_t to[RD_KCONNS], from[RD_KCONNS];
     rd_ktrack_t track[RD_KTRACKS];
     rd_kstep_t step[RD_KSTEPS];
@@ -231,7 +231,7 @@ typedef struct rd_kprogrammed {
 typedef struct rd_kmessages {
     uint32_t listed;        /* the messages lie in the window's list; 0: `here` */
     uint32_t registered;    /* numbers of registered buffers that may be in use; 0: no buffer is posted */
-    uint32_t posted;        /* else receivers post the place of messages of at least this many bytes */
+    uint32_t posted;        /* else receivers post the destination of messages of at least this many bytes */
     uint32_t npairs, warps; /* of messages by lines; warps of a pair: the most fifos that any of its messages has */
     rd_kpair_t pair[RD_KPAIRS];
     uint32_t sends, receives;    /* by slices: the number of sending pairs in `stream`, and of receiving ones behind */
@@ -242,7 +242,7 @@ typedef struct rd_kmessages {
 } rd_kmessages_t;
 
 typedef struct rd_kwrite {
-    uint32_t offset, bytes; /* the place in `own`; multiples of 8 */
+    uint32_t offset, bytes; /* where it lies in `own`; multiples of 8 */
     uint64_t data[RD_KWRITTEN / 8];
 } rd_kwrite_t;
 
@@ -327,7 +327,7 @@ typedef struct rd_kproxy {
     uint32_t captured;     /* messages: this launch belongs to a graph */
 } rd_kproxy_t;
 
-/* The place of a part of a collective in the user's buffer. */
+/* Where a part of a collective lies in the user's buffer. */
 typedef struct rd_kpart {
     uint64_t offset, bytes;
 } rd_kpart_t;
@@ -386,7 +386,7 @@ typedef struct rd_kwork_proxied {
 } rd_kwork_proxied_t;
 
 #ifdef __cplusplus
-static_assert(RD_KPROMISED == 128, "the number of a place, and what is left of a word");
+static_assert(RD_KPROMISED == 128, "the number of a slot, and what is left of a word");
 static_assert(sizeof(rd_kcontrol_t) <= RD_KLIST_OFFSET && sizeof(rd_kmessage_t) == 16, "the list lies behind control");
 static_assert(sizeof(rd_kwork_t) <= 4096, "arguments");
 static_assert(offsetof(rd_kwork_t, reduce) == offsetof(rd_kwork_reduce_t, reduce), "the same beginning");
@@ -408,7 +408,7 @@ RD_KBOTH uint32_t rd_kspread(uint64_t bytes, uint32_t piece, uint32_t fifos)
     return pieces < fifos ? (uint32_t)pieces : fifos;
 }
 
-/* Returns the bytes of a slice of a message. Movers carry 15/16 of a place at once (p2p_slices.cuh), which is the
+/* Returns the bytes of a slice of a message. Movers carry 15/16 of a slot at once (p2p_slices.cuh), which is the
  * longest slice. Slices are shorter where that gives all blocks that there may be equal parts, and a few slices each;
  * but they are not shorter than `least`. */
 RD_KBOTH uint32_t rd_kslice(uint64_t bytes, uint32_t least)

@@ -31,14 +31,14 @@ static struct {
     bool used;
 } ops[OPS];
 
-static unsigned place(uintptr_t handle, unsigned bits)
+static unsigned hash_slot(uintptr_t handle, unsigned bits)
 {
     return (unsigned)(handle * UINT64_C(0x9e3779b97f4a7c15) >> (64 - bits));
 }
 
 const rd_mpi_named_t *rd_mpi_named(MPI_Datatype type)
 {
-    for (unsigned i = place((uintptr_t)type, 8);; i = (i + 1) % TYPES) {
+    for (unsigned i = hash_slot((uintptr_t)type, 8);; i = (i + 1) % TYPES) {
         if (types[i].handle == type)
             return &types[i];
         if (types[i].handle == MPI_DATATYPE_NULL)
@@ -48,7 +48,7 @@ const rd_mpi_named_t *rd_mpi_named(MPI_Datatype type)
 
 int rd_mpi_op(MPI_Op op)
 {
-    for (unsigned i = place((uintptr_t)op, 6);; i = (i + 1) % OPS) {
+    for (unsigned i = hash_slot((uintptr_t)op, 6);; i = (i + 1) % OPS) {
         if (!ops[i].used)
             return -2;
         if (ops[i].handle == op)
@@ -58,7 +58,7 @@ int rd_mpi_op(MPI_Op op)
 
 static void add_op(MPI_Op op, int rondo)
 {
-    unsigned i = place((uintptr_t)op, 6);
+    unsigned i = hash_slot((uintptr_t)op, 6);
 
     while (ops[i].used)
         i = (i + 1) % OPS;
@@ -71,7 +71,7 @@ static void add_op(MPI_Op op, int rondo)
  * out. */
 static void add(MPI_Datatype type, int rondo, unsigned allowed)
 {
-    unsigned i = place((uintptr_t)type, 8);
+    unsigned i = hash_slot((uintptr_t)type, 8);
     MPI_Count size = 0, lb, extent;
 
     if (type == MPI_DATATYPE_NULL || rd_mpi_named(type))

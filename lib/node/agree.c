@@ -93,37 +93,37 @@ static int by_machine(const void *a, const void *b)
 
 /* Returns the cores that `count` ranks of one machine may use together, by the tightest limit of any of them. A
  * cgroup's quota may allow fewer than the masks show; that one rank is bound to few cores does not limit the others. */
-static int machine_cores(const rank_facts_t *all, const machine_rank_t *places, int count)
+static int machine_cores(const rank_facts_t *all, const machine_rank_t *ranks, int count)
 {
     cpu_set_t together;
     int cores;
 
     CPU_ZERO(&together);
     for (int i = 0; i < count; i++)
-        CPU_OR(&together, &together, &all[places[i].rank].cores);
+        CPU_OR(&together, &together, &all[ranks[i].rank].cores);
     cores = CPU_COUNT(&together);
     for (int i = 0; i < count; i++) {
-        const rank_facts_t *r = &all[places[i].rank];
+        const rank_facts_t *r = &all[ranks[i].rank];
         if (r->quota > 0 && r->quota < CPU_COUNT(&r->cores) && r->quota < cores)
             cores = r->quota;
     }
     return cores < 1 ? 1 : cores;
 }
 
-static void load_find(rd_agreed_t *agreed, const rank_facts_t *all, machine_rank_t *places, int rank, int nranks)
+static void load_find(rd_agreed_t *agreed, const rank_facts_t *all, machine_rank_t *ranks, int rank, int nranks)
 {
     for (int r = 0; r < nranks; r++)
-        places[r] = (machine_rank_t){all[r].machine, r};
-    qsort(places, (size_t)nranks, sizeof *places, by_machine);
+        ranks[r] = (machine_rank_t){all[r].machine, r};
+    qsort(ranks, (size_t)nranks, sizeof *ranks, by_machine);
     agreed->cores = CPU_SETSIZE;
     agreed->sharing = agreed->oversubscribed = 0;
     for (int first = 0, count; first < nranks; first += count) {
-        for (count = 1; first + count < nranks && places[first + count].machine == places[first].machine; count++)
+        for (count = 1; first + count < nranks && ranks[first + count].machine == ranks[first].machine; count++)
             continue;
-        int cores = machine_cores(all, &places[first], count);
+        int cores = machine_cores(all, &ranks[first], count);
         agreed->cores = cores < agreed->cores ? cores : agreed->cores;
         agreed->sharing = count > agreed->sharing ? count : agreed->sharing;
-        if (all[rank].machine == places[first].machine)
+        if (all[rank].machine == ranks[first].machine)
             agreed->oversubscribed = count > cores;
     }
 }
@@ -141,10 +141,10 @@ rondo_result_t rd_agree(rd_agreed_t *agreed, const rd_team_t *team, const rd_pri
 {
     size_t nranks = (size_t)team->nranks;
     rank_facts_t *all = calloc(nranks, sizeof *all);
-    machine_rank_t *places = malloc(nranks * sizeof *places);
+    machine_rank_t *ranks = malloc(nranks * sizeof *ranks);
     rondo_result_t result = RONDO_ERR_NO_MEMORY;
 
-    if (!all || !places) {
+    if (!all || !ranks) {
         rd_error(team->ctx, result, "no memory for the records of %d ranks", team->nranks);
         goto free_both;
     }
@@ -154,11 +154,11 @@ rondo_result_t rd_agree(rd_agreed_t *agreed, const rd_team_t *team, const rd_pri
         if ((result = same(&all[0], &all[r], r, team)) != RONDO_SUCCESS)
             rd_boot_farewell_alike(team->boot);
     if (result == RONDO_SUCCESS) {
-        load_find(agreed, all, places, team->rank, team->nranks);
+        load_find(agreed, all, ranks, team->rank, team->nranks);
         agreed->processor = lowest_processor(all, team->nranks);
     }
 free_both:
-    free(places);
+    free(ranks);
     free(all);
     return result;
 }

@@ -33,7 +33,7 @@ typedef struct finding {
     rd_pass_t pass;
     identity_t *identities;
     int listener;
-    int *leader_of;          /* the leader of each rank's node; -1: not placed yet */
+    int *leader_of;          /* the leader of each rank's node; -1: not known yet */
     int *led;                /* the number of ranks on each leader's node */
     int32_t *said;           /* what each rank reports in an exchange */
     unsigned char *expected; /* ranks that have reached this leader */
@@ -82,7 +82,7 @@ static bool same_process(const identity_t *a, const identity_t *b)
     return a->pid == b->pid && memcmp(a->token, b->token, sizeof(a->token)) == 0;
 }
 
-/* Returns the rank that would lead rank r: the lowest unplaced rank of its host; -1 if r is placed. */
+/* Returns the rank that would lead rank r: the lowest rank of its host without a node; -1 if r has one. */
 static int would_lead(const finding_t *f, int r)
 {
     if (f->leader_of[r] >= 0)
@@ -93,8 +93,8 @@ static int would_lead(const finding_t *f, int r)
     return r;
 }
 
-/* Places the ranks whose host is that of one rank, or to threads of one process: they need no sockets. */
-static void place_the_obvious(finding_t *f)
+/* Assigns the ranks whose host has one rank, or the threads of one process alone: they need no sockets. */
+static void assign_the_obvious(finding_t *f)
 {
     int n = f->pass.nranks;
     for (int lead = 0; lead < n; lead++) {
@@ -178,7 +178,7 @@ static rondo_result_t take_turn(finding_t *f)
     return RONDO_SUCCESS;
 }
 
-static bool all_placed(const finding_t *f)
+static bool all_assigned(const finding_t *f)
 {
     for (int r = 0; r < f->pass.nranks; r++)
         if (f->leader_of[r] < 0)
@@ -231,8 +231,8 @@ static rondo_result_t find(finding_t *f, const rd_env_t *env)
     rondo_result_t code = rd_boot_allgather(f->boot, f->identities, sizeof(*f->identities));
     if (code)
         return code;
-    place_the_obvious(f);
-    while (!code && !all_placed(f))
+    assign_the_obvious(f);
+    while (!code && !all_assigned(f))
         code = take_turn(f);
     return code ? code : write_down(f);
 }

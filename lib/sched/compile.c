@@ -6,7 +6,7 @@
  *                {TMP x <- peer} {OUT c <- IN c + TMP x}   becomes  {OUT c <- IN c + peer}
  *                {OUT c <- a + b} {peer' <- OUT c}         becomes  {OUT c, peer' <- a + b}
  *   prune    scratch that is not read, steps without an effect and copies of a chunk onto itself are removed;
- *   place    names of scratch that are not live at the same time share a place, unless they belong to different lanes,
+ *   slots    names of scratch that are not live at the same time share a slot, unless they belong to different lanes,
  *            which run independently;
  *   link     a pair (peer, channel) becomes an index into the tables of connections;
  *   fold     consecutive steps that are equal but for a constant stride of their chunk numbers become one repeated
@@ -28,8 +28,8 @@ typedef struct work {
     int peers;           /* highest peer + 1 */
     unsigned char *last; /* for each step, a bit for each source that is the last use of its scratch */
     unsigned char *live; /* for each name: it is read later */
-    int32_t *place;      /* for each name: its place, or -1: it has none */
-    int32_t *spare;      /* a stack of the free places of this lane */
+    int32_t *slot;       /* for each name: its slot of scratch, or -1: it has none */
+    int32_t *spare;      /* a stack of the free slots of this lane */
     int32_t *link;       /* [direction][channel][peer]: number + 1 */
     int32_t *owner;      /* likewise: lane + 1 */
     rd_link_t *sends, *recvs;
@@ -86,8 +86,8 @@ static int work_alloc(work_t *w)
     w->owner = w->link + 2 * links;
     w->sends = (rd_link_t *)(w->owner + 2 * links);
     w->recvs = w->sends + links;
-    w->place = (int32_t *)(w->recvs + links);
-    w->spare = w->place + names;
+    w->slot = (int32_t *)(w->recvs + links);
+    w->spare = w->slot + names;
     w->live =
         (unsigned char *)(w->spare + names + RD_MAX_ENDS); /* a name may be in it twice while a step rewrites it */
     w->last = w->live + names;
@@ -188,14 +188,14 @@ static int fuse_lane(work_t *w, rd_lane_t lane)
     return top - lane.first;
 }
 
-/* Assigns places to names. Destinations get their places before those of the sources are freed. So a step never writes
+/* Assigns slots to names. Destinations get theirs before those of the sources are freed. So a step never writes
  * the scratch that it reads, and an executor may serve its destinations one after the other. */
-static void place_lane(work_t *w, rd_lane_t lane)
+static void slot_lane(work_t *w, rd_lane_t lane)
 {
     int nspare = 0;
 
     for (int x = 0; x < w->names; x++)
-        w->place[x] = -1;
+        w->slot[x] = -1;
     for (int i = lane.first; i < lane.first + lane.count; i++) {
         rd_step_t *step = &w->s->steps[i];
         int32_t freed[RD_MAX_ENDS], nfreed = 0;
@@ -205,12 +205,12 @@ static void place_lane(work_t *w, rd_lane_t lane)
 
             if (step->src[k].where != RD_TMP)
                 continue;
-            if (w->place[x] < 0) /* read before written: a barrier's byte, whose value means nothing */
-                w->place[x] = nspare > 0 ? w->spare[--nspare] : w->ntmp++;
-            step->src[k].index = w->place[x];
+            if (w->slot[x] < 0) /* read before written: a barrier's byte, whose value means nothing */
+                w->slot[x] = nspare > 0 ? w->spare[--nspare] : w->ntmp++;
+            step->src[k].index = w->slot[x];
             if (w->last[i] >> k & 1) {
-                freed[nfreed++] = w->place[x];
-                w->place[x] = -1;
+                freed[nfreed++] = w->slot[x];
+                w->slot[x] = -1;
             }
         }
         for (int k = 0; k < step->ndst; k++) {
@@ -218,9 +218,9 @@ static void place_lane(work_t *w, rd_lane_t lane)
 
             if (step->dst[k].where != RD_TMP)
                 continue;
-            if (w->place[x] < 0)
-                w->place[x] = nspare > 0 ? w->spare[--nspare] : w->ntmp++;
-            step->dst[k].index = w->place[x];
+            if (w->slot[x] < 0)
+                w->slot[x] = nspare > 0 ? w->spare[--nspare] : w->ntmp++;
+            step->dst[k].index = w->slot[x];
         }
         while (nfreed > 0)
             w->spare[nspare++] = freed[--nfreed];
@@ -376,7 +376,7 @@ int rd_compile(rd_steps_t *steps, int fuse, rd_program_t **program, const char *
             steps->lanes[l].count = fuse_lane(&w, steps->lanes[l]);
         liveness(&w, steps->lanes[l], 1);
         steps->lanes[l].count = drop_dead(steps, steps->lanes[l], w.last);
-        place_lane(&w, steps->lanes[l]);
+        slot_lane(&w, steps->lanes[l]);
         if (link_lane(&w, l) != 0) {
             *why = "two lanes of a schedule share a connection";
             goto free_work;

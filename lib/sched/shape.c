@@ -36,7 +36,7 @@ int rd_nodes_sizes(const rd_shape_t *shape, int *least, int *most)
 }
 
 /* Assigns every rank its local rank. `before` is the number of ranks on the root's node that come before the root. */
-static void place_ranks(rd_nodes_t *g, const rd_sched_args_t *args, const int *size, int *seen, int before)
+static void number_ranks(rd_nodes_t *g, const rd_sched_args_t *args, const int *size, int *seen, int before)
 {
     const int *node = args->shape->node;
 
@@ -74,7 +74,7 @@ rd_nodes_t *rd_nodes_create(const rd_sched_args_t *args, int rails)
     g->local = g->rail + shape->nnodes * rails;
     for (int r = 0; r < args->root; r++)
         before += shape->node[r] == shape->node[args->root];
-    place_ranks(g, args, size, seen, before);
+    number_ranks(g, args, size, seen, before);
 free_counts:
     free(seen);
     free(size);

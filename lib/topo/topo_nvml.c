@@ -94,22 +94,22 @@ static void links_ask(const rd_nvml_t *nvml, nvmlDevice_t device, rd_gpu_topo_t 
 
 static void nic_add(rd_gpu_topo_t *t, folders_t *at, const char *folder, const char *name)
 {
-    char link[PATH_MAX], place[PATH_MAX];
+    char link[PATH_MAX], device[PATH_MAX];
     const char *bus;
 
     snprintf(link, sizeof link, "%s/%s/device", folder, name);
-    if (t->nnics == RD_NICS_MOST || !realpath(link, place))
+    if (t->nnics == RD_NICS_MOST || !realpath(link, device))
         return;
-    bus = strrchr(place, '/') + 1;
+    bus = strrchr(device, '/') + 1;
     if (!strchr(bus, ':') || strlen(bus) >= sizeof t->nic[0].bus) /* no PCI device: a bridge, a virtio port */
         return;
     for (int i = 0; i < t->nnics; i++)
         if (strcmp(t->nic[i].bus, bus) == 0) /* its other name */
             return;
-    strcpy(at->nic[t->nnics], place);
+    strcpy(at->nic[t->nnics], device);
     snprintf(t->nic[t->nnics].bus, sizeof t->nic[0].bus, "%s", bus);
     snprintf(t->nic[t->nnics].name, sizeof t->nic[0].name, "%.31s", name);
-    t->nic[t->nnics++].numa = number_read(place, "numa_node");
+    t->nic[t->nnics++].numa = number_read(device, "numa_node");
 }
 
 /* In the order of their names: directories have none. */

@@ -50,10 +50,10 @@ static void poll_one(rd_ucx_net_t *net)
 static void turn(int64_t now)
 {
     rd_ucx_net_t **at = &all;
-    for (int place = 0; *at; place++) {
+    for (int position = 0; *at; position++) {
         rd_ucx_net_t *net = *at;
         poll_one(net);
-        int late = (until_ms != 0 && now > until_ms) || (place >= MOST && now - net->left_ms > LIMIT_MS);
+        int late = (until_ms != 0 && now > until_ms) || (position >= MOST && now - net->left_ms > LIMIT_MS);
         if (late || !rd_ucx_unread(net)) {
             *at = net->alone->next;
             rd_ucx_end(net);

@@ -46,7 +46,7 @@ static void list_sent(void *request, ucs_status_t status, void *arg)
 
 static rd_ucx_message_t *unannounced(rd_ucx_gdr_t *d, uint64_t i)
 {
-    return &d->sends[(d->rts_sent + i) % RD_UCX_PLACES];
+    return &d->sends[(d->rts_sent + i) % RD_UCX_GDR_SLOTS];
 }
 
 /* Returns true if message `i` of those that are not announced yet needs no key of its own. */
@@ -101,16 +101,16 @@ rondo_result_t rd_ucx_rts(rd_ucx_peer_t *peer)
     return result;
 }
 
-/* Handles an acknowledgement: the peer has these messages, a bit for each place. */
+/* Handles an acknowledgement: the peer has these messages, a bit for each slot. */
 const char *rd_ucx_ack(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
 {
     rd_ucx_gdr_t *d = peer->gdr;
     if (!d || h->number != 0)
         return "nothing was offered";
-    for (int i = 0; i < RD_UCX_PLACES; i++)
+    for (int i = 0; i < RD_UCX_GDR_SLOTS; i++)
         if (h->bytes >> i & 1 && (!d->sends[i].key || !d->sends[i].flying))
             return "it has fetched what was not offered, in all";
-    for (int i = 0; i < RD_UCX_PLACES; i++) {
+    for (int i = 0; i < RD_UCX_GDR_SLOTS; i++) {
         if (h->bytes >> i & 1) {
             rd_ucx_flies(&d->sends[i], 0);
             rd_ucx_rkey_release(peer->net, &d->sends[i].key);
@@ -123,7 +123,7 @@ const char *rd_ucx_ack(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
 void rd_ucx_offers_back(rd_ucx_peer_t *peer, int announced)
 {
     rd_ucx_gdr_t *d = peer->gdr;
-    for (int i = 0; d && i < RD_UCX_PLACES; i++) {
+    for (int i = 0; d && i < RD_UCX_GDR_SLOTS; i++) {
         if (d->sends[i].key && (announced || !d->sends[i].flying)) {
             rd_ucx_flies(&d->sends[i], 0);
             rd_ucx_rkey_release(peer->net, &d->sends[i].key);
@@ -149,10 +149,10 @@ static bool item_next(const char *data, size_t bytes, size_t *at, item_t *item, 
     return true;
 }
 
-/* Returns true if its place expects this message, and the sender knows that the place's last message has arrived. */
+/* Returns true if its slot expects this message, and the sender knows that the slot's last message has arrived. */
 static bool due(const rd_ucx_gdr_t *d, uint64_t number)
 {
-    uint64_t at = number % RD_UCX_PLACES;
+    uint64_t at = number % RD_UCX_GDR_SLOTS;
     const rd_ucx_message_t *m = &d->recvs[at];
     return m->number == number && !m->announced && !m->key && !m->flying && !(d->owed >> at & 1);
 }
@@ -184,7 +184,7 @@ static rd_ucx_rkey_t *key_of(rd_ucx_peer_t *peer, const item_t *item, const char
 
 static void take(rd_ucx_peer_t *peer, uint64_t number, const item_t *item, rd_ucx_rkey_t *key)
 {
-    rd_ucx_message_t *m = &peer->gdr->recvs[number % RD_UCX_PLACES];
+    rd_ucx_message_t *m = &peer->gdr->recvs[number % RD_UCX_GDR_SLOTS];
     m->header.bytes = item->bytes;
     m->address = item->address;
     m->key = key;
@@ -222,7 +222,7 @@ const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const 
 static void there(rd_ucx_message_t *m)
 {
     rd_ucx_rkey_release(m->peer->net, &m->key);
-    m->peer->gdr->owed |= UINT64_C(1) << m->number % RD_UCX_PLACES;
+    m->peer->gdr->owed |= UINT64_C(1) << m->number % RD_UCX_GDR_SLOTS;
     m->peer->net->rndv_due = 1;
     rd_ucx_over(m);
 }

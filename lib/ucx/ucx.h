@@ -49,7 +49,7 @@ typedef struct rd_ucx_header {
     uint8_t zero;
     uint64_t number; /* data, GDR: number of the message; RTS: number of the first one; credit: messages consumed so
                         far; farewell: a rondo_result_t; else 0 */
-    uint64_t bytes;  /* data, GDR: payload; RTS: number of messages; ACK: places, as bits; credit: 0; farewell: the
+    uint64_t bytes;  /* data, GDR: payload; RTS: number of messages; ACK: slots, as bits; credit: 0; farewell: the
                         failed rank plus one, or 0, and in the upper half, likewise, the rank that found it out */
     uint64_t credit; /* data: messages consumed so far of the same channel's other direction; farewell: messages sent
                         before it, on all channels; else 0 */

@@ -14,7 +14,7 @@
 rd_ucx_gdr_t *rd_ucx_gdr_of(rd_ucx_peer_t *peer)
 {
     if (!peer->gdr && (peer->gdr = calloc(1, sizeof *peer->gdr)) != NULL) {
-        for (uint64_t i = 0; i < RD_UCX_PLACES; i++) {
+        for (uint64_t i = 0; i < RD_UCX_GDR_SLOTS; i++) {
             peer->gdr->sends[i].peer = peer->gdr->recvs[i].peer = peer;
             peer->gdr->sends[i].number = peer->gdr->recvs[i].number = i;
         }
@@ -40,7 +40,7 @@ void rd_ucx_over(rd_ucx_message_t *m)
         atomic_fetch_sub_explicit(m->ask.pending, 1, memory_order_release);
         m->ask.pending = NULL;
     }
-    m->number += RD_UCX_PLACES;
+    m->number += RD_UCX_GDR_SLOTS;
     net->progressed = 1;
     net->kept = net->keeps; /* UCX's acknowledgement to the peer */
 }
@@ -161,7 +161,7 @@ rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_gdr_message_t *ask
     if (peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS)
         return rd_ucx_has_left(peer);
     uint64_t number = ask->send ? d->sent : d->requested++;
-    rd_ucx_message_t *m = &(ask->send ? d->sends : d->recvs)[number % RD_UCX_PLACES];
+    rd_ucx_message_t *m = &(ask->send ? d->sends : d->recvs)[number % RD_UCX_GDR_SLOTS];
     if (m->number != number)
         return rd_error(net->ctx, RONDO_ERR_INTERNAL, "more messages between GPUs are under way than there may be");
     m->ask = *ask;
@@ -183,7 +183,7 @@ rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_gdr_message_t *ask
 ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *announced, const char **wrong)
 {
     rd_ucx_gdr_t *d = rd_ucx_gdr_of(peer);
-    rd_ucx_message_t *m = d ? &d->recvs[h->number % RD_UCX_PLACES] : NULL;
+    rd_ucx_message_t *m = d ? &d->recvs[h->number % RD_UCX_GDR_SLOTS] : NULL;
     *wrong = peer->net->leaving ? NULL : "its number is not due";
     if (!m || peer->net->leaving || m->number != h->number || m->announced || m->key || m->flying)
         return UCS_OK;
@@ -208,7 +208,7 @@ int rd_ucx_gdr_peer(const rd_transport_t *transport)
 void rd_ucx_gdr_back(rd_ucx_net_t *net)
 {
     for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
-        for (int i = 0; p->gdr && i < RD_UCX_PLACES; i++)
+        for (int i = 0; p->gdr && i < RD_UCX_GDR_SLOTS; i++)
             p->gdr->sends[i].ask.pending = p->gdr->recvs[i].ask.pending = NULL;
         if (p->gdr) {
             p->gdr->pending = 0;
@@ -223,7 +223,7 @@ void rd_ucx_gdr_release(rd_ucx_net_t *net)
 {
     net->leaving = 1;
     for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
-        for (int i = 0; p->gdr && i < RD_UCX_PLACES; i++) {
+        for (int i = 0; p->gdr && i < RD_UCX_GDR_SLOTS; i++) {
             if (p->gdr->recvs[i].announced) {
                 rd_ucp.am_data_release(net->worker, p->gdr->recvs[i].announced);
                 p->gdr->recvs[i].announced = NULL;

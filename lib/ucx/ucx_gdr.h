@@ -6,8 +6,8 @@
 
 #include "ucx/ucx.h"
 
-/* A sender's next message may overtake what completes the one before, so the receiver has more places. */
-#define RD_UCX_PLACES (2 * RD_GDR_MOST)
+/* A sender's next message may overtake what completes the one before, so the receiver has more slots. */
+#define RD_UCX_GDR_SLOTS (2 * RD_GDR_MOST)
 #define RD_UCX_OFFERS 8      /* the most messages that are offered together */
 #define RD_UCX_KEY_MOST 4096 /* bytes of a key; messages in memory with a longer key are announced by UCX */
 
@@ -25,7 +25,7 @@ typedef struct rd_ucx_key {
 typedef struct rd_ucx_message {
     rd_ucx_peer_t *peer;
     rd_gdr_message_t ask; /* pending NULL: nobody has requested the message, or it was taken back */
-    uint64_t number;      /* the number of the next message that uses this place */
+    uint64_t number;      /* the number of the next message that uses this slot */
     void *
         announced; /* a receive: UCX's descriptor of the bytes; NULL: it has not come, or the bytes are being fetched */
     rd_ucx_rkey_t *key; /* set if the message is offered, or is about to be; NULL: it is not */
@@ -34,18 +34,18 @@ typedef struct rd_ucx_message {
     rd_ucx_header_t header;
 } rd_ucx_message_t;
 
-_Static_assert(RD_UCX_PLACES <= 64, "a bit for each place");
+_Static_assert(RD_UCX_GDR_SLOTS <= 64, "a bit for each slot");
 
 struct rd_ucx_gdr {
     uint64_t sent, requested;
     uint64_t rts_sent; /* those of `sent` for which an RTS went out; the next ones are offered together */
     int pending;       /* messages that a caller waits for */
     int fetching;      /* offered messages that UCX is fetching */
-    uint64_t owed;     /* bit i: the message in place i was fetched, and its ACK is yet to be sent */
+    uint64_t owed;     /* bit i: the message in slot i was fetched, and its ACK is yet to be sent */
     int acking;        /* `ack` is being sent */
     rd_ucx_header_t ack;
     rd_ucx_rkey_t *keys; /* the peer's keys, the last used one first */
-    rd_ucx_message_t sends[RD_UCX_PLACES], recvs[RD_UCX_PLACES];
+    rd_ucx_message_t sends[RD_UCX_GDR_SLOTS], recvs[RD_UCX_GDR_SLOTS];
 };
 
 /* ucx_gdr.c */

@@ -71,15 +71,15 @@ static bool is_preset(const char *variable)
 }
 
 /* Returns the program's environment with what UCX is told; NULL: there is no memory. It is never freed, because another
- * thread may be reading it: most programs' has its place here. */
+ * thread may be reading it: most programs' has room here. */
 static char **environment_for_ucx(char *const *program)
 {
-    static char *place[1000], **kept;
+    static char *room[1000], **kept;
     size_t n = 0, used = 0;
     while (program && program[n])
         n++;
-    if (n + PRESETS < sizeof place / sizeof place[0])
-        kept = place;
+    if (n + PRESETS < sizeof room / sizeof room[0])
+        kept = room;
     else
         kept = calloc(n + PRESETS + 1, sizeof *kept);
     for (size_t i = 0; kept && i < n; i++) {

@@ -287,11 +287,11 @@ static int program_fits(const rd_algo_t *algo, rd_coll_t coll, int n, int rank, 
     static rd_kprogram_t p;
     const char *why = rd_kernel_program(algo, (uint32_t)coll, n, rank, root, &p);
 
-    if (!why && p.places <= algo->device.scratch && algo->device.scratch <= RD_KT_PLACES && p.tracks >= 1 &&
+    if (!why && p.scratch <= algo->device.scratch && algo->device.scratch <= RD_KT_SCRATCH && p.tracks >= 1 &&
         p.tracks <= rd_kernel_warps(algo, n))
         return 0;
     printf("%s by %s, rank %d of %d, root %d: %s\n", rd_coll_name(coll), algo->name, rank, n, root,
-           why ? why : "too many tracks or places");
+           why ? why : "too many tracks, or too much scratch");
     return -1;
 }
 

@@ -162,7 +162,7 @@ static void check_layouts(uint32_t host_windows)
                 CHECK(fifo + (size_t)n * k->fifos * RD_KSLOTS * RD_KSLOT <= slices && k->slice_bytes % RD_KSLICE == 0);
                 size_t streams = (size_t)k->stream_offset * RD_KALIGN;
                 CHECK(k->slice_bytes && slices + channels * RD_KSLICES * k->slice_bytes <= streams);
-                CHECK(streams + channels * RD_KPLACES * RD_KSLICE <= first);
+                CHECK(streams + channels * RD_KSLICE_SLOTS * RD_KSLICE <= first);
                 CHECK(channels >= 1 && channels <= RD_KCHANNELS && k->slice_bytes == cuda.limits.slice);
                 CHECK(k->bank_bytes >= 16384 && k->bank_bytes % 128 == 0);
                 CHECK(first + 2 * (size_t)k->bank_bytes <= cuda.shared_bytes);

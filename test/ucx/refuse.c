@@ -273,7 +273,7 @@ static int offered(void)
     }
     wrong |= tell_taken(0, 1, 0) != 1 || tell_taken(1, 0, 0) != 1 || tell_taken(0, UINT64_MAX, 0) != 1 ||
              tell_taken(0, 0, 1) != 1;
-    for (int i = 2; i < RD_UCX_PLACES; i++) {
+    for (int i = 2; i < RD_UCX_GDR_SLOTS; i++) {
         wrong |= peers[1].gdr->recvs[i].key != NULL;
     }
     wrong |= peers[1].gdr->keys != NULL;

@@ -83,7 +83,7 @@ bool rd_cuda_is_wide(const rd_coll_desc_t *desc)
 
 /* ---- choosing ---- */
 
-static uint32_t place(const rd_wanted_t *w)
+static uint32_t cache_slot(const rd_wanted_t *w)
 {
     uint64_t h = (w->count * 31 + w->coll) * 31 + w->type * 16 + w->op;
 
@@ -102,7 +102,7 @@ static void say(const rd_cuda_t *cuda, const rd_wanted_t *wanted, const rd_kchoi
 
 static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const rd_env_t *env, rd_kchoice_t *choice)
 {
-    uint32_t at = place(wanted);
+    uint32_t at = cache_slot(wanted);
     rd_log_ctx_t *ctx = cuda->team->ctx;
     const char *why;
     fenv_t program;

@@ -100,7 +100,7 @@ void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
     k->fifos = fifos_of(env, cuda->limits.host_windows, peers + 1);
     fifos = round_up((peers + 1) * k->fifos * fifo, RD_KALIGN);
     slices = slices_layout(cuda, env, sizes[host_windows].slices);
-    streams = round_up((size_t)cuda->limits.channels * RD_KPLACES * RD_KSLICE, RD_KALIGN);
+    streams = round_up((size_t)cuda->limits.channels * RD_KSLICE_SLOTS * RD_KSLICE, RD_KALIGN);
     cuda->limits.streams = most >= 4 * peers && cuda->limits.channels >= peers;
     most -= cuda->limits.streams ? 2 * peers : 0;
     k->spread = power_of_two(most * rd_kernel_at_once() / (2 * peers));

@@ -209,7 +209,7 @@ static taken_t read_all(const rd_cma_step_t *s, const posted_t *posted, char *to
 }
 
 /* Returns a local destination. A step has one, or has one local source: there is no other place for its value. */
-static char *local_place(const rd_cma_step_t *s)
+static char *local_dest(const rd_cma_step_t *s)
 {
     for (int i = 0; i < s->step->ndst; i++) {
         if (s->dst[i])
@@ -249,7 +249,7 @@ bool rd_cma_step(const rd_cma_step_t *s, int *waits_for, uint64_t *sent, rondo_r
         }
     }
     if (!value) {
-        char *to = local_place(s);
+        char *to = local_dest(s);
         taken_t now = read_all(s, posted, to, waits_for);
         if (now == GONE)
             *result = RONDO_ERR_REMOTE;

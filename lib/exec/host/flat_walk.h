@@ -5,7 +5,7 @@
 
 #include "exec/host/run.h"
 
-static inline char *rd_flat_place(const rd_run_t *run, const rd_flat_end_t *e)
+static inline char *rd_flat_address(const rd_run_t *run, const rd_flat_end_t *e)
 {
     const char *base = e->where == RD_IN ? run->in : e->where == RD_OUT ? run->out : run->tmp;
     return (char *)(uintptr_t)base + e->offset;
@@ -29,7 +29,7 @@ static inline const char *rd_flat_value(const rd_run_t *run, const rd_flat_step_
 
     if (q->nsrc <= 1)
         return src[0];
-    char *first = q->dst[0].where == RD_PEER ? sum : rd_flat_place(run, &q->dst[0]);
+    char *first = q->dst[0].where == RD_PEER ? sum : rd_flat_address(run, &q->dst[0]);
     plan->reducer.reduce(first, (const void *const *)src, q->nsrc, q->count, plan->reducer.arg);
     return first;
 }

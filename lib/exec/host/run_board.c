@@ -52,7 +52,7 @@ static inline bool take(rd_run_t *run, const rd_flat_step_t *q, uint64_t at, cha
         return false;
     for (int i = 0; i < q->nsrc; i++) {
         if (q->src[i].where != RD_PEER)
-            src[i] = rd_flat_place(run, &q->src[i]);
+            src[i] = rd_flat_address(run, &q->src[i]);
         else if (i == late || find(run, q, at, i, message[i]))
             src[i] = message[i];
         else
@@ -86,8 +86,8 @@ static inline bool step(rd_run_t *run, const rd_flat_step_t *q)
     for (int i = 0; i < q->ndst; i++) {
         if (q->dst[i].where == RD_PEER)
             rd_board_write(b->of[b->self], at, from, q->bytes);
-        else if (rd_flat_place(run, &q->dst[i]) != from)
-            rd_copy(rd_flat_place(run, &q->dst[i]), from, q->bytes);
+        else if (rd_flat_address(run, &q->dst[i]) != from)
+            rd_copy(rd_flat_address(run, &q->dst[i]), from, q->bytes);
     }
     return true;
 }

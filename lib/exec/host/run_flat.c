@@ -23,7 +23,7 @@ static inline bool step(rd_run_t *run, const rd_flat_step_t *q)
         }
     }
     for (int i = 0; i < q->nsrc; i++) {
-        src[i] = q->src[i].where == RD_PEER ? message[i] : rd_flat_place(run, &q->src[i]);
+        src[i] = q->src[i].where == RD_PEER ? message[i] : rd_flat_address(run, &q->src[i]);
         if (q->src[i].where == RD_PEER && !rd_ll_peek(q->src[i].recv, message[i], q->bytes, q->tag)) {
             run->waits_for = q->src[i].recv->peer;
             return false;
@@ -35,8 +35,8 @@ static inline bool step(rd_run_t *run, const rd_flat_step_t *q)
     for (int i = 0; i < q->ndst; i++) {
         if (q->dst[i].where == RD_PEER)
             rd_ll_send(q->dst[i].send, from, q->bytes, q->tag);
-        else if (rd_flat_place(run, &q->dst[i]) != from)
-            rd_copy(rd_flat_place(run, &q->dst[i]), from, q->bytes);
+        else if (rd_flat_address(run, &q->dst[i]) != from)
+            rd_copy(rd_flat_address(run, &q->dst[i]), from, q->bytes);
     }
     for (int i = 0; i < q->nsrc; i++) {
         if (q->src[i].where == RD_PEER)

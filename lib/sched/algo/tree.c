@@ -47,7 +47,7 @@ static int turn(int m, int x, int by)
     return m % 2 == 0 ? m + 1 - x : (x - 1 + by) % m + 1;
 }
 
-static tree_rank_t find_place(int m, int x, int tree)
+static tree_rank_t find_node(int m, int x, int tree)
 {
     tree_rank_t p;
 
@@ -85,7 +85,7 @@ static rd_steps_t *allreduce(int n, int me)
     rd_steps_t *s = rd_steps_create(2);
 
     for (int tree = 0; tree < 2 && s; tree++) {
-        tree_rank_t p = find_place(n, me + 1, tree);
+        tree_rank_t p = find_node(n, me + 1, tree);
         rd_sum_t sum;
 
         rd_steps_lane(s, tree);
@@ -121,7 +121,7 @@ static rd_steps_t *broadcast(int n, int me, int root)
             rd_step_copy(s, rd_out(tree), rd_in(tree), tree);
             continue;
         }
-        p = find_place(m, x, tree);
+        p = find_node(m, x, tree);
         rd_step_recv(s, rd_out(tree), tree, (root + p.up) % n);
         p.left = p.left > 0 ? (root + p.left) % n + 1 : 0;
         p.right = p.right > 0 ? (root + p.right) % n + 1 : 0;

@@ -137,7 +137,7 @@ rd_net_memory_t rd_rcache_whole(const rd_proxy_path_t *s, const rd_kmessage_t *m
 
 /* ---- copies that are announced instead */
 
-static rondo_result_t no_place(const rd_proxy_path_t *s, size_t bytes)
+static rondo_result_t no_memory(const rd_proxy_path_t *s, size_t bytes)
 {
     return rd_error(s->cuda->team->ctx, RONDO_ERR_NO_MEMORY,
                     "no %zu bytes of device memory to copy a message from memory that was given back and taken anew "
@@ -155,19 +155,19 @@ static rondo_result_t grow(rd_proxy_path_t *s, size_t bytes)
         if (!a || cudaMalloc((void **)&a->memory, bytes) != cudaSuccess) {
             (void)cudaGetLastError();
             free(a);
-            return no_place(s, bytes);
+            return no_memory(s, bytes);
         }
         a->next = s->bounce;
         s->bounce = a;
         if (!reused(a->memory, &result)) {
             a->bytes = bytes;
-            return result == RONDO_SUCCESS ? result : no_place(s, bytes);
+            return result == RONDO_SUCCESS ? result : no_memory(s, bytes);
         }
     }
-    return no_place(s, bytes);
+    return no_memory(s, bytes);
 }
 
-static rondo_result_t place(rd_proxy_path_t *s, size_t bytes, char **at)
+static rondo_result_t reserve(rd_proxy_path_t *s, size_t bytes, char **at)
 {
     size_t padded = (bytes + 255) / 256 * 256, room = s->bounce ? s->bounce->bytes : 0;
 
@@ -190,8 +190,8 @@ static rondo_result_t copy(rd_proxy_path_t *s, rd_kmessage_t *m, size_t bytes, c
     char *at = NULL;
 
     if (!reused(m->buffer, &result))
-        return result == RONDO_SUCCESS ? result : no_place(s, bytes);
-    result = place(s, bytes, &at);
+        return result == RONDO_SUCCESS ? result : no_memory(s, bytes);
+    result = reserve(s, bytes, &at);
     if (result == RONDO_SUCCESS)
         result = rd_cuda_copy(s->cuda, at, m->buffer, bytes, stream);
     m->buffer = at;
