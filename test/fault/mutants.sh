@@ -71,19 +71,19 @@ a wrong proof ends the connection@boot/session.c@s/    if (rd_auth_check(&c->aut
 no memory before the proof@boot/session.c@s/c->in = c->early;/c->in = malloc(RD_RECORD_MOST);/@boot/listener
 a forged record ends the connection@boot/session.c@/rd_auth_open(&c->auth, c->in, type) != 0/,/}/s/die(c, EPROTO);/;/@boot/listener
 a long record ends the connection@boot/session.c@/if (length == 0) {/,/}/s/die(c, EPROTO);/;/@boot/listener
-the bound on strangers@boot/listener.c@s/if (d->npending == RD_LISTENER_MOST)/if (0)/;s/for (int i = 0; i < ACCEPTS/for (int i = 0; i < (d->npending < RD_LISTENER_MOST ? ACCEPTS : 0)/@boot/listener
-who goes first when the door is full@boot/listener.c@s/if (d->pending\[i\]->state == RD_CHAN_HELLO)/if (0)/@boot/listener
-the time that a stranger has@boot/listener.c@s/now - c->since_ms > (c->state == RD_CHAN_PROOF ? RD_LISTENER_PROOF_MS : RD_LISTENER_MS)/0/@boot/listener
+the bound on pending connections@boot/listener.c@s/if (d->npending == RD_LISTENER_MOST)/if (0)/;s/for (int i = 0; i < ACCEPTS/for (int i = 0; i < (d->npending < RD_LISTENER_MOST ? ACCEPTS : 0)/@boot/listener
+who goes first when the listener is full@boot/listener.c@s/if (d->pending\[i\]->state == RD_CHAN_HELLO)/if (0)/@boot/listener
+the time that a pending connection has@boot/listener.c@s/now - c->since_ms > (c->state == RD_CHAN_PROOF ? RD_LISTENER_PROOF_MS : RD_LISTENER_MS)/0/@boot/listener
 a flood in turns@boot/listener.c@s/i < ACCEPTS && let_in(d)/let_in(d)/@boot/listener
-a stranger's descriptor when none is left@boot/listener.c@s/errno == EMFILE || errno == ENFILE/0/@boot/listener
+a pending descriptor when none is left@boot/listener.c@s/rd_fd_none_left(error)/0/@boot/listener
 a rank number out of range@boot/rendezvous.c@s/else if (rank < 0 || rank >= nranks)/else if (0)/@boot/wrong
 a rank number claimed twice@boot/rendezvous.c@s/else if (m->by_rank\[rank\] >= 0)/else if (0)/@boot/wrong
 unequal numbers of ranks@boot/rendezvous.c@s/if (first && nranks != m->nranks)/if (0)/@boot/wrong
 the greatest number of ranks@boot/rendezvous.c@s/nranks <= RD_MOST_RANKS ? malloc(n \* sizeof(int)) : NULL/malloc(n * sizeof(int))/@boot/peers
-a guest that joins twice@boot/rendezvous.c@s/if (bytes != sizeof(g->join) || g->joined)/if (bytes != sizeof(g->join))/@boot/peers
+a member that joins twice@boot/rendezvous.c@s/if (bytes != sizeof(g->join) || g->joined)/if (bytes != sizeof(g->join))/@boot/peers
 the length of a JOIN@boot/rendezvous.c@s/if (bytes != sizeof(g->join) || g->joined)/if (g->joined)/@boot/peers
-READY before the table@boot/rendezvous.c@s/type == RD_REC_READY && g->told && !g->ready/type == RD_REC_READY \&\& !g->ready/@boot/peers
-READY twice@boot/rendezvous.c@s/type == RD_REC_READY && g->told && !g->ready/type == RD_REC_READY \&\& g->told/@boot/peers
+READY before the table@boot/rendezvous.c@s/type == RD_REC_READY && g->notified && !g->ready/type == RD_REC_READY \&\& !g->ready/@boot/peers
+READY twice@boot/rendezvous.c@s/type == RD_REC_READY && g->notified && !g->ready/type == RD_REC_READY \&\& g->notified/@boot/peers
 the length of a FAIL, at the rendezvous@boot/rendezvous.c@s/type == RD_REC_FAIL && bytes == sizeof(said) && g->joined/type == RD_REC_FAIL \&\& g->joined/@boot/peers
 an address that was not asked for@boot/rendezvous.c@s/bytes == sizeof(rd_addr_t) && g->moving/bytes == sizeof(rd_addr_t)/@boot/peers
 the length of a table@boot/join.c@s/if (bytes != sizeof(rd_salt_t) + (size_t)b->rounds \* sizeof(rd_contact_t))/if (0)/@boot/peers
@@ -94,8 +94,8 @@ a neighbour's number of ranks@boot/join.c@s/c->theirs.nranks == b->nranks/1/@boo
 a neighbour that is there already@boot/join.c@s/b->rank && !b->to\[k\].chan/b->rank/@boot/peers
 the length of an exchange@boot/allgather.c@s/type == RD_REC_DATA && bytes <= r->in_left/type == RD_REC_DATA/@boot/peers
 the length of a farewell@boot/leave.c@s/if (bytes < SHORT || bytes >= sizeof said)/if (0)/@boot/peers
-the culprit in a farewell@boot/leave.c@s/said.failed_rank >= 0 \&\& said.failed_rank < b->nranks ? said.failed_rank : from->rank/said.failed_rank/@boot/peers
-the witness in a farewell@boot/leave.c@s/said.reporter > 0 \&\& said.reporter <= b->nranks ? said.reporter : from->rank + 1/said.reporter/@boot/peers
+the failed rank in a farewell@boot/leave.c@s/said.failed_rank >= 0 \&\& said.failed_rank < b->nranks ? said.failed_rank : from->rank/said.failed_rank/@boot/peers
+the reporter in a farewell@boot/leave.c@s/said.reporter > 0 \&\& said.reporter <= b->nranks ? said.reporter : from->rank + 1/said.reporter/@boot/peers
 the checksum of an id@boot/id.c@s/if (sodium_memcmp(sum, id->bytes + CHECKED, 16) != 0)/if (0)/@boot/wrong
 the version of an id@boot/id.c@s/if (id->bytes\[4\] != ID_VERSION)/if (0)/@boot/wrong
 END
