@@ -1,16 +1,13 @@
 /* libnccl.so.2 on devices: every operation with NCCL's types and operators, calls on several streams, groups over
  * streams and communicators, one thread with all devices (shim_one_thread.c), blocking = 0, operators, memory and
- * windows, graphs, communicators that are aborted while kernels wait, and calls behind another rank's end
- * (shim_gone.c).
+ * windows, graphs, communicators that are aborted while kernels wait (shim_aborted.c), and calls behind another rank's
+ * end (shim_gone.c).
  *
  *   shim [--seed S] [--part NAME]
  */
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "gpu/shim.h"
 
@@ -84,7 +81,7 @@ int32_t *shim_number(test_rank_t *t, int32_t value)
     return n;
 }
 
-static void sum_is(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, int expected)
+void shim_sum_is(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, int expected)
 {
     int32_t *n = shim_number(t, 1);
 
@@ -299,7 +296,7 @@ static void wrong(test_rank_t *t, void *arg)
     TEST_TRUE(t, *n == 5);
     NCCL_OK(t, ncclCommGetAsyncError(comm, &error));
     TEST_TRUE(t, error == ncclSuccess);
-    sum_is(t, comm, stream, t->nranks); /* unharmed */
+    shim_sum_is(t, comm, stream, t->nranks); /* unharmed */
     NCCL_OK(t, ncclCommDestroy(comm));
     device_end(t, NULL, &stream, 1);
 }
@@ -313,13 +310,13 @@ static void derived(test_rank_t *t, void *arg)
     cudaStream_t stream = shim_stream(t);
 
     (void)arg;
-    sum_is(t, comm, stream, t->nranks);
+    shim_sum_is(t, comm, stream, t->nranks);
     test_note(t, "split");
     NCCL_OK(t, nccl_settled(comm, ncclCommSplit(comm, t->rank == last ? NCCL_SPLIT_NOCOLOR : 1, 0, &part, NULL)));
     TEST_TRUE(t, (part == NULL) == (t->rank == last));
     if (part) {
         NCCL_OK(t, nccl_settled(part, ncclInProgress));
-        sum_is(t, part, stream, last);
+        shim_sum_is(t, part, stream, last);
         NCCL_OK(t, nccl_settled(part, ncclCommFinalize(part)));
         NCCL_OK(t, ncclCommDestroy(part));
     }
@@ -327,19 +324,19 @@ static void derived(test_rank_t *t, void *arg)
         test_note(t, "split, and only the new communicator is waited for"); /* as XLA does */
         ncclResult_t result = ncclCommSplit(comm, 0, 0, &part, NULL);
         NCCL_OK(t, nccl_settled(part, result));
-        sum_is(t, comm, stream, t->nranks);
-        sum_is(t, part, stream, t->nranks);
+        shim_sum_is(t, comm, stream, t->nranks);
+        shim_sum_is(t, part, stream, t->nranks);
         NCCL_OK(t, ncclCommDestroy(part));
     }
     test_note(t, "shrink");
     if (t->rank != last) {
         NCCL_OK(t, nccl_settled(comm, ncclCommShrink(comm, &last, 1, &part, NULL, NCCL_SHRINK_DEFAULT)));
-        sum_is(t, part, stream, last);
+        shim_sum_is(t, part, stream, last);
         NCCL_OK(t, ncclCommCuDevice(part, &device));
         TEST_TRUE(t, device == device_of(t));
         NCCL_OK(t, ncclCommDestroy(part));
     }
-    sum_is(t, comm, stream, t->nranks);
+    shim_sum_is(t, comm, stream, t->nranks);
     NCCL_OK(t, nccl_settled(comm, ncclCommFinalize(comm)));
     NCCL_OK(t, ncclCommDestroy(comm));
     device_end(t, NULL, &stream, 1);
@@ -443,7 +440,7 @@ static void graph_one(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, enum
         TEST_CUDA(t, cudaGraphLaunch(exec, stream));
         TEST_CUDA(t, cudaStreamSynchronize(stream));
         TEST_TRUE(t, *sum == (float)(k * n) && *scaled == (float)(2 * k * n * n) && *in == 10 * k + before);
-        sum_is(t, comm, stream, n); /* a plain call in between */
+        shim_sum_is(t, comm, stream, n); /* a plain call in between */
     }
     device_graphs_destroy(t, &exec, 1);
     device_memory_back(sum);
@@ -458,115 +455,12 @@ static void graphs(test_rank_t *t, void *arg)
     cudaStream_t stream = shim_stream(t);
 
     (void)arg;
-    sum_is(t, comm, stream, t->nranks);
+    shim_sum_is(t, comm, stream, t->nranks);
     graph_one(t, comm, stream, cudaStreamCaptureModeThreadLocal);
     graph_one(t, comm, stream, cudaStreamCaptureModeRelaxed);
     if (t->kind == TEST_PROCESSES) /* it would forbid other ranks' threads their memory */
         graph_one(t, comm, stream, cudaStreamCaptureModeGlobal);
     NCCL_OK(t, ncclCommDestroy(comm));
-    device_end(t, NULL, &stream, 1);
-}
-
-/* ---- trouble ---- */
-
-/* The last rank does not come; all of them abort, as PyTorch's watchdogs do. Then the same with one rank that aborts
- * and others that learn of it from their communicator. */
-static void aborted(test_rank_t *t, void *arg)
-{
-    const int last = t->nranks - 1;
-    int32_t *data = device_memory(t, 4000 * sizeof *data, 0);
-    cudaStream_t stream = NULL;
-    ncclResult_t error;
-
-    (void)arg;
-    for (int alone = 0; alone < 2; alone++) {
-        ncclComm_t comm = shim_comm(t, alone);
-
-        if (!stream)
-            stream = shim_stream(t);
-        sum_is(t, comm, stream, t->nranks);
-        test_note(t, "%s while kernels wait", alone ? "the last rank aborts" : "all abort");
-        test_barrier(t);
-        if (t->rank != last)
-            NCCL_OK(t, ncclAllReduce(data, data, 4000, ncclInt, ncclSum, comm, stream));
-        NCCL_OK(t, ncclCommGetAsyncError(comm, &error));
-        TEST_TRUE(t, error == ncclSuccess);
-        test_barrier(t); /* nobody has begun to abort before all have asked */
-        if (alone && t->rank != last) {
-            do {
-                usleep(100);
-                NCCL_OK(t, ncclCommGetAsyncError(comm, &error));
-            } while (error == ncclSuccess);
-            TEST_TRUE(t, error == ncclRemoteError);
-            NCCL_OK(t, ncclAllReduce(data, data, 1, ncclInt, ncclSum, comm, stream)); /* the stream stalls */
-        }
-        NCCL_OK(t, ncclCommAbort(comm));
-        TEST_CUDA(t, cudaStreamSynchronize(stream)); /* the kernel has left */
-        test_barrier(t);
-    }
-    ncclComm_t comm = shim_comm(t, 1); /* the context is usable */
-    sum_is(t, comm, stream, t->nranks);
-    NCCL_OK(t, ncclCommDestroy(comm));
-    device_end(t, NULL, &stream, 1);
-}
-
-typedef struct liveness {
-    ncclComm_t comm;
-    atomic_int stop;
-    unsigned asked;
-    ncclResult_t error, aborted;
-} watch_t;
-
-/* PyTorch's watchdog: asks all the time, and aborts what has failed. */
-static void *watchdog(void *arg)
-{
-    watch_t *w = arg;
-
-    while (!atomic_load(&w->stop) && w->error == ncclSuccess) {
-        usleep(50);
-        if (ncclCommGetAsyncError(w->comm, &w->error) != ncclSuccess)
-            w->error = ncclInternalError;
-        w->asked++;
-    }
-    if (w->error != ncclSuccess)
-        w->aborted = ncclCommAbort(w->comm);
-    return NULL;
-}
-
-static void watched(test_rank_t *t, void *arg)
-{
-    enum { CALLS = 30 };
-    const int last = t->nranks - 1;
-    watch_t w = {.comm = shim_comm(t, 0), .aborted = ncclInternalError};
-    cudaStream_t stream = shim_stream(t);
-    int32_t *data = device_memory(t, 4000 * sizeof *data, 0);
-    pthread_t thread;
-
-    (void)arg;
-    if (pthread_create(&thread, NULL, watchdog, &w) != 0)
-        test_stop(t, "no thread");
-    test_note(t, "calls while a watchdog asks");
-    for (int i = 0; i < CALLS; i++) {
-        NCCL_OK(t, ncclAllReduce(data, data, 1 + 50 * (size_t)i, ncclInt, ncclSum, w.comm, stream));
-        if (i % 10 == 9)
-            sum_is(t, w.comm, stream, t->nranks);
-    }
-    TEST_CUDA(t, cudaStreamSynchronize(stream));
-    test_note(t, "the last rank aborts, the others' watchdogs do while they wait for the stream");
-    if (t->rank != last)
-        NCCL_OK(t, ncclAllReduce(data, data, 4000, ncclInt, ncclSum, w.comm, stream));
-    test_barrier(t);
-    if (t->rank == last) {
-        atomic_store(&w.stop, 1);
-        pthread_join(thread, NULL);
-        TEST_TRUE(t, w.error == ncclSuccess && w.asked > 0);
-        NCCL_OK(t, ncclCommAbort(w.comm));
-    } else {
-        TEST_CUDA(t, cudaStreamSynchronize(stream));
-        pthread_join(thread, NULL);
-        TEST_TRUE(t, w.error == ncclRemoteError && w.aborted == ncclSuccess);
-    }
-    test_barrier(t);
     device_end(t, NULL, &stream, 1);
 }
 
@@ -588,8 +482,8 @@ int main(int argc, char **argv)
         {"derived", derived, 3, 3},
         {"memory", memory, 2, 3},
         {"graphs", graphs, 2, 3},
-        {"aborted", aborted, 3, 3},
-        {"watched", watched, 3, 3},
+        {"aborted", shim_aborted, 3, 3},
+        {"watched", shim_watched, 3, 3},
         {"gone", shim_gone, 3, 3},
         {"traps", shim_traps, 2, 1},
         {"lost", shim_lost, 2, 1},

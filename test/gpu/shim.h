@@ -18,6 +18,13 @@ ncclResult_t shim_post(device_call_t *d, ncclComm_t comm, cudaStream_t stream);
 /* One number a rank in memory that both sides reach: what comes of it is seen when the stream has been waited for. */
 int32_t *shim_number(test_rank_t *t, int32_t value);
 
+/* Sums numbers by an allreduce, and compares with `expected`. */
+void shim_sum_is(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, int expected);
+
+/* Parts of shim_aborted.c. */
+void shim_aborted(test_rank_t *t, void *arg);
+void shim_watched(test_rank_t *t, void *arg);
+
 /* A part: one rank, which is that thread. */
 void shim_one_thread(test_rank_t *t, void *arg);
 

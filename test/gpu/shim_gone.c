@@ -57,16 +57,6 @@ static void captured_fails(test_rank_t *t, ncclComm_t comm, int *data)
     TEST_CUDA(t, cudaStreamDestroy(stream));
 }
 
-static void sum_right(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, int n)
-{
-    int32_t *sum = shim_number(t, 1);
-
-    NCCL_OK(t, ncclAllReduce(sum, sum, 1, ncclInt, ncclSum, comm, stream));
-    TEST_CUDA(t, cudaStreamSynchronize(stream));
-    TEST_TRUE(t, *sum == n);
-    device_memory_back(sum);
-}
-
 /* The last rank aborts, or destroys its communicator; the others call, and abort theirs, destroy it or revoke it. */
 void shim_gone(test_rank_t *t, void *arg)
 {
@@ -79,7 +69,7 @@ void shim_gone(test_rank_t *t, void *arg)
 
         if (!stream)
             stream = shim_stream(t);
-        sum_right(t, comm, stream, t->nranks);
+        shim_sum_is(t, comm, stream, t->nranks);
         test_barrier(t);
         if (t->rank == last)
             NCCL_OK(t, way == 0 ? ncclCommAbort(comm) : ncclCommDestroy(comm));
@@ -103,7 +93,7 @@ void shim_gone(test_rank_t *t, void *arg)
         test_barrier(t);
     }
     ncclComm_t comm = shim_comm(t, 1); /* the context is usable */
-    sum_right(t, comm, stream, t->nranks);
+    shim_sum_is(t, comm, stream, t->nranks);
     NCCL_OK(t, ncclCommDestroy(comm));
     device_end(t, NULL, &stream, 1);
 }
@@ -121,7 +111,7 @@ void shim_shrunk(test_rank_t *t, void *arg)
 
         if (!stream)
             stream = shim_stream(t);
-        sum_right(t, comm, stream, t->nranks);
+        shim_sum_is(t, comm, stream, t->nranks);
         test_barrier(t);
         test_note(t, "shrink, where the excluded rank ends %s",
                   order == 0   ? "first"
@@ -131,7 +121,7 @@ void shim_shrunk(test_rank_t *t, void *arg)
             if (order == 0)
                 test_barrier(t);
             NCCL_OK(t, ncclCommShrink(comm, &last, 1, &rest, NULL, NCCL_SHRINK_ABORT));
-            sum_right(t, rest, stream, last);
+            shim_sum_is(t, rest, stream, last);
             NCCL_OK(t, ncclCommFinalize(comm));
             NCCL_OK(t, ncclCommFinalize(rest));
             NCCL_OK(t, ncclCommDestroy(rest));
@@ -199,7 +189,7 @@ void shim_lost(test_rank_t *t, void *arg)
     TEST_CUDA(t, cudaGetDevice(&own));
     TEST_CUDA(t, cudaGetDeviceCount(&count));
     other = (own + 1) % (count ? count : 1);
-    sum_right(t, comm, stream, t->nranks);
+    shim_sum_is(t, comm, stream, t->nranks);
     test_barrier(t);
     if (t->rank == 1)
         NCCL_OK(t, ncclCommAbort(comm));
@@ -255,7 +245,7 @@ static void killed(test_rank_t *t, void *arg)
     ncclResult_t error;
 
     (void)arg;
-    sum_right(t, comm, stream, t->nranks);
+    shim_sum_is(t, comm, stream, t->nranks);
     const int64_t before = test_clock_us();
     test_barrier(t);
     if (t->rank == last)
@@ -284,7 +274,7 @@ static void impatient(test_rank_t *t, void *arg)
     ncclComm_t comm = shim_comm(t, 1);
     cudaStream_t stream = shim_stream(t);
 
-    sum_right(t, comm, stream, t->nranks);
+    shim_sum_is(t, comm, stream, t->nranks);
     test_barrier(t);
     if (t->rank == last)
         raise(SIGKILL);

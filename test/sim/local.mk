@@ -258,6 +258,7 @@ nodist_EXTRA_test_sim_programs_SOURCES = dummy.cc
 shim_sources = \
 	test/gpu/shim.c \
 	test/gpu/shim.h \
+	test/gpu/shim_aborted.c \
 	test/gpu/shim_gone.c \
 	test/gpu/shim_one_thread.c \
 	test/nccl/nccl_harness.c \
