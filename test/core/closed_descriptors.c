@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,11 +56,13 @@ typedef struct outcome {
 } outcome_t;
 
 /* Strangers connect to every port on which this process listens, from a process of their own, until rondo and UCX have
- * accepted some. */
-static void strangers_come(void)
+ * accepted some. Returns that process, which keeps its connections until it is killed. */
+static pid_t strangers_come(void)
 {
     int before = test_count_entries("/proc/self/fd");
     pid_t child = fork();
+    if (child == 0)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int fd = 3; fd < 200 && child == 0; fd++) {
         struct sockaddr_in at;
         socklen_t bytes = sizeof at, each = sizeof(int);
@@ -70,12 +73,11 @@ static void strangers_come(void)
                 connect(fcntl(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), F_DUPFD_CLOEXEC, 300),
                         (struct sockaddr *)&at, bytes);
     }
-    if (child == 0) {
-        usleep(300000);
-        _exit(0);
-    }
+    while (child == 0)
+        pause();
     for (int i = 0; i < 100 && test_count_entries("/proc/self/fd") <= before; i++)
         usleep(1000);
+    return child;
 }
 
 static void use(test_rank_t *t, rondo_comm_t comm, int saved, outcome_t *o)
@@ -90,9 +92,10 @@ static void use(test_rank_t *t, rondo_comm_t comm, int saved, outcome_t *o)
     o->right = rondo_allreduce(&one, &o->sum, 1, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
     o->split = rondo_comm_split(comm, t->rank / 2, 0, &part, &config);
     look(saved, true, o->bad);
-    strangers_come();
+    pid_t strangers = strangers_come();
     look(saved, false, o->bad); /* UCX does not make close-on-exec what it accepts */
-    wait(NULL);
+    if (strangers > 0 && kill(strangers, SIGKILL) == 0)
+        waitpid(strangers, NULL, 0);
     if (part)
         rondo_comm_destroy(part);
 }

@@ -122,7 +122,7 @@ static void unmet(test_rank_t *t, void *arg)
     if (t->rank == 0)
         named(t, comm, rondo_recv(memory, sizeof memory, RONDO_INT8, last, comm, NULL), last);
     if (t->rank == last && c->early)
-        usleep(1500000); /* longer than it takes to greet it */
+        usleep(1500000); /* as a rule it has been greeted by then; the result is the same if not */
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
     if (c->early || t->rank == last)
         test_barrier(t);
