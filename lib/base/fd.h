@@ -14,8 +14,8 @@
 /* Returns `fd`, or in its place one of 3 or more that is close-on-exec. -1 with errno, as for -1 itself, if there is
  * none. */
 int rd_fd_high(int fd);
-/* Says what `error` means: as strerror does, but where no descriptor was left, with the limit and what to do. The text
- * is this thread's, until its next call. */
+/* Returns strerror(error), or, if `error` says that no descriptor was left, a text that names the limit and how to
+ * raise it. The text is this thread's, until its next call. */
 const char *rd_fd_strerror(int error);
 /* Returns true if `error` says that no descriptor was left. */
 bool rd_fd_none_left(int error);

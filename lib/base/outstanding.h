@@ -1,4 +1,4 @@
-/* What this process has begun and not finished, and what goes on only while one of its threads makes progress.
+/* Operations that this process has begun and not finished, and that go on only while one of its threads makes progress.
  *
  * A wait in one communicator makes progress for all others that have something outstanding, because what it waits for
  * may depend on that: rank 0 waits for a request of communicator A, and rank 1, whose part of that request is not over
@@ -41,7 +41,7 @@ void rd_outstanding_settle(void);
 /* Makes a turn of every entry that no thread uses. Returns true if anything moved. Without entries it costs one load.
  * A turn is made by one thread at a time: the others need not wait for it. */
 bool rd_outstanding_turn(void);
-/* Returns true if there are entries. Who sleeps then sleeps briefly: RD_OUTSTANDING_MS. */
+/* Returns true if there are entries. A thread that sleeps while there are may sleep for RD_OUTSTANDING_MS at most. */
 bool rd_outstanding_any(void);
 #define RD_OUTSTANDING_MS 1
 

@@ -8,10 +8,13 @@
 /* Starts a thread that no signal reaches: the user's signals go to the user's threads. Returns 0, or an errno. */
 int rd_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
-/* Returns 0 if a thread can be started, or an errno: for libraries that do not bear it when theirs cannot. */
+/* Returns 0 if a thread can be started, or an errno. To be asked before a library starts one that ends the process
+ * where it cannot. */
 int rd_thread_try(void);
 
-/* strerror() where a thread or a descriptor could not be had: says which limit was met, and what to do. */
+/* Returns strerror(error), or, where a thread or a descriptor could not be had, which limit was met and how to raise
+ * it.
+ */
 const char *rd_thread_strerror(int error);
 
 /* Blocks every signal in the calling thread, for the threads that a library starts in the meantime. The caller sets the

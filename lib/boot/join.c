@@ -406,8 +406,9 @@ static void tell_without_descriptors(joining_t *j)
         pthread_join(thread, NULL);
 }
 
-/* What a rank needs while a communicator is made: its neighbours, the others of its node, a network, and some for
- * itself. What lacks later would be found by a library that says something else, or dies of it. */
+/* Returns how many descriptors a rank needs while a communicator is made: for its neighbours, the others of its node, a
+ * network, and some for itself. This is checked first, because a library that runs out of them later reports something
+ * else, or ends the process. */
 static int most_fds(const rd_boot_t *b)
 {
     return OWN_FDS + 2 * b->rounds + (b->nranks < NODE_FDS ? b->nranks : NODE_FDS);

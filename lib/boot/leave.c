@@ -32,8 +32,8 @@ rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int failed
     return said == RONDO_ERR_TIMEOUT && failed_rank != from ? RONDO_ERR_TIMEOUT : RONDO_ERR_REMOTE;
 }
 
-/* What a rank says when it leaves. The sentence follows, as long as it is, behind a code that means something only with
- * it: a mismatch, or what a rank that could not make the communicator lacks. */
+/* The record by which a rank leaves. A sentence, without its terminating zero, follows a code that needs one: a
+ * mismatch, or the reason why a rank could not make the communicator. */
 typedef struct __attribute__((packed)) farewell {
     int32_t code, failed_rank, reporter;
     char text[RD_ERROR_BYTES];

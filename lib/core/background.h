@@ -1,6 +1,6 @@
 /* Calls that need not wait: creation, split, shrink and finalize with blocking = 0.
  *
- * Such a call is a job: what is to be done, as data, with copies of all arguments. A caller that waits runs it itself;
+ * Such a call is a job: a function, and copies of all arguments. A caller that waits runs it itself;
  * with blocking = 0 a thread does, and the call returns RONDO_IN_PROGRESS. Meanwhile the communicator that is being
  * made has the mark RD_COMM_MAKING, that which is used RD_COMM_BUSY, so that every other call on them is refused
  * without a test of its own. rondo_comm_get_error reads `background`; abort ends what is under way by the stop words,

@@ -347,7 +347,7 @@ static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id,
     return result == RONDO_SUCCESS ? rd_health_check(&comm->health) : result;
 }
 
-/* The others hear what this rank lacks, if it is the first to fail. */
+/* If this rank is the first to fail, the others report its reason. */
 static void say_why(rondo_comm_t made, rondo_result_t result)
 {
     char text[RD_ERROR_BYTES + 160];
@@ -424,7 +424,7 @@ rondo_result_t rd_comm_build(rondo_comm_t made, int nranks, const rondo_unique_i
         (result = make_rooms(made))) {
         if (result == rd_health_check(&made->health)) /* another thread found the failure */
             rd_error_again(&made->ctx, made->health.stop.text);
-        char why[RD_ERROR_BYTES]; /* what the others say of this rank meanwhile comes after */
+        char why[RD_ERROR_BYTES]; /* taking down may log what the others say of this rank */
         snprintf(why, sizeof why, "%s", rd_thread_error());
         if (made->boot)
             say_why(made, result);

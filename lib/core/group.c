@@ -501,7 +501,7 @@ rondo_result_t rondo_group_estimate(double *microseconds)
     return result;
 }
 
-/* From the next leave on, waits in other communicators make progress for what is outstanding here. */
+/* From the next leave on, waits in other communicators make progress for this one's outstanding operations. */
 static void offer(rondo_comm_t comm)
 {
     if (rd_queue_busy(&comm->queue) && !rd_outstanding_listed(&comm->queue.outstanding))

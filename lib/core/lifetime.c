@@ -51,7 +51,7 @@ void rd_comm_pause(rondo_comm_t comm)
         pthread_mutex_unlock(&comm->queue.outstanding.turning);
 }
 
-/* Gives what is outstanding to waits in other communicators, if anything is. */
+/* If operations are outstanding, lets waits in other communicators make progress for them again. */
 static void give_back(rondo_comm_t comm)
 {
     rd_outstanding_t *entry = &comm->queue.outstanding;

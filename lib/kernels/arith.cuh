@@ -18,7 +18,7 @@
 #include "kernels/access.cuh"
 #include "kernels/work.h"
 
-/* Where elements in memory are what is computed with. */
+/* For arithmetic that computes with the elements as they lie in memory. */
 struct rd_arith_same_t {
     typedef rd_part_t part_t;
 

@@ -33,7 +33,7 @@
  * BROADCAST, and moves of programs) arrives with exactly its bits by LL and LL128; by SENTINEL a NaN of all ones
  * arrives as another NaN.
  *
- * Where the buffers are narrower than what is computed with (rd_kreduce_t.narrow), a tile's bytes are those of float32.
+ * Where the buffers' type is narrower than the arithmetic's (rd_kreduce_t.narrow), a tile's bytes are those of float32.
  *
  * ONESHOT and TWOSHOT sum in the order of the ranks; they sum narrow floating types in float32 and round once.
  * Programs sum in the order of their schedule and round after each sum. RING and CHAIN round at each rank; the sum of

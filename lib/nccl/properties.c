@@ -1,7 +1,7 @@
-/* Queries about the device-side API, which programs make before they use it: rondo has none, and no answer may look as
- * if kernels of the program's own could use a window, which here is no device memory. XLA takes a team of load and
- * store as large as its group for that: one of a single rank is as large as a group of one rank. So that team has no
- * ranks, and the query of a later NCCL than the one that ncclGetVersion names fails, as where it does not exist.
+/* Queries about the device-side API, which programs make before they use it. rondo has none, so no answer may suggest
+ * that a program's own kernels can use a window: here a window is no device memory. XLA concludes that they can if the
+ * team of load and store is as large as its group, and a team of one rank is as large as a group of one rank. So that
+ * team has no ranks; and ncclCommQueryProperties, which is newer than the NCCL that ncclGetVersion names, fails.
  */
 #include "nccl/later.h"
 #include "nccl/shim.h"

@@ -126,7 +126,7 @@ static void interface(void)
         not_taken(name, variable(name), "no interface that is up fits");
 }
 
-/* What NCCL_ALGO and NCCL_PROTO choose between, and for which functions. */
+/* The algorithms and protocols of NCCL_ALGO and NCCL_PROTO, and the functions that they apply to. */
 static const char *const functions[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
 static const char *const of_rondo[] = {"broadcast", "reduce", "allgather", "reduce_scatter", "allreduce"};
 static const char *const algos[] = {"Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"};

@@ -1,4 +1,4 @@
-/* See board_plan.h. Every rank computes the same from what all know of the operation. */
+/* See board_plan.h. Every rank computes the same numbers, because all arguments are equal on all ranks. */
 #include "plan/board_plan.h"
 
 #include "plan/plan.h"

@@ -11,7 +11,7 @@
 struct rd_plan;
 struct rd_board;
 
-/* Returns true if messages of `bytes` of an operation of so many chunks leave half of the ring free. */
+/* Returns true if the messages of one pass, `bytes` each for `nchunks` chunks, leave half of the ring free. */
 bool rd_board_fits(rd_coll_t coll, int nchunks, rd_proto_t proto, size_t bytes);
 
 /* Fills in plan->board. `bytes`: of the longest chunk; `slice`: of a message. */

@@ -1,6 +1,6 @@
-/* What RONDO_ALGO and RONDO_PROTO force on the net communicators of a CUDA communicator. They name what GPUs run;
- * between nodes the host runs its algorithm of that name, or the one that NCCL calls alike: where GPUs have a chain,
- * the host has a ring. */
+/* How RONDO_ALGO and RONDO_PROTO apply to the net communicators of a CUDA communicator. They name algorithms of GPUs;
+ * between nodes the host runs its own algorithm of that name, or the one that has the same name in NCCL: where GPUs run
+ * a chain, the host runs a ring. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static const rd_algo_t *on_host(const rd_algo_t *algo, rd_coll_t coll)
     return NULL;
 }
 
-/* Writes the host's algorithms for what is forced, each once. Returns how many there are. */
+/* Writes the names of the host's algorithms for the forced ones, each once. Returns how many there are. */
 static int names(const rd_forced_t *forced, rd_coll_t coll, char *text, size_t size)
 {
     const rd_algo_t *found[RD_ALGOS_MOST];

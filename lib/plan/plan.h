@@ -67,7 +67,7 @@ typedef struct rd_plan {
     double us;              /* the cost model's prediction; 0: there is none, as for a message */
     size_t slice;           /* the longest slice of all lanes: the stride of scratch places */
     size_t element;         /* bytes, of partial results: all numbers of bytes here count in such elements */
-    unsigned halvings;      /* the user's elements are narrower, by so many powers of two: see `store` of a reducer */
+    unsigned halvings;      /* log2 of `element` over the bytes of the user's elements: see `store` of a reducer */
     rd_nt_store_t nt_store; /* how slots are written */
     rd_chunks_t in, out;
     rd_reducer_t reducer;

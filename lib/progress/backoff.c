@@ -129,8 +129,8 @@ static rondo_result_t too_late(rd_queue_t *q)
         (long long)q->timeout_ms, late, whois, perhaps, peer, rd_health_whois(q->health, peer));
 }
 
-/* What the caller does here may yield itself, and where ranks share cores each yield is another rank's turn: so not
- * every yield is followed by it, and pauses are shorter still. */
+/* The caller's function may yield itself, and where ranks share cores each yield gives the turn to another rank: so it
+ * is not called after every yield, and after pauses, which are shorter, less often still. */
 static void call_on_wait(rd_queue_t *q)
 {
     int every = q->wait.misses >= q->wait.spin ? ON_WAIT_YIELDS : ON_WAIT_PAUSES;

@@ -10,8 +10,8 @@
 #include "base/fork.h"
 #include "progress/queue.h"
 
-#define SAY_MS 100      /* a wait this long is said */
-#define CHECK_MS 20     /* between two looks */
+#define SAY_MS 100      /* a wait of this length is published */
+#define CHECK_MS 20     /* between two checks */
 #define MARGIN_MS 500   /* in which everything that was sent within a node has been seen */
 #define THREADS_MS 3000 /* the same where several threads call: one may yet come that has not called here before */
 #define WARN_MS 5000    /* a rank of another node is waited for */
@@ -19,7 +19,7 @@
 #define TRIES 1000      /* to read a record that is being written, which takes some stores */
 #define SENTENCE "ranks call communicators in different orders"
 
-/* What one record says. */
+/* The contents of one record. */
 typedef struct {
     uint64_t caller, awaited;
     int64_t since_ms, still_ms; /* 0: it does not wait */
@@ -56,7 +56,7 @@ static void write_record(rd_waiting_t *w, const link_t *from)
 
     memcpy(words, from->call, sizeof words);
     atomic_store_explicit(&w->version, version + 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release); /* who sees a new word sees the odd version */
+    atomic_thread_fence(memory_order_release); /* a reader that sees a new word sees the odd version */
     atomic_store_explicit(&w->caller, from->caller, memory_order_relaxed);
     atomic_store_explicit(&w->awaited, from->awaited, memory_order_relaxed);
     atomic_store_explicit(&w->since_ms, from->since_ms, memory_order_relaxed);
@@ -89,7 +89,7 @@ static bool read_record(const rd_waiting_t *w, link_t *to)
     return version % 2 == 0 && atomic_load_explicit(&w->version, memory_order_relaxed) == version;
 }
 
-/* ---- what this process says ---- */
+/* ---- the records of this process ---- */
 
 /* The parent's communicators are not the child's. */
 static void fork_child(void)
@@ -174,7 +174,7 @@ void rd_deadlock_moved(rd_queue_t *q)
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- what others say ---- */
+/* ---- the records of all processes of the node ---- */
 
 /* Finds a thread's record in any communicator of this process. */
 static bool find(uint64_t caller, link_t *link)
@@ -219,8 +219,9 @@ static int follow(link_t *links, int *first)
     return 0;
 }
 
-/* Did all of them wait at one time, long enough to have seen what the others sent before they began to? Within one
- * communicator ranks may seem to wait for each other because each has several lanes; not if some wait elsewhere. */
+/* Returns true if all of them waited at one time, for long enough to have seen everything that the others had sent
+ * before they began to wait. Ranks that wait within one communicator may only seem to wait for each other, because each
+ * has several lanes; so at least one must wait for a thread that waits in another communicator. */
 static bool stuck(const link_t *links, int n)
 {
     int64_t since = 0, still = INT64_MAX;
@@ -236,7 +237,7 @@ static bool stuck(const link_t *links, int n)
     return crosses && still >= since + margin;
 }
 
-/* Does that rank wait for this thread in this communicator? */
+/* Returns true if that rank waits for this thread in this communicator. */
 static bool waits_for(const rd_queue_t *q, int rank, uint64_t self)
 {
     const rd_control_t *control = q->controls[rank];

@@ -36,9 +36,9 @@ __attribute__((weak)) void rd_ucx_loaded(rd_ucp_t *ucp)
     (void)ucp;
 }
 
-/* What UCX is told while it is loaded: no handlers for signals that are errors, none for SIGHUP, which is to start a
- * debugger, and no thread that shows UCX's state as a file system. What it has to say it says to who traces rondo: it
- * calls every lost connection an error, of which rondo has a sentence of its own. */
+/* The settings that UCX is loaded with: no handlers for signals that are errors, none for SIGHUP, which would start a
+ * debugger, and no thread that shows UCX's state as a file system. Its log is silent unless rondo is traced, because it
+ * calls every lost connection an error, and rondo reports those itself. */
 typedef struct preset {
     const char *name;
     char *text;  /* "NAME=value" */

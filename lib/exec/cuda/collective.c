@@ -214,7 +214,7 @@ static rondo_result_t run_single(rd_cuda_t *cuda, const rd_call_t *call)
                                  .type = (uint32_t)call->desc.type,
                                  .passes = 1,
                                  .tiles = 1};
-    set_op(cuda, call, &work.reduce); /* a scaled contribution is the result */
+    set_op(cuda, call, &work.reduce); /* one contribution, scaled, is the result */
     launch.threads = rd_kernel_threads(RD_KERNEL_SINGLE, RD_PROTO_LL);
     size_t blocks = (count * element + 16383) / 16384;
     launch.blocks = blocks < cuda->limits.blocks ? (uint32_t)blocks : cuda->limits.blocks;

@@ -202,8 +202,8 @@ static rondo_result_t make(rd_cuda_t *cuda, registered_t *r, const offer_t *offe
     return *made ? RONDO_SUCCESS : write_entry(cuda, number, &entry);
 }
 
-/* Says what the registration is good for. `kept`: this rank's buffer cannot be given to others; `room`: there was a
- * free place for it. */
+/* Logs whether the registration is of use. `kept`: peers cannot map this rank's buffer; `room`: the table had a free
+ * entry. */
 static void say(const rd_team_t *team, bool kept, size_t bytes, bool room, bool made)
 {
     if (kept)

@@ -85,8 +85,8 @@ static void ask_first(rd_recv_t *recv)
         ask(recv, 0);
 }
 
-/* Makes *data point to `bytes` of what `recv`'s sender has posted, from `at` on: in its memory, in a slot, or, read, in
- * `room`. */
+/* Sets *data to `bytes` of the buffer that `recv`'s sender has posted, from `at` on. They lie in the sender's memory,
+ * in a slot, or, if they were read from another process, in `room`. */
 static taken_t take(rd_recv_t *recv, const posted_t *posted, size_t at, size_t bytes, char *room, const char **data)
 {
     *data = room;

@@ -20,7 +20,7 @@ typedef struct rd_cma_step {
 /* Returns true if the step was done or has failed, with its result in *result. If not, *waits_for is the peer that it
  * waits for. With RONDO_ERR_MISMATCH, *sent is the number of bytes that this peer has posted. */
 bool rd_cma_step(const rd_cma_step_t *s, int *waits_for, uint64_t *sent, rondo_result_t *result);
-/* Copies into slots what a peer may not read, if one has asked for it. To be called as often as the run advances.
+/* Copies buffers into slots for peers that may not read them and have asked. To be called as often as the run advances.
  * Returns true if something has moved. */
 bool rd_cma_answer(const rd_plan_t *plan);
 /* Returns true when every peer has read what was posted to it: only then may the user have the buffer back. */

@@ -1,6 +1,6 @@
-/* What is done to one buffer: contributions are multiplied by a factor as they are loaded (AVG, PREMULSUM), and those
- * of the narrow floating types are widened to float32 on the way, from which `store` makes elements of the type when
- * everything is summed. Included by reduce_isa.h, whose vectors and conversions these use. */
+/* Operations on a single buffer: contributions are multiplied by a factor as they are loaded (AVG, PREMULSUM), and
+ * those of the narrow floating types are widened to float32 on the way. When all are summed, `store` makes elements of
+ * the type again. Included by reduce_isa.h, whose vectors and conversions these use. */
 
 #define TIMES(lane, real)                                                                                              \
     static void lane##_times(void *dst, const void *src, size_t count, const void *arg)                                \

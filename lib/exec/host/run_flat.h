@@ -6,10 +6,10 @@
 
 #include "exec/host/run.h"
 
-/* Like rd_run_advance, for a run whose plan is flat. But that another message has come than the one that is expected
- * remains unseen: who polls for a short time need not know. */
+/* Like rd_run_advance, for a run whose plan is flat. But it does not notice a message of another length than is
+ * expected, which a caller that polls for a short time need not know. */
 bool rd_flat_advance(rd_run_t *run);
-/* Ends the run if that is so. The run is open. */
+/* Ends the run if such a message has come. The run is open. */
 void rd_flat_check(rd_run_t *run);
 
 #endif

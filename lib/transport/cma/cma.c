@@ -108,7 +108,7 @@ static rondo_result_t try_all(cma_t *cma, const rd_transport_args_t *args, unsig
     return result;
 }
 
-/* By the first rank that could not. */
+/* Warns that memory cannot be read; only the first rank that could not does. */
 static void say_refused(const rd_transport_args_t *args, const unsigned char *could, int refused, int error)
 {
     for (int r = 0; r < args->rank; r++)

@@ -69,8 +69,8 @@ static inline rd_counter_t *rd_board_read(const rd_board_t *b, int rank, rd_boar
     return (rd_counter_t *)(void *)(b->of[rank] + (size_t)what * 2 * RD_LINE);
 }
 
-/* Returns true if a message up to `end` overwrites nothing behind `read`. Who has nothing to wait for may have read on
- * beyond `end`, so the difference has a sign. */
+/* Returns true if a message up to `end` overwrites nothing behind `read`. A rank that waits for nothing may have read
+ * on beyond `end`, so the difference has a sign. */
 static inline bool rd_board_over(uint64_t end, uint64_t read, uint64_t ring)
 {
     return (int64_t)(end - read) <= (int64_t)ring;

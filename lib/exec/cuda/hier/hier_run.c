@@ -102,7 +102,7 @@ rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call)
     rondo_result_t result = RONDO_SUCCESS;
     rd_phases_t phases;
 
-    /* What is between two phases lies in the user's memory, which has no room for wider partial results. */
+    /* Partial results lie in the user's memory between two phases, and it has no room for wider ones. */
     if (is_divided(&call->desc) || rd_cuda_is_wide(&call->desc) || !rd_hier_serves(&facts))
         return rd_proxy_path_run(cuda->path, RD_NET_COMM_ALL, call);
     if (rd_hier_phases(&facts, &phases) != 0)

@@ -267,7 +267,8 @@ static void inlined(const rd_proxy_path_t *s, rd_kproxied_t *k, rd_proxy_path_ta
     task->inline_out = out;
 }
 
-/* `table` has two rows for each rank of the net communicator. What the kernel widens is float32 from there on. */
+/* `table` has two rows for each rank of the net communicator. If the kernel widens the data, they are float32 from
+ * there on. */
 static rondo_result_t run(rd_proxy_path_t *s, int net_comm, const rd_call_t *user, rd_kwork_t *work, rd_kpart_t *table)
 {
     const rd_net_comm_t *by = &s->net_comms[net_comm];
@@ -345,9 +346,8 @@ rondo_result_t rd_proxy_path_check(rd_proxy_path_t *s, const rd_call_t *call)
     return RONDO_SUCCESS;
 }
 
-/* Refuses a call of which no part can go by what is forced: neither a kernel inside the node nor the host between
- * nodes.
- */
+/* Refuses a call that RONDO_ALGO and RONDO_PROTO cannot apply to: no kernel inside the node has the forced algorithm
+ * and protocol for it, nor has the host between nodes. */
 static rondo_result_t check_forced(rd_cuda_t *cuda, const rd_call_t *call)
 {
     const rd_env_t *env = cuda->team->env;
