@@ -468,9 +468,11 @@ const char *rd_env_difference(const rd_env_alike_t *a, const rd_env_alike_t *b, 
 {
     size_t at = 0;
 
-    for (size_t i = 0; i < TABLE_SIZE && at < sizeof a->values; i++) {
+    for (size_t i = 0; i < TABLE_SIZE; i++) {
         const tunable_t *t = &table[i];
 
+        if (t->alike && at + t->bytes > sizeof a->values)
+            break;
         if (t->alike && memcmp(a->values + at, b->values + at, t->bytes) != 0) {
             value_print(t, a->values + at, a_text);
             value_print(t, b->values + at, b_text);
