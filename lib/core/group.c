@@ -390,7 +390,7 @@ static bool over(struct rondo_request *request)
 }
 
 /* The backoff after a turn in which nothing moved; it checks for abort, death and timeout. */
-static void miss(struct rondo_request *request)
+static void back_off(struct rondo_request *request)
 {
     for (int i = request->ncomms - 1; i >= 0 && !over(request); i--) {
         rondo_comm_t comm = request->comms[i];
@@ -406,7 +406,7 @@ static void finish(struct rondo_request *request)
 {
     while (!over(request)) {
         if (!turn(request))
-            miss(request);
+            back_off(request);
         if (request->cuda && !rd_outstanding_turn())
             sched_yield();
     }
@@ -570,7 +570,7 @@ rondo_result_t rondo_request_test(rondo_request_t *request, int *done)
         return RONDO_SUCCESS;
     enter_all(*request);
     if (!over(*request) && !turn(*request))
-        miss(*request);
+        back_off(*request);
     if (over(*request))
         return dispose(request);
     leave_all(*request);
