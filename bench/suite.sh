@@ -125,12 +125,17 @@ measure() {
     grep -v '^[#$]' "$file"
 }
 
+# Not echo, which takes -e for itself in some shells.
+say() {
+    printf '%s ' "$@"
+}
+
 sizes() {
     case $1-$quick in
-    allreduce-no) echo -e 64M -f 2 ;;
-    *v-no | alltoall-no | allgather-no | gather-no | scatter-no | reduce_scatter-no) echo -e 16M -f 4 ;;
-    *-no) echo -e 64M -f 4 ;;
-    *) echo -e 16M -f 16 --turns 3 --turn-ms 2 -w 3 ;;
+    allreduce-no) say -e 64M -f 2 ;;
+    *v-no | alltoall-no | allgather-no | gather-no | scatter-no | reduce_scatter-no) say -e 16M -f 4 ;;
+    *-no) say -e 64M -f 4 ;;
+    *) say -e 16M -f 16 --turns 3 --turn-ms 2 -w 3 ;;
     esac
 }
 
