@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #define KIB 1024.0
+#define PIN (64 * KIB) /* process_vm_readv: 16 pages */
 
 /* Bytes beyond the caches cost more; the change is gradual, so that time never falls as bytes grow. */
 static double far_share(const rd_prices_t *t, double bytes)
@@ -131,15 +132,19 @@ static double on_wire(const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t 
     return root_alone(env, coll, w) && !root_sends(coll) ? w->leave : w->leave * env->sharing / env->local;
 }
 
-/* By CMA a peer reads the buffer of the rank that sends. The kernel takes the pages of one process for one reader at a
- * time, so that n readers of one buffer take n times as long as one: `link` counts the bytes that the busiest buffer
- * gives away. Ranks that share a core do not read at the same time anyway. */
+/* By CMA the peers read the buffer of the rank that sends, and the kernel takes the pages of one process for one reader
+ * at a time, PIN bytes at once. Readers of the same bytes wait for each other all the way: n of them take n times as
+ * long as one. Readers of different bytes wait for each other at their first pages, and no longer once they are spread.
+ * `link` counts the bytes that the busiest buffer gives away. Ranks that share a core do not read at the same time
+ * anyway. */
 static double one_source_us(const rd_cost_env_t *env, const rd_work_t *w, rd_proto_t proto, const rd_price_t *k,
                             double whole)
 {
+    const bool alike = w->once_messages > 0;
+
     if (proto != RD_PROTO_CMA || env->nnodes > 1 || !own_cores(env))
         return 0;
-    return whole * w->link * k->cross;
+    return w->link * (alike ? whole : fmin(whole, PIN * w->chunks)) * k->cross;
 }
 
 /* A board's writer writes a value once for all that read it. */
@@ -151,6 +156,25 @@ static void write_once(rd_work_t *w)
     w->near_messages *= left;
     w->moved -= w->once_moved;
     w->moved_all -= w->once_moved_all;
+}
+
+/* The bytes that all ranks move share the rate of the machine's memory as soon as the last-level cache does not hold
+ * them. */
+static double memory_us(const rd_prices_t *t, double bytes)
+{
+    return bytes <= t->llc ? 0 : t->memory * (bytes - t->llc);
+}
+
+/* What the busiest rank stores where other cores read it, as a part of the operation's bytes. */
+static double stored(const rd_work_t *w, rd_coll_t coll, rd_proto_t proto)
+{
+    const double sent = one_way(coll) ? w->messages : w->messages / 2;
+
+    if (proto == RD_PROTO_CMA)
+        return 0;
+    if (rd_proto_is_board(proto) && sent > w->once_messages)
+        return w->link * (1 - w->once_messages / sent);
+    return one_way(coll) && !root_sends(coll) ? fmin(w->link, 1) : w->link;
 }
 
 static int work_of(const rd_cost_env_t *env, rd_coll_t coll, const rd_algo_t *algo, int param, rd_work_t *work)
@@ -174,6 +198,7 @@ double rd_cost_algo_us(const rd_cost_env_t *like, rd_coll_t coll, const rd_algo_
         env->sharing = env->local;
     if (work_of(env, coll, algo, param, &w) != 0)
         return -1;
+    const double store = whole * stored(&w, coll, proto) * k->store;
     if (rd_proto_is_board(proto))
         write_once(&w);
     chunk = rd_work_chunk(coll, bytes, w.chunks);
@@ -182,17 +207,19 @@ double rd_cost_algo_us(const rd_cost_env_t *like, rd_coll_t coll, const rd_algo_
     moved_all = proto == RD_PROTO_CMA ? n * cma_moved(&w, w.summed_all / n) : w.moved_all;
     messages = passes * live_messages(env, coll, whole, &w) *
                messages_us(t, coll, &w, proto, (double)(chunk < slice ? chunk : slice));
-    busiest = ends(env, coll, &w) * messages + rank_us(t, k, whole, moved, w.received, w.summed);
+    busiest = ends(env, coll, &w) * messages + store + rank_us(t, k, whole, moved, w.received, w.summed);
     /* The cores share the work of the machine's ranks, its part of all ranks. */
     shared = (all_messages(env, &w) * messages + rank_us(t, k, whole, moved_all, w.received_all, w.summed_all)) *
              env->sharing / n / env->cores;
     if (!rd_proto_is_board(proto)) /* a board's message has no other connection than its lines */
         busiest += t->contact * contacts(env, algo);
     busiest = fmax(busiest, messages + one_source_us(env, &w, proto, k, whole));
+    shared = fmax(shared, memory_us(t, whole * (w.received_all + moved_all) * env->sharing / n));
     /* One lane less than two chunks of a line has no data. */
     us = t->call + hops_us(t, env, coll, &w, proto, passes, w.mutual && whole > 64 && own_cores(env)) +
          (busiest > shared ? busiest : shared);
-    us += w.fill * (double)(passes > 1 ? slice : chunk) * (1.5 * k->beta + k->cross);
+    const double fill = one_way(coll) && !w.mutual && own_cores(env) ? t->overlap * w.fill : w.fill;
+    us += fill * (double)(passes > 1 ? slice : chunk) * (1.5 * k->beta + k->cross);
     if (env->nnodes > 1 && w.peers > t->peers)
         us += (w.peers - t->peers) * t->peer;
     if (env->nnodes > 1)

@@ -4,12 +4,14 @@
  * messages, bytes); a table of measured prices (prices.h) turns the counts into time:
  *
  *     T = call + alpha (hops + again (passes - 1)) + message messages passes
- *       + start (the first 4 KiB of each) + beta moved + cross received + gamma summed + the slices that fill a
- * pipeline
+ *       + start (the first 4 KiB of each) + beta moved + cross received + store stored + gamma summed
+ *       + the slices that fill a pipeline
  *
  * Where each rank has a core of its own, the busiest rank sets the time. There `contact` is paid for each peer that it
- * has messages for, and the readers of one buffer by CMA wait for each other. Where ranks share cores, those costs are
- * hidden behind the work of other ranks.
+ * has messages for; a line that it stores where others read it has to be fetched back from them first (`store`); and by
+ * CMA the kernel lets one reader at a time take the pages of a process, so that readers of one buffer wait for each
+ * other. Where ranks share cores, those costs are hidden behind the work of other ranks. The bytes of all ranks of a
+ * machine, beyond what its caches hold, take at least what its memory needs for them (`memory`).
  *
  * On a node the ranks' cores move all data. So beta is paid for every byte that a core reads and writes, and cross, in
  * addition, for every byte that it fetches from another core's cache. Where ranks outnumber cores, the work of all of

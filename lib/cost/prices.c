@@ -28,10 +28,8 @@ static const rd_gpu_price_t h200[RD_NUM_KERNELS][RD_GPU_PROTOS] = {
 };
 _Static_assert(RD_PROTO_SENTINEL == 2 && RD_GPU_PROTOS == 4, "each row has a price for each protocol, in their order");
 
-/* The prices of boards were not fitted. Those of xeon-many follow from what flags and copies alone take on that
- * machine (a broadcast of 1 MB 220 us), but for a line read, which is what a barrier by direct takes: 0.82 us with 16
- * ranks, 1.8 with 32. Those of the others are
- * set so high that up to four ranks on two cores go on as they did: there a board spares few stores. */
+/* The prices of boards were fitted for xeon-many alone. Those of the others are set so high that up to four ranks on
+ * two cores go on as they did: there a board spares few stores. */
 static struct {
     const char *name;
     rd_prices_t prices; /* `gpu` is filled in at the first use */
@@ -86,15 +84,17 @@ static struct {
       .peers = 64,
       .links = 450,
       .nt_store = RD_NT_STORE_ADAPT}},
-    /* Fitted by tune_fit to 151 times (7 operations, every algorithm and protocol forced, 16 ranks bound to cores, 8 B
-     * to 4 MB) on a 32-core Xeon of one NUMA node, where lines go from core to core through the mesh: predictions off
-     * by a factor of 1.39 in the mean, choices slower than the best by 1.09. The network's prices are the xeon's. */
+    /* Fitted by rondo-tune --read to 1,149 times (11 operations, every algorithm and protocol forced, 8, 16 and 32
+     * ranks with a core each, 8 B to 8 MB) on a 32-core Xeon of one NUMA node, where lines go from core to core through
+     * the mesh: predictions off by a factor of 1.39 in the mean, choices slower than the best by 1.07. The network's
+     * prices are the xeon's. */
     {"xeon-many",
-     {.of = {[RD_PRICE_SHM] = {[RD_PROTO_LL] = {0.263, 0.0413, GIGA(1.1), GIGA(15.8), GIGA(21.9), GIGA(12.3)},
-                               [RD_PROTO_SIMPLE] = {0.198, 0.137, GIGA(5.75), GIGA(12.4), GIGA(62.7), GIGA(369)},
-                               [RD_PROTO_CMA] = {0.22, 0.77, 0, GIGA(60), GIGA(7.3), GIGA(41)},
-                               [RD_PROTO_BOARD_LL] = {0.25, 0.055, GIGA(2.5), GIGA(15.8), GIGA(21.9), GIGA(12.3)},
-                               [RD_PROTO_BOARD] = {0.6, 0.15, GIGA(5.75), GIGA(14), GIGA(14), GIGA(369)}},
+     {.of = {[RD_PRICE_SHM] =
+                 {[RD_PROTO_LL] = {0.194, 0.0318, GIGA(1.2), GIGA(7.9), GIGA(17.4), GIGA(12.3), GIGA(10)},
+                  [RD_PROTO_SIMPLE] = {0.432, 0.115, GIGA(5.75), GIGA(49.6), GIGA(74.6), GIGA(369), GIGA(12)},
+                  [RD_PROTO_CMA] = {0.22, 0.822, 0, GIGA(60), GIGA(7.3), GIGA(41)},
+                  [RD_PROTO_BOARD_LL] = {0.25, 0.03, GIGA(3.4), GIGA(15.8), GIGA(21.9), GIGA(12.3), GIGA(1)},
+                  [RD_PROTO_BOARD] = {0.6, 0.072, GIGA(11.4), GIGA(14), GIGA(45), GIGA(369), GIGA(24)}},
              [RD_PRICE_NET] = {[RD_PROTO_LL] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
                                [RD_PROTO_SIMPLE] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
                                [RD_PROTO_CMA] = {5, 4.6, 0, GIGA(60), GIGA(9.2), GIGA(41)},
@@ -102,10 +102,12 @@ static struct {
                                [RD_PROTO_BOARD] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)}}},
       .call = 0.019,
       .turn = 0.76,
-      .overlap = 0.046, /* the xeon's: fitted, it would choose long chains, which a single call waits for */
-      .contact = 0.04,
-      .far = GIGA(22.1),
-      .near = 380 * KIB,
+      .overlap = 0.065,
+      .contact = 0.02,
+      .far = GIGA(86.5),
+      .near = 389 * 1e3,
+      .memory = GIGA(150),
+      .llc = 19.8e6,
       .wire = GIGA(1.2),
       .peer = 10,
       .peers = 64,

@@ -29,6 +29,7 @@ typedef struct rd_price {
     double beta;    /* per byte moved, in the caches */
     double cross;   /* per byte received: from another core's cache; CMA: from another rank's memory */
     double gamma;   /* per byte added to a sum */
+    double store; /* in addition, per byte stored where other cores read it: they have the line until they give it up */
 } rd_price_t;
 
 /* The price of an algorithm by a protocol between GPUs. */
@@ -47,6 +48,8 @@ typedef struct rd_prices {
     double contact; /* the first message of a call to or from a peer on the node, in addition */
     double far;     /* in addition, per byte moved or received beyond `near`: memory instead of caches */
     double near;    /* bytes of an operation that the caches hold */
+    double memory;  /* per byte moved or received by any rank of the machine beyond `llc`: its memory's rate */
+    double llc;     /* bytes that the caches of the whole machine hold */
     double wire;    /* per byte that leaves a node */
     double peer;    /* a connection beyond the first `peers`: memory, descriptor, and making it, spread over uses */
     double peers;

@@ -23,10 +23,12 @@ static const struct {
     size_t at;
 } parts[] = {{"alpha", offsetof(rd_price_t, alpha)}, {"message", offsetof(rd_price_t, message)},
              {"start", offsetof(rd_price_t, start)}, {"beta", offsetof(rd_price_t, beta)},
-             {"cross", offsetof(rd_price_t, cross)}, {"gamma", offsetof(rd_price_t, gamma)}},
+             {"cross", offsetof(rd_price_t, cross)}, {"gamma", offsetof(rd_price_t, gamma)},
+             {"store", offsetof(rd_price_t, store)}},
   singles[] = {{"call", offsetof(rd_prices_t, call)},       {"turn", offsetof(rd_prices_t, turn)},
                {"overlap", offsetof(rd_prices_t, overlap)}, {"contact", offsetof(rd_prices_t, contact)},
                {"far", offsetof(rd_prices_t, far)},         {"near", offsetof(rd_prices_t, near)},
+               {"memory", offsetof(rd_prices_t, memory)},   {"llc", offsetof(rd_prices_t, llc)},
                {"wire", offsetof(rd_prices_t, wire)},       {"peer", offsetof(rd_prices_t, peer)},
                {"peers", offsetof(rd_prices_t, peers)},     {"cuda.links", offsetof(rd_prices_t, links)}},
   gpu_parts[] = {{"alpha", offsetof(rd_gpu_price_t, alpha)},
@@ -82,7 +84,18 @@ static int nt_store_parse(const char *text, rd_nt_store_t *nt_store)
     return -1;
 }
 
-/* A price of zero would make something free, and so always chosen: only prices that may be nothing may be zero. */
+/* A price of zero would make something free, and so always chosen: only what may really take nothing may be zero. */
+static bool may_be_zero(const char *name)
+{
+    static const char *const ends[] = {"overlap", "contact", "start", "gamma", "store", "memory", "llc", "hop", "pass"};
+    const char *dot = strrchr(name, '.');
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (strcmp(dot ? dot + 1 : name, ends[i]) == 0)
+            return true;
+    return false;
+}
+
 static int number_parse(const char *name, const char *text, double *number)
 {
     char *end;
@@ -90,8 +103,7 @@ static int number_parse(const char *name, const char *text, double *number)
 
     if (end == text || *end || !isfinite(value) || value < 0 || value > 1e12)
         return -1;
-    if (value == 0 && strcmp(name, "overlap") != 0 && strcmp(name, "contact") != 0 && !strstr(name, ".start") &&
-        !strstr(name, ".gamma") && !strstr(name, ".hop") && !strstr(name, ".pass"))
+    if (value == 0 && !may_be_zero(name))
         return -1;
     *number = value;
     return 0;
