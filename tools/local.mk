@@ -52,6 +52,7 @@ rondo_tune_SOURCES = \
 	tools/tune.h \
 	tools/tune_check.c \
 	tools/tune_cuda.c \
-	tools/tune_fit.c
+	tools/tune_fit.c \
+	tools/tune_times.c
 rondo_tune_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
 rondo_tune_LDADD = librondo_core.la $(cuda_parts)

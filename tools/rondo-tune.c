@@ -25,6 +25,7 @@ static const char usage[] =
     "    rondo-tune [--device host|cuda] [--ranks N,M...] [--rounds N] [--quick] [--output FILE] [--times FILE]\n"
     "               [--perf FILE]\n"
     "    rondo-tune --check [--ranks N,M...] [--rounds N] [--quick] [--times FILE] [--perf FILE]\n"
+    "    rondo-tune [--check] --read FILE [--output FILE] [--times FILE]\n"
     "\n"
     "DESCRIPTION\n"
     "    Runs rondo-perf, which must lie beside it, with one algorithm and protocol after the other, fits the prices\n"
@@ -49,6 +50,8 @@ static const char usage[] =
     "    --quick          few sizes and one look at each: to see that it works, not for prices to keep\n"
     "    --output FILE    where the prices go (default: standard output)\n"
     "    --times FILE     writes the times too, and what the new prices predict\n"
+    "    --read FILE      takes the times that --times has written, here or on another machine, and measures nothing;\n"
+    "                     the prices start from RONDO_TUNE's, which may name a built-in table\n"
     "    --version, --help\n"
     "\n"
     "EXIT STATUS\n"
@@ -60,7 +63,9 @@ typedef struct tune {
     char perf[4096];
     int cores, rounds, flat, cuda, ranks[8], nranks;
     bool check;
-    int runs; /* of rondo-perf */
+    const char *read;                /* a file of times, instead of measuring; "": none */
+    const char *output, *times_file; /* to be written; "": standard output, and none */
+    int runs;                        /* of rondo-perf */
     progress_t progress;
     tune_time_t times[TIMES_MOST];
     int count;
@@ -176,24 +181,9 @@ static void measure_all(tune_t *t)
     rd_log_set_level((rd_log_level_t)t->env.debug);
 }
 
-static int times_write(const tune_t *t, const rd_prices_t *prices, const char *file)
+static int prices_write(const tune_t *t, const rd_prices_t *prices, tune_miss_t miss)
 {
-    FILE *f = fopen(file, "w");
-
-    if (!f)
-        return -1;
-    fprintf(f, "# ranks operation algorithm protocol bytes message us predicted\n");
-    for (int i = 0; i < t->count; i++) {
-        const tune_time_t *time = &t->times[i];
-
-        fprintf(f, "%d %s %s %s %zu %zu %.3f %.3f\n", time->env.nranks, rd_coll_name(time->coll), time->algo,
-                rd_proto_name(time->proto), time->bytes, time->slice, time->us, tune_predict(prices, time));
-    }
-    return fclose(f);
-}
-
-static int prices_write(const tune_t *t, const rd_prices_t *prices, tune_miss_t miss, const char *file)
-{
+    const char *file = t->output;
     FILE *f = *file ? fopen(file, "w") : stdout;
     rd_topo_t topo;
     int bad;
@@ -202,7 +192,10 @@ static int prices_write(const tune_t *t, const rd_prices_t *prices, tune_miss_t 
         return -1;
     if (rd_topo_read(&topo, "") != RONDO_SUCCESS)
         strcpy(topo.cpu, "an unknown processor");
-    fprintf(f, "# rondo-tune on %s, %d cores; %d times", topo.cpu, t->cores, t->count);
+    if (*t->read)
+        fprintf(f, "# rondo-tune --read %s; %d times", t->read, t->count);
+    else
+        fprintf(f, "# rondo-tune on %s, %d cores; %d times", topo.cpu, t->cores, t->count);
     if (miss.time > 0)
         fprintf(f, ", predicted within a factor of %.2f", miss.time);
     fprintf(f, "%s\n", t->cuda ? " between GPUs" : "");
@@ -255,7 +248,7 @@ static void cuda_ranks(tune_t *t)
         t->ranks[t->nranks++] = topo.count;
 }
 
-static int tune_gpus(tune_t *t, const char *output)
+static int tune_gpus(tune_t *t)
 {
     rd_prices_t prices;
     int number, count;
@@ -274,15 +267,24 @@ static int tune_gpus(tune_t *t, const char *output)
         return 1;
     }
     t->count = count;
-    if (prices_write(t, &prices, (tune_miss_t){0, 0}, output) != 0) {
-        fprintf(stderr, "rondo-tune: cannot write %s\n", output);
+    if (prices_write(t, &prices, (tune_miss_t){0, 0}) != 0) {
+        fprintf(stderr, "rondo-tune: cannot write %s\n", t->output);
         return 1;
     }
     return 0;
 }
 
+/* Returns 0, or -1 after saying that the file cannot be written. */
+static int times_write(const tune_t *t, const rd_prices_t *prices)
+{
+    if (!*t->times_file || tune_times_write(t->times_file, t->times, t->count, prices) == 0)
+        return 0;
+    fprintf(stderr, "rondo-tune: cannot write %s\n", t->times_file);
+    return -1;
+}
+
 /* The prices in use against what was measured. */
-static int check(tune_t *t, const char *times)
+static int check(tune_t *t)
 {
     rd_prices_t prices;
     int number;
@@ -291,85 +293,87 @@ static int check(tune_t *t, const char *times)
         return 1;
     printf("prices of %s\n", number < 0 ? t->env.tune : rd_prices_name(number));
     const bool good = tune_check(&prices, t->times, t->count, stdout);
-    if (*times && times_write(t, &prices, times) != 0) {
-        fprintf(stderr, "rondo-tune: cannot write %s\n", times);
-        return 1;
-    }
-    return good ? 0 : 1;
+    return times_write(t, &prices) == 0 && good ? 0 : 1;
 }
 
-static int tune(tune_t *t, const char *output, const char *times)
+/* Measures, or reads what was measured. Returns 0, or -1 after saying why there is nothing. */
+static int times_get(tune_t *t)
 {
-    rd_prices_t prices = *rd_prices_builtin(rd_prices_here());
-    rd_prices_t built_in;
-    tune_miss_t before, miss;
-
+    if (*t->read)
+        return (t->count = tune_times_read(t->read, t->times, TIMES_MOST)) > 0 ? 0 : -1;
     if (perf_find(t) != 0) {
         fprintf(stderr, "rondo-tune: there is no %s to measure with\n", t->perf);
-        return 1;
+        return -1;
     }
     measure_all(t);
-    if (t->count == 0) {
+    if (t->count == 0)
         fprintf(stderr, "rondo-tune: nothing could be measured: what does %s allreduce --ranks 2 say?\n", t->perf);
-        return 1;
-    }
-    if (t->check)
-        return check(t, times);
-    built_in = prices;
-    tune_fit(&prices, t->times, t->count);
-    before = tune_miss(&built_in, t->times, t->count);
-    miss = tune_miss(&prices, t->times, t->count);
-    fprintf(
-        stderr,
-        "rondo-tune: %d times, of %d ranks at most. Built-in prices (%s): predictions off by a factor of %.2f, choices "
-        "slower than the best by %.2f; these: %.2f and %.2f\n",
-        t->count, t->ranks[t->nranks - 1], rd_prices_name(rd_prices_here()), before.time, before.choice, miss.time,
-        miss.choice);
-    if (prices_write(t, &prices, miss, output) != 0 || (*times && times_write(t, &prices, times) != 0)) {
-        fprintf(stderr, "rondo-tune: cannot write %s\n", *output ? output : times);
-        return 1;
-    }
-    return 0;
+    return t->count ? 0 : -1;
 }
 
-int main(int argc, char **argv)
+static int tune(tune_t *t)
+{
+    rd_prices_t prices = *rd_prices_builtin(rd_prices_here()), before_fit;
+    int number = rd_prices_here();
+    tune_miss_t before, miss;
+
+    if (times_get(t) != 0)
+        return 1;
+    if (t->check)
+        return check(t);
+    if (*t->read && rd_prices_find(&prices, &number, t->env.tune, NULL) != RONDO_SUCCESS)
+        return 1;
+    before_fit = prices;
+    tune_fit(&prices, t->times, t->count);
+    before = tune_miss(&before_fit, t->times, t->count);
+    miss = tune_miss(&prices, t->times, t->count);
+    fprintf(stderr,
+            "rondo-tune: %d times, of %d ranks at most. Prices before (%s): predictions off by a factor of %.2f, "
+            "choices slower than the best by %.2f; these: %.2f and %.2f\n",
+            t->count, t->times[t->count - 1].env.nranks, number < 0 ? t->env.tune : rd_prices_name(number), before.time,
+            before.choice, miss.time, miss.choice);
+    if (prices_write(t, &prices, miss) != 0) {
+        fprintf(stderr, "rondo-tune: cannot write %s\n", t->output);
+        return 1;
+    }
+    return times_write(t, &prices) == 0 ? 0 : 1;
+}
+
+/* Returns 0, 1 after printing what was asked for, or 2 after saying what is wrong. */
+static int options_read(tune_t *t, int argc, char **argv)
 {
     static const struct option options[] = {
         {"ranks", 1, NULL, 'n'}, {"rounds", 1, NULL, 'r'},  {"quick", 0, NULL, 'q'}, {"output", 1, NULL, 'o'},
         {"times", 1, NULL, 't'}, {"version", 0, NULL, 'v'}, {"help", 0, NULL, 'h'},  {"device", 1, NULL, 'd'},
-        {"perf", 1, NULL, 'p'},  {"check", 0, NULL, 'c'},   {NULL, 0, NULL, 0}};
-    static tune_t t;
-    const char *output = "", *times = "";
-    rd_topo_t topo;
+        {"perf", 1, NULL, 'p'},  {"check", 0, NULL, 'c'},   {"read", 1, NULL, 'R'},  {NULL, 0, NULL, 0}};
     int option;
 
-    rd_topo_basic(&topo);
-    t.cores = topo.usable;
-    t.rounds = 1;
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
         if (option == 'h') {
             fputs(usage, stdout);
-            return 0;
+            return 1;
         }
         if (option == 'v') {
             int v = rondo_version();
             printf("rondo-tune %d.%d.%d\n", v / 10000, v / 100 % 100, v % 100);
-            return 0;
+            return 1;
         }
         if (option == 'd' && (strcmp(optarg, "cuda") == 0 || strcmp(optarg, "host") == 0))
-            t.cuda = strcmp(optarg, "cuda") == 0;
+            t->cuda = strcmp(optarg, "cuda") == 0;
         else if (option == 'p')
-            snprintf(t.perf, sizeof t.perf, "%s", optarg);
+            snprintf(t->perf, sizeof t->perf, "%s", optarg);
+        else if (option == 'R')
+            t->read = optarg;
         else if (option == 'c')
-            t.check = true;
+            t->check = true;
         else if (option == 'q')
-            t.flat = 1;
+            t->flat = 1;
         else if (option == 'o')
-            output = optarg;
+            t->output = optarg;
         else if (option == 't')
-            times = optarg;
-        else if (option == 'n' ? ranks_read(&t, optarg) != 0
-                               : option != 'r' || (t.rounds = atoi(optarg)) < 1 || t.rounds > 100) {
+            t->times_file = optarg;
+        else if (option == 'n' ? ranks_read(t, optarg) != 0
+                               : option != 'r' || (t->rounds = atoi(optarg)) < 1 || t->rounds > 100) {
             fprintf(stderr, "rondo-tune: see rondo-tune --help\n");
             return 2;
         }
@@ -378,20 +382,40 @@ int main(int argc, char **argv)
         fprintf(stderr, "rondo-tune: \"%s\" is not wanted; see rondo-tune --help\n", argv[optind]);
         return 2;
     }
-    if (rd_env_read(&t.env) != RONDO_SUCCESS)
-        return 1;
-    if (t.cuda && t.check) {
-        fprintf(stderr, "rondo-tune: --check compares the prices of host memory; --device cuda has no such table\n");
+    if (t->cuda && (t->check || *t->read)) {
+        fprintf(stderr, "rondo-tune: --check and --read are about prices of host memory, not of --device cuda\n");
         return 2;
     }
+    return 0;
+}
+
+/* 2, twice the cores up to 8, and from 16 cores on as many as cores, unless it was said. */
+static void host_ranks(tune_t *t)
+{
+    if (t->nranks)
+        return;
+    t->ranks[t->nranks++] = 2;
+    if (t->cores > 1)
+        t->ranks[t->nranks++] = t->cores > 4 ? 8 : 2 * t->cores;
+    if (t->cores >= 16)
+        t->ranks[t->nranks++] = t->cores > 64 ? 64 : t->cores;
+}
+
+int main(int argc, char **argv)
+{
+    static tune_t t = {.rounds = 1, .read = "", .output = "", .times_file = ""};
+    rd_topo_t topo;
+    int said;
+
+    rd_topo_basic(&topo);
+    t.cores = topo.usable;
+    said = options_read(&t, argc, argv);
+    if (said)
+        return said == 1 ? 0 : said;
+    if (rd_env_read(&t.env) != RONDO_SUCCESS)
+        return 1;
     if (t.cuda)
-        return tune_gpus(&t, output);
-    if (t.nranks == 0) {
-        t.ranks[t.nranks++] = 2;
-        if (t.cores > 1)
-            t.ranks[t.nranks++] = t.cores > 4 ? 8 : 2 * t.cores;
-        if (t.cores >= 16)
-            t.ranks[t.nranks++] = t.cores > 64 ? 64 : t.cores;
-    }
-    return tune(&t, output, times);
+        return tune_gpus(&t);
+    host_ranks(&t);
+    return tune(&t);
 }

@@ -47,6 +47,11 @@ int tune_answer(tune_answer_t *a, const rd_prices_t *prices, const tune_time_t *
  * Returns whether they are good here: predictions near, and no choice much slower than the best. */
 bool tune_check(const rd_prices_t *prices, tune_time_t *times, int count, FILE *out);
 
+/* Writes times and what these prices predict, or reads them: tune_times.c. Reading returns the number of times, at most
+ * `most`, or -1 after saying that the file cannot be read; writing returns 0, or nonzero if it cannot be written. */
+int tune_times_write(const char *file, const tune_time_t *times, int count, const rd_prices_t *prices);
+int tune_times_read(const char *file, tune_time_t *times, int most);
+
 /* What is measured between GPUs: tune_cuda.c. */
 typedef struct tune_cuda {
     const char *perf; /* rondo-perf */

@@ -3,3 +3,4 @@ check_PROGRAMS += \
 
 script_tests += \
 	test/cost/tune.sh
+EXTRA_DIST += test/cost/xeon-32.times

@@ -51,7 +51,18 @@ chmod +x "$dir/played"
 check 0 'predictions off by a factor of 1.0[0-9] in the mean .* 0 by more than 2; .* by 1.0[0-9], 0 by more' \
     env INFO="$info" "$tune" --check --quick --ranks 2 --perf "$dir/played"
 check 1 'off by [2-9]' env INFO="$info" ALWAYS=10 "$tune" --check --quick --ranks 2 --perf "$dir/played"
-check 2 'no such table' "$tune" --check --device cuda
+check 2 'prices of host memory' "$tune" --check --device cuda
+
+# Times that were measured before: those of above, those of a machine with 32 cores, which the table for it predicts, and
+# a file that has none.
+check 0 'predictions off by' "$tune" --read "$dir/times" --output "$dir/again"
+check 0 '^shm.cma.cross  *[0-9]' cat "$dir/again"
+check 1 'by a factor of 1\.[0-4].* slower than the best by 1\.0' \
+    env RONDO_TUNE=xeon-many "$tune" --check --read "$top_srcdir/test/cost/xeon-32.times"
+check 1 'by a factor of [2-9].* slower than the best by 1\.[2-9]' \
+    env RONDO_TUNE=zen "$tune" --check --read "$top_srcdir/test/cost/xeon-32.times"
+check 1 'prices:2 is no time' "$tune" --read "$dir/prices"
+check 1 'cannot read' "$tune" --read "$dir/nothing"
 
 # A file need not be whole; what a price says shows in the choice.
 check 0 'prices of xeon' env RONDO_TUNE=xeon "$info" plan allreduce 64K --ranks 2
