@@ -3,9 +3,12 @@
  * where there are enough. For each size the quicker of two ways counts:
  *
  *   lines   up to 1 KB: the sender's data lies in a slot behind its number (up to 56 bytes in the number's own line),
- * and whoever wants it polls there. Allreduce and reduce also by trees of arity 4 and 8. copies  a flag says that a
- * buffer may be read, each rank copies or reduces what it needs out of the others' buffers (reductions: its n-th part),
- * and a dissemination barrier ends the call.
+ *           and whoever wants it polls there. Allreduce and reduce also by trees of arity 4 and 8.
+ *   copies  a flag says that a buffer may be read, each rank copies or reduces what it needs out of the others' buffers
+ *           (reductions: its n-th part), and a dissemination barrier ends the call.
+ *
+ * Data are new in each call, and are used: who gives them stores into every line before, and a root that others have
+ * written for loads every line. Otherwise lines would stay in the cache of the rank that copies them.
  *
  *   cc -O3 -march=native -o host_bound bench/probes/host_bound.c && ./host_bound -n 16 [-b 8] [-e 64M] [-f 2]
  *       [-t TURNS] [-m MS a turn] [OPERATION...]
@@ -227,6 +230,33 @@ static void reduce_part(float *out, size_t first, size_t end)
     }
 }
 
+static size_t input_count(op_t op, size_t bytes)
+{
+    return bytes / sizeof(float) * (op == ALLTOALL || op == SCATTER ? (size_t)n : 1);
+}
+
+/* Stores into each line of this rank's input, as whoever computed it did. */
+static void renew(op_t op, size_t bytes)
+{
+    volatile float *in = in_of(me);
+
+    if ((op == BROADCAST || op == SCATTER) && me != 0)
+        return;
+    for (size_t i = 0; i < input_count(op, bytes); i += 64 / sizeof *in)
+        in[i] = in[i];
+}
+
+/* Loads each line of what others have stored into the root's result. */
+static void use(op_t op, size_t bytes)
+{
+    const volatile float *out = out_of(0);
+
+    if (me != 0 || (op != GATHER && op != REDUCE))
+        return;
+    for (size_t i = 0; i < bytes / sizeof *out * (op == GATHER ? (size_t)n : 1); i += 64 / sizeof *out)
+        (void)out[i];
+}
+
 static void by_copies(op_t op, size_t bytes)
 {
     float *out = out_of(me);
@@ -234,6 +264,7 @@ static void by_copies(op_t op, size_t bytes)
     size_t end = count * (size_t)(me + 1) / (size_t)n;
 
     calls++;
+    renew(op, bytes);
     atomic_store_explicit(&common->ready[me].number, calls, memory_order_release);
     if (op == ALLREDUCE)
         reduce_part(out + first, first, end);
@@ -255,6 +286,7 @@ static void by_copies(op_t op, size_t bytes)
         memcpy(out + count * (size_t)r, read_from(r) + (op == ALLTOALL ? count * (size_t)me : 0), bytes);
     }
     barrier();
+    use(op, bytes);
     if (op != ALLREDUCE)
         return;
     for (int i = 1; i < n; i++) {
@@ -329,11 +361,6 @@ static void measure(op_t op, size_t bytes, way_t way, int turns, double turn_s, 
 static float value(int r, int d)
 {
     return (float)(r + 1 + 256 * (d + 1));
-}
-
-static size_t input_count(op_t op, size_t bytes)
-{
-    return bytes / sizeof(float) * (op == ALLTOALL || op == SCATTER ? (size_t)n : 1);
 }
 
 static void fill(op_t op, size_t bytes)
