@@ -158,6 +158,13 @@ static void write_once(rd_work_t *w)
     w->moved_all -= w->once_moved_all;
 }
 
+/* The bytes that pass through memory, as a part of the operation's. What the kernel copies from process to process
+ * passes it three times: read, fetched because it is stored to, and written back. */
+static double in_memory(const rd_work_t *w, rd_proto_t proto, double moved_all)
+{
+    return (proto == RD_PROTO_CMA ? 3 : 1) * w->received_all + moved_all;
+}
+
 /* The bytes that all ranks move share the rate of the machine's memory as soon as the last-level cache does not hold
  * them. */
 static double memory_us(const rd_prices_t *t, double bytes)
@@ -214,7 +221,7 @@ double rd_cost_algo_us(const rd_cost_env_t *like, rd_coll_t coll, const rd_algo_
     if (!rd_proto_is_board(proto)) /* a board's message has no other connection than its lines */
         busiest += t->contact * contacts(env, algo);
     busiest = fmax(busiest, messages + one_source_us(env, &w, proto, k, whole));
-    shared = fmax(shared, memory_us(t, whole * (w.received_all + moved_all) * env->sharing / n));
+    shared = fmax(shared, memory_us(t, whole * in_memory(&w, proto, moved_all) * env->sharing / n));
     /* One lane less than two chunks of a line has no data. */
     us = t->call + hops_us(t, env, coll, &w, proto, passes, w.mutual && whole > 64 && own_cores(env)) +
          (busiest > shared ? busiest : shared);

@@ -86,8 +86,9 @@ static struct {
       .nt_store = RD_NT_STORE_ADAPT}},
     /* Fitted by rondo-tune --read to 1,149 times (11 operations, every algorithm and protocol forced, 8, 16 and 32
      * ranks with a core each, 8 B to 8 MB) on a 32-core Xeon of one NUMA node, where lines go from core to core through
-     * the mesh: predictions off by a factor of 1.39 in the mean, choices slower than the best by 1.07. The network's
-     * prices are the xeon's. */
+     * the mesh. Of the times of two machines of this kind, test/cost/xeon-32.times, predictions are off by a factor of
+     * 1.31 in the mean, where the two differ by 1.35, and choices slower than the best by 1.06. The network's prices
+     * are the xeon's. */
     {"xeon-many",
      {.of = {[RD_PRICE_SHM] =
                  {[RD_PROTO_LL] = {0.194, 0.0318, GIGA(1.2), GIGA(7.9), GIGA(17.4), GIGA(12.3), GIGA(10)},
