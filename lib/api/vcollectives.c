@@ -181,7 +181,7 @@ static rondo_result_t run_rooted(const rooted_t *c, const size_t *zeros, size_t 
         one[r] = r == c->root ? c->own : 0; /* at the start of the block buffer: all displacements zero */
     const rd_tables_t tables = c->gathers ? (rd_tables_t){one, zeros, all, at} : (rd_tables_t){all, at, one, zeros};
     const rd_call_t made = {
-        .desc = {.coll = RD_ALLTOALL, .type = c->type},
+        .desc = {.coll = RD_ALLTOALL, .type = c->type, .to_one = c->gathers},
         .tables = &tables,
         .in = c->send,
         .out = c->recv,

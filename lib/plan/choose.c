@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/model.h"
 #include "plan/board_plan.h"
 #include "sched/algo/algos.h"
 #include "transport/shm/board.h"
@@ -15,6 +14,9 @@
 #define FRAME ((size_t)64 << 10)        /* bytes that an operating system gives its network at once; */
 #define FRAME_DATA ((size_t)60 << 10)   /* headers take a part of it */
 #define FRAMES_MOST ((size_t)252 << 10) /* of a slice: both ways at once, longer ones do not stay in the caches */
+
+#define TO_ONE_MOST ((size_t)64 << 20)  /* messages to one rank: the longest whose price is looked at, */
+#define TO_ONE_SLICE ((size_t)64 << 10) /* and the slices of those by slots */
 
 /* The operation, and the limits of its candidates. */
 typedef struct desc {
@@ -46,6 +48,24 @@ size_t rd_choose_ll_most(const rd_env_t *env, const rd_prices_t *prices)
             most = middle - 1;
     }
     return least == env->ll_max / 64 ? env->ll_max : least * 64;
+}
+
+size_t rd_choose_to_one_least(const rd_env_t *env, const rd_cost_env_t *node)
+{
+    const size_t n = (size_t)node->nranks;
+    size_t least = SIZE_MAX;
+
+    /* A forced protocol is taken or refused as it is. */
+    if (env->proto[0] || node->nranks < 3 || node->sharing > node->cores)
+        return 0;
+    for (size_t bytes = TO_ONE_MOST; bytes >= env->cma_min; bytes /= 2) {
+        double read = rd_cost_algo_us(node, RD_GATHER, &rd_algo_direct, 0, RD_PROTO_CMA, n * bytes, bytes);
+
+        if (read > rd_cost_algo_us(node, RD_GATHER, &rd_algo_direct, 0, RD_PROTO_SIMPLE, n * bytes, TO_ONE_SLICE))
+            break;
+        least = bytes;
+    }
+    return least;
 }
 
 static rd_proto_t message_proto(const rd_env_t *env, int here, int cma, size_t ll_most, size_t bytes)

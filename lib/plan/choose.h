@@ -7,7 +7,7 @@
 #ifndef RD_PLAN_CHOOSE_H
 #define RD_PLAN_CHOOSE_H
 
-#include "cost/prices.h"
+#include "cost/model.h"
 #include "plan/candidates.h"
 
 typedef struct rd_choose_args {
@@ -47,6 +47,11 @@ rondo_result_t rd_choose_check(const rd_env_t *env, rd_log_ctx_t *ctx);
 /* Returns the bytes of the longest message of a pair that goes by lines: at most RONDO_LL_MAX, and less if an exchange
  * between two ranks is cheaper by slots from there on. `prices` may be NULL, as above. */
 size_t rd_choose_ll_most(const rd_env_t *env, const rd_prices_t *prices);
+
+/* Returns the bytes from which on a message to a rank that takes one from each rank of its node goes by CMA. There the
+ * taker's core copies everything; by slots its peers' cores, where they have some of their own, do half of that.
+ * SIZE_MAX: never. `node`: the ranks of the fullest node, as a machine of their own. */
+size_t rd_choose_to_one_least(const rd_env_t *env, const rd_cost_env_t *node);
 
 /* Finds the protocol and the slice of one message of a pair, for grouped sends and receives and all-to-all. They depend
  * on the pair and the length alone, so that both ends agree. `here`: both ranks are on one node; `cma`: they may also

@@ -28,7 +28,8 @@ typedef struct compiled {
 struct rd_planner {
     rd_planner_args_t args;
     rd_shape_t shape;
-    size_t ll_most; /* bytes of a pair's message: choose.h */
+    size_t ll_most;      /* bytes of a pair's message: choose.h */
+    size_t to_one_least; /* bytes of a message to the root of a gatherv that goes by CMA: choose.h */
     compiled_t *programs;
     rd_plan_t *cache[CACHED];
     rd_plan_t *last_v[RD_NUM_COLLS][CACHED_V]; /* plans of the last v-operations, since codes repeat a few of them */
@@ -43,8 +44,8 @@ struct rd_planner {
  * which may take as long as a message. */
 static uint64_t key_of(const rd_coll_desc_t *desc)
 {
-    return (uint64_t)(uint32_t)desc->root << 32 | (uint64_t)(uint16_t)desc->op << 16 | (uint64_t)desc->type << 8 |
-           (uint64_t)desc->coll;
+    return (uint64_t)(uint32_t)desc->root << 32 | (uint64_t)(uint16_t)desc->op << 16 | (uint64_t)desc->to_one << 16 |
+           (uint64_t)desc->type << 8 | (uint64_t)desc->coll; /* what goes to one rank has no `op` */
 }
 
 static unsigned slot_of(uint64_t key, const rd_coll_desc_t *desc)
@@ -73,6 +74,8 @@ rondo_result_t rd_planner_create(rd_planner_t **planner, const rd_planner_args_t
     p->args = *args;
     p->shape = (rd_shape_t){args->nranks, args->node->nnodes, args->node->nnodes > 1 ? args->node->node_of : NULL};
     p->ll_most = rd_choose_ll_most(args->env, args->prices);
+    p->to_one_least = rd_choose_to_one_least(
+        args->env, &(rd_cost_env_t){args->node->most, 1, args->node->most, args->cores, args->sharing, args->prices});
     *planner = p;
     return RONDO_SUCCESS;
 }
@@ -120,13 +123,15 @@ size_t rd_plan_scratch(const rd_plan_t *plan)
 }
 
 /* The result depends on (pair, bytes) and on values that all ranks agreed on, so both ends agree. */
-static rondo_result_t message_rule(const rd_planner_t *p, int peer, size_t bytes, rd_lane_plan_t *lane)
+static rondo_result_t message_rule(const rd_planner_t *p, int peer, size_t bytes, bool to_one, rd_lane_plan_t *lane)
 {
     const rd_node_t *node = p->args.node;
     const rd_layout_t *layout = &p->args.conns->layout;
     int here = node->node_of[peer] == node->node_of[p->args.rank], oversubscribed = p->args.sharing > p->args.cores;
 
-    return rd_choose_message(p->args.env, here, here && p->args.conns->cma, p->ll_most, bytes,
+    bool cma = here && p->args.conns->cma && (!to_one || bytes >= p->to_one_least);
+
+    return rd_choose_message(p->args.env, here, cma, p->ll_most, bytes,
                              here || oversubscribed ? layout->slot_bytes : layout->long_bytes, &lane->proto,
                              &lane->slice, p->args.ctx);
 }
@@ -259,7 +264,8 @@ static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choi
         else if (choice)
             *lane = (rd_lane_plan_t){.slice = even_slice(bytes, choice->slice), .proto = choice->proto};
         else
-            result = message_rule(p, lane_peer(program, &program->lanes[i], p->args.rank), bytes, lane);
+            result =
+                message_rule(p, lane_peer(program, &program->lanes[i], p->args.rank), bytes, plan->desc.to_one, lane);
         if (result != RONDO_SUCCESS)
             return result;
         if (lane->proto == RD_PROTO_CMA) {

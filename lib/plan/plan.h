@@ -43,6 +43,7 @@ typedef struct rd_coll_desc {
     rondo_op_t op; /* 0 where the operation reduces nothing */
     int root;      /* 0 where there is none */
     size_t count;  /* elements of the whole message, or of one block where each rank has one */
+    bool to_one;   /* an all-to-all in which one rank takes a message from every other one: gatherv */
     size_t own;    /* nonzero: an internal exchange, to which RONDO_ALGO and RONDO_PROTO do not apply */
 } rd_coll_desc_t;
 

@@ -241,6 +241,30 @@ static void lines_most(void)
     }
 }
 
+/* Messages to the root of a gatherv go by CMA from where a gather by CMA is cheaper than by slots. */
+static void to_one(void)
+{
+    rd_prices_t prices = *rd_prices_builtin(0);
+    rd_price_t *read = &prices.of[RD_PRICE_SHM][RD_PROTO_CMA], *slots = &prices.of[RD_PRICE_SHM][RD_PROTO_SIMPLE];
+    rd_cost_env_t node = {8, 1, 8, 8, 8, &prices};
+    rd_env_t env;
+    size_t least;
+
+    if (rd_env_read(&env) != RONDO_SUCCESS)
+        exit(1);
+    *slots = (rd_price_t){.alpha = 0.1, .beta = 1e-4, .cross = 1e-4};
+    *read = (rd_price_t){.alpha = 0.1, .message = 0.1, .cross = 1e-2};
+    least = rd_choose_to_one_least(&env, &node);
+    CHECK(least == SIZE_MAX, "by CMA from %zu bytes on, which is always dearer", least);
+    *read = (rd_price_t){.alpha = 0.1, .message = 50, .cross = 1e-5};
+    least = rd_choose_to_one_least(&env, &node);
+    CHECK(least > env.cma_min && least < (64u << 20), "by CMA from %zu bytes on, of which a message takes 50 us",
+          least);
+    strcpy(env.proto, "cma");
+    least = rd_choose_to_one_least(&env, &node);
+    CHECK(least == 0, "CMA is forced, but from %zu bytes on", least);
+}
+
 /* On nodes that are played a root that hears from everybody is cheaper than a chain, and one that tells everybody is
  * dearer; where cores are few, one that tells only half of them is, too. */
 static void played(void)
@@ -338,6 +362,7 @@ int main(void)
     on_net_communicators();
     messages();
     lines_most();
+    to_one();
     played();
     long_slots();
     return failures != 0;
