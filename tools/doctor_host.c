@@ -80,6 +80,7 @@ static void shared_memory(void)
     char text[RD_MEM_TEXT], *base = NULL;
     size_t bytes = (size_t)1 << 20;
     int fd = memfd_create("rondo-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    const rd_mem_file_t file = {.fd = fd, .bytes = bytes, .own_bytes = bytes};
     rd_mem_room_t room;
 
     rd_mem_room(&room, "");
@@ -88,8 +89,7 @@ static void shared_memory(void)
                    "this kernel or the container's seccomp profile refuses memfd_create: allow it",
                    "cannot be made: %s", strerror(errno));
     else if (rd_mem_check(&room, bytes, bytes, 1, text) != RONDO_SUCCESS || /* else a signal may come of it */
-             rd_mem_size(fd, bytes, text) != RONDO_SUCCESS ||
-             rd_mem_map(fd, bytes, 0, bytes, 0, &base, text) != RONDO_SUCCESS)
+             rd_mem_size(fd, bytes, text) != RONDO_SUCCESS || rd_mem_map(&file, &base, text) != RONDO_SUCCESS)
         info_found(INFO_WRONG, "shared memory", NULL, "%s", text);
     else
         info_found(INFO_WELL, "shared memory", NULL, "a memfd can be made, sealed and mapped (/dev/shm is not used)");

@@ -70,9 +70,14 @@ static void follow(rd_node_t *node, size_t segment, const rd_env_t *env, const r
     }
     rd_mem_room(&room, "");
     mine->code = rd_mem_check(&room, segment, total, 0, mine->text); /* this rank may be in a narrower cgroup */
+    const rd_mem_file_t file = {.fd = node->fd,
+                                .bytes = total,
+                                .own = segment * (size_t)node->self,
+                                .own_bytes = segment,
+                                .huge = env->huge_pages,
+                                .ample = rd_mem_ample(&room, total)};
     if (!mine->code)
-        mine->code = rd_mem_map(node->fd, total, segment * (size_t)node->self, segment, env->huge_pages, &node->base,
-                                mine->text);
+        mine->code = rd_mem_map(&file, &node->base, mine->text);
 }
 
 static void unmap(rd_node_t *node, size_t total)

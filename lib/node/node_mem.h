@@ -2,6 +2,7 @@
 #ifndef RD_NODE_NODE_MEM_H
 #define RD_NODE_NODE_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/env.h"
@@ -25,11 +26,23 @@ void rd_mem_room(rd_mem_room_t *room, const char *root);
  * the bytes are also the size of a file. */
 rondo_result_t rd_mem_check(const rd_mem_room_t *room, size_t bytes, size_t mapped, int file, char text[RD_MEM_TEXT]);
 
+/* Returns true if the room is so much more than `bytes` that pages need not be reserved before they are used. */
+bool rd_mem_ample(const rd_mem_room_t *room, size_t bytes);
+
 /* Sets the size of the memfd and seals it. */
 rondo_result_t rd_mem_size(int fd, size_t bytes, char text[RD_MEM_TEXT]);
-/* Verifies size and seals, maps the whole memfd, and reserves [own, own + own_bytes) on this rank's NUMA node. */
-rondo_result_t rd_mem_map(int fd, size_t bytes, size_t own, size_t own_bytes, int huge, char **base,
-                          char text[RD_MEM_TEXT]);
+
+/* A node's memfd, of `bytes`, of which [own, own + own_bytes) is this rank's segment. */
+typedef struct rd_mem_file {
+    int fd;
+    size_t bytes, own, own_bytes;
+    bool huge;  /* huge pages, where there are any */
+    bool ample; /* rd_mem_ample: nothing is reserved */
+} rd_mem_file_t;
+
+/* Verifies size and seals, maps the whole memfd, and places this rank's segment on its NUMA node: the pages are
+ * reserved there, or come there when they are first used. */
+rondo_result_t rd_mem_map(const rd_mem_file_t *file, char **base, char text[RD_MEM_TEXT]);
 
 /* Plain memory for ranks that are threads of one process. Its users are counted, and the last one unmaps it. */
 rondo_result_t rd_mem_plain(size_t bytes, int huge, char **base, char text[RD_MEM_TEXT]);

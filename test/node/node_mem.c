@@ -64,27 +64,55 @@ static void machines(void)
           text);
 }
 
+static size_t allocated(int fd)
+{
+    struct stat st;
+
+    CHECK(fstat(fd, &st) == 0, "fstat");
+    return (size_t)st.st_blocks * 512;
+}
+
 static void memfds(void)
 {
     char text[RD_MEM_TEXT], *base;
-    size_t bytes = 4 * MIB;
     int fd = memfd_create("test", MFD_ALLOW_SEALING);
-    CHECK(ftruncate(fd, (off_t)bytes) == 0, "ftruncate");
-    CHECK(rd_mem_map(fd, bytes, 0, bytes, 0, &base, text) == RONDO_ERR_SYSTEM, "a memfd without seals");
-    CHECK(rd_mem_size(fd, bytes, text) == RONDO_SUCCESS, "seals");
-    CHECK(rd_mem_map(fd, 2 * bytes, 0, bytes, 0, &base, text) == RONDO_ERR_SYSTEM, "a short memfd");
+    rd_mem_file_t file = {.fd = fd, .bytes = 4 * MIB, .own_bytes = 4 * MIB};
+
+    CHECK(ftruncate(fd, (off_t)file.bytes) == 0, "ftruncate");
+    CHECK(rd_mem_map(&file, &base, text) == RONDO_ERR_SYSTEM, "a memfd without seals");
+    CHECK(rd_mem_size(fd, file.bytes, text) == RONDO_SUCCESS, "seals");
+    file.bytes *= 2;
+    CHECK(rd_mem_map(&file, &base, text) == RONDO_ERR_SYSTEM, "a short memfd");
+    file = (rd_mem_file_t){.fd = fd, .bytes = 4 * MIB, .own = MIB, .own_bytes = 2 * MIB, .ample = true};
+    CHECK(rd_mem_map(&file, &base, text) == RONDO_SUCCESS, "%s", text);
+    CHECK(allocated(fd) == 0, "%zu bytes are reserved of memory that is ample", allocated(fd));
+    base[MIB] = base[3 * MIB - 1] = 1;
+    CHECK(allocated(fd) > 0, "pages come when they are used");
+    munmap(base, file.bytes);
+    file.ample = false;
     for (int huge = 0; huge < 2; huge++) {
-        if (rd_mem_map(fd, bytes, MIB, 2 * MIB, huge, &base, text) != RONDO_SUCCESS) {
+        file.huge = huge;
+        if (rd_mem_map(&file, &base, text) != RONDO_SUCCESS) {
             CHECK(0, "%s", text);
             continue;
         }
+        CHECK(allocated(fd) >= 2 * MIB, "reserved");
         base[MIB] = base[3 * MIB - 1] = 1;
-        struct stat st;
-        CHECK(fstat(fd, &st) == 0 && (uint64_t)st.st_blocks * 512 >= 2 * MIB, "reserved");
-        munmap(base, bytes);
+        munmap(base, file.bytes);
     }
     CHECK(ftruncate(fd, 0) != 0, "the size is sealed");
     close(fd);
+}
+
+static void ample(void)
+{
+    rd_mem_room_t room = {160 * MIB, UINT64_MAX, UINT64_MAX, UINT64_MAX, ""};
+
+    CHECK(rd_mem_ample(&room, 10 * MIB) && !rd_mem_ample(&room, 10 * MIB + 1), "a sixteenth of what is available");
+    room.cgroup = 80 * MIB;
+    CHECK(rd_mem_ample(&room, 5 * MIB) && !rd_mem_ample(&room, 6 * MIB), "a sixteenth of what the cgroup leaves");
+    room.available = room.cgroup = UINT64_MAX;
+    CHECK(!rd_mem_ample(&room, MIB), "nobody knows how much there is");
 }
 
 static void plain(void)
@@ -137,6 +165,7 @@ int main(void)
     snprintf(command, sizeof(command), "rm -r %s", root);
     CHECK(system(command) == 0, "clean up");
     memfds();
+    ample();
     plain();
     limited(RLIMIT_FSIZE, MIB, "RLIMIT_FSIZE");
     limited(RLIMIT_AS, mapped_now() + 32 * MIB, "RLIMIT_AS");
