@@ -234,9 +234,13 @@ static void say_length(const rd_planner_t *p, const rd_plan_t *plan, const rd_la
 
     if (!of_pair || (!message && !block))
         return;
+    const int *node_of = p->args.node->node_of;
+    bool here = node_of[lane_peer(plan->program, lane, p->args.rank)] == node_of[p->args.rank];
     to->whole = bytes;
-    to->announced = to->proto != RD_PROTO_LL || to->passes != 1;
-    to->tag = to->announced ? 0 : rd_ll_tag(bytes + 1);
+    if (to->proto == RD_PROTO_LL && to->passes == 1)
+        to->tag = rd_ll_tag(bytes + 1);
+    else
+        to->announced = here && to->passes && to->proto == RD_PROTO_SIMPLE ? RD_ANNOUNCED_IN_SLOT : RD_ANNOUNCED_AHEAD;
 }
 
 /* On boards all ranks have messages at the same places, so all take the same slices. */

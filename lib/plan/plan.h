@@ -47,16 +47,23 @@ typedef struct rd_coll_desc {
     size_t own;    /* nonzero: an internal exchange, to which RONDO_ALGO and RONDO_PROTO do not apply */
 } rd_coll_desc_t;
 
+/* Where the length of a message is said that does not carry it in the tag of its lines: transport/announce.h. */
+typedef enum rd_announced {
+    RD_NOT_ANNOUNCED,
+    RD_ANNOUNCED_AHEAD,  /* by something that goes ahead of it */
+    RD_ANNOUNCED_IN_SLOT /* beside the count that publishes its first slot */
+} rd_announced_t;
+
 /* How one lane runs. All lanes of a collective run alike; each lane of an all-to-all runs as its one message needs. */
 typedef struct rd_lane_plan {
     size_t passes;
     size_t slice; /* most bytes that a message carries; a multiple of the element */
     rd_proto_t proto;
     /* A lane that is one message of a pair, whose two ends may give different lengths (transport/announce.h): the
-     * length travels in the `tag` of its lines or, with `announced`, ahead of everything else. Else both are 0. */
+     * length travels in the `tag` of its lines, or is `announced`. Else both are 0. */
     size_t whole; /* bytes of the message */
     uint64_t tag;
-    bool announced;
+    rd_announced_t announced;
 } rd_lane_plan_t;
 
 typedef struct rd_plan {

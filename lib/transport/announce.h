@@ -4,11 +4,15 @@
  *
  *   lines            a message of one slice has its bytes plus one in the tag of each line (shm/ll.h): nothing more is
  *                    sent, and the comparison is that of the line's number
+ *   slots on a node  the length lies in the cache line of the count of messages, which the receiver polls, and is
+ *                    published by that count with the first slot
  *   all other ways   an announcement goes ahead: on a node one line with the tag RD_LL_ANNOUNCED, between nodes a short
  *                    message, which the transport may send in one piece with what follows
  *
- * So on a node every such message begins with a line, and a receiver finds what has come instead of its own, by
- * whatever protocol; between nodes every one begins with an announcement. */
+ * On a node every such message begins with the next line of its connection, or takes its number: one that begins in a
+ * slot says which number it has taken, and no line of that number is written. So a receiver finds what has come instead
+ * of its own, by whatever protocol, and nothing overtakes anything. Between nodes every one begins with an
+ * announcement. */
 #ifndef RD_TRANSPORT_ANNOUNCE_H
 #define RD_TRANSPORT_ANNOUNCE_H
 
@@ -17,16 +21,55 @@
 #include "transport/shm/ll.h"
 #include "transport/shm/slots.h"
 
-/* Returns the bytes of the message that has come on lines in place of one with `tag`: through *sent. False: nothing has
- * come, or what was expected. A message of another operation has UINT64_MAX bytes. */
-static inline bool rd_announce_other(const rd_recv_t *r, uint64_t tag, uint64_t *sent)
+#define RD_WHOLE_AT 48 /* a word of `whole`: the bytes, and above them the lower bits of the number of a line */
+
+/* Says the length of a message beside the count with which its first slot is about to be published. Returns false if
+ * there is no space for it yet. */
+static inline bool rd_announce_in_slot(rd_send_t *s, uint64_t bytes)
 {
+    if (s->sent - s->credit >= RD_WHOLES)
+        s->credit = atomic_load_explicit(&s->head->value, memory_order_acquire);
+    if (s->sent - s->credit >= RD_WHOLES || !rd_slot_may_send(s, 1))
+        return false;
+    atomic_store_explicit(&s->tail->whole[s->sent % RD_WHOLES], bytes | s->ll_sent << RD_WHOLE_AT,
+                          memory_order_relaxed);
+    s->ll_sent++;
+    return true;
+}
+
+/* Returns true if a message that begins in a slot is the next one: its bytes through *sent. A slot must have come. */
+static inline bool rd_announce_slot_next(const rd_recv_t *r, uint64_t *sent)
+{
+    uint64_t word = atomic_load_explicit(&r->tail->whole[r->received % RD_WHOLES], memory_order_relaxed);
+
+    *sent = word & ((UINT64_C(1) << RD_WHOLE_AT) - 1);
+    return word >> RD_WHOLE_AT == (r->ll_received & UINT64_MAX >> RD_WHOLE_AT);
+}
+
+/* Returns true if a line is the next message: its bytes through *sent. A message of another operation has UINT64_MAX
+ * bytes. */
+static inline bool rd_announce_line_next(const rd_recv_t *r, uint64_t *sent)
+{
+    uint64_t tag;
+
+    if (!rd_ll_next(r, &tag, sent))
+        return false;
+    if (tag != RD_LL_ANNOUNCED)
+        *sent = tag - 1;
+    return true;
+}
+
+/* Returns the bytes of the message that has come in place of one on lines with `tag`: through *sent. False: nothing has
+ * come, or what was expected. */
+static inline bool rd_announce_other(rd_recv_t *r, uint64_t tag, uint64_t *sent)
+{
+    bool in_slot = rd_slot_arrived(r); /* first: the lines that were written before it are seen then */
     uint64_t there, data;
 
-    if (!rd_ll_next(r, &there, &data) || rd_ll_tag(there) == tag)
-        return false;
+    if (!rd_ll_next(r, &there, &data))
+        return in_slot && rd_announce_slot_next(r, sent);
     *sent = there == RD_LL_ANNOUNCED ? data : there - 1;
-    return true;
+    return rd_ll_tag(there) != tag;
 }
 
 /* Sends the announcement of a message. Returns false if there is no space for it yet. */
@@ -45,13 +88,29 @@ static inline bool rd_announce(rd_send_t *s, uint64_t bytes, rondo_result_t *res
     return true;
 }
 
+/* Takes what says the length of the next message, which is to begin in a slot, or in a line if that is what has come.
+ * Returns false if nothing has. */
+static inline bool rd_announce_slot_take(rd_recv_t *r, uint64_t *sent)
+{
+    if (!rd_slot_arrived(r))
+        return rd_announce_line_next(r, sent);
+    if (rd_announce_slot_next(r, sent)) {
+        rd_ll_consume(r, 1);
+        return true;
+    }
+    if (!rd_announce_line_next(r, sent))
+        *sent = UINT64_MAX;
+    return true;
+}
+
 /* Takes the announcement of the next message. Returns false if none has come. */
 static inline bool rd_announce_take(rd_recv_t *r, uint64_t *sent, rondo_result_t *result)
 {
     if (!r->mirrored) {
+        bool in_slot = rd_slot_arrived(r);
         uint64_t tag;
         if (!rd_ll_next(r, &tag, sent))
-            return false;
+            return in_slot && rd_announce_slot_next(r, sent);
         if (tag == RD_LL_ANNOUNCED)
             rd_ll_consume(r, sizeof *sent);
         else

@@ -28,14 +28,23 @@
 #define RD_SHORT 2048 /* mirrored: messages up to this are copied into their slot, never sent zero-copy */
 #define RD_RINGS 4    /* between nodes: rings of shorter slots, besides the ring of long ones */
 
-/* `asked` lies beside the count of consumed lines alone. It is the number of a line, plus one: the receiver asks for
- * what that line posts, from byte `asked_at` on, by slots, because the kernel refuses it to read the sender's memory.
- */
+#define RD_WHOLES 7 /* messages whose length is said in the line of the count of messages */
+
+/* Beside the count of consumed lines lies `asked`. It is the number of a line, plus one: the receiver asks for what
+ * that line posts, from byte `asked_at` on, by slots, because the kernel refuses it to read the sender's memory. Beside
+ * the count of published messages lies what announce.h says of the last of them: `whole`, of message m at m %
+ * RD_WHOLES. */
 typedef struct rd_counter {
     _Alignas(RD_LINE) _Atomic uint64_t value;
-    _Atomic uint64_t asked;
-    uint64_t asked_at; /* stored before `asked` is released */
+    union {
+        struct {
+            _Atomic uint64_t asked;
+            uint64_t asked_at; /* stored before `asked` is released */
+        };
+        _Atomic uint64_t whole[RD_WHOLES]; /* stored before the count is released */
+    };
 } rd_counter_t;
+_Static_assert(sizeof(rd_counter_t) == RD_LINE, "a counter is one line");
 
 struct rd_transport_ops;
 

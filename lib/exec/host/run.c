@@ -274,7 +274,7 @@ static int step_slots(const turn_t *t)
 }
 
 /* The message that is expected has not come: perhaps another one has. */
-static void missed(const turn_t *t, const rd_recv_t *recv)
+static void missed(const turn_t *t, rd_recv_t *recv)
 {
     uint64_t sent;
 
@@ -420,16 +420,17 @@ void rd_run_mismatch(rd_run_t *run, const rd_recv_t *recv, uint64_t sent, uint64
 static bool announce(rd_run_t *run, const rd_lane_run_t *lane)
 {
     const rd_step_t *step = lane->first;
-    uint64_t wanted = lane->plan->whole, sent;
+    uint64_t wanted = lane->plan->whole, sent = wanted;
+    bool in_slot = lane->plan->announced == RD_ANNOUNCED_IN_SLOT;
 
     if (step->dst[0].where == RD_PEER) {
         rd_send_t *send = run->plan->sends[step->dst[0].index];
         run->waits_for = send->peer;
-        return rd_announce(send, wanted, &run->result);
+        return in_slot ? rd_announce_in_slot(send, wanted) : rd_announce(send, wanted, &run->result);
     }
     rd_recv_t *recv = run->plan->recvs[step->src[0].index];
     run->waits_for = recv->peer;
-    if (!rd_announce_take(recv, &sent, &run->result))
+    if (!(in_slot ? rd_announce_slot_take(recv, &sent) : rd_announce_take(recv, &sent, &run->result)))
         return false;
     if (sent != wanted && run->result == RONDO_SUCCESS)
         rd_run_mismatch(run, recv, sent, wanted);
