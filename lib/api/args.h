@@ -12,6 +12,14 @@ typedef struct rd_at {
 } rd_at_t;
 
 rondo_result_t rd_args_start(rd_at_t at, rondo_type_t type, rondo_stream_t stream);
+/* Returns true if rd_args_start would find nothing wrong with a call without a stream: the few instructions of a call
+ * that is right. False: ask it. */
+static inline bool rd_args_sound(const struct rondo_comm *comm, rondo_type_t type, rondo_stream_t stream)
+{
+    return comm && atomic_load_explicit(&comm->alive, memory_order_acquire) == rd_comm_mark &&
+           (unsigned)type < RONDO_NUM_TYPES && !stream;
+}
+
 /* Returns the number of elements that memory can hold. Sizes of types are powers of two, so a shift replaces a division
  * in each call. */
 static inline size_t rd_args_most(rondo_type_t type)

@@ -20,7 +20,7 @@
 
 static _Thread_local char thread_error[RD_ERROR_BYTES];
 static pthread_mutex_t ctx_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the writers of any ctx->error */
-static atomic_int log_level = -1;                            /* -1: the environment has not been read yet */
+_Atomic int rd_log_level = -1;
 
 static pthread_once_t output_once = PTHREAD_ONCE_INIT;
 static int output_fd = STDERR_FILENO;
@@ -41,15 +41,11 @@ int rd_log_level_parse(const char *text, rd_log_level_t *level)
 }
 
 /* A value that is not one of the names is refused when the environment is read; until then it means `warn`. */
-static int level_now(void)
+int rd_log_level_unread(void)
 {
-    int level = atomic_load_explicit(&log_level, memory_order_relaxed);
+    const char *text = getenv("RONDO_DEBUG");
     rd_log_level_t parsed = RD_LOG_WARN;
-    const char *text;
 
-    if (level >= 0)
-        return level;
-    text = getenv("RONDO_DEBUG");
     if (text && *text && rd_log_level_parse(text, &parsed) != 0)
         parsed = RD_LOG_WARN;
     return (int)parsed;
@@ -57,14 +53,9 @@ static int level_now(void)
 
 void rd_log_set_level(rd_log_level_t level)
 {
-    atomic_store_explicit(&log_level, (int)level, memory_order_relaxed);
+    atomic_store_explicit(&rd_log_level, (int)level, memory_order_relaxed);
     if (fcntl(STDERR_FILENO, F_GETFD) < 0)
         atomic_store_explicit(&stderr_closed, true, memory_order_relaxed);
-}
-
-bool rd_log_enabled(rd_log_level_t level)
-{
-    return (int)level <= level_now();
 }
 
 /* Replaces "%h" by the host name and "%p" by the process id, for one file for each process. */

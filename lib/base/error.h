@@ -45,7 +45,14 @@ void rd_log(const rd_log_ctx_t *ctx, rd_log_level_t level, const char *format, .
         static _Atomic int said;                                                                                       \
         rd_log(ctx, atomic_exchange(&said, 1) ? RD_LOG_INFO : RD_LOG_WARN, __VA_ARGS__);                               \
     } while (0)
-bool rd_log_enabled(rd_log_level_t level);
+extern _Atomic int rd_log_level; /* -1: the environment has not been read yet */
+int rd_log_level_unread(void);   /* what it is until then */
+static inline bool rd_log_enabled(rd_log_level_t level)
+{
+    int now = atomic_load_explicit(&rd_log_level, memory_order_relaxed);
+    return (int)level <= (now >= 0 ? now : rd_log_level_unread());
+}
+
 void rd_log_set_level(rd_log_level_t level);                     /* called where the environment is read */
 int rd_log_level_parse(const char *text, rd_log_level_t *level); /* parses "warn" and the like; 0 or -1 */
 

@@ -141,6 +141,12 @@ static rondo_result_t message_on_device(rondo_comm_t comm, const rd_message_t *m
     return result == RONDO_SUCCESS ? rd_cuda_message(comm->cuda, message) : result;
 }
 
+static void trace_message(rondo_comm_t comm, int send, size_t bytes, int peer)
+{
+    rd_log(&comm->ctx, RD_LOG_TRACE, "calls %s%s: %zu bytes, rank %d", send ? "send" : "recv",
+           rd_group_depth ? " in a group" : "", bytes, peer);
+}
+
 rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out)
 {
     rondo_result_t result = rd_comm_enter(comm);
@@ -185,7 +191,8 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_USAGE,
                         "%s to this rank itself would wait for ever: put it into a group with its partner",
                         send ? "rondo_send" : "rondo_recv");
-    rd_deadlock_call(&comm->queue, send ? "a send" : "a recv", -1);
+    if (comm->queue.deadlock.listed)
+        rd_deadlock_call(&comm->queue, send ? "a send" : "a recv", -1);
     result = rd_plan_get_p2p(comm->planner, peer, send, bytes, &plan);
     if (result != RONDO_SUCCESS)
         return result;
@@ -197,16 +204,17 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
 
 rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer, rondo_stream_t stream)
 {
-    const rd_message_t on_device = {buffer, bytes, send, peer, stream, rd_group_depth != 0};
     rondo_result_t result = rd_comm_enter(comm);
 
     if (rd_log_enabled(RD_LOG_TRACE))
-        rd_log(&comm->ctx, RD_LOG_TRACE, "calls %s%s: %zu bytes, rank %d", send ? "send" : "recv",
-               rd_group_depth ? " in a group" : "", bytes, peer);
-    if (result == RONDO_SUCCESS) /* the receiver of an earlier message may have found that it was wrong */
+        trace_message(comm, send, bytes, peer);
+    /* The receiver of an earlier message may have found that it was wrong. */
+    if (result == RONDO_SUCCESS && rd_health_noticed(&comm->health) != RONDO_SUCCESS)
         result = rd_health_poll(&comm->health);
-    if (result == RONDO_SUCCESS)
-        result = comm->cuda ? message_on_device(comm, &on_device) : message(comm, send, buffer, bytes, peer);
+    if (result == RONDO_SUCCESS && comm->cuda)
+        result = message_on_device(comm, &(rd_message_t){buffer, bytes, send, peer, stream, rd_group_depth != 0});
+    else if (result == RONDO_SUCCESS)
+        result = message(comm, send, buffer, bytes, peer);
     if (result != RONDO_SUCCESS)
         result = rd_group_failed(rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);

@@ -16,7 +16,7 @@ void rd_map_uniform(rd_plan_t *plan, int rank, int nranks)
 {
     rd_chunks_t *in = &plan->in, *out = &plan->out;
     size_t bytes = plan->desc.count * plan->element;
-    ptrdiff_t own = -(ptrdiff_t)((size_t)rank * bytes);
+    ptrdiff_t own = -(ptrdiff_t)((size_t)rank * (bytes >> plan->halvings));
 
     in->stride = out->stride = bytes;
     in->total = out->total = bytes * (size_t)nranks;

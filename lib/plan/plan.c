@@ -48,11 +48,11 @@ static uint64_t key_of(const rd_coll_desc_t *desc)
            (uint64_t)desc->type << 8 | (uint64_t)desc->coll; /* what goes to one rank has no `op` */
 }
 
-static unsigned slot_of(uint64_t key, const rd_coll_desc_t *desc)
+static unsigned slot_of(uint64_t key, size_t count, size_t own)
 {
-    uint64_t h = desc->count * 0x9e3779b97f4a7c15u;
+    uint64_t h = count * 0x9e3779b97f4a7c15u;
 
-    h ^= (key << 40 | key >> 24) ^ desc->own;
+    h ^= (key << 40 | key >> 24) ^ own;
     return (unsigned)((h * 0xd6e8feb86659fd93u) >> 57) % CACHED;
 }
 
@@ -444,7 +444,7 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_coll_desc_t *desc, con
 /* Puts a plan into the cache. The plan that was there is freed when its last run is over. */
 static void remember(rd_planner_t *p, rd_plan_t *plan)
 {
-    unsigned at = slot_of(plan->key, &plan->desc);
+    unsigned at = slot_of(plan->key, plan->desc.count, plan->desc.own);
 
     rd_plan_put(p->cache[at]);
     p->cache[at] = plan;
@@ -493,7 +493,7 @@ rondo_result_t rd_plan_get(rd_planner_t *p, const rd_coll_desc_t *desc, const rd
 
     if (tables && !custom)
         known = known_v(p, key, desc, tables);
-    else if (!custom && !made_for(known = p->cache[slot_of(key, desc)], key, desc))
+    else if (!custom && !made_for(known = p->cache[slot_of(key, desc->count, desc->own)], key, desc))
         known = NULL;
     if (known) {
         known->users++;
@@ -534,34 +534,21 @@ static rd_program_t *message_program(int peer, int send)
     return program;
 }
 
-rondo_result_t rd_plan_get_p2p(rd_planner_t *p, int peer, int send, size_t bytes, rd_plan_t **plan)
+static rondo_result_t make_p2p(rd_planner_t *p, const rd_coll_desc_t *desc, rd_plan_t **plan)
 {
-    rd_coll_desc_t desc;
-    rd_plan_t *made;
+    rd_plan_t *made = calloc(1, sizeof *made);
+    bool send = desc->coll == PLAN_SEND;
     rondo_result_t result;
-    uint64_t key;
 
-    memset(&desc, 0, sizeof desc);
-    desc.coll = send ? PLAN_SEND : PLAN_RECV;
-    desc.root = peer;
-    desc.count = bytes;
-    key = key_of(&desc);
-    made = p->cache[slot_of(key, &desc)];
-    if (made_for(made, key, &desc)) {
-        made->users++;
-        *plan = made;
-        return RONDO_SUCCESS;
-    }
-    made = calloc(1, sizeof *made);
     if (!made)
         return rd_error(p->args.ctx, RONDO_ERR_NO_MEMORY, "no memory for a plan");
-    made->desc = desc;
-    made->key = key;
+    made->desc = *desc;
+    made->key = key_of(desc);
     made->users = 1;
     made->element = 1;
     made->algo = send ? "send" : "recv";
-    made->in = made->out = (rd_chunks_t){NULL, NULL, bytes, bytes, 0};
-    made->program = made->own_program = message_program(peer, send);
+    made->in = made->out = (rd_chunks_t){NULL, NULL, desc->count, desc->count, 0};
+    made->program = made->own_program = message_program(desc->root, send);
     result = made->program ? plan_lanes(p, made, NULL) : rd_error(p->args.ctx, RONDO_ERR_NO_MEMORY, "no memory");
     if (result == RONDO_SUCCESS)
         result = bind(p, made, 0);
@@ -570,6 +557,19 @@ rondo_result_t rd_plan_get_p2p(rd_planner_t *p, int peer, int send, size_t bytes
         return result;
     }
     remember(p, made);
+    *plan = made;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_plan_get_p2p(rd_planner_t *p, int peer, int send, size_t bytes, rd_plan_t **plan)
+{
+    const rd_coll_desc_t desc = {.coll = send ? PLAN_SEND : PLAN_RECV, .root = peer, .count = bytes};
+    uint64_t key = key_of(&desc);
+    rd_plan_t *made = p->cache[slot_of(key, bytes, 0)];
+
+    if (!made || made->key != key || made->desc.count != bytes || made->desc.own)
+        return make_p2p(p, &desc, plan);
+    made->users++;
     *plan = made;
     return RONDO_SUCCESS;
 }

@@ -18,7 +18,7 @@
 typedef struct rd_chunks {
     const size_t *offset, *bytes; /* tables of nchunks entries, or NULL: uniform */
     size_t stride, total;         /* uniform: chunk c at c * stride, at most stride long, all within total */
-    ptrdiff_t shift;              /* added to the user's pointer, for a buffer that holds only one of the chunks */
+    ptrdiff_t shift; /* added to the user's pointer, for a buffer that holds only one of the chunks: of its elements */
 } rd_chunks_t;
 
 static inline size_t rd_chunk_bytes(const rd_chunks_t *c, int chunk)

@@ -476,8 +476,8 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
 
     run->plan = plan;
     /* A buffer that holds one chunk only starts there: the shift may point outside of it, where nothing is read. */
-    run->in = (const char *)((uintptr_t)in + (uintptr_t)(plan->in.shift / (1 << plan->halvings)));
-    run->out = (char *)((uintptr_t)out + (uintptr_t)(plan->out.shift / (1 << plan->halvings)));
+    run->in = (const char *)((uintptr_t)in + (uintptr_t)plan->in.shift);
+    run->out = (char *)((uintptr_t)out + (uintptr_t)plan->out.shift);
     run->tmp = tmp;
     run->waits_for = -1;
     run->result = RONDO_SUCCESS;
