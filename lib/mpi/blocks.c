@@ -15,19 +15,6 @@ static char *block_of(const rd_mpi_bytes_t *b, int rank, size_t bytes)
     return b->at ? b->at + (size_t)rank * bytes : NULL;
 }
 
-static int end(rd_mpi_comm_t *c, rd_mpi_bytes_t *in, rd_mpi_bytes_t *out, rondo_result_t result)
-{
-    int code = rd_mpi_result(c, result);
-
-    if (code == MPI_SUCCESS && out)
-        code = rd_mpi_received(c, out);
-    if (in)
-        rd_mpi_bytes_free(in);
-    if (out)
-        rd_mpi_bytes_free(out);
-    return code;
-}
-
 /* The short way of the next call (entry_forms.h): for handles that are never used again for something else. */
 static void remember(rd_mpi_comm_t *c, MPI_Datatype type, const rd_mpi_layout_t *layout)
 {
@@ -37,11 +24,13 @@ static void remember(rd_mpi_comm_t *c, MPI_Datatype type, const rd_mpi_layout_t 
     c->last_moved_size = layout->size;
 }
 
-static int bcast(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+static int bcast(rd_mpi_work_t *w)
 {
+    rd_mpi_comm_t *c = w->c;
+    const rd_mpi_call_t *call = w->call;
     bool root = c->rank == call->root;
     rd_mpi_layout_t layout;
-    rd_mpi_bytes_t b;
+    rd_mpi_bytes_t *b = root ? &w->in : &w->out;
     int result;
 
     if (!rd_mpi_layout(call->recvtype, &layout))
@@ -49,15 +38,14 @@ static int bcast(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
     if (!rd_mpi_allowed(c, call->what, (uint64_t)call->recvcount * layout.size))
         return RD_MPI_HAND_ON(RD_MPI_SIZE);
     if (root)
-        result = rd_mpi_sent(c, &b, call->recv, call->recvcount, call->recvtype, &layout);
+        result = rd_mpi_sent(c, b, call->recv, call->recvcount, call->recvtype, &layout);
     else
-        result = rd_mpi_receiving(c, &b, call->recv, call->recvcount, call->recvtype, &layout);
+        result = rd_mpi_receiving(c, b, call->recv, call->recvcount, call->recvtype, &layout);
     if (result != MPI_SUCCESS)
         return result;
-    rd_mpi_count_served(call->what, b.bytes);
+    rd_mpi_count_served(call->what, b->bytes);
     remember(c, call->recvtype, &layout);
-    return end(c, root ? &b : NULL, root ? NULL : &b,
-               rondo_broadcast(b.at, b.at, b.bytes, RONDO_UINT8, call->root, c->rondo, NULL));
+    return rd_mpi_result(c, rondo_broadcast(b->at, b->at, b->bytes, RONDO_UINT8, call->root, w->rondo, NULL));
 }
 
 /* What this rank sends when everybody receives blocks into `out`: its block of `out` in place, or from `send`. */
@@ -75,84 +63,78 @@ static int own_block(rd_mpi_comm_t *c, const rd_mpi_call_t *call, rd_mpi_bytes_t
     return rd_mpi_pack(c, user, call->recvcount, call->recvtype, &out->layout, in->at);
 }
 
-static int gather(rd_mpi_comm_t *c, const rd_mpi_call_t *call, const layouts_t *l)
+static int gather(rd_mpi_work_t *w, const layouts_t *l)
 {
+    rd_mpi_comm_t *c = w->c;
+    const rd_mpi_call_t *call = w->call;
     bool all = call->what == RD_MPI_ALLGATHER, gets = all || c->rank == call->root;
-    rd_mpi_bytes_t in, out = {0};
     size_t block = gets ? (size_t)call->recvcount * l->recv.size : (size_t)call->sendcount * l->send.size;
     int result = MPI_SUCCESS;
 
     if (!rd_mpi_allowed(c, call->what, block))
         return RD_MPI_HAND_ON(RD_MPI_SIZE);
     if (gets)
-        result = rd_mpi_receiving(c, &out, call->recv, c->nranks * call->recvcount, call->recvtype, &l->recv);
+        result = rd_mpi_receiving(c, &w->out, call->recv, c->nranks * call->recvcount, call->recvtype, &l->recv);
     if (result == MPI_SUCCESS)
-        result = own_block(c, call, &in, &out, &l->send, block);
-    if (result != MPI_SUCCESS) {
-        rd_mpi_bytes_free(&out);
+        result = own_block(c, call, &w->in, &w->out, &l->send, block);
+    if (result != MPI_SUCCESS)
         return result;
-    }
     rd_mpi_count_served(call->what, block);
-    return end(c, &in, &out,
-               all ? rondo_allgather(in.at, out.at, block, RONDO_UINT8, c->rondo, NULL)
-                   : rondo_gather(in.at, out.at, block, RONDO_UINT8, call->root, c->rondo, NULL));
+    return rd_mpi_result(c, all ? rondo_allgather(w->in.at, w->out.at, block, RONDO_UINT8, w->rondo, NULL)
+                                : rondo_gather(w->in.at, w->out.at, block, RONDO_UINT8, call->root, w->rondo, NULL));
 }
 
-static int scatter(rd_mpi_comm_t *c, const rd_mpi_call_t *call, const layouts_t *l)
+static int scatter(rd_mpi_work_t *w, const layouts_t *l)
 {
+    rd_mpi_comm_t *c = w->c;
+    const rd_mpi_call_t *call = w->call;
     bool root = c->rank == call->root, in_place = root && call->recv == MPI_IN_PLACE;
-    rd_mpi_bytes_t in = {0}, out = {0};
     size_t block = root ? (size_t)call->sendcount * l->send.size : (size_t)call->recvcount * l->recv.size;
     int result = MPI_SUCCESS;
 
     if (!rd_mpi_allowed(c, call->what, block))
         return RD_MPI_HAND_ON(RD_MPI_SIZE);
     if (root)
-        result = rd_mpi_sent(c, &in, call->send, c->nranks * call->sendcount, call->sendtype, &l->send);
+        result = rd_mpi_sent(c, &w->in, call->send, c->nranks * call->sendcount, call->sendtype, &l->send);
     if (result == MPI_SUCCESS && !in_place)
-        result = rd_mpi_receiving(c, &out, call->recv, call->recvcount, call->recvtype, &l->recv);
-    if (result != MPI_SUCCESS) {
-        rd_mpi_bytes_free(&in);
+        result = rd_mpi_receiving(c, &w->out, call->recv, call->recvcount, call->recvtype, &l->recv);
+    if (result != MPI_SUCCESS)
         return result;
-    }
     if (in_place)
-        out.at = block_of(&in, c->rank, block);
+        w->out.at = block_of(&w->in, c->rank, block);
     rd_mpi_count_served(call->what, block);
-    return end(c, &in, &out, rondo_scatter(in.at, out.at, block, RONDO_UINT8, call->root, c->rondo, NULL));
+    return rd_mpi_result(c, rondo_scatter(w->in.at, w->out.at, block, RONDO_UINT8, call->root, w->rondo, NULL));
 }
 
 /* rondo's does not run in place, so what is sent is copied. */
-static int alltoall(rd_mpi_comm_t *c, const rd_mpi_call_t *call, const layouts_t *l)
+static int alltoall(rd_mpi_work_t *w, const layouts_t *l)
 {
-    bool in_place = call->send == MPI_IN_PLACE;
+    rd_mpi_comm_t *c = w->c;
+    const rd_mpi_call_t *call = w->call;
     MPI_Count all = c->nranks * call->recvcount;
-    rd_mpi_bytes_t in = {0}, out;
     size_t block = (size_t)call->recvcount * l->recv.size;
     int result;
 
     if (!rd_mpi_allowed(c, call->what, block))
         return RD_MPI_HAND_ON(RD_MPI_SIZE);
-    result = rd_mpi_receiving(c, &out, call->recv, all, call->recvtype, &l->recv);
+    result = rd_mpi_receiving(c, &w->out, call->recv, all, call->recvtype, &l->recv);
+    if (result == MPI_SUCCESS && call->send == MPI_IN_PLACE) {
+        w->in.at = w->in.owned = malloc(w->out.bytes + 1);
+        result = w->in.at ? rd_mpi_pack(c, call->recv, all, call->recvtype, &l->recv, w->in.at)
+                          : rd_mpi_raise(c, MPI_ERR_NO_MEM);
+    } else if (result == MPI_SUCCESS) {
+        result = rd_mpi_sent(c, &w->in, call->send, c->nranks * call->sendcount, call->sendtype, &l->send);
+    }
     if (result != MPI_SUCCESS)
         return result;
-    if (in_place) {
-        in.at = in.owned = malloc(out.bytes + 1);
-        result =
-            in.at ? rd_mpi_pack(c, call->recv, all, call->recvtype, &l->recv, in.at) : rd_mpi_raise(c, MPI_ERR_NO_MEM);
-    } else {
-        result = rd_mpi_sent(c, &in, call->send, c->nranks * call->sendcount, call->sendtype, &l->send);
-    }
-    if (result != MPI_SUCCESS) {
-        rd_mpi_bytes_free(&in);
-        rd_mpi_bytes_free(&out);
-        return result;
-    }
     rd_mpi_count_served(call->what, block);
-    return end(c, &in, &out, rondo_alltoall(in.at, out.at, block, RONDO_UINT8, c->rondo, NULL));
+    return rd_mpi_result(c, rondo_alltoall(w->in.at, w->out.at, block, RONDO_UINT8, w->rondo, NULL));
 }
 
-int rd_mpi_serve_blocks(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+int rd_mpi_begin_blocks(rd_mpi_work_t *w)
 {
+    rd_mpi_comm_t *c = w->c;
+    const rd_mpi_call_t *call = w->call;
     layouts_t l = {0};
 
     switch (call->what) {
@@ -160,9 +142,9 @@ int rd_mpi_serve_blocks(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
         if (!rd_mpi_allowed(c, call->what, 0))
             return RD_MPI_HAND_ON(RD_MPI_SIZE);
         rd_mpi_count_served(call->what, 0);
-        return rd_mpi_result(c, rondo_barrier(c->rondo, NULL));
+        return rd_mpi_result(c, rondo_barrier(w->rondo, NULL));
     case RD_MPI_BCAST:
-        return bcast(c, call);
+        return bcast(w);
     default:
         break;
     }
@@ -175,10 +157,10 @@ int rd_mpi_serve_blocks(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
         remember(c, call->recvtype, &l.recv);
     switch (call->what) {
     case RD_MPI_SCATTER:
-        return scatter(c, call, &l);
+        return scatter(w, &l);
     case RD_MPI_ALLTOALL:
-        return alltoall(c, call, &l);
+        return alltoall(w, &l);
     default:
-        return gather(c, call, &l);
+        return gather(w, &l);
     }
 }

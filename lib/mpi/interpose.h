@@ -214,7 +214,37 @@ int rd_mpi_pack(rd_mpi_comm_t *c, const void *user, MPI_Count count, MPI_Datatyp
 int rd_mpi_unpack(rd_mpi_comm_t *c, const char *from, void *user, MPI_Count count, MPI_Datatype type,
                   const rd_mpi_layout_t *layout);
 
+/* The blocks of all ranks in one buffer, for calls whose blocks have different lengths. */
+typedef struct rd_mpi_side {
+    rd_mpi_layout_t layout;
+    MPI_Datatype type;
+    char *user;
+    const void *counts, *displs;
+    bool large;
+    char *at, *owned;          /* where the blocks lie, or are packed one behind the other */
+    size_t *lengths, *offsets; /* in bytes */
+    size_t bytes;
+} rd_mpi_side_t;
+
 /* ---- the calls ---- */
+
+/* A call that rondo serves, from its beginning to its end. To begin it prepares memory and calls rondo: outside of a
+ * group the operation is over then, inside it is recorded. At the end what was packed is unpacked, or reduced. */
+typedef struct rd_mpi_work {
+    rd_mpi_comm_t *c;
+    const rd_mpi_call_t *call;
+    rondo_comm_t rondo; /* where it runs */
+    size_t *lists;      /* four of them, each of one word for each rank */
+    /* What there is to free, and of the two that are received into to unpack. */
+    rd_mpi_bytes_t in, out;
+    rd_mpi_side_t from, to;
+    int but; /* a block of `to` that stays as it is; -1: none */
+    struct {
+        char *blocks, *to; /* what was collected, and where the result belongs */
+        size_t stride, count;
+        int last; /* the last block that counts; -1: there is no result here */
+    } sorted;
+} rd_mpi_work_t;
 
 #define RD_MPI_HAND_ON(reason) (-(int)(reason))
 
@@ -228,11 +258,18 @@ static inline bool rd_mpi_short_ways(const rd_mpi_comm_t *c)
     return !rd_mpi_settings.report && !c->rules->compare;
 }
 
-int rd_mpi_serve_reduction(rd_mpi_comm_t *c, const rd_mpi_call_t *call);
-int rd_mpi_serve_blocks(rd_mpi_comm_t *c, const rd_mpi_call_t *call);
-int rd_mpi_serve_lists(rd_mpi_comm_t *c, const rd_mpi_call_t *call);
+/* Begin a call. They return MPI_SUCCESS, a reason to hand it on, or an error, which the handler has seen. */
+int rd_mpi_begin(rd_mpi_work_t *w); /* any call; the following ones those of a kind */
+int rd_mpi_begin_reduction(rd_mpi_work_t *w);
+int rd_mpi_begin_blocks(rd_mpi_work_t *w);
+int rd_mpi_begin_lists(rd_mpi_work_t *w);
 /* Reductions in the order of ranks, of dense elements. */
-int rd_mpi_serve_sorted(rd_mpi_comm_t *c, const rd_mpi_call_t *call, size_t size);
+int rd_mpi_begin_sorted(rd_mpi_work_t *w, size_t size);
+
+/* Ends what has been begun, and is over if `result` is MPI_SUCCESS; returns that, or another error. */
+int rd_mpi_end(rd_mpi_work_t *w, int result);
+int rd_mpi_end_lists(const rd_mpi_work_t *w);
+int rd_mpi_end_sorted(const rd_mpi_work_t *w);
 
 /* From a call to its end: finds out what serves it, and if nothing does, hands it on. */
 int rd_mpi_run(const rd_mpi_call_t *call);

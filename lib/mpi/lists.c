@@ -5,30 +5,18 @@
 
 #include "mpi/interpose.h"
 
-/* One side of a call: where the blocks of all ranks lie, in bytes, for rondo. */
-typedef struct {
-    rd_mpi_layout_t layout;
-    MPI_Datatype type;
-    char *user;
-    const void *counts, *displs;
-    bool large;
-    char *at, *owned;          /* where the blocks lie, or are packed one behind the other */
-    size_t *lengths, *offsets; /* in bytes */
-    size_t bytes;
-} side_t;
-
-static int64_t count_at(const side_t *s, int r)
+static int64_t count_at(const rd_mpi_side_t *s, int r)
 {
     return rd_mpi_list_at(s->counts, s->large, r);
 }
 
-static char *user_block(const side_t *s, int r)
+static char *user_block(const rd_mpi_side_t *s, int r)
 {
     return s->user + rd_mpi_list_at(s->displs, s->large, r) * s->layout.extent;
 }
 
 /* Dense blocks stay where they are: offsets count from the lowest, for MPI's displacements may be negative. */
-static void lay_out(side_t *s, int n)
+static void lay_out(rd_mpi_side_t *s, int n)
 {
     int64_t lowest = INT64_MAX;
 
@@ -46,7 +34,7 @@ static void lay_out(side_t *s, int n)
 }
 
 /* Fills lengths and offsets, and takes memory if blocks have to be packed. */
-static int begin(rd_mpi_comm_t *c, side_t *s, size_t *lists, bool copy)
+static int begin(rd_mpi_comm_t *c, rd_mpi_side_t *s, size_t *lists, bool copy)
 {
     s->lengths = lists;
     s->offsets = lists + c->nranks;
@@ -64,13 +52,13 @@ static int begin(rd_mpi_comm_t *c, side_t *s, size_t *lists, bool copy)
     return s->owned ? MPI_SUCCESS : rd_mpi_raise(c, MPI_ERR_NO_MEM);
 }
 
-static int pack_one(rd_mpi_comm_t *c, const side_t *s, int r)
+static int pack_one(rd_mpi_comm_t *c, const rd_mpi_side_t *s, int r)
 {
     return count_at(s, r) ? rd_mpi_pack(c, user_block(s, r), count_at(s, r), s->type, &s->layout, s->at + s->offsets[r])
                           : MPI_SUCCESS;
 }
 
-static int pack_all(rd_mpi_comm_t *c, const side_t *s)
+static int pack_all(rd_mpi_comm_t *c, const rd_mpi_side_t *s)
 {
     int result = MPI_SUCCESS;
 
@@ -79,125 +67,121 @@ static int pack_all(rd_mpi_comm_t *c, const side_t *s)
     return result;
 }
 
-static int unpack_all(rd_mpi_comm_t *c, const side_t *s, int but)
+int rd_mpi_end_lists(const rd_mpi_work_t *w)
 {
+    const rd_mpi_side_t *s = &w->to;
     int result = MPI_SUCCESS;
 
-    for (int r = 0; s->owned && r < c->nranks && result == MPI_SUCCESS; r++) {
-        if (r != but && count_at(s, r))
-            result = rd_mpi_unpack(c, s->at + s->offsets[r], user_block(s, r), count_at(s, r), s->type, &s->layout);
+    for (int r = 0; r < w->c->nranks && result == MPI_SUCCESS; r++) {
+        if (r != w->but && count_at(s, r))
+            result = rd_mpi_unpack(w->c, s->at + s->offsets[r], user_block(s, r), count_at(s, r), s->type, &s->layout);
     }
     return result;
 }
 
-static side_t send_side(const rd_mpi_call_t *call, const rd_mpi_layout_t *layout)
+static rd_mpi_side_t send_side(const rd_mpi_call_t *call, const rd_mpi_layout_t *layout)
 {
-    return (side_t){.layout = *layout,
-                    .type = call->sendtype,
-                    .user = (char *)(uintptr_t)call->send,
-                    .counts = call->sendcounts,
-                    .displs = call->sdispls,
-                    .large = call->large};
+    return (rd_mpi_side_t){.layout = *layout,
+                           .type = call->sendtype,
+                           .user = (char *)(uintptr_t)call->send,
+                           .counts = call->sendcounts,
+                           .displs = call->sdispls,
+                           .large = call->large};
 }
 
-static side_t recv_side(const rd_mpi_call_t *call, const rd_mpi_layout_t *layout)
+static rd_mpi_side_t recv_side(const rd_mpi_call_t *call, const rd_mpi_layout_t *layout)
 {
-    return (side_t){.layout = *layout,
-                    .type = call->recvtype,
-                    .user = call->recv,
-                    .counts = call->recvcounts,
-                    .displs = call->rdispls,
-                    .large = call->large};
+    return (rd_mpi_side_t){.layout = *layout,
+                           .type = call->recvtype,
+                           .user = call->recv,
+                           .counts = call->recvcounts,
+                           .displs = call->rdispls,
+                           .large = call->large};
 }
 
 /* gatherv, allgatherv */
-static int gatherv(rd_mpi_comm_t *c, const rd_mpi_call_t *call, const rd_mpi_layout_t *send,
-                   const rd_mpi_layout_t *recv)
+static int gatherv(rd_mpi_work_t *w, const rd_mpi_layout_t *send, const rd_mpi_layout_t *recv)
 {
+    rd_mpi_comm_t *c = w->c;
+    const rd_mpi_call_t *call = w->call;
     bool all = call->what == RD_MPI_ALLGATHERV, gets = all || c->rank == call->root;
-    bool in_place = gets && call->send == MPI_IN_PLACE;
-    side_t out = recv_side(call, recv);
-    rd_mpi_bytes_t in = {0};
-    int result = gets ? begin(c, &out, c->lists, false) : MPI_SUCCESS;
+    rd_mpi_bytes_t *in = &w->in;
+    rd_mpi_side_t *out = &w->to;
+    int result;
 
-    if (result == MPI_SUCCESS && all && !rd_mpi_allowed(c, call->what, out.bytes)) {
-        free(out.owned);
+    *out = recv_side(call, recv);
+    result = gets ? begin(c, out, w->lists, false) : MPI_SUCCESS;
+    if (result == MPI_SUCCESS && all && !rd_mpi_allowed(c, call->what, out->bytes))
         return RD_MPI_HAND_ON(RD_MPI_SIZE);
-    }
-    if (result == MPI_SUCCESS && in_place) {
-        in.bytes = out.lengths[c->rank];
-        in.at = out.at ? out.at + out.offsets[c->rank] : NULL;
-        result = out.owned ? pack_one(c, &out, c->rank) : MPI_SUCCESS;
+    if (result == MPI_SUCCESS && gets && call->send == MPI_IN_PLACE) {
+        w->but = c->rank;
+        in->bytes = out->lengths[c->rank];
+        in->at = out->at ? out->at + out->offsets[c->rank] : NULL;
+        result = out->owned ? pack_one(c, out, c->rank) : MPI_SUCCESS;
     } else if (result == MPI_SUCCESS) {
-        result = rd_mpi_sent(c, &in, call->send, call->sendcount, call->sendtype, send);
+        result = rd_mpi_sent(c, in, call->send, call->sendcount, call->sendtype, send);
     }
-    if (result == MPI_SUCCESS) {
-        rd_mpi_count_served(call->what, all ? out.bytes : in.bytes);
-        result = rd_mpi_result(
-            c, all ? rondo_allgatherv(in.at, in.bytes, out.at, out.lengths, out.offsets, RONDO_UINT8, c->rondo, NULL)
-                   : rondo_gatherv(in.at, in.bytes, out.at, out.lengths, out.offsets, RONDO_UINT8, call->root, c->rondo,
-                                   NULL));
-    }
-    if (result == MPI_SUCCESS && gets)
-        result = unpack_all(c, &out, in_place ? c->rank : -1);
-    rd_mpi_bytes_free(&in);
-    free(out.owned);
-    return result;
+    if (result != MPI_SUCCESS)
+        return result;
+    rd_mpi_count_served(call->what, all ? out->bytes : in->bytes);
+    return rd_mpi_result(
+        c, all ? rondo_allgatherv(in->at, in->bytes, out->at, out->lengths, out->offsets, RONDO_UINT8, w->rondo, NULL)
+               : rondo_gatherv(in->at, in->bytes, out->at, out->lengths, out->offsets, RONDO_UINT8, call->root,
+                               w->rondo, NULL));
 }
 
-static int scatterv(rd_mpi_comm_t *c, const rd_mpi_call_t *call, const rd_mpi_layout_t *send,
-                    const rd_mpi_layout_t *recv)
+static int scatterv(rd_mpi_work_t *w, const rd_mpi_layout_t *send, const rd_mpi_layout_t *recv)
 {
-    bool root = c->rank == call->root, in_place = root && call->recv == MPI_IN_PLACE;
-    side_t in = send_side(call, send);
-    rd_mpi_bytes_t out = {0};
-    int result = root ? begin(c, &in, c->lists, false) : MPI_SUCCESS;
+    rd_mpi_comm_t *c = w->c;
+    const rd_mpi_call_t *call = w->call;
+    bool root = c->rank == call->root;
+    rd_mpi_side_t *in = &w->from;
+    rd_mpi_bytes_t *out = &w->out;
+    int result;
 
+    *in = send_side(call, send);
+    result = root ? begin(c, in, w->lists, false) : MPI_SUCCESS;
     if (result == MPI_SUCCESS && root)
-        result = pack_all(c, &in);
-    if (result == MPI_SUCCESS && in_place) {
-        out.bytes = in.lengths[c->rank];
-        out.at = in.at ? in.at + in.offsets[c->rank] : NULL;
+        result = pack_all(c, in);
+    if (result == MPI_SUCCESS && root && call->recv == MPI_IN_PLACE) {
+        out->bytes = in->lengths[c->rank];
+        out->at = in->at ? in->at + in->offsets[c->rank] : NULL;
     } else if (result == MPI_SUCCESS) {
-        result = rd_mpi_receiving(c, &out, call->recv, call->recvcount, call->recvtype, recv);
+        result = rd_mpi_receiving(c, out, call->recv, call->recvcount, call->recvtype, recv);
     }
-    if (result == MPI_SUCCESS) {
-        rd_mpi_count_served(call->what, out.bytes);
-        result = rd_mpi_result(c, rondo_scatterv(in.at, in.lengths, in.offsets, out.at, out.bytes, RONDO_UINT8,
-                                                 call->root, c->rondo, NULL));
-    }
-    if (result == MPI_SUCCESS)
-        result = rd_mpi_received(c, &out);
-    rd_mpi_bytes_free(&out);
-    free(in.owned);
-    return result;
+    if (result != MPI_SUCCESS)
+        return result;
+    rd_mpi_count_served(call->what, out->bytes);
+    return rd_mpi_result(c, rondo_scatterv(in->at, in->lengths, in->offsets, out->at, out->bytes, RONDO_UINT8,
+                                           call->root, w->rondo, NULL));
 }
 
-static int alltoallv(rd_mpi_comm_t *c, const rd_mpi_call_t *call, const rd_mpi_layout_t *send,
-                     const rd_mpi_layout_t *recv)
+static int alltoallv(rd_mpi_work_t *w, const rd_mpi_layout_t *send, const rd_mpi_layout_t *recv)
 {
+    rd_mpi_comm_t *c = w->c;
+    const rd_mpi_call_t *call = w->call;
     bool in_place = call->send == MPI_IN_PLACE;
-    side_t out = recv_side(call, recv), in = in_place ? out : send_side(call, send);
-    int result = begin(c, &out, c->lists, false);
+    rd_mpi_side_t *in = &w->from, *out = &w->to;
+    int result;
 
+    *out = recv_side(call, recv);
+    *in = in_place ? *out : send_side(call, send);
+    result = begin(c, out, w->lists, false);
     if (result == MPI_SUCCESS)
-        result = begin(c, &in, c->lists + 2 * c->nranks, in_place);
+        result = begin(c, in, w->lists + 2 * c->nranks, in_place);
     if (result == MPI_SUCCESS)
-        result = pack_all(c, &in);
-    if (result == MPI_SUCCESS) {
-        rd_mpi_count_served(call->what, in.bytes);
-        result = rd_mpi_result(c, rondo_alltoallv(in.at, in.lengths, in.offsets, out.at, out.lengths, out.offsets,
-                                                  RONDO_UINT8, c->rondo, NULL));
-    }
-    if (result == MPI_SUCCESS)
-        result = unpack_all(c, &out, -1);
-    free(in.owned);
-    free(out.owned);
-    return result;
+        result = pack_all(c, in);
+    if (result != MPI_SUCCESS)
+        return result;
+    rd_mpi_count_served(call->what, in->bytes);
+    return rd_mpi_result(c, rondo_alltoallv(in->at, in->lengths, in->offsets, out->at, out->lengths, out->offsets,
+                                            RONDO_UINT8, w->rondo, NULL));
 }
 
-int rd_mpi_serve_lists(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+int rd_mpi_begin_lists(rd_mpi_work_t *w)
 {
+    rd_mpi_comm_t *c = w->c;
+    const rd_mpi_call_t *call = w->call;
     rd_mpi_layout_t send = {0}, recv = {0};
 
     if ((rd_mpi_sends(c, call) && !rd_mpi_layout(call->sendtype, &send)) ||
@@ -207,10 +191,10 @@ int rd_mpi_serve_lists(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
         return RD_MPI_HAND_ON(RD_MPI_SIZE);
     switch (call->what) {
     case RD_MPI_SCATTERV:
-        return scatterv(c, call, &send, &recv);
+        return scatterv(w, &send, &recv);
     case RD_MPI_ALLTOALLV:
-        return alltoallv(c, call, &send, &recv);
+        return alltoallv(w, &send, &recv);
     default:
-        return gatherv(c, call, &send, &recv);
+        return gatherv(w, &send, &recv);
     }
 }

@@ -58,12 +58,13 @@ static rd_mpi_reason_t translate(const rd_mpi_comm_t *c, const rd_mpi_call_t *ca
     return RD_MPI_SERVED;
 }
 
-static size_t *counts_of(rd_mpi_comm_t *c, const rd_mpi_call_t *call, size_t *all)
+static size_t *counts_of(const rd_mpi_work_t *w, size_t *all)
 {
-    size_t *counts = c->lists;
+    const rd_mpi_call_t *call = w->call;
+    size_t *counts = w->lists;
 
     *all = 0;
-    for (int r = 0; r < c->nranks; r++)
+    for (int r = 0; r < w->c->nranks; r++)
         *all += counts[r] = (size_t)rd_mpi_list_at(call->recvcounts, call->large, r);
     return counts;
 }
@@ -80,8 +81,10 @@ static void remember(rd_mpi_comm_t *c, const rd_mpi_call_t *call, const reductio
     c->last_size = r->size;
 }
 
-int rd_mpi_serve_reduction(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+int rd_mpi_begin_reduction(rd_mpi_work_t *w)
 {
+    rd_mpi_comm_t *c = w->c;
+    const rd_mpi_call_t *call = w->call;
     const void *send = call->send == MPI_IN_PLACE ? call->recv : call->send;
     size_t count = (size_t)call->recvcount, *counts = NULL, all = 0;
     reduction_t r;
@@ -90,23 +93,23 @@ int rd_mpi_serve_reduction(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
     if (reason != RD_MPI_SERVED)
         return RD_MPI_HAND_ON(reason);
     if (call->what == RD_MPI_REDUCE_SCATTER)
-        counts = counts_of(c, call, &all);
+        counts = counts_of(w, &all);
     else
         all = count * (call->what == RD_MPI_REDUCE_SCATTER_BLOCK ? (size_t)c->nranks : 1);
     if (!rd_mpi_allowed(c, call->what, all * r.size))
         return RD_MPI_HAND_ON(RD_MPI_SIZE);
     if (r.sorted)
-        return rd_mpi_serve_sorted(c, call, r.size);
+        return rd_mpi_begin_sorted(w, r.size);
     remember(c, call, &r);
     rd_mpi_count_served(call->what, all * r.size);
     switch (call->what) {
     case RD_MPI_ALLREDUCE:
-        return rd_mpi_result(c, rondo_allreduce(send, call->recv, count, r.type, r.op, c->rondo, NULL));
+        return rd_mpi_result(c, rondo_allreduce(send, call->recv, count, r.type, r.op, w->rondo, NULL));
     case RD_MPI_REDUCE:
-        return rd_mpi_result(c, rondo_reduce(send, call->recv, count, r.type, r.op, call->root, c->rondo, NULL));
+        return rd_mpi_result(c, rondo_reduce(send, call->recv, count, r.type, r.op, call->root, w->rondo, NULL));
     case RD_MPI_REDUCE_SCATTER_BLOCK:
-        return rd_mpi_result(c, rondo_reduce_scatter(send, call->recv, count, r.type, r.op, c->rondo, NULL));
+        return rd_mpi_result(c, rondo_reduce_scatter(send, call->recv, count, r.type, r.op, w->rondo, NULL));
     default:
-        return rd_mpi_result(c, rondo_reduce_scatterv(send, call->recv, counts, r.type, r.op, c->rondo, NULL));
+        return rd_mpi_result(c, rondo_reduce_scatterv(send, call->recv, counts, r.type, r.op, w->rondo, NULL));
     }
 }

@@ -17,26 +17,50 @@ int rd_mpi_failed(rd_mpi_comm_t *c, rondo_result_t result)
     return rd_mpi_raise(c, result == RONDO_ERR_INVALID_ARGUMENT ? MPI_ERR_BUFFER : MPI_ERR_OTHER);
 }
 
-static int serve(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+int rd_mpi_begin(rd_mpi_work_t *w)
 {
-    if (!c->lists && !(c->lists = malloc(4 * (size_t)c->nranks * sizeof *c->lists)))
-        return rd_mpi_raise(c, MPI_ERR_NO_MEM);
-    switch (call->what) {
+    switch (w->call->what) {
     case RD_MPI_REDUCE:
     case RD_MPI_ALLREDUCE:
     case RD_MPI_REDUCE_SCATTER_BLOCK:
     case RD_MPI_REDUCE_SCATTER:
     case RD_MPI_SCAN:
     case RD_MPI_EXSCAN:
-        return rd_mpi_serve_reduction(c, call);
+        return rd_mpi_begin_reduction(w);
     case RD_MPI_GATHERV:
     case RD_MPI_SCATTERV:
     case RD_MPI_ALLGATHERV:
     case RD_MPI_ALLTOALLV:
-        return rd_mpi_serve_lists(c, call);
+        return rd_mpi_begin_lists(w);
     default:
-        return rd_mpi_serve_blocks(c, call);
+        return rd_mpi_begin_blocks(w);
     }
+}
+
+int rd_mpi_end(rd_mpi_work_t *w, int result)
+{
+    if (result == MPI_SUCCESS)
+        result = rd_mpi_received(w->c, &w->out);
+    if (result == MPI_SUCCESS && w->to.owned)
+        result = rd_mpi_end_lists(w);
+    if (result == MPI_SUCCESS && w->sorted.blocks)
+        result = rd_mpi_end_sorted(w);
+    rd_mpi_bytes_free(&w->in);
+    rd_mpi_bytes_free(&w->out);
+    free(w->from.owned);
+    free(w->to.owned);
+    free(w->sorted.blocks);
+    return result;
+}
+
+static int serve(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+{
+    rd_mpi_work_t w;
+
+    if (!c->lists && !(c->lists = malloc(4 * (size_t)c->nranks * sizeof *c->lists)))
+        return rd_mpi_raise(c, MPI_ERR_NO_MEM);
+    w = (rd_mpi_work_t){.c = c, .call = call, .rondo = c->rondo, .lists = c->lists, .but = -1};
+    return rd_mpi_end(&w, rd_mpi_begin(&w));
 }
 
 /* RD_MPI_SERVED: it may be served. */

@@ -23,73 +23,80 @@ static int reduce_blocks(char *blocks, size_t stride, int first, int last, size_
     return result;
 }
 
-/* Reduces what was collected and writes this rank's result. */
-static int finish(rd_mpi_comm_t *c, const rd_mpi_call_t *call, char *blocks, size_t stride, size_t count, char *to)
+int rd_mpi_end_sorted(const rd_mpi_work_t *w)
 {
-    int last = c->nranks - 1, result;
+    size_t count = w->sorted.count, stride = w->sorted.stride;
+    int last = w->sorted.last, result;
 
-    if (call->what == RD_MPI_REDUCE && c->rank != call->root)
+    if (last < 0 || !count)
         return MPI_SUCCESS;
-    if (call->what == RD_MPI_SCAN)
-        last = c->rank;
-    if (call->what == RD_MPI_EXSCAN)
-        last = c->rank - 1;
-    if (last < 0)
-        return MPI_SUCCESS;
-    result = reduce_blocks(blocks, stride, 0, last, count, call);
-    if (result == MPI_SUCCESS && count)
-        memcpy(to, blocks + (size_t)last * stride, stride);
+    result = reduce_blocks(w->sorted.blocks, stride, 0, last, count, w->call);
+    if (result == MPI_SUCCESS)
+        memcpy(w->sorted.to, w->sorted.blocks + (size_t)last * stride, stride);
     return result;
 }
 
-/* `count` elements of every rank; `room` for all of them. */
-static int piece(rd_mpi_comm_t *c, const rd_mpi_call_t *call, const char *from, char *to, size_t count, size_t size,
-                 char *room)
+/* The last rank whose block counts for this rank's result. */
+static int last_of(const rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 {
+    switch (call->what) {
+    case RD_MPI_SCAN:
+        return c->rank;
+    case RD_MPI_EXSCAN:
+        return c->rank - 1;
+    case RD_MPI_REDUCE:
+        return c->rank == call->root ? c->nranks - 1 : -1;
+    default:
+        return c->nranks - 1;
+    }
+}
+
+/* Collects `count` elements of every rank, from the `done`th on. */
+static int collect(rd_mpi_work_t *w, size_t done, size_t count, size_t size)
+{
+    const rd_mpi_call_t *call = w->call;
+    const char *from = call->send == MPI_IN_PLACE ? call->recv : call->send;
     size_t bytes = count * size;
     rondo_result_t result;
 
+    from = from ? from + done * size : NULL;
+    w->sorted.stride = bytes;
+    w->sorted.count = count;
+    w->sorted.to = call->recv ? (char *)call->recv + done * size : NULL;
     if (call->what == RD_MPI_REDUCE)
-        result = rondo_gather(from, room, bytes, RONDO_UINT8, call->root, c->rondo, NULL);
+        result = rondo_gather(from, w->sorted.blocks, bytes, RONDO_UINT8, call->root, w->rondo, NULL);
     else
-        result = rondo_allgather(from, room, bytes, RONDO_UINT8, c->rondo, NULL);
-    if (result != RONDO_SUCCESS)
-        return rd_mpi_failed(c, result);
-    return finish(c, call, room, bytes, count, to);
+        result = rondo_allgather(from, w->sorted.blocks, bytes, RONDO_UINT8, w->rondo, NULL);
+    return rd_mpi_result(w->c, result);
 }
 
-static int whole(rd_mpi_comm_t *c, const rd_mpi_call_t *call, size_t size)
+/* The last piece is left for the end. */
+static int whole(rd_mpi_work_t *w, size_t size)
 {
-    const char *from = call->send == MPI_IN_PLACE ? call->recv : call->send;
-    size_t count = (size_t)call->recvcount, most = PIECE / ((size_t)c->nranks * size);
+    size_t n = (size_t)w->c->nranks, count = (size_t)w->call->recvcount, most = PIECE / (n * size), done = 0;
     int result = MPI_SUCCESS;
-    char *room, *to = call->recv;
 
     if (most == 0)
         most = 1;
-    room = malloc((count < most ? count : most) * size * (size_t)c->nranks + 1);
-    if (!room)
-        return rd_mpi_raise(c, MPI_ERR_NO_MEM);
-    while (count && result == MPI_SUCCESS) {
-        size_t n = count < most ? count : most;
-        result = piece(c, call, from, to, n, size, room);
-        from += n * size;
-        to += to ? n * size : 0;
-        count -= n;
+    w->sorted.last = last_of(w->c, w->call);
+    w->sorted.blocks = malloc((count < most ? count : most) * size * n + 1);
+    if (!w->sorted.blocks)
+        return rd_mpi_raise(w->c, MPI_ERR_NO_MEM);
+    for (; count - done > most && result == MPI_SUCCESS; done += most) {
+        result = collect(w, done, most, size);
+        if (result == MPI_SUCCESS)
+            result = rd_mpi_end_sorted(w);
     }
-    free(room);
-    return result;
+    return result == MPI_SUCCESS ? collect(w, done, count - done, size) : result;
 }
 
 /* Reduce_scatter: each rank gets its block of every other. */
-static int scattered(rd_mpi_comm_t *c, const rd_mpi_call_t *call, size_t size)
+static int scattered(rd_mpi_work_t *w, size_t size)
 {
-    size_t n = (size_t)c->nranks, own, offset = 0, *lists = c->lists, *sends = lists, *sdispls = lists + n;
-    size_t *recvs = lists + 2 * n, *rdispls = lists + 3 * n;
+    const rd_mpi_call_t *call = w->call;
+    size_t n = (size_t)w->c->nranks, own, offset = 0, *sends = w->lists, *sdispls = sends + n;
+    size_t *recvs = sends + 2 * n, *rdispls = sends + 3 * n;
     const void *send = call->send == MPI_IN_PLACE ? call->recv : call->send;
-    rondo_result_t result;
-    char *room;
-    int reduced;
 
     for (size_t r = 0; r < n; r++) {
         sends[r] =
@@ -97,25 +104,26 @@ static int scattered(rd_mpi_comm_t *c, const rd_mpi_call_t *call, size_t size)
         sdispls[r] = offset;
         offset += sends[r];
     }
-    own = sends[c->rank];
+    own = sends[w->c->rank];
     for (size_t r = 0; r < n; r++) {
         recvs[r] = own;
         rdispls[r] = r * own;
     }
-    room = malloc(n * own + 1);
-    if (!room)
-        return rd_mpi_raise(c, MPI_ERR_NO_MEM);
-    result = rondo_alltoallv(send, sends, sdispls, room, recvs, rdispls, RONDO_UINT8, c->rondo, NULL);
-    reduced = result == RONDO_SUCCESS ? reduce_blocks(room, own, 0, c->nranks - 1, own / size, call)
-                                      : rd_mpi_failed(c, result);
-    if (reduced == MPI_SUCCESS && own)
-        memcpy(call->recv, room + (n - 1) * own, own);
-    free(room);
-    return reduced;
+    w->sorted.blocks = malloc(n * own + 1);
+    if (!w->sorted.blocks)
+        return rd_mpi_raise(w->c, MPI_ERR_NO_MEM);
+    w->sorted.last = (int)n - 1;
+    w->sorted.stride = own;
+    w->sorted.count = own / size;
+    w->sorted.to = call->recv;
+    return rd_mpi_result(
+        w->c, rondo_alltoallv(send, sends, sdispls, w->sorted.blocks, recvs, rdispls, RONDO_UINT8, w->rondo, NULL));
 }
 
-int rd_mpi_serve_sorted(rd_mpi_comm_t *c, const rd_mpi_call_t *call, size_t size)
+int rd_mpi_begin_sorted(rd_mpi_work_t *w, size_t size)
 {
+    const rd_mpi_comm_t *c = w->c;
+    const rd_mpi_call_t *call = w->call;
     bool scatters = call->what == RD_MPI_REDUCE_SCATTER || call->what == RD_MPI_REDUCE_SCATTER_BLOCK;
     bool must = c->rules->reproducible && call->what != RD_MPI_SCAN && call->what != RD_MPI_EXSCAN;
     size_t all = 0;
@@ -128,5 +136,5 @@ int rd_mpi_serve_sorted(rd_mpi_comm_t *c, const rd_mpi_call_t *call, size_t size
     if (!must && all > MOST)
         return RD_MPI_HAND_ON(RD_MPI_OPERATOR);
     rd_mpi_count_served(call->what, all / (size_t)(scatters ? 1 : c->nranks));
-    return scatters ? scattered(c, call, size) : whole(c, call, size);
+    return scatters ? scattered(w, size) : whole(w, size);
 }
