@@ -8,7 +8,7 @@ static bool has_root(rd_mpi_what_t what)
            what == RD_MPI_SCATTER || what == RD_MPI_SCATTERV;
 }
 
-static bool reduces(rd_mpi_what_t what)
+bool rd_mpi_reduces(rd_mpi_what_t what)
 {
     return what >= RD_MPI_REDUCE && what <= RD_MPI_EXSCAN;
 }
@@ -110,7 +110,7 @@ bool rd_mpi_plausible(const rd_mpi_comm_t *c, const rd_mpi_call_t *call)
         return true;
     if (has_root(call->what) && (call->root < 0 || call->root >= c->nranks))
         return false;
-    if (reduces(call->what))
+    if (rd_mpi_reduces(call->what))
         return good_reduction(c, call);
     if (call->what == RD_MPI_BCAST)
         return call->recvcount >= 0 && good_buffer(call->recv, call->recvcount > 0, call->recvtype);

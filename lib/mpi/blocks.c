@@ -35,7 +35,7 @@ static int bcast(rd_mpi_work_t *w)
 
     if (!rd_mpi_layout(call->recvtype, &layout))
         return RD_MPI_HAND_ON(RD_MPI_ARGUMENT);
-    if (!rd_mpi_allowed(c, call->what, (uint64_t)call->recvcount * layout.size))
+    if (!rd_mpi_allowed(c, rd_mpi_kind(call), (uint64_t)call->recvcount * layout.size))
         return RD_MPI_HAND_ON(RD_MPI_SIZE);
     if (root)
         result = rd_mpi_sent(c, b, call->recv, call->recvcount, call->recvtype, &layout);
@@ -43,7 +43,7 @@ static int bcast(rd_mpi_work_t *w)
         result = rd_mpi_receiving(c, b, call->recv, call->recvcount, call->recvtype, &layout);
     if (result != MPI_SUCCESS)
         return result;
-    rd_mpi_count_served(call->what, b->bytes);
+    rd_mpi_count_served(rd_mpi_kind(call), b->bytes);
     remember(c, call->recvtype, &layout);
     return rd_mpi_result(c, rondo_broadcast(b->at, b->at, b->bytes, RONDO_UINT8, call->root, w->rondo, NULL));
 }
@@ -71,7 +71,7 @@ static int gather(rd_mpi_work_t *w, const layouts_t *l)
     size_t block = gets ? (size_t)call->recvcount * l->recv.size : (size_t)call->sendcount * l->send.size;
     int result = MPI_SUCCESS;
 
-    if (!rd_mpi_allowed(c, call->what, block))
+    if (!rd_mpi_allowed(c, rd_mpi_kind(call), block))
         return RD_MPI_HAND_ON(RD_MPI_SIZE);
     if (gets)
         result = rd_mpi_receiving(c, &w->out, call->recv, c->nranks * call->recvcount, call->recvtype, &l->recv);
@@ -79,7 +79,7 @@ static int gather(rd_mpi_work_t *w, const layouts_t *l)
         result = own_block(c, call, &w->in, &w->out, &l->send, block);
     if (result != MPI_SUCCESS)
         return result;
-    rd_mpi_count_served(call->what, block);
+    rd_mpi_count_served(rd_mpi_kind(call), block);
     return rd_mpi_result(c, all ? rondo_allgather(w->in.at, w->out.at, block, RONDO_UINT8, w->rondo, NULL)
                                 : rondo_gather(w->in.at, w->out.at, block, RONDO_UINT8, call->root, w->rondo, NULL));
 }
@@ -92,7 +92,7 @@ static int scatter(rd_mpi_work_t *w, const layouts_t *l)
     size_t block = root ? (size_t)call->sendcount * l->send.size : (size_t)call->recvcount * l->recv.size;
     int result = MPI_SUCCESS;
 
-    if (!rd_mpi_allowed(c, call->what, block))
+    if (!rd_mpi_allowed(c, rd_mpi_kind(call), block))
         return RD_MPI_HAND_ON(RD_MPI_SIZE);
     if (root)
         result = rd_mpi_sent(c, &w->in, call->send, c->nranks * call->sendcount, call->sendtype, &l->send);
@@ -102,7 +102,7 @@ static int scatter(rd_mpi_work_t *w, const layouts_t *l)
         return result;
     if (in_place)
         w->out.at = block_of(&w->in, c->rank, block);
-    rd_mpi_count_served(call->what, block);
+    rd_mpi_count_served(rd_mpi_kind(call), block);
     return rd_mpi_result(c, rondo_scatter(w->in.at, w->out.at, block, RONDO_UINT8, call->root, w->rondo, NULL));
 }
 
@@ -115,7 +115,7 @@ static int alltoall(rd_mpi_work_t *w, const layouts_t *l)
     size_t block = (size_t)call->recvcount * l->recv.size;
     int result;
 
-    if (!rd_mpi_allowed(c, call->what, block))
+    if (!rd_mpi_allowed(c, rd_mpi_kind(call), block))
         return RD_MPI_HAND_ON(RD_MPI_SIZE);
     result = rd_mpi_receiving(c, &w->out, call->recv, all, call->recvtype, &l->recv);
     if (result == MPI_SUCCESS && call->send == MPI_IN_PLACE) {
@@ -127,7 +127,7 @@ static int alltoall(rd_mpi_work_t *w, const layouts_t *l)
     }
     if (result != MPI_SUCCESS)
         return result;
-    rd_mpi_count_served(call->what, block);
+    rd_mpi_count_served(rd_mpi_kind(call), block);
     return rd_mpi_result(c, rondo_alltoall(w->in.at, w->out.at, block, RONDO_UINT8, w->rondo, NULL));
 }
 
@@ -139,9 +139,9 @@ int rd_mpi_begin_blocks(rd_mpi_work_t *w)
 
     switch (call->what) {
     case RD_MPI_BARRIER_CALL:
-        if (!rd_mpi_allowed(c, call->what, 0))
+        if (!rd_mpi_allowed(c, rd_mpi_kind(call), 0))
             return RD_MPI_HAND_ON(RD_MPI_SIZE);
-        rd_mpi_count_served(call->what, 0);
+        rd_mpi_count_served(rd_mpi_kind(call), 0);
         return rd_mpi_result(c, rondo_barrier(w->rondo, NULL));
     case RD_MPI_BCAST:
         return bcast(w);

@@ -19,6 +19,25 @@ static _Atomic(rd_mpi_comm_t *) *cached(uintptr_t handle)
     return &rd_mpi_comm_cache[handle * UINT64_C(0x9e3779b97f4a7c15) >> 58];
 }
 
+static void end(rd_mpi_comm_t *c)
+{
+    if (c->core)
+        rd_mpi_core_put(c->core);
+    if (c->own)
+        rd_mpi_core_put(c->own);
+    free(c->lists);
+    pthread_mutex_lock(&lock);
+    c->next_free = unused;
+    unused = c;
+    pthread_mutex_unlock(&lock);
+}
+
+void rd_mpi_comm_landed(rd_mpi_comm_t *c)
+{
+    if (--c->in_flight == 0 && c->freed)
+        end(c);
+}
+
 static int forget(MPI_Comm comm, int key, void *value, void *extra)
 {
     rd_mpi_comm_t *c = value, *expected = c;
@@ -28,13 +47,10 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra)
     (void)extra;
     (void)atomic_compare_exchange_strong(cached(atomic_load(&c->handle)), &expected, NULL);
     atomic_store(&c->handle, 0);
-    if (c->core)
-        rd_mpi_core_put(c->core);
-    free(c->lists);
-    pthread_mutex_lock(&lock);
-    c->next_free = unused;
-    unused = c;
-    pthread_mutex_unlock(&lock);
+    c->comm = MPI_COMM_WORLD; /* for what is in flight */
+    c->freed = true;
+    if (!c->in_flight)
+        end(c);
     return MPI_SUCCESS;
 }
 
@@ -44,6 +60,7 @@ static int at_finalize(MPI_Comm comm, int key, void *value, void *extra)
     (void)key;
     (void)value;
     (void)extra;
+    rd_mpi_flights_end();
     rd_mpi_cores_end();
     return MPI_SUCCESS;
 }

@@ -126,14 +126,7 @@ static bool copy(uintptr_t to, uintptr_t from, size_t bytes, uintptr_t device)
     return good;
 }
 
-/* The bytes from `at + low` on that a side of the call may touch, and the host's memory in their place. */
-typedef struct {
-    uintptr_t at;
-    int64_t low, high;
-    char *host;
-} span_t;
-
-static void widen(span_t *s, int64_t first, int64_t count, MPI_Datatype type)
+static void widen(rd_mpi_span_t *s, int64_t first, int64_t count, MPI_Datatype type)
 {
     MPI_Count lb, extent, true_lb, true_extent;
     int64_t low, high;
@@ -171,7 +164,7 @@ static int64_t blocks_of(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool
     }
 }
 
-static void measure(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_send, span_t *s)
+static void measure(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_send, rd_mpi_span_t *s)
 {
     bool reduces = call->what >= RD_MPI_BCAST && call->what <= RD_MPI_EXSCAN;
     const void *counts = is_send && !reduces ? call->sendcounts : call->recvcounts;
@@ -193,13 +186,13 @@ static void measure(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_s
 }
 
 /* Puts the host's memory in place of a side's. It gets what is there now: also what is not to be written must stay. */
-static int bring(rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_send, span_t *s)
+static int bring(rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_send, rd_mpi_span_t *s)
 {
     const void *at = is_send ? call->send : call->recv;
     bool looked_at = is_send ? rd_mpi_sends(c, call) && call->what != RD_MPI_BCAST && call->what != RD_MPI_BARRIER_CALL
                              : rd_mpi_receives(c, call) && (call->what != RD_MPI_REDUCE || c->rank == call->root);
 
-    *s = (span_t){.at = (uintptr_t)at};
+    *s = (rd_mpi_span_t){.at = (uintptr_t)at};
     if (!looked_at || !on_device(at))
         return MPI_SUCCESS;
     measure(c, call, is_send, s);
@@ -215,27 +208,45 @@ static int bring(rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_send, span
     return rd_mpi_raise(c, MPI_ERR_BUFFER);
 }
 
+int rd_mpi_device_stage(rd_mpi_comm_t *c, rd_mpi_call_t *call, rd_mpi_staged_t *staged)
+{
+    rd_mpi_call_t asked = *call;
+    int result = bring(c, &asked, true, &staged->send);
+
+    staged->recv = (rd_mpi_span_t){0};
+    if (result == MPI_SUCCESS)
+        result = bring(c, &asked, false, &staged->recv);
+    if (staged->send.host)
+        call->send = staged->send.host - staged->send.low;
+    if (staged->recv.host)
+        call->recv = staged->recv.host - staged->recv.low;
+    return result;
+}
+
+int rd_mpi_device_unstage(rd_mpi_comm_t *c, rd_mpi_staged_t *staged, int result)
+{
+    const rd_mpi_span_t *recv = &staged->recv;
+
+    if (result == MPI_SUCCESS && recv->host &&
+        !copy(recv->at + (uintptr_t)recv->low, (uintptr_t)recv->host, (size_t)(recv->high - recv->low),
+              recv->at + (uintptr_t)recv->low))
+        result = rd_mpi_raise(c, MPI_ERR_BUFFER);
+    free(staged->send.host);
+    free(staged->recv.host);
+    staged->send.host = staged->recv.host = NULL;
+    return result;
+}
+
 int rd_mpi_device_run(rd_mpi_comm_t *c, const rd_mpi_call_t *call, int (*run)(rd_mpi_comm_t *, const rd_mpi_call_t *))
 {
     rd_mpi_call_t on_host = *call;
-    span_t send, recv = {0};
-    int result = rd_mpi_plausible(c, call) ? bring(c, call, true, &send) : -1;
+    rd_mpi_staged_t staged;
+    int result;
 
-    if (result < 0)
+    if (!rd_mpi_plausible(c, call))
         return run(c, call);
-    if (result == MPI_SUCCESS)
-        result = bring(c, call, false, &recv);
-    if (send.host)
-        on_host.send = send.host - send.low;
-    if (recv.host)
-        on_host.recv = recv.host - recv.low;
+    result = rd_mpi_device_stage(c, &on_host, &staged);
     if (result == MPI_SUCCESS)
         result = run(c, &on_host);
-    if (result == MPI_SUCCESS && recv.host &&
-        !copy(recv.at + (uintptr_t)recv.low, (uintptr_t)recv.host, (size_t)(recv.high - recv.low),
-              recv.at + (uintptr_t)recv.low))
-        result = rd_mpi_raise(c, MPI_ERR_BUFFER);
-    free(send.host);
-    free(recv.host);
-    return result;
+    return rd_mpi_device_unstage(c, &staged, result);
 }

@@ -4,21 +4,58 @@
 
 #define likely(condition) __builtin_expect(!!(condition), 1)
 
+/* A call's arguments, by the names that entries.h gives them. */
+#define CALL_Barrier .what = RD_MPI_BARRIER_CALL
+#define CALL_Bcast .what = RD_MPI_BCAST, .recv = buffer, .recvcount = count, .recvtype = type, .root = root
+#define REDUCED .send = send, .recv = recv, .recvtype = type, .op = op
+#define CALL_Reduce .what = RD_MPI_REDUCE, REDUCED, .recvcount = count, .root = root
+#define CALL_Allreduce .what = RD_MPI_ALLREDUCE, REDUCED, .recvcount = count
+#define CALL_Reduce_scatter_block .what = RD_MPI_REDUCE_SCATTER_BLOCK, REDUCED, .recvcount = count
+#define CALL_Reduce_scatter .what = RD_MPI_REDUCE_SCATTER, REDUCED, .recvcounts = counts
+#define CALL_Scan .what = RD_MPI_SCAN, REDUCED, .recvcount = count
+#define CALL_Exscan .what = RD_MPI_EXSCAN, REDUCED, .recvcount = count
+#define MOVED .send = send, .sendtype = sendtype, .recv = recv, .recvtype = recvtype
+#define BLOCKS MOVED, .sendcount = sendcount, .recvcount = recvcount
+#define CALL_Gather .what = RD_MPI_GATHER, BLOCKS, .root = root
+#define CALL_Scatter .what = RD_MPI_SCATTER, BLOCKS, .root = root
+#define CALL_Allgather .what = RD_MPI_ALLGATHER, BLOCKS
+#define CALL_Alltoall .what = RD_MPI_ALLTOALL, BLOCKS
+#define GATHERED MOVED, .sendcount = sendcount, .recvcounts = recvcounts, .rdispls = displs
+#define CALL_Gatherv .what = RD_MPI_GATHERV, GATHERED, .root = root
+#define CALL_Allgatherv .what = RD_MPI_ALLGATHERV, GATHERED
+#define CALL_Scatterv                                                                                                  \
+    .what = RD_MPI_SCATTERV, MOVED, .sendcounts = sendcounts, .sdispls = displs, .recvcount = recvcount, .root = root
+#define CALL_Alltoallv                                                                                                 \
+    .what = RD_MPI_ALLTOALLV, MOVED, .sendcounts = sendcounts, .sdispls = sdispls, .recvcounts = recvcounts,           \
+    .rdispls = rdispls
+#define LARGE false /* by the suffix */
+#define LARGE_c true
+#define CALL(Name, s, of) (&(rd_mpi_call_t){CALL_##Name, .form = of, .comm = comm, .large = LARGE##s})
+
+#define BLOCKING(Name, name, s, parameters, arguments)                                                                 \
+    static int run_##name##s parameters                                                                                \
+    {                                                                                                                  \
+        return rd_mpi_run(CALL(Name, s, RD_MPI_BLOCKING));                                                             \
+    }
+RD_MPI_ENTRIES(BLOCKING)
+
+#define NONBLOCKING(Name, name, s, parameters, arguments)                                                              \
+    static int i##name##s(RD_MPI_OPEN parameters, MPI_Request *request)                                                \
+    {                                                                                                                  \
+        int result = rd_mpi_start(CALL(Name, s, RD_MPI_NONBLOCKING), request);                                         \
+        return result >= 0 ? result : rd_mpi_next.I##name##s(RD_MPI_OPEN arguments, request);                          \
+    }
+RD_MPI_ENTRIES(NONBLOCKING)
+
 #define K int
-#define D int
-#define LARGE false
 #define FORM(name) name
 #define NEXT(name) name
 #include "mpi/entry_forms.h"
 #if MPI_VERSION >= 4
 #undef K
-#undef D
-#undef LARGE
 #undef FORM
 #undef NEXT
 #define K MPI_Count
-#define D MPI_Aint
-#define LARGE true
 #define FORM(name) name##_c
 #define NEXT(name) name##_c
 #include "mpi/entry_forms.h"
@@ -32,7 +69,7 @@ static int barrier(MPI_Comm comm)
         rd_mpi_count_served(RD_MPI_BARRIER_CALL, 0);
         return rd_mpi_result(c, rondo_barrier(c->rondo, NULL));
     }
-    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_BARRIER_CALL, .comm = comm});
+    return run_barrier(comm);
 }
 
 int rd_mpi_pass(const rd_mpi_call_t *call)
@@ -44,13 +81,18 @@ int rd_mpi_pass(const rd_mpi_call_t *call)
     return pass(call);
 }
 
-#define FILL(Name, name)                                                                                               \
+#define FILL(Name, name, s, parameters, arguments)                                                                     \
+    entries.Name##s = run_##name##s;                                                                                   \
+    entries.I##name##s = i##name##s;
+
+/* Those that have a short way. */
+#define SHORT(Name, name)                                                                                              \
     entries.Name = name;                                                                                               \
-    FILL_LARGE(Name, name)
+    SHORT_LARGE(Name, name)
 #if MPI_VERSION >= 4
-#define FILL_LARGE(Name, name) entries.Name##_c = name##_c;
+#define SHORT_LARGE(Name, name) entries.Name##_c = name##_c;
 #else
-#define FILL_LARGE(Name, name)
+#define SHORT_LARGE(Name, name)
 #endif
 
 __attribute__((visibility("default"))) const rd_mpi_entries_t *rd_mpi_table(const rd_mpi_entries_t *next);
@@ -64,28 +106,21 @@ const rd_mpi_entries_t *rd_mpi_table(const rd_mpi_entries_t *next)
     PMPI_Finalized(&down);
     if (!up || down)
         return NULL;
-    rd_mpi_next = *next;
+    entries = rd_mpi_next = *next;
     rd_mpi_settings_read();
     rd_mpi_handles_start();
     if (!rd_mpi_comms_start() || !rd_mpi_setup_start())
         return NULL;
     rd_mpi_report_start();
+    RD_MPI_ENTRIES(FILL)
     entries.Barrier = barrier;
-    FILL(Bcast, bcast)
-    FILL(Reduce, reduce)
-    FILL(Allreduce, allreduce)
-    FILL(Reduce_scatter_block, reduce_scatter_block)
-    FILL(Reduce_scatter, reduce_scatter)
-    FILL(Scan, scan)
-    FILL(Exscan, exscan)
-    FILL(Gather, gather)
-    FILL(Gatherv, gatherv)
-    FILL(Scatter, scatter)
-    FILL(Scatterv, scatterv)
-    FILL(Allgather, allgather)
-    FILL(Allgatherv, allgatherv)
-    FILL(Alltoall, alltoall)
-    FILL(Alltoallv, alltoallv)
+    SHORT(Bcast, bcast)
+    SHORT(Reduce, reduce)
+    SHORT(Allreduce, allreduce)
+    SHORT(Gather, gather)
+    SHORT(Scatter, scatter)
+    SHORT(Allgather, allgather)
+    SHORT(Alltoall, alltoall)
     rd_mpi_fortran_fill(&entries);
     return &entries;
 }

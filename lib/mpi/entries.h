@@ -1,6 +1,7 @@
-/* What a program calls and rondo takes in between: the list that everything else is made from. X is called with a
- * name, the parameters and the arguments of each call; K and D are the types of counts and displacements, which the
- * calls whose names end in _c (MPI 4) have larger. */
+/* What a program calls and rondo takes in between: the list that everything else is made from. X is called with the
+ * name of each call, the same in small letters, its suffix, its parameters and its arguments; the nonblocking and the
+ * persistent call of the same name have those too, and more behind them. K and D are the types of counts and
+ * displacements, which the calls whose names end in _c (MPI 4) have larger. */
 #ifndef RD_MPI_ENTRIES_H
 #define RD_MPI_ENTRIES_H
 
@@ -8,45 +9,45 @@
 
 /* clang-format off */
 #define RD_MPI_COUNTED(X, s, K, D)                                                                                     \
-    X(Bcast##s, (void *buffer, K count, MPI_Datatype type, int root, MPI_Comm comm), (buffer, count, type, root, comm)) \
-    X(Reduce##s, (const void *send, void *recv, K count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm),       \
+    X(Bcast, bcast, s, (void *buffer, K count, MPI_Datatype type, int root, MPI_Comm comm), (buffer, count, type, root, comm))\
+    X(Reduce, reduce, s, (const void *send, void *recv, K count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm),\
       (send, recv, count, type, op, root, comm))                                                                       \
-    X(Allreduce##s, (const void *send, void *recv, K count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),              \
+    X(Allreduce, allreduce, s, (const void *send, void *recv, K count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),   \
       (send, recv, count, type, op, comm))                                                                             \
-    X(Reduce_scatter_block##s, (const void *send, void *recv, K count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),   \
+    X(Reduce_scatter_block, reduce_scatter_block, s, (const void *send, void *recv, K count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),\
       (send, recv, count, type, op, comm))                                                                             \
-    X(Reduce_scatter##s, (const void *send, void *recv, const K *counts, MPI_Datatype type, MPI_Op op, MPI_Comm comm), \
+    X(Reduce_scatter, reduce_scatter, s, (const void *send, void *recv, const K *counts, MPI_Datatype type, MPI_Op op, MPI_Comm comm),\
       (send, recv, counts, type, op, comm))                                                                            \
-    X(Scan##s, (const void *send, void *recv, K count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),                   \
+    X(Scan, scan, s, (const void *send, void *recv, K count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),             \
       (send, recv, count, type, op, comm))                                                                             \
-    X(Exscan##s, (const void *send, void *recv, K count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),                 \
+    X(Exscan, exscan, s, (const void *send, void *recv, K count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),         \
       (send, recv, count, type, op, comm))                                                                             \
-    X(Gather##s, (const void *send, K sendcount, MPI_Datatype sendtype, void *recv, K recvcount,                       \
+    X(Gather, gather, s, (const void *send, K sendcount, MPI_Datatype sendtype, void *recv, K recvcount,               \
                   MPI_Datatype recvtype, int root, MPI_Comm comm),                                                     \
       (send, sendcount, sendtype, recv, recvcount, recvtype, root, comm))                                              \
-    X(Gatherv##s, (const void *send, K sendcount, MPI_Datatype sendtype, void *recv, const K *recvcounts,              \
+    X(Gatherv, gatherv, s, (const void *send, K sendcount, MPI_Datatype sendtype, void *recv, const K *recvcounts,     \
                    const D *displs, MPI_Datatype recvtype, int root, MPI_Comm comm),                                   \
       (send, sendcount, sendtype, recv, recvcounts, displs, recvtype, root, comm))                                     \
-    X(Scatter##s, (const void *send, K sendcount, MPI_Datatype sendtype, void *recv, K recvcount,                      \
+    X(Scatter, scatter, s, (const void *send, K sendcount, MPI_Datatype sendtype, void *recv, K recvcount,             \
                    MPI_Datatype recvtype, int root, MPI_Comm comm),                                                    \
       (send, sendcount, sendtype, recv, recvcount, recvtype, root, comm))                                              \
-    X(Scatterv##s, (const void *send, const K *sendcounts, const D *displs, MPI_Datatype sendtype, void *recv,         \
+    X(Scatterv, scatterv, s, (const void *send, const K *sendcounts, const D *displs, MPI_Datatype sendtype, void *recv,\
                     K recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm),                                      \
       (send, sendcounts, displs, sendtype, recv, recvcount, recvtype, root, comm))                                     \
-    X(Allgather##s, (const void *send, K sendcount, MPI_Datatype sendtype, void *recv, K recvcount,                    \
+    X(Allgather, allgather, s, (const void *send, K sendcount, MPI_Datatype sendtype, void *recv, K recvcount,         \
                      MPI_Datatype recvtype, MPI_Comm comm),                                                            \
       (send, sendcount, sendtype, recv, recvcount, recvtype, comm))                                                    \
-    X(Allgatherv##s, (const void *send, K sendcount, MPI_Datatype sendtype, void *recv, const K *recvcounts,           \
+    X(Allgatherv, allgatherv, s, (const void *send, K sendcount, MPI_Datatype sendtype, void *recv, const K *recvcounts,\
                       const D *displs, MPI_Datatype recvtype, MPI_Comm comm),                                          \
       (send, sendcount, sendtype, recv, recvcounts, displs, recvtype, comm))                                           \
-    X(Alltoall##s, (const void *send, K sendcount, MPI_Datatype sendtype, void *recv, K recvcount,                     \
+    X(Alltoall, alltoall, s, (const void *send, K sendcount, MPI_Datatype sendtype, void *recv, K recvcount,           \
                     MPI_Datatype recvtype, MPI_Comm comm),                                                             \
       (send, sendcount, sendtype, recv, recvcount, recvtype, comm))                                                    \
-    X(Alltoallv##s, (const void *send, const K *sendcounts, const D *sdispls, MPI_Datatype sendtype, void *recv,       \
+    X(Alltoallv, alltoallv, s, (const void *send, const K *sendcounts, const D *sdispls, MPI_Datatype sendtype, void *recv,\
                      const K *recvcounts, const D *rdispls, MPI_Datatype recvtype, MPI_Comm comm),                     \
       (send, sendcounts, sdispls, sendtype, recv, recvcounts, rdispls, recvtype, comm))
 
-#define RD_MPI_BARRIER(X) X(Barrier, (MPI_Comm comm), (comm))
+#define RD_MPI_BARRIER(X) X(Barrier, barrier, , (MPI_Comm comm), (comm))
 #if MPI_VERSION >= 4
 #define RD_MPI_LARGE(X) RD_MPI_COUNTED(X, _c, MPI_Count, MPI_Aint)
 #else
@@ -58,56 +59,63 @@
     RD_MPI_LARGE(X)
 
 /* Open MPI's Fortran calls PMPI_ in its own library, so its entries must be taken in between themselves. MPICH's calls
- * MPI_, but for one. Name in small and capital letters. */
+ * MPI_, but for one, which has no buffer. Name in small letters, as in C and in capital letters; the parameters
+ * without those that come last, the request of a nonblocking call and ierror. */
 #define P MPI_Fint *
 #ifdef OPEN_MPI
 #define RD_MPI_FORTRAN(X)                                                                                              \
-    X(barrier, BARRIER, (P comm, P ierror), (comm, ierror))                                                            \
-    X(bcast, BCAST, (void *buffer, P count, P type, P root, P comm, P ierror),                                         \
-      (buffer, count, type, root, comm, ierror))                                                                       \
-    X(reduce, REDUCE, (void *send, void *recv, P count, P type, P op, P root, P comm, P ierror),                       \
-      (send, recv, count, type, op, root, comm, ierror))                                                               \
-    X(allreduce, ALLREDUCE, (void *send, void *recv, P count, P type, P op, P comm, P ierror),                         \
-      (send, recv, count, type, op, comm, ierror))                                                                     \
-    X(reduce_scatter_block, REDUCE_SCATTER_BLOCK, (void *send, void *recv, P count, P type, P op, P comm, P ierror),   \
-      (send, recv, count, type, op, comm, ierror))                                                                     \
-    X(reduce_scatter, REDUCE_SCATTER, (void *send, void *recv, P counts, P type, P op, P comm, P ierror),              \
-      (send, recv, counts, type, op, comm, ierror))                                                                    \
-    X(scan, SCAN, (void *send, void *recv, P count, P type, P op, P comm, P ierror),                                   \
-      (send, recv, count, type, op, comm, ierror))                                                                     \
-    X(exscan, EXSCAN, (void *send, void *recv, P count, P type, P op, P comm, P ierror),                               \
-      (send, recv, count, type, op, comm, ierror))                                                                     \
-    X(gather, GATHER, (void *send, P sendcount, P sendtype, void *recv, P recvcount, P recvtype, P root, P comm,       \
-                       P ierror),                                                                                      \
-      (send, sendcount, sendtype, recv, recvcount, recvtype, root, comm, ierror))                                      \
-    X(gatherv, GATHERV, (void *send, P sendcount, P sendtype, void *recv, P recvcounts, P displs, P recvtype, P root,  \
-                         P comm, P ierror),                                                                            \
-      (send, sendcount, sendtype, recv, recvcounts, displs, recvtype, root, comm, ierror))                             \
-    X(scatter, SCATTER, (void *send, P sendcount, P sendtype, void *recv, P recvcount, P recvtype, P root, P comm,     \
-                         P ierror),                                                                                    \
-      (send, sendcount, sendtype, recv, recvcount, recvtype, root, comm, ierror))                                      \
-    X(scatterv, SCATTERV, (void *send, P sendcounts, P displs, P sendtype, void *recv, P recvcount, P recvtype,        \
-                           P root, P comm, P ierror),                                                                  \
-      (send, sendcounts, displs, sendtype, recv, recvcount, recvtype, root, comm, ierror))                             \
-    X(allgather, ALLGATHER, (void *send, P sendcount, P sendtype, void *recv, P recvcount, P recvtype, P comm,         \
-                             P ierror),                                                                                \
-      (send, sendcount, sendtype, recv, recvcount, recvtype, comm, ierror))                                            \
-    X(allgatherv, ALLGATHERV, (void *send, P sendcount, P sendtype, void *recv, P recvcounts, P displs, P recvtype,    \
-                               P comm, P ierror),                                                                      \
-      (send, sendcount, sendtype, recv, recvcounts, displs, recvtype, comm, ierror))                                   \
-    X(alltoall, ALLTOALL, (void *send, P sendcount, P sendtype, void *recv, P recvcount, P recvtype, P comm,           \
-                           P ierror),                                                                                  \
-      (send, sendcount, sendtype, recv, recvcount, recvtype, comm, ierror))                                            \
-    X(alltoallv, ALLTOALLV, (void *send, P sendcounts, P sdispls, P sendtype, void *recv, P recvcounts, P rdispls,     \
-                             P recvtype, P comm, P ierror),                                                            \
-      (send, sendcounts, sdispls, sendtype, recv, recvcounts, rdispls, recvtype, comm, ierror))
+    X(barrier, Barrier, BARRIER, (P comm), (comm))                                                                     \
+    X(bcast, Bcast, BCAST, (void *buffer, P count, P type, P root, P comm), (buffer, count, type, root, comm))         \
+    X(reduce, Reduce, REDUCE, (void *send, void *recv, P count, P type, P op, P root, P comm),                         \
+      (send, recv, count, type, op, root, comm))                                                                       \
+    X(allreduce, Allreduce, ALLREDUCE, (void *send, void *recv, P count, P type, P op, P comm),                        \
+      (send, recv, count, type, op, comm))                                                                             \
+    X(reduce_scatter_block, Reduce_scatter_block, REDUCE_SCATTER_BLOCK, (void *send, void *recv, P count, P type,      \
+                                                                         P op, P comm),                                \
+      (send, recv, count, type, op, comm))                                                                             \
+    X(reduce_scatter, Reduce_scatter, REDUCE_SCATTER, (void *send, void *recv, P counts, P type, P op, P comm),        \
+      (send, recv, counts, type, op, comm))                                                                            \
+    X(scan, Scan, SCAN, (void *send, void *recv, P count, P type, P op, P comm), (send, recv, count, type, op, comm))  \
+    X(exscan, Exscan, EXSCAN, (void *send, void *recv, P count, P type, P op, P comm),                                 \
+      (send, recv, count, type, op, comm))                                                                             \
+    X(gather, Gather, GATHER, (void *send, P sendcount, P sendtype, void *recv, P recvcount, P recvtype, P root,       \
+                               P comm),                                                                                \
+      (send, sendcount, sendtype, recv, recvcount, recvtype, root, comm))                                              \
+    X(gatherv, Gatherv, GATHERV, (void *send, P sendcount, P sendtype, void *recv, P recvcounts, P displs,             \
+                                  P recvtype, P root, P comm),                                                         \
+      (send, sendcount, sendtype, recv, recvcounts, displs, recvtype, root, comm))                                     \
+    X(scatter, Scatter, SCATTER, (void *send, P sendcount, P sendtype, void *recv, P recvcount, P recvtype, P root,    \
+                                  P comm),                                                                             \
+      (send, sendcount, sendtype, recv, recvcount, recvtype, root, comm))                                              \
+    X(scatterv, Scatterv, SCATTERV, (void *send, P sendcounts, P displs, P sendtype, void *recv, P recvcount,          \
+                                     P recvtype, P root, P comm),                                                      \
+      (send, sendcounts, displs, sendtype, recv, recvcount, recvtype, root, comm))                                     \
+    X(allgather, Allgather, ALLGATHER, (void *send, P sendcount, P sendtype, void *recv, P recvcount, P recvtype,      \
+                                        P comm),                                                                       \
+      (send, sendcount, sendtype, recv, recvcount, recvtype, comm))                                                    \
+    X(allgatherv, Allgatherv, ALLGATHERV, (void *send, P sendcount, P sendtype, void *recv, P recvcounts, P displs,    \
+                                           P recvtype, P comm),                                                        \
+      (send, sendcount, sendtype, recv, recvcounts, displs, recvtype, comm))                                           \
+    X(alltoall, Alltoall, ALLTOALL, (void *send, P sendcount, P sendtype, void *recv, P recvcount, P recvtype,         \
+                                     P comm),                                                                          \
+      (send, sendcount, sendtype, recv, recvcount, recvtype, comm))                                                    \
+    X(alltoallv, Alltoallv, ALLTOALLV, (void *send, P sendcounts, P sdispls, P sendtype, void *recv, P recvcounts,     \
+                                        P rdispls, P recvtype, P comm),                                                \
+      (send, sendcounts, sdispls, sendtype, recv, recvcounts, rdispls, recvtype, comm))
 #else
-#define RD_MPI_FORTRAN(X) X(barrier, BARRIER, (P comm, P ierror), (comm, ierror))
+#define RD_MPI_FORTRAN(X) X(barrier, Barrier, BARRIER, (P comm), (comm))
 #endif
 /* clang-format on */
 
-#define RD_MPI_FIELD(name, parameters, arguments) int(*name) parameters;
-#define RD_MPI_FORTRAN_FIELD(name, NAME, parameters, arguments) void(*f_##name) parameters;
+#define RD_MPI_OPEN(...) __VA_ARGS__
+#define RD_MPI_FIELD(Name, name, s, parameters, arguments)                                                             \
+    int(*Name##s) parameters;                                                                                          \
+    int (*I##name##s)(RD_MPI_OPEN parameters, MPI_Request * request);                                                  \
+    int (*Name##_init##s)(RD_MPI_OPEN parameters, MPI_Info info, MPI_Request * request); /* MPI 4 */
+#define RD_MPI_FORTRAN_FIELD(name, Name, NAME, parameters, arguments)                                                  \
+    void (*f_##name)(RD_MPI_OPEN parameters, P ierror);                                                                \
+    void (*f_i##name)(RD_MPI_OPEN parameters, P request, P ierror);                                                    \
+    void (*f_##name##_init)(RD_MPI_OPEN parameters, P info, P request, P ierror);
 typedef struct rd_mpi_entries {
     RD_MPI_ENTRIES(RD_MPI_FIELD)
     RD_MPI_FORTRAN(RD_MPI_FORTRAN_FIELD)

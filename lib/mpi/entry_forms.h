@@ -1,6 +1,5 @@
-/* The entries with counts of type K and displacements of type D, whose names end in S: included for int, and for the
- * larger ones of MPI 4. The commonest have a short way, for a communicator, type and operator that were served just so
- * before; all others, and every first time, go through rd_mpi_run. */
+/* The entries that have a short way, for a communicator, type and operator that were served just so before; what is
+ * not just so goes on to run_NAME (entries.c). Included for counts K of type int, and for the larger ones of MPI 4. */
 
 static int FORM(allreduce)(const void *send, void *recv, K count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
@@ -13,14 +12,7 @@ static int FORM(allreduce)(const void *send, void *recv, K count, MPI_Datatype t
         return rd_mpi_result(c, rondo_allreduce(send == MPI_IN_PLACE ? recv : send, recv, (size_t)count,
                                                 c->last_rondo_type, c->last_rondo_op, c->rondo, NULL));
     }
-    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_ALLREDUCE,
-                                       .send = send,
-                                       .recv = recv,
-                                       .recvcount = count,
-                                       .recvtype = type,
-                                       .op = op,
-                                       .comm = comm,
-                                       .large = LARGE});
+    return FORM(run_allreduce)(send, recv, count, type, op, comm);
 }
 
 static int FORM(reduce)(const void *send, void *recv, K count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
@@ -35,15 +27,7 @@ static int FORM(reduce)(const void *send, void *recv, K count, MPI_Datatype type
         return rd_mpi_result(
             c, rondo_reduce(send, recv, (size_t)count, c->last_rondo_type, c->last_rondo_op, root, c->rondo, NULL));
     }
-    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_REDUCE,
-                                       .send = send,
-                                       .recv = recv,
-                                       .recvcount = count,
-                                       .recvtype = type,
-                                       .op = op,
-                                       .root = root,
-                                       .comm = comm,
-                                       .large = LARGE});
+    return FORM(run_reduce)(send, recv, count, type, op, root, comm);
 }
 
 static int FORM(bcast)(void *buffer, K count, MPI_Datatype type, int root, MPI_Comm comm)
@@ -57,43 +41,7 @@ static int FORM(bcast)(void *buffer, K count, MPI_Datatype type, int root, MPI_C
         rd_mpi_count_served(RD_MPI_BCAST, bytes);
         return rd_mpi_result(c, rondo_broadcast(buffer, buffer, bytes, RONDO_UINT8, root, c->rondo, NULL));
     }
-    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_BCAST,
-                                       .recv = buffer,
-                                       .recvcount = count,
-                                       .recvtype = type,
-                                       .root = root,
-                                       .comm = comm,
-                                       .large = LARGE});
-}
-
-#define REDUCTION(name, WHAT)                                                                                          \
-    static int FORM(name)(const void *send, void *recv, K count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)          \
-    {                                                                                                                  \
-        return rd_mpi_run(&(rd_mpi_call_t){.what = WHAT,                                                               \
-                                           .send = send,                                                               \
-                                           .recv = recv,                                                               \
-                                           .recvcount = count,                                                         \
-                                           .recvtype = type,                                                           \
-                                           .op = op,                                                                   \
-                                           .comm = comm,                                                               \
-                                           .large = LARGE});                                                           \
-    }
-REDUCTION(reduce_scatter_block, RD_MPI_REDUCE_SCATTER_BLOCK)
-REDUCTION(scan, RD_MPI_SCAN)
-REDUCTION(exscan, RD_MPI_EXSCAN)
-#undef REDUCTION
-
-static int FORM(reduce_scatter)(const void *send, void *recv, const K *counts, MPI_Datatype type, MPI_Op op,
-                                MPI_Comm comm)
-{
-    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_REDUCE_SCATTER,
-                                       .send = send,
-                                       .recv = recv,
-                                       .recvcounts = counts,
-                                       .recvtype = type,
-                                       .op = op,
-                                       .comm = comm,
-                                       .large = LARGE});
+    return FORM(run_bcast)(buffer, count, type, root, comm);
 }
 
 /* Can a buffer of `count` elements of the last type that was moved go as it is? */
@@ -113,16 +61,7 @@ static int FORM(gather)(const void *send, K sendcount, MPI_Datatype sendtype, vo
         rd_mpi_count_served(RD_MPI_GATHER, bytes);
         return rd_mpi_result(c, rondo_gather(send, recv, bytes, RONDO_UINT8, root, c->rondo, NULL));
     }
-    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_GATHER,
-                                       .send = send,
-                                       .sendcount = sendcount,
-                                       .sendtype = sendtype,
-                                       .recv = recv,
-                                       .recvcount = recvcount,
-                                       .recvtype = recvtype,
-                                       .root = root,
-                                       .comm = comm,
-                                       .large = LARGE});
+    return FORM(run_gather)(send, sendcount, sendtype, recv, recvcount, recvtype, root, comm);
 }
 
 static int FORM(scatter)(const void *send, K sendcount, MPI_Datatype sendtype, void *recv, K recvcount,
@@ -137,16 +76,7 @@ static int FORM(scatter)(const void *send, K sendcount, MPI_Datatype sendtype, v
         rd_mpi_count_served(RD_MPI_SCATTER, bytes);
         return rd_mpi_result(c, rondo_scatter(send, recv, bytes, RONDO_UINT8, root, c->rondo, NULL));
     }
-    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_SCATTER,
-                                       .send = send,
-                                       .sendcount = sendcount,
-                                       .sendtype = sendtype,
-                                       .recv = recv,
-                                       .recvcount = recvcount,
-                                       .recvtype = recvtype,
-                                       .root = root,
-                                       .comm = comm,
-                                       .large = LARGE});
+    return FORM(run_scatter)(send, sendcount, sendtype, recv, recvcount, recvtype, root, comm);
 }
 
 #define ALL(name, WHAT)                                                                                                \
@@ -161,83 +91,12 @@ static int FORM(scatter)(const void *send, K sendcount, MPI_Datatype sendtype, v
             rd_mpi_count_served(WHAT, bytes);                                                                          \
             return rd_mpi_result(c, rondo_##name(send, recv, bytes, RONDO_UINT8, c->rondo, NULL));                     \
         }                                                                                                              \
-        return rd_mpi_run(&(rd_mpi_call_t){.what = WHAT,                                                               \
-                                           .send = send,                                                               \
-                                           .sendcount = sendcount,                                                     \
-                                           .sendtype = sendtype,                                                       \
-                                           .recv = recv,                                                               \
-                                           .recvcount = recvcount,                                                     \
-                                           .recvtype = recvtype,                                                       \
-                                           .comm = comm,                                                               \
-                                           .large = LARGE});                                                           \
+        return FORM(run_##name)(send, sendcount, sendtype, recv, recvcount, recvtype, comm);                           \
     }
 ALL(allgather, RD_MPI_ALLGATHER)
 ALL(alltoall, RD_MPI_ALLTOALL)
 #undef ALL
 #undef PLAIN
-
-static int FORM(gatherv)(const void *send, K sendcount, MPI_Datatype sendtype, void *recv, const K *recvcounts,
-                         const D *displs, MPI_Datatype recvtype, int root, MPI_Comm comm)
-{
-    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_GATHERV,
-                                       .send = send,
-                                       .sendcount = sendcount,
-                                       .sendtype = sendtype,
-                                       .recv = recv,
-                                       .recvcounts = recvcounts,
-                                       .rdispls = displs,
-                                       .recvtype = recvtype,
-                                       .root = root,
-                                       .comm = comm,
-                                       .large = LARGE});
-}
-
-static int FORM(allgatherv)(const void *send, K sendcount, MPI_Datatype sendtype, void *recv, const K *recvcounts,
-                            const D *displs, MPI_Datatype recvtype, MPI_Comm comm)
-{
-    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_ALLGATHERV,
-                                       .send = send,
-                                       .sendcount = sendcount,
-                                       .sendtype = sendtype,
-                                       .recv = recv,
-                                       .recvcounts = recvcounts,
-                                       .rdispls = displs,
-                                       .recvtype = recvtype,
-                                       .comm = comm,
-                                       .large = LARGE});
-}
-
-static int FORM(scatterv)(const void *send, const K *sendcounts, const D *displs, MPI_Datatype sendtype, void *recv,
-                          K recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
-{
-    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_SCATTERV,
-                                       .send = send,
-                                       .sendcounts = sendcounts,
-                                       .sdispls = displs,
-                                       .sendtype = sendtype,
-                                       .recv = recv,
-                                       .recvcount = recvcount,
-                                       .recvtype = recvtype,
-                                       .root = root,
-                                       .comm = comm,
-                                       .large = LARGE});
-}
-
-static int FORM(alltoallv)(const void *send, const K *sendcounts, const D *sdispls, MPI_Datatype sendtype, void *recv,
-                           const K *recvcounts, const D *rdispls, MPI_Datatype recvtype, MPI_Comm comm)
-{
-    return rd_mpi_run(&(rd_mpi_call_t){.what = RD_MPI_ALLTOALLV,
-                                       .send = send,
-                                       .sendcounts = sendcounts,
-                                       .sdispls = sdispls,
-                                       .sendtype = sendtype,
-                                       .recv = recv,
-                                       .recvcounts = recvcounts,
-                                       .rdispls = rdispls,
-                                       .recvtype = recvtype,
-                                       .comm = comm,
-                                       .large = LARGE});
-}
 
 /* On to who comes behind, with the arguments as they came. */
 static int FORM(pass)(const rd_mpi_call_t *l)

@@ -36,9 +36,15 @@ typedef enum {
     RD_MPI_NUM
 } rd_mpi_what_t;
 
+/* An operation has three calls: MPI_Bcast, MPI_Ibcast and MPI_Bcast_init. What is switched and counted for each of them
+ * has a number, the kind: of the blocking ones that is the operation's. */
+typedef enum { RD_MPI_BLOCKING, RD_MPI_NONBLOCKING, RD_MPI_PERSISTENT, RD_MPI_FORMS } rd_mpi_form_t;
+#define RD_MPI_KINDS (RD_MPI_FORMS * RD_MPI_NUM)
+
 /* A call's arguments, for all but the shortest ways. What a call does not have is 0. */
 typedef struct rd_mpi_call {
     rd_mpi_what_t what;
+    rd_mpi_form_t form;
     bool large; /* counts and displacements in the arrays are MPI_Count and MPI_Aint, else int */
     const void *send;
     void *recv;
@@ -49,6 +55,11 @@ typedef struct rd_mpi_call {
     int root;
     MPI_Comm comm;
 } rd_mpi_call_t;
+
+static inline int rd_mpi_kind(const rd_mpi_call_t *call)
+{
+    return (int)call->form * RD_MPI_NUM + (int)call->what;
+}
 
 /* Why a call was handed on; also what a serving function returns, which else returns MPI_SUCCESS or an error. */
 typedef enum {
@@ -62,28 +73,33 @@ typedef enum {
     RD_MPI_OPERATOR, /* operator or type that rondo does not have, or not this long */
     RD_MPI_ARGUMENT, /* an argument is wrong, or may be */
     RD_MPI_COMPARED, /* to see what the MPI takes */
+    RD_MPI_UNDRIVEN, /* nonblocking, and several threads may call the MPI, or its progress does not come by here */
     RD_MPI_REASONS
 } rd_mpi_reason_t;
 
 /* What was agreed for a communicator. Rank 0's environment counts. */
 typedef struct rd_mpi_rules {
-    uint64_t least[RD_MPI_NUM], most[RD_MPI_NUM]; /* bytes that are served; least > most: none */
-    int64_t compare;                              /* every how manieth call is the MPI's; 0: none */
+    uint64_t least[RD_MPI_KINDS], most[RD_MPI_KINDS]; /* bytes that are served; least > most: none */
+    int64_t compare;                                  /* every how manieth call is the MPI's; 0: none */
     int64_t reproducible;
 } rd_mpi_rules_t;
 
-/* rondo's communicator, which MPI communicators of equal groups share. */
+/* rondo's communicator, which MPI communicators of equal groups share, or which one has for itself. */
 typedef struct rd_mpi_core {
     struct rd_mpi_core *next;
     rondo_comm_t rondo;
     MPI_Group group;
     int users;
-    int64_t put; /* when the last user let it go, counted in such events */
-    int64_t id;  /* alike on its ranks, and on them different from that of others */
+    bool exclusive; /* of one user, for nonblocking calls */
+    bool looked;    /* in_flight.c: its first operation is not over */
+    int64_t put;    /* when the last user let it go, counted in such events */
+    int64_t id;     /* alike on its ranks, and on them different from that of others */
     rd_mpi_rules_t rules;
 } rd_mpi_core_t;
 
-typedef enum { RD_MPI_NEW, RD_MPI_AGREED, RD_MPI_SERVING, RD_MPI_REFUSED } rd_mpi_status_t;
+/* One that wants serves blocking calls, and gets a communicator of rondo's for its nonblocking ones at the next of
+ * those. */
+typedef enum { RD_MPI_NEW, RD_MPI_AGREED, RD_MPI_SERVING, RD_MPI_WANTS, RD_MPI_REFUSED } rd_mpi_status_t;
 
 /* What is known of an MPI communicator, its attribute. The memory is used again, but never given back: a thread may
  * look at `handle` while another one frees a communicator. */
@@ -99,7 +115,14 @@ typedef struct rd_mpi_comm {
     rd_mpi_core_t *core;
     rondo_comm_t rondo;
     const rd_mpi_rules_t *rules;
-    int64_t compared[RD_MPI_NUM];
+    /* Nonblocking calls: their communicator of rondo's, NULL until there is one; why there never is; how many calls had
+     * to do without; how many are in flight. One that was freed meanwhile stays until they are over. */
+    rd_mpi_core_t *own;
+    rd_mpi_reason_t own_refused;
+    int64_t missed;
+    int in_flight;
+    bool freed;
+    int64_t compared[RD_MPI_KINDS];
     size_t *lists; /* four lists of nranks counts or displacements */
     /* The last reduction's type and operator, both named, and what they are here. */
     MPI_Datatype last_type;
@@ -130,13 +153,28 @@ int rd_mpi_op(MPI_Op op);                              /* rondo_op_t, -1: builti
 bool rd_mpi_comms_start(void);
 /* NULL: the MPI must see the call, or has seen that the handle is wrong (`error`). */
 rd_mpi_comm_t *rd_mpi_comm_find(MPI_Comm comm, int *error);
+/* A nonblocking call on it is over. */
+void rd_mpi_comm_landed(rd_mpi_comm_t *c);
 
 /* ---- device_buffers.c: buffers in a GPU's memory ---- */
 
 /* The last library of the process when it was last looked at: if another one has come, CUDA may be among them. */
 extern struct link_map *_Atomic rd_mpi_last_library;
 bool rd_mpi_device_used(void);
-/* Runs the call with memory of the host in place of a device's. */
+/* The bytes from `at + low` on that a side of the call may touch, and the host's memory in their place. */
+typedef struct rd_mpi_span {
+    uintptr_t at;
+    int64_t low, high;
+    char *host;
+} rd_mpi_span_t;
+typedef struct rd_mpi_staged {
+    rd_mpi_span_t send, recv;
+} rd_mpi_staged_t;
+/* Puts memory of the host in place of a device's in `call`. Returns MPI_SUCCESS, or an error, which the handler has
+ * seen. rd_mpi_device_unstage must follow: with MPI_SUCCESS it writes back what was received. */
+int rd_mpi_device_stage(rd_mpi_comm_t *c, rd_mpi_call_t *call, rd_mpi_staged_t *staged);
+int rd_mpi_device_unstage(rd_mpi_comm_t *c, rd_mpi_staged_t *staged, int result);
+/* Runs the call so. */
 int rd_mpi_device_run(rd_mpi_comm_t *c, const rd_mpi_call_t *call, int (*run)(rd_mpi_comm_t *, const rd_mpi_call_t *));
 
 /* What was found before; NULL: nothing, or CUDA may have been loaded, so that pointers must be looked at. */
@@ -157,8 +195,11 @@ static inline rd_mpi_comm_t *rd_mpi_comm_get(MPI_Comm comm)
 bool rd_mpi_setup_start(void);
 /* Counts a call. May make rondo's communicator; collective then. */
 void rd_mpi_setup(rd_mpi_comm_t *c);
+/* Has rondo's communicator for nonblocking calls made at the next call of rd_mpi_setup. */
+void rd_mpi_want_own(rd_mpi_comm_t *c);
 void rd_mpi_core_put(rd_mpi_core_t *core);
-void rd_mpi_cores_end(void); /* in MPI_Finalize: those that nobody uses */
+void rd_mpi_cores_end(void);        /* in MPI_Finalize: those that nobody uses */
+void rd_mpi_progress(void *unused); /* makes the MPI's */
 
 /* ---- rules.c: the switches ---- */
 
@@ -170,11 +211,11 @@ typedef struct rd_mpi_settings {
 } rd_mpi_settings_t;
 extern rd_mpi_settings_t rd_mpi_settings; /* of this process */
 void rd_mpi_settings_read(void);
-extern const char *const rd_mpi_names[RD_MPI_NUM];
+extern const char *const rd_mpi_names[RD_MPI_KINDS];
 
-static inline bool rd_mpi_allowed(const rd_mpi_comm_t *c, rd_mpi_what_t what, uint64_t bytes)
+static inline bool rd_mpi_allowed(const rd_mpi_comm_t *c, int kind, uint64_t bytes)
 {
-    return bytes >= c->rules->least[what] && bytes <= c->rules->most[what];
+    return bytes >= c->rules->least[kind] && bytes <= c->rules->most[kind];
 }
 
 /* ---- layout.c: types in memory ---- */
@@ -273,6 +314,9 @@ int rd_mpi_end_sorted(const rd_mpi_work_t *w);
 
 /* From a call to its end: finds out what serves it, and if nothing does, hands it on. */
 int rd_mpi_run(const rd_mpi_call_t *call);
+bool rd_mpi_reduces(rd_mpi_what_t what);
+/* The named type that a type reduces as; itself, if there is none. */
+MPI_Datatype rd_mpi_reduced_type(MPI_Datatype type);
 bool rd_mpi_plausible(const rd_mpi_comm_t *c, const rd_mpi_call_t *call); /* arguments.c: nothing is wrong with it */
 int rd_mpi_pass(const rd_mpi_call_t *call);                               /* to who comes behind */
 extern rd_mpi_entries_t rd_mpi_next;
@@ -290,21 +334,49 @@ static inline int64_t rd_mpi_list_at(const void *list, bool large, int i)
     return large ? ((const int64_t *)list)[i] : ((const int *)list)[i];
 }
 
+/* ---- nonblocking.c ---- */
+
+/* Starts a nonblocking call. Returns a reason to hand it on, MPI_SUCCESS, or an error, which the handler has seen. */
+int rd_mpi_start(const rd_mpi_call_t *call, MPI_Request *request);
+
+/* ---- in_flight.c: what was started and is not over ---- */
+
+typedef struct rd_mpi_flight {
+    struct rd_mpi_flight *next;
+    rd_mpi_core_t *core;
+    rondo_request_t request;
+    bool arrived;                               /* rondo's operation is over, */
+    rondo_result_t result;                      /* with this result */
+    void (*land)(struct rd_mpi_flight *flight); /* called then, in a thread that is in a call of the MPI */
+} rd_mpi_flight_t;
+
+bool rd_mpi_flights_start(void); /* before the first one; false: nobody can make the progress here */
+void rd_mpi_flights_end(void);   /* in MPI_Finalize */
+/* Between the two, rondo's communicators for nonblocking calls are this thread's. */
+void rd_mpi_flights_enter(void);
+void rd_mpi_flights_leave(void);
+/* Follows what was submitted in between. */
+void rd_mpi_flights_add(rd_mpi_flight_t *flight);
+/* Makes rondo's progress, and lands what has arrived. */
+void rd_mpi_flights_turn(void);
+/* The MPI's progress is made from inside of rondo: it must not come back here. Returns what to set it to afterwards. */
+bool rd_mpi_flights_hold(bool hold);
+
 /* ---- report.c ---- */
 
 typedef struct rd_mpi_tally {
     uint64_t served, bytes, handed_on[RD_MPI_REASONS];
     double served_s, handed_s, compared_s; /* seconds, only for RONDO_MPI_REPORT */
 } rd_mpi_tally_t;
-extern rd_mpi_tally_t rd_mpi_tallies[RD_MPI_NUM];
+extern rd_mpi_tally_t rd_mpi_tallies[RD_MPI_KINDS];
 void rd_mpi_report_start(void);
 /* Counts a call that was handed on, and with RONDO_MPI_LOG says why, once for each operation and reason. */
-void rd_mpi_handed_on(rd_mpi_what_t what, rd_mpi_reason_t reason);
+void rd_mpi_handed_on(int kind, rd_mpi_reason_t reason);
 double rd_mpi_clock(void);
-static inline void rd_mpi_count_served(rd_mpi_what_t what, uint64_t bytes)
+static inline void rd_mpi_count_served(int kind, uint64_t bytes)
 {
-    rd_mpi_tallies[what].served++;
-    rd_mpi_tallies[what].bytes += bytes;
+    rd_mpi_tallies[kind].served++;
+    rd_mpi_tallies[kind].bytes += bytes;
 }
 
 #endif

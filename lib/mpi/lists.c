@@ -111,7 +111,7 @@ static int gatherv(rd_mpi_work_t *w, const rd_mpi_layout_t *send, const rd_mpi_l
 
     *out = recv_side(call, recv);
     result = gets ? begin(c, out, w->lists, false) : MPI_SUCCESS;
-    if (result == MPI_SUCCESS && all && !rd_mpi_allowed(c, call->what, out->bytes))
+    if (result == MPI_SUCCESS && all && !rd_mpi_allowed(c, rd_mpi_kind(call), out->bytes))
         return RD_MPI_HAND_ON(RD_MPI_SIZE);
     if (result == MPI_SUCCESS && gets && call->send == MPI_IN_PLACE) {
         w->but = c->rank;
@@ -123,7 +123,7 @@ static int gatherv(rd_mpi_work_t *w, const rd_mpi_layout_t *send, const rd_mpi_l
     }
     if (result != MPI_SUCCESS)
         return result;
-    rd_mpi_count_served(call->what, all ? out->bytes : in->bytes);
+    rd_mpi_count_served(rd_mpi_kind(call), all ? out->bytes : in->bytes);
     return rd_mpi_result(
         c, all ? rondo_allgatherv(in->at, in->bytes, out->at, out->lengths, out->offsets, RONDO_UINT8, w->rondo, NULL)
                : rondo_gatherv(in->at, in->bytes, out->at, out->lengths, out->offsets, RONDO_UINT8, call->root,
@@ -151,7 +151,7 @@ static int scatterv(rd_mpi_work_t *w, const rd_mpi_layout_t *send, const rd_mpi_
     }
     if (result != MPI_SUCCESS)
         return result;
-    rd_mpi_count_served(call->what, out->bytes);
+    rd_mpi_count_served(rd_mpi_kind(call), out->bytes);
     return rd_mpi_result(c, rondo_scatterv(in->at, in->lengths, in->offsets, out->at, out->bytes, RONDO_UINT8,
                                            call->root, w->rondo, NULL));
 }
@@ -173,7 +173,7 @@ static int alltoallv(rd_mpi_work_t *w, const rd_mpi_layout_t *send, const rd_mpi
         result = pack_all(c, in);
     if (result != MPI_SUCCESS)
         return result;
-    rd_mpi_count_served(call->what, in->bytes);
+    rd_mpi_count_served(rd_mpi_kind(call), in->bytes);
     return rd_mpi_result(c, rondo_alltoallv(in->at, in->lengths, in->offsets, out->at, out->lengths, out->offsets,
                                             RONDO_UINT8, w->rondo, NULL));
 }
@@ -187,7 +187,7 @@ int rd_mpi_begin_lists(rd_mpi_work_t *w)
     if ((rd_mpi_sends(c, call) && !rd_mpi_layout(call->sendtype, &send)) ||
         (rd_mpi_receives(c, call) && !rd_mpi_layout(call->recvtype, &recv)))
         return RD_MPI_HAND_ON(RD_MPI_ARGUMENT);
-    if (call->what != RD_MPI_ALLGATHERV && !rd_mpi_allowed(c, call->what, 0))
+    if (call->what != RD_MPI_ALLGATHERV && !rd_mpi_allowed(c, rd_mpi_kind(call), 0))
         return RD_MPI_HAND_ON(RD_MPI_SIZE);
     switch (call->what) {
     case RD_MPI_SCATTERV:

@@ -10,11 +10,13 @@ interposer_sources = \
 	lib/mpi/entries.h \
 	lib/mpi/entry_forms.h \
 	lib/mpi/handles.c \
+	lib/mpi/in_flight.c \
 	lib/mpi/interpose.h \
 	lib/mpi/layout.c \
 	lib/mpi/lists.c \
 	lib/mpi/mpi_fortran.c \
 	lib/mpi/mpi_fortran.h \
+	lib/mpi/nonblocking.c \
 	lib/mpi/reductions.c \
 	lib/mpi/report.c \
 	lib/mpi/rules.c \

@@ -20,11 +20,6 @@ static inline void give(MPI_Fint *ierror, int result)
 #define OP PMPI_Op_f2c(*op)
 #define TYPE(type) PMPI_Type_f2c(*(type))
 
-static void f_barrier(MPI_Fint *comm, MPI_Fint *ierror)
-{
-    give(ierror, own->Barrier(COMM));
-}
-
 #ifdef OPEN_MPI
 /* The addresses that stand for MPI_IN_PLACE and MPI_BOTTOM in Fortran: one for each way a compiler may spell it. */
 static const void *in_place[4], *bottom[4];
@@ -52,87 +47,57 @@ static inline void *buffer_of(void *buffer)
     return buffer;
 }
 
-#define F MPI_Fint *
-#define BUFFER(buffer) buffer_of(buffer)
-
-static void f_bcast(void *buffer, F count, F type, F root, F comm, F ierror)
-{
-    give(ierror, own->Bcast(BUFFER(buffer), *count, TYPE(type), *root, COMM));
-}
-
-static void f_reduce(void *send, void *recv, F count, F type, F op, F root, F comm, F ierror)
-{
-    give(ierror, own->Reduce(BUFFER(send), BUFFER(recv), *count, TYPE(type), OP, *root, COMM));
-}
-
-#define REDUCTION(name, Name)                                                                                          \
-    static void f_##name(void *send, void *recv, F count, F type, F op, F comm, F ierror)                              \
-    {                                                                                                                  \
-        give(ierror, own->Name(BUFFER(send), BUFFER(recv), *count, TYPE(type), OP, COMM));                             \
-    }
-REDUCTION(allreduce, Allreduce)
-REDUCTION(reduce_scatter_block, Reduce_scatter_block)
-REDUCTION(scan, Scan)
-REDUCTION(exscan, Exscan)
-
-static void f_reduce_scatter(void *send, void *recv, F counts, F type, F op, F comm, F ierror)
-{
-    give(ierror, own->Reduce_scatter(BUFFER(send), BUFFER(recv), counts, TYPE(type), OP, COMM));
-}
-
-#define ROOTED(name, Name)                                                                                             \
-    static void f_##name(void *send, F sendcount, F sendtype, void *recv, F recvcount, F recvtype, F root, F comm,     \
-                         F ierror)                                                                                     \
-    {                                                                                                                  \
-        give(ierror, own->Name(BUFFER(send), *sendcount, TYPE(sendtype), BUFFER(recv), *recvcount, TYPE(recvtype),     \
-                               *root, COMM));                                                                          \
-    }
-ROOTED(gather, Gather)
-ROOTED(scatter, Scatter)
-
-#define ALL(name, Name)                                                                                                \
-    static void f_##name(void *send, F sendcount, F sendtype, void *recv, F recvcount, F recvtype, F comm, F ierror)   \
-    {                                                                                                                  \
-        give(ierror,                                                                                                   \
-             own->Name(BUFFER(send), *sendcount, TYPE(sendtype), BUFFER(recv), *recvcount, TYPE(recvtype), COMM));     \
-    }
-ALL(allgather, Allgather)
-ALL(alltoall, Alltoall)
-
-static void f_gatherv(void *send, F sendcount, F sendtype, void *recv, F recvcounts, F displs, F recvtype, F root,
-                      F comm, F ierror)
-{
-    give(ierror, own->Gatherv(BUFFER(send), *sendcount, TYPE(sendtype), BUFFER(recv), recvcounts, displs,
-                              TYPE(recvtype), *root, COMM));
-}
-
-static void f_scatterv(void *send, F sendcounts, F displs, F sendtype, void *recv, F recvcount, F recvtype, F root,
-                       F comm, F ierror)
-{
-    give(ierror, own->Scatterv(BUFFER(send), sendcounts, displs, TYPE(sendtype), BUFFER(recv), *recvcount,
-                               TYPE(recvtype), *root, COMM));
-}
-
-static void f_allgatherv(void *send, F sendcount, F sendtype, void *recv, F recvcounts, F displs, F recvtype, F comm,
-                         F ierror)
-{
-    give(ierror, own->Allgatherv(BUFFER(send), *sendcount, TYPE(sendtype), BUFFER(recv), recvcounts, displs,
-                                 TYPE(recvtype), COMM));
-}
-
-static void f_alltoallv(void *send, F sendcounts, F sdispls, F sendtype, void *recv, F recvcounts, F rdispls,
-                        F recvtype, F comm, F ierror)
-{
-    give(ierror, own->Alltoallv(BUFFER(send), sendcounts, sdispls, TYPE(sendtype), BUFFER(recv), recvcounts, rdispls,
-                                TYPE(recvtype), COMM));
-}
 #else
+#define buffer_of(buffer) (buffer)
 static void find_sentinels(void)
 {
 }
 #endif
 
-#define FILL(name, NAME, parameters, arguments) entries->f_##name = f_##name;
+/* The arguments of C's entries. */
+#define C_barrier COMM
+#define C_bcast buffer_of(buffer), *count, TYPE(type), *root, COMM
+#define C_reduce buffer_of(send), buffer_of(recv), *count, TYPE(type), OP, *root, COMM
+#define C_allreduce buffer_of(send), buffer_of(recv), *count, TYPE(type), OP, COMM
+#define C_reduce_scatter_block C_allreduce
+#define C_reduce_scatter buffer_of(send), buffer_of(recv), counts, TYPE(type), OP, COMM
+#define C_scan C_allreduce
+#define C_exscan C_allreduce
+#define SEND buffer_of(send), *sendcount, TYPE(sendtype)
+#define RECV buffer_of(recv), *recvcount, TYPE(recvtype)
+#define C_gather SEND, RECV, *root, COMM
+#define C_gatherv SEND, buffer_of(recv), recvcounts, displs, TYPE(recvtype), *root, COMM
+#define C_scatter SEND, RECV, *root, COMM
+#define C_scatterv buffer_of(send), sendcounts, displs, TYPE(sendtype), RECV, *root, COMM
+#define C_allgather SEND, RECV, COMM
+#define C_allgatherv SEND, buffer_of(recv), recvcounts, displs, TYPE(recvtype), COMM
+#define C_alltoall SEND, RECV, COMM
+#define C_alltoallv                                                                                                    \
+    buffer_of(send), sendcounts, sdispls, TYPE(sendtype), buffer_of(recv), recvcounts, rdispls, TYPE(recvtype), COMM
+
+static inline void give_request(P to, P ierror, MPI_Request request, int result)
+{
+    if (result == MPI_SUCCESS)
+        *to = PMPI_Request_c2f(request);
+    give(ierror, result);
+}
+
+#define ENTRY(name, Name, NAME, parameters, arguments)                                                                 \
+    static void f_##name(RD_MPI_OPEN parameters, P ierror)                                                             \
+    {                                                                                                                  \
+        give(ierror, own->Name(C_##name));                                                                             \
+    }                                                                                                                  \
+    static void f_i##name(RD_MPI_OPEN parameters, P request, P ierror)                                                 \
+    {                                                                                                                  \
+        MPI_Request made = MPI_REQUEST_NULL;                                                                           \
+        int result = own->I##name(C_##name, &made);                                                                    \
+        give_request(request, ierror, made, result);                                                                   \
+    }
+RD_MPI_FORTRAN(ENTRY)
+
+#define FILL(name, Name, NAME, parameters, arguments)                                                                  \
+    entries->f_##name = f_##name;                                                                                      \
+    entries->f_i##name = f_i##name;
 void rd_mpi_fortran_fill(rd_mpi_entries_t *entries)
 {
     own = entries;

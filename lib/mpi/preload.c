@@ -68,13 +68,23 @@ static void *behind(const char *name)
     return symbol || !mpi ? symbol : dlsym(mpi, name);
 }
 
-#define LOOK_UP(name, parameters, arguments) next.name = (int(*) parameters)behind("MPI_" #name);
+#define LOOK_UP(Name, name, s, parameters, arguments)                                                                  \
+    next.Name##s = (int(*) parameters)behind("MPI_" #Name #s);                                                         \
+    next.I##name##s = (int (*)(RD_MPI_OPEN parameters, MPI_Request *))behind("MPI_I" #name #s);                        \
+    next.Name##_init##s = (int (*)(RD_MPI_OPEN parameters, MPI_Info, MPI_Request *))behind("MPI_" #Name "_init" #s);
 /* Where nothing is served, `use mpi_f08` goes on to its own: its ierror may be absent. */
-#define F08(name, NAME, parameters, arguments) static void(*f08_##name) parameters;
+#define F08(name, Name, NAME, parameters, arguments)                                                                   \
+    static void (*f08_##name)(RD_MPI_OPEN parameters, P ierror);                                                       \
+    static void (*f08_i##name)(RD_MPI_OPEN parameters, P request, P ierror);                                           \
+    static void (*f08_##name##_init)(RD_MPI_OPEN parameters, P info, P request, P ierror);
 RD_MPI_FORTRAN(F08)
-#define LOOK_UP_FORTRAN(name, NAME, parameters, arguments)                                                             \
-    next.f_##name = (void(*) parameters)behind("mpi_" #name "_");                                                      \
-    f08_##name = (void(*) parameters)behind("mpi_" #name "_f08_");
+#define LOOK_UP_FORTRAN(name, Name, NAME, parameters, arguments)                                                       \
+    next.f_##name = (void (*)(RD_MPI_OPEN parameters, P))behind("mpi_" #name "_");                                     \
+    next.f_i##name = (void (*)(RD_MPI_OPEN parameters, P, P))behind("mpi_i" #name "_");                                \
+    next.f_##name##_init = (void (*)(RD_MPI_OPEN parameters, P, P, P))behind("mpi_" #name "_init_");                   \
+    f08_##name = (void (*)(RD_MPI_OPEN parameters, P))behind("mpi_" #name "_f08_");                                    \
+    f08_i##name = (void (*)(RD_MPI_OPEN parameters, P, P))behind("mpi_i" #name "_f08_");                               \
+    f08_##name##_init = (void (*)(RD_MPI_OPEN parameters, P, P, P))behind("mpi_" #name "_init_f08_");
 static void look_up(void)
 {
     RD_MPI_ENTRIES(LOOK_UP)
@@ -175,17 +185,21 @@ static inline const rd_mpi_entries_t *table(void)
  * entries have words for parameters, and get MPI's names by their assembler names. */
 #define W intptr_t
 #define WORDS_1 (W a)
+#define WORDS_2 (W a, W b)
 #define WORDS_5 (W a, W b, W c, W d, W e)
 #define WORDS_6 (W a, W b, W c, W d, W e, W f)
 #define WORDS_7 (W a, W b, W c, W d, W e, W f, W g)
 #define WORDS_8 (W a, W b, W c, W d, W e, W f, W g, W h)
 #define WORDS_9 (W a, W b, W c, W d, W e, W f, W g, W h, W i)
+#define WORDS_10 (W a, W b, W c, W d, W e, W f, W g, W h, W i, W j)
 #define GIVEN_1 (a)
+#define GIVEN_2 (a, b)
 #define GIVEN_5 (a, b, c, d, e)
 #define GIVEN_6 (a, b, c, d, e, f)
 #define GIVEN_7 (a, b, c, d, e, f, g)
 #define GIVEN_8 (a, b, c, d, e, f, g, h)
 #define GIVEN_9 (a, b, c, d, e, f, g, h, i)
+#define GIVEN_10 (a, b, c, d, e, f, g, h, i, j)
 #define ENTRY(name, n)                                                                                                 \
     EXPORT int rd_mpi_entry_##name WORDS_##n __asm__("MPI_" #name);                                                    \
     int rd_mpi_entry_##name WORDS_##n                                                                                  \
@@ -194,48 +208,68 @@ static inline const rd_mpi_entries_t *table(void)
     }
 #define COUNTED(s)                                                                                                     \
     ENTRY(Bcast##s, 5)                                                                                                 \
+    ENTRY(Ibcast##s, 6)                                                                                                \
     ENTRY(Reduce##s, 7)                                                                                                \
+    ENTRY(Ireduce##s, 8)                                                                                               \
     ENTRY(Allreduce##s, 6)                                                                                             \
+    ENTRY(Iallreduce##s, 7)                                                                                            \
     ENTRY(Reduce_scatter_block##s, 6)                                                                                  \
+    ENTRY(Ireduce_scatter_block##s, 7)                                                                                 \
     ENTRY(Reduce_scatter##s, 6)                                                                                        \
+    ENTRY(Ireduce_scatter##s, 7)                                                                                       \
     ENTRY(Scan##s, 6)                                                                                                  \
+    ENTRY(Iscan##s, 7)                                                                                                 \
     ENTRY(Exscan##s, 6)                                                                                                \
+    ENTRY(Iexscan##s, 7)                                                                                               \
     ENTRY(Gather##s, 8)                                                                                                \
+    ENTRY(Igather##s, 9)                                                                                               \
     ENTRY(Gatherv##s, 9)                                                                                               \
+    ENTRY(Igatherv##s, 10)                                                                                             \
     ENTRY(Scatter##s, 8)                                                                                               \
+    ENTRY(Iscatter##s, 9)                                                                                              \
     ENTRY(Scatterv##s, 9)                                                                                              \
+    ENTRY(Iscatterv##s, 10)                                                                                            \
     ENTRY(Allgather##s, 7)                                                                                             \
+    ENTRY(Iallgather##s, 8)                                                                                            \
     ENTRY(Allgatherv##s, 8)                                                                                            \
+    ENTRY(Iallgatherv##s, 9)                                                                                           \
     ENTRY(Alltoall##s, 7)                                                                                              \
-    ENTRY(Alltoallv##s, 9)
+    ENTRY(Ialltoall##s, 8)                                                                                             \
+    ENTRY(Alltoallv##s, 9)                                                                                             \
+    ENTRY(Ialltoallv##s, 10)
 ENTRY(Barrier, 1)
+ENTRY(Ibarrier, 2)
 COUNTED()
 #if MPI_VERSION >= 4
 COUNTED(_c)
 #endif
 
-#define SPELLING(name, parameters, arguments, spelling)                                                                \
+/* By its name in the table: one spelling of a call, and its `use mpi_f08`. */
+#define SPELLING(field, parameters, arguments, spelling)                                                               \
     EXPORT void spelling parameters;                                                                                   \
     EXPORT void spelling parameters                                                                                    \
     {                                                                                                                  \
-        table()->f_##name arguments;                                                                                   \
+        table()->f_##field arguments;                                                                                  \
     }
-#define SPELLING_F08(name, parameters, arguments)                                                                      \
-    EXPORT void mpi_##name##_f08_ parameters;                                                                          \
-    EXPORT void mpi_##name##_f08_ parameters                                                                           \
+#define SPELLING_F08(field, parameters, arguments)                                                                     \
+    EXPORT void mpi_##field##_f08_ parameters;                                                                         \
+    EXPORT void mpi_##field##_f08_ parameters                                                                          \
     {                                                                                                                  \
         const rd_mpi_entries_t *to = table();                                                                          \
                                                                                                                        \
-        (to == &next && f08_##name ? f08_##name : to->f_##name) arguments;                                             \
+        (to == &next && f08_##field ? f08_##field : to->f_##field) arguments;                                          \
     }
 #ifdef OPEN_MPI
-#define FORTRAN_ENTRY(name, NAME, parameters, arguments)                                                               \
-    SPELLING(name, parameters, arguments, mpi_##name)                                                                  \
-    SPELLING(name, parameters, arguments, mpi_##name##_)                                                               \
-    SPELLING(name, parameters, arguments, mpi_##name##__)                                                              \
-    SPELLING(name, parameters, arguments, MPI_##NAME)                                                                  \
-    SPELLING_F08(name, parameters, arguments)
+#define SPELLINGS(field, FIELD, parameters, arguments)                                                                 \
+    SPELLING(field, parameters, arguments, mpi_##field)                                                                \
+    SPELLING(field, parameters, arguments, mpi_##field##_)                                                             \
+    SPELLING(field, parameters, arguments, mpi_##field##__)                                                            \
+    SPELLING(field, parameters, arguments, MPI_##FIELD)                                                                \
+    SPELLING_F08(field, parameters, arguments)
 #else
-#define FORTRAN_ENTRY(name, NAME, parameters, arguments) SPELLING_F08(name, parameters, arguments)
+#define SPELLINGS(field, FIELD, parameters, arguments) SPELLING_F08(field, parameters, arguments)
 #endif
+#define FORTRAN_ENTRY(name, Name, NAME, parameters, arguments)                                                         \
+    SPELLINGS(name, NAME, (RD_MPI_OPEN parameters, P ierror), (RD_MPI_OPEN arguments, ierror))                         \
+    SPELLINGS(i##name, I##NAME, (RD_MPI_OPEN parameters, P request, P ierror), (RD_MPI_OPEN arguments, request, ierror))
 RD_MPI_FORTRAN(FORTRAN_ENTRY)

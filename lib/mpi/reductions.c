@@ -29,6 +29,13 @@ static const rd_mpi_named_t *named_of(MPI_Datatype type)
     return named;
 }
 
+MPI_Datatype rd_mpi_reduced_type(MPI_Datatype type)
+{
+    const rd_mpi_named_t *named = named_of(type);
+
+    return named ? named->handle : type;
+}
+
 static bool is_rounded(rondo_type_t type, rondo_op_t op)
 {
     return (op == RONDO_SUM || op == RONDO_PROD) &&
@@ -42,7 +49,9 @@ static rd_mpi_reason_t translate(const rd_mpi_comm_t *c, const rd_mpi_call_t *ca
     const rd_mpi_named_t *named = op == -2 ? NULL : named_of(call->recvtype);
     rd_mpi_layout_t layout;
 
-    if (op == -2) {
+    if (op == -2) { /* it may be freed before a nonblocking call is over */
+        if (call->form != RD_MPI_BLOCKING)
+            return RD_MPI_OPERATOR;
         if (!rd_mpi_layout(call->recvtype, &layout))
             return RD_MPI_ARGUMENT;
         *r = (reduction_t){.size = layout.size, .sorted = true};
@@ -96,12 +105,12 @@ int rd_mpi_begin_reduction(rd_mpi_work_t *w)
         counts = counts_of(w, &all);
     else
         all = count * (call->what == RD_MPI_REDUCE_SCATTER_BLOCK ? (size_t)c->nranks : 1);
-    if (!rd_mpi_allowed(c, call->what, all * r.size))
+    if (!rd_mpi_allowed(c, rd_mpi_kind(call), all * r.size))
         return RD_MPI_HAND_ON(RD_MPI_SIZE);
     if (r.sorted)
         return rd_mpi_begin_sorted(w, r.size);
     remember(c, call, &r);
-    rd_mpi_count_served(call->what, all * r.size);
+    rd_mpi_count_served(rd_mpi_kind(call), all * r.size);
     switch (call->what) {
     case RD_MPI_ALLREDUCE:
         return rd_mpi_result(c, rondo_allreduce(send, call->recv, count, r.type, r.op, w->rondo, NULL));

@@ -5,7 +5,7 @@
 
 #include "mpi/interpose.h"
 
-rd_mpi_tally_t rd_mpi_tallies[RD_MPI_NUM];
+rd_mpi_tally_t rd_mpi_tallies[RD_MPI_KINDS];
 
 static const char *const reasons[RD_MPI_REASONS] = {
     "served",
@@ -18,6 +18,7 @@ static const char *const reasons[RD_MPI_REASONS] = {
     "with an operator, a type or a length that rondo does not serve",
     "with an argument that the MPI must judge",
     "to compare (RONDO_MPI_COMPARE)",
+    "nonblocking, with MPI_THREAD_MULTIPLE or an MPI whose progress rondo cannot follow",
 };
 
 double rd_mpi_clock(void)
@@ -28,13 +29,13 @@ double rd_mpi_clock(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-void rd_mpi_handed_on(rd_mpi_what_t what, rd_mpi_reason_t reason)
+void rd_mpi_handed_on(int kind, rd_mpi_reason_t reason)
 {
-    static _Atomic uint32_t said[RD_MPI_NUM];
+    static _Atomic uint32_t said[RD_MPI_KINDS];
 
-    rd_mpi_tallies[what].handed_on[reason]++;
-    if (rd_mpi_settings.log && !(atomic_fetch_or(&said[what], 1u << reason) >> reason & 1))
-        fprintf(stderr, "rondo: MPI %s is handed on: %s\n", rd_mpi_names[what], reasons[reason]);
+    rd_mpi_tallies[kind].handed_on[reason]++;
+    if (rd_mpi_settings.log && !(atomic_fetch_or(&said[kind], 1u << reason) >> reason & 1))
+        fprintf(stderr, "rondo: MPI %s is handed on: %s\n", rd_mpi_names[kind], reasons[reason]);
 }
 
 static uint64_t handed_on(const rd_mpi_tally_t *t)
@@ -68,12 +69,12 @@ static void report(void)
 {
     rd_mpi_tally_t all = {0};
 
-    for (int what = 0; what < RD_MPI_NUM; what++) {
-        all.served += rd_mpi_tallies[what].served;
-        all.bytes += rd_mpi_tallies[what].bytes;
-        all.served_s += rd_mpi_tallies[what].served_s;
+    for (int kind = 0; kind < RD_MPI_KINDS; kind++) {
+        all.served += rd_mpi_tallies[kind].served;
+        all.bytes += rd_mpi_tallies[kind].bytes;
+        all.served_s += rd_mpi_tallies[kind].served_s;
         for (int reason = 1; reason < RD_MPI_REASONS; reason++)
-            all.handed_on[reason] += rd_mpi_tallies[what].handed_on[reason];
+            all.handed_on[reason] += rd_mpi_tallies[kind].handed_on[reason];
     }
     if (!all.served && !handed_on(&all)) {
         fprintf(stderr, "rondo: rank 0 made no collective call\n");
@@ -83,8 +84,8 @@ static void report(void)
             "rondo: collective calls of rank 0: all, those that rondo served, their bytes and seconds, the "
             "mean microseconds of one%s\n",
             all.handed_on[RD_MPI_COMPARED] ? " and of one by the MPI" : "");
-    for (int what = 0; what < RD_MPI_NUM; what++)
-        print_row(rd_mpi_names[what], &rd_mpi_tallies[what]);
+    for (int kind = 0; kind < RD_MPI_KINDS; kind++)
+        print_row(rd_mpi_names[kind], &rd_mpi_tallies[kind]);
     print_row("all", &all);
     for (int reason = 1; reason < RD_MPI_REASONS; reason++) {
         if (all.handed_on[reason])

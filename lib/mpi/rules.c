@@ -8,11 +8,13 @@
 #define AFTER 8 /* calls on a communicator before rondo's is made: see doc/mpi.md */
 
 rd_mpi_settings_t rd_mpi_settings;
-const char *const rd_mpi_names[RD_MPI_NUM] = {
-    "barrier",        "bcast",    "reduce",    "allreduce",  "reduce_scatter_block",
-    "reduce_scatter", "scan",     "exscan",    "gather",     "gatherv",
-    "scatter",        "scatterv", "allgather", "allgatherv", "alltoall",
-    "alltoallv"};
+#define ALL_NAMES(before, after)                                                                                       \
+    before "barrier" after, before "bcast" after, before "reduce" after, before "allreduce" after,                     \
+        before "reduce_scatter_block" after, before "reduce_scatter" after, before "scan" after,                       \
+        before "exscan" after, before "gather" after, before "gatherv" after, before "scatter" after,                  \
+        before "scatterv" after, before "allgather" after, before "allgatherv" after, before "alltoall" after,         \
+        before "alltoallv" after
+const char *const rd_mpi_names[RD_MPI_KINDS] = {ALL_NAMES("", ""), ALL_NAMES("i", ""), ALL_NAMES("", "_init")};
 
 static void refuse(const char *what, const char *text)
 {
@@ -50,18 +52,18 @@ static bool bytes_of(const char *text, const char *end, uint64_t *bytes)
 
 static int find(const char *text, size_t length)
 {
-    for (int what = 0; what < RD_MPI_NUM; what++) {
-        if (strlen(rd_mpi_names[what]) == length && memcmp(rd_mpi_names[what], text, length) == 0)
-            return what;
+    for (int kind = 0; kind < RD_MPI_KINDS; kind++) {
+        if (strlen(rd_mpi_names[kind]) == length && memcmp(rd_mpi_names[kind], text, length) == 0)
+            return kind;
     }
     return -1;
 }
 
 static void all(rd_mpi_rules_t *rules, bool served)
 {
-    for (int what = 0; what < RD_MPI_NUM; what++) {
-        rules->least[what] = served ? 0 : 1;
-        rules->most[what] = served ? UINT64_MAX : 0;
+    for (int kind = 0; kind < RD_MPI_KINDS; kind++) {
+        rules->least[kind] = served ? 0 : 1;
+        rules->most[kind] = served ? UINT64_MAX : 0;
     }
 }
 
@@ -70,12 +72,12 @@ static void word(rd_mpi_rules_t *rules, const char *text, const char *end)
 {
     bool without = *text == '-';
     const char *name = text + without, *equals = memchr(name, '=', (size_t)(end - name));
-    int what = find(name, (size_t)((equals ? equals : end) - name));
+    int kind = find(name, (size_t)((equals ? equals : end) - name));
     uint64_t least = 0, most = UINT64_MAX;
     char shown[64];
 
     snprintf(shown, sizeof shown, "%.*s", (int)(end - text), text);
-    if (what < 0) {
+    if (kind < 0) {
         refuse("an operation", shown);
         return;
     }
@@ -87,8 +89,8 @@ static void word(rd_mpi_rules_t *rules, const char *text, const char *end)
             return;
         }
     }
-    rules->least[what] = without ? 1 : least;
-    rules->most[what] = without ? 0 : most;
+    rules->least[kind] = without ? 1 : least;
+    rules->most[kind] = without ? 0 : most;
 }
 
 /* A list that begins with a name serves those that it names, one that begins with -NAME all others. */

@@ -74,14 +74,14 @@ static rd_mpi_reason_t judge(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
         rd_mpi_setup(c);
     if (c->status != RD_MPI_SERVING)
         return c->status == RD_MPI_REFUSED ? c->refused : RD_MPI_EARLY;
-    if (c->rules->compare && ++c->compared[call->what] % c->rules->compare == 0)
+    if (c->rules->compare && ++c->compared[rd_mpi_kind(call)] % c->rules->compare == 0)
         return RD_MPI_COMPARED;
     return RD_MPI_SERVED;
 }
 
 static int run(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 {
-    rd_mpi_tally_t *tally = &rd_mpi_tallies[call->what];
+    rd_mpi_tally_t *tally = &rd_mpi_tallies[rd_mpi_kind(call)];
     rd_mpi_reason_t reason = judge(c, call);
     double began = rd_mpi_settings.report ? rd_mpi_clock() : 0, took;
     int result = reason == RD_MPI_SERVED ? serve(c, call) : RD_MPI_HAND_ON(reason);
@@ -92,7 +92,7 @@ static int run(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
     }
     reason = (rd_mpi_reason_t)-result;
     result = rd_mpi_pass(call);
-    rd_mpi_handed_on(call->what, reason);
+    rd_mpi_handed_on(rd_mpi_kind(call), reason);
     took = rd_mpi_settings.report ? rd_mpi_clock() - began : 0;
     tally->handed_s += took;
     tally->compared_s += reason == RD_MPI_COMPARED ? took : 0;

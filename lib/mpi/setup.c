@@ -55,26 +55,41 @@ bool rd_mpi_setup_start(void)
     return PMPI_Grequest_start(on_query, on_free, on_cancel, NULL, &never) == MPI_SUCCESS;
 }
 
-static void progress(void *unused)
+void rd_mpi_progress(void *unused)
 {
+    bool held = rd_mpi_flights_hold(true);
     int done;
 
     (void)unused;
     PMPI_Request_get_status(never, &done, MPI_STATUS_IGNORE);
+    rd_mpi_flights_hold(held);
 }
 
-static rd_mpi_core_t *find_alike(MPI_Group group)
+static bool many_threads(void)
 {
-    int level = MPI_THREAD_SINGLE, order;
-    rd_mpi_core_t *found = NULL;
+    int level = MPI_THREAD_SINGLE;
 
     PMPI_Query_thread(&level);
-    if (level == MPI_THREAD_MULTIPLE)
+    return level == MPI_THREAD_MULTIPLE;
+}
+
+/* Returns one of an equal group that is shared, or, for a communicator that wants one for itself, the oldest that
+ * nobody uses. */
+static rd_mpi_core_t *find_alike(MPI_Comm comm, bool exclusive)
+{
+    rd_mpi_core_t *found = NULL;
+    MPI_Group group = MPI_GROUP_NULL;
+    int order;
+
+    if (many_threads())
         return NULL;
-    for (rd_mpi_core_t *core = cores; core && !found; core = core->next) {
-        if (PMPI_Group_compare(group, core->group, &order) == MPI_SUCCESS && order == MPI_IDENT)
+    PMPI_Comm_group(comm, &group);
+    for (rd_mpi_core_t *core = cores; core; core = core->next) {
+        if ((exclusive ? core->users == 0 : !core->exclusive) && (exclusive || !found) &&
+            PMPI_Group_compare(group, core->group, &order) == MPI_SUCCESS && order == MPI_IDENT)
             found = core;
     }
+    PMPI_Group_free(&group);
     return found;
 }
 
@@ -97,12 +112,8 @@ static void agree(rd_mpi_comm_t *c)
 {
     enum { OFF, AFTER, SAME, SAME_TOO, WORDS };
     int64_t mine[WORDS] = {0}, all[WORDS];
-    MPI_Group group = MPI_GROUP_NULL;
-    rd_mpi_core_t *core;
+    rd_mpi_core_t *core = find_alike(c->comm, false);
 
-    PMPI_Comm_group(c->comm, &group);
-    core = find_alike(group);
-    PMPI_Group_free(&group);
     mine[OFF] = rd_mpi_settings.off;
     mine[AFTER] = rd_mpi_settings.after << thrown_away;
     mine[SAME] = core ? core->id : 0;
@@ -247,7 +258,7 @@ static rd_mpi_core_t *core_create(rd_mpi_comm_t *c, rondo_comm_t rondo, const in
     core->id = invitation->core_id;
     core->rules = invitation->rules;
     PMPI_Comm_group(c->comm, &core->group);
-    rondo_comm_on_wait(core->rondo, progress, NULL);
+    rondo_comm_on_wait(core->rondo, rd_mpi_progress, NULL);
     return core;
 }
 
@@ -272,13 +283,12 @@ static making_t *making_of(const rd_mpi_comm_t *c, const invitation_t *invitatio
     return m;
 }
 
-static void keep(rd_mpi_comm_t *c, rd_mpi_core_t *core)
+static void keep(rd_mpi_core_t *core)
 {
     pthread_mutex_lock(&lock);
     core->next = cores;
     cores = core;
     pthread_mutex_unlock(&lock);
-    use(c, core);
 }
 
 /* This rank's part. NULL: it has failed, or, with *failed NULL, another one's has. */
@@ -306,7 +316,8 @@ static rd_mpi_core_t *make_own(rd_mpi_comm_t *c, const invitation_t *invitation,
     return core;
 }
 
-static void create(rd_mpi_comm_t *c)
+/* Collective. NULL: one of the ranks has failed. */
+static rd_mpi_core_t *create(rd_mpi_comm_t *c)
 {
     MPI_Comm messages = MPI_COMM_NULL; /* no attribute of the user's is copied, as for a duplicate */
     const char *failed;
@@ -316,28 +327,88 @@ static void create(rd_mpi_comm_t *c)
 
     invite(c, &invitation);
     if (PMPI_Bcast(&invitation, (int)sizeof invitation, MPI_BYTE, 0, c->comm) != MPI_SUCCESS ||
-        PMPI_Comm_split(c->comm, 0, c->rank, &messages) != MPI_SUCCESS) { /* all have come: nobody waits in rondo */
-        refuse(c, RD_MPI_NOT_MADE);
-        return;
-    }
+        PMPI_Comm_split(c->comm, 0, c->rank, &messages) != MPI_SUCCESS) /* all have come: nobody waits in rondo */
+        return NULL;
     core = make_own(c, &invitation, messages, text, &failed);
     if (all_made(c, failed, core != NULL, messages)) {
-        keep(c, core);
-    } else {
-        if (core)
-            core_destroy(core);
-        refuse(c, RD_MPI_NOT_MADE);
+        keep(core);
+    } else if (core) {
+        core_destroy(core);
+        core = NULL;
     }
     PMPI_Comm_free(&messages);
+    return core;
+}
+
+/* ---- nonblocking calls ----
+ *
+ * Blocking calls on several communicators come in one order on all ranks, because each may synchronise. Nonblocking
+ * ones do not: rank 0 may start one on A and then call one on B, and rank 1 the other way round. So an MPI communicator
+ * has one of rondo's for itself for them. It is made at a blocking call, because a nonblocking one must not wait. */
+
+/* Returns false if nonblocking calls cannot be served here. *core becomes one that nobody uses on any rank, or NULL. */
+static bool agree_on_own(const rd_mpi_comm_t *c, rd_mpi_core_t **core)
+{
+    enum { CANNOT, SAME, SAME_TOO, WORDS };
+    int64_t mine[WORDS], all[WORDS];
+
+    *core = find_alike(c->comm, true);
+    mine[CANNOT] = many_threads() || !rd_mpi_flights_start();
+    mine[SAME] = *core ? (*core)->id : 0;
+    mine[SAME_TOO] = -mine[SAME];
+    if (PMPI_Allreduce(mine, all, WORDS, MPI_INT64_T, MPI_MAX, c->comm) != MPI_SUCCESS || all[CANNOT])
+        return false;
+    if (!*core || all[SAME] != (*core)->id || all[SAME_TOO] != -(*core)->id)
+        *core = NULL;
+    return true;
+}
+
+static void provide_own(rd_mpi_comm_t *c)
+{
+    rd_mpi_core_t *core;
+
+    c->status = RD_MPI_SERVING;
+    c->own_refused = RD_MPI_UNDRIVEN;
+    if (!agree_on_own(c, &core))
+        return;
+    c->own_refused = RD_MPI_NOT_MADE;
+    if (!core)
+        core = create(c);
+    if (!core)
+        return;
+    rondo_comm_on_wait(core->rondo, NULL, NULL); /* nothing waits in it, and who makes its progress may be a thread */
+    core->users = 1;
+    core->exclusive = true;
+    c->own = core;
+}
+
+/* The short ways would pass by. */
+void rd_mpi_want_own(rd_mpi_comm_t *c)
+{
+    c->status = RD_MPI_WANTS;
+    c->last_size = 0;
+    c->last_type = MPI_DATATYPE_NULL;
+    c->last_moved = MPI_DATATYPE_NULL;
 }
 
 void rd_mpi_setup(rd_mpi_comm_t *c)
 {
+    rd_mpi_core_t *core;
+
+    if (c->status == RD_MPI_WANTS) {
+        provide_own(c);
+        return;
+    }
     c->calls++;
     if (c->status == RD_MPI_NEW && c->calls >= (c->world ? 1 : 2))
         agree(c);
-    if (c->status == RD_MPI_AGREED && c->calls >= c->after)
-        create(c);
+    if (c->status == RD_MPI_AGREED && c->calls >= c->after) {
+        core = create(c);
+        if (core)
+            use(c, core);
+        else
+            refuse(c, RD_MPI_NOT_MADE);
+    }
 }
 
 /* Takes it off the list. */
@@ -383,6 +454,10 @@ void rd_mpi_core_put(rd_mpi_core_t *core)
     pthread_mutex_lock(&lock);
     core->users--;
     core->put = ++clock;
+    if (core->exclusive) {
+        core->exclusive = false;
+        rondo_comm_on_wait(core->rondo, rd_mpi_progress, NULL);
+    }
     pthread_mutex_unlock(&lock);
     oldest = take_unused(ending ? 0 : KEPT);
     if (oldest) {

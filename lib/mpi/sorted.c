@@ -70,12 +70,15 @@ static int collect(rd_mpi_work_t *w, size_t done, size_t count, size_t size)
     return rd_mpi_result(w->c, result);
 }
 
-/* The last piece is left for the end. */
+/* The last piece is left for the end. A nonblocking call has no other one: what it would begin later would not come in
+ * the same order on all ranks. */
 static int whole(rd_mpi_work_t *w, size_t size)
 {
     size_t n = (size_t)w->c->nranks, count = (size_t)w->call->recvcount, most = PIECE / (n * size), done = 0;
     int result = MPI_SUCCESS;
 
+    if (w->call->form != RD_MPI_BLOCKING)
+        most = count;
     if (most == 0)
         most = 1;
     w->sorted.last = last_of(w->c, w->call);
@@ -135,6 +138,6 @@ int rd_mpi_begin_sorted(rd_mpi_work_t *w, size_t size)
                                                                    : call->recvcount);
     if (!must && all > MOST)
         return RD_MPI_HAND_ON(RD_MPI_OPERATOR);
-    rd_mpi_count_served(call->what, all / (size_t)(scatters ? 1 : c->nranks));
+    rd_mpi_count_served(rd_mpi_kind(call), all / (size_t)(scatters ? 1 : c->nranks));
     return scatters ? scattered(w, size) : whole(w, size);
 }

@@ -1,0 +1,197 @@
+/* What was started and is not over: who makes its progress, and who tells the MPI.
+ *
+ * A rank that has started a collective may go on to wait for something else, in the MPI or in rondo, and others may
+ * need its part before that comes. In rondo, a wait makes the progress of all that is outstanding. In the MPI:
+ *
+ *   Open MPI  calls whoever has registered whenever it makes progress itself, so in every call that waits.
+ *   MPICH     has no such thing to register with. It asks for a request as long as that is waited for or tested
+ *             (MPIX_Grequest_start), and meanwhile makes no progress for others, nor for this one where something else
+ * is waited for. So a thread takes a turn every millisecond if nobody else has; it calls rondo, never the MPI, so
+ * MPI_THREAD_SINGLE will do.
+ *
+ * Nothing of this is done where several threads may be in the MPI at once, so all but that thread come one by one. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include "mpi/interpose.h"
+
+/* What was started last is last. The list is its thread's; what the entries say is guarded by the lock. */
+static rd_mpi_flight_t *first, **end = &first;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool held;              /* no turn may be made now: this thread is in one, or in rondo */
+static _Atomic uint64_t turns; /* by those in the MPI */
+
+/* Asks rondo, for each communicator only as far as the first operation that is not over: they end in order. */
+static void look(void)
+{
+    for (rd_mpi_flight_t *f = first; f; f = f->next)
+        f->core->looked = false;
+    for (rd_mpi_flight_t *f = first; f; f = f->next) {
+        int done = 0;
+        if (f->arrived || f->core->looked)
+            continue;
+        f->result = rondo_request_test(&f->request, &done);
+        f->arrived = done;
+        f->core->looked = !done;
+    }
+}
+
+static rd_mpi_flight_t *take_arrived(void)
+{
+    rd_mpi_flight_t **at = &first, *f;
+
+    while (*at && !(*at)->arrived)
+        at = &(*at)->next;
+    f = *at;
+    if (!f)
+        return NULL;
+    *at = f->next;
+    if (!f->next)
+        end = at;
+    return f;
+}
+
+void rd_mpi_flights_enter(void)
+{
+    pthread_mutex_lock(&lock);
+    held = true;
+}
+
+void rd_mpi_flights_leave(void)
+{
+    held = false;
+    pthread_mutex_unlock(&lock);
+}
+
+bool rd_mpi_flights_hold(bool hold)
+{
+    bool before = held;
+
+    held = hold;
+    return before;
+}
+
+void rd_mpi_flights_turn(void)
+{
+    rd_mpi_flight_t *f;
+
+    if (!first || held)
+        return;
+    rd_mpi_flights_enter();
+    look();
+    f = take_arrived();
+    rd_mpi_flights_leave();
+    atomic_fetch_add_explicit(&turns, 1, memory_order_relaxed);
+    while (f) {
+        held = true;
+        f->land(f);
+        held = false;
+        pthread_mutex_lock(&lock);
+        f = take_arrived();
+        pthread_mutex_unlock(&lock);
+    }
+}
+
+#ifdef OPEN_MPI
+static int on_progress(void)
+{
+    rd_mpi_flights_turn();
+    return 0;
+}
+
+bool rd_mpi_flights_start(void)
+{
+    int (*register_progress)(int (*call)(void));
+    static bool started;
+
+    if (started)
+        return true;
+    register_progress = (int (*)(int (*)(void)))dlsym(RTLD_DEFAULT, "opal_progress_register");
+    started = register_progress && register_progress(on_progress) == 0;
+    return started;
+}
+
+void rd_mpi_flights_end(void)
+{
+}
+
+static void wake(void)
+{
+}
+#else
+#define NAP_NS 1000000 /* between two turns of the thread */
+#define POLLS 32       /* at once */
+#define IDLE_NAPS 50   /* without anything to look at, until it sleeps */
+
+static pthread_t thread;
+static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
+static bool started, asleep, over;
+
+static void *make_turns(void *unused)
+{
+    const struct timespec nap = {0, NAP_NS};
+    uint64_t seen = 0;
+    int idle = 0;
+
+    (void)unused;
+    pthread_mutex_lock(&lock);
+    while (!over) {
+        idle = first ? 0 : idle + 1;
+        if (idle > IDLE_NAPS) {
+            asleep = true;
+            pthread_cond_wait(&work, &lock);
+            asleep = false;
+            idle = 0;
+            continue;
+        }
+        for (int i = 0; i < POLLS && first && seen == atomic_load_explicit(&turns, memory_order_relaxed); i++)
+            look();
+        seen = atomic_load_explicit(&turns, memory_order_relaxed);
+        pthread_mutex_unlock(&lock);
+        nanosleep(&nap, NULL);
+        pthread_mutex_lock(&lock);
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static void wake(void)
+{
+    if (asleep)
+        pthread_cond_signal(&work);
+}
+
+bool rd_mpi_flights_start(void)
+{
+    sigset_t every, before;
+
+    if (started)
+        return true;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    started = pthread_create(&thread, NULL, make_turns, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+void rd_mpi_flights_end(void)
+{
+    if (!started)
+        return;
+    pthread_mutex_lock(&lock);
+    over = true;
+    wake();
+    pthread_mutex_unlock(&lock);
+    pthread_join(thread, NULL);
+}
+#endif
+
+void rd_mpi_flights_add(rd_mpi_flight_t *flight)
+{
+    flight->next = NULL;
+    *end = flight;
+    end = &flight->next;
+    wake();
+}
