@@ -1,6 +1,7 @@
 /* The table that librondo_mpi.so calls through. */
 #include "mpi/interpose.h"
 #include "mpi/mpi_fortran.h"
+#include "mpi/waits.h"
 
 #define likely(condition) __builtin_expect(!!(condition), 1)
 
@@ -122,5 +123,6 @@ const rd_mpi_entries_t *rd_mpi_table(const rd_mpi_entries_t *next)
     SHORT(Allgather, allgather)
     SHORT(Alltoall, alltoall)
     rd_mpi_fortran_fill(&entries);
+    rd_mpi_waits_fill(&entries);
     return &entries;
 }

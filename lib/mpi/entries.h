@@ -6,6 +6,7 @@
 #define RD_MPI_ENTRIES_H
 
 #include <mpi.h>
+#include <stdint.h>
 
 /* clang-format off */
 #define RD_MPI_COUNTED(X, s, K, D)                                                                                     \
@@ -107,6 +108,35 @@
 #endif
 /* clang-format on */
 
+/* What waits for requests, or asks for them: only where the MPI's own functions make no progress for rondo
+ * (in_flight.c). Name, name in small letters, number of parameters; `use mpi_f08` has a function of its own, with
+ * ierror behind. */
+#ifdef OPEN_MPI
+#define RD_MPI_WAITS(X)
+#else
+#define RD_MPI_WAITS(X)                                                                                                \
+    X(Wait, wait, 2, 3)                                                                                                \
+    X(Waitany, waitany, 4, 5)                                                                                          \
+    X(Waitall, waitall, 3, 4)                                                                                          \
+    X(Waitsome, waitsome, 5, 6)                                                                                        \
+    X(Test, test, 3, 4)                                                                                                \
+    X(Testany, testany, 5, 6)                                                                                          \
+    X(Testall, testall, 4, 5)                                                                                          \
+    X(Testsome, testsome, 5, 6)                                                                                        \
+    X(Request_get_status, request_get_status, 3, 4)
+#endif
+/* Their parameters are words: handles, addresses and numbers. */
+typedef intptr_t rd_mpi_word_t;
+#define W rd_mpi_word_t
+#define RD_MPI_WORDS_2 (W a, W b)
+#define RD_MPI_WORDS_3 (W a, W b, W c)
+#define RD_MPI_WORDS_4 (W a, W b, W c, W d)
+#define RD_MPI_WORDS_5 (W a, W b, W c, W d, W e)
+#define RD_MPI_WORDS_6 (W a, W b, W c, W d, W e, W f)
+#define RD_MPI_WAIT_FIELD(Name, name, n, n_f08)                                                                        \
+    int(*Name) RD_MPI_WORDS_##n;                                                                                       \
+    void(*f08_##name) RD_MPI_WORDS_##n_f08;
+
 #define RD_MPI_OPEN(...) __VA_ARGS__
 #define RD_MPI_FIELD(Name, name, s, parameters, arguments)                                                             \
     int(*Name##s) parameters;                                                                                          \
@@ -119,6 +149,7 @@
 typedef struct rd_mpi_entries {
     RD_MPI_ENTRIES(RD_MPI_FIELD)
     RD_MPI_FORTRAN(RD_MPI_FORTRAN_FIELD)
+    RD_MPI_WAITS(RD_MPI_WAIT_FIELD)
 } rd_mpi_entries_t;
 
 /* What preload.c looks up in librondo_mpi_calls.so. `next` is who comes behind in the process, another tool or the MPI,

@@ -73,6 +73,11 @@ bool rd_mpi_flights_hold(bool hold)
     return before;
 }
 
+bool rd_mpi_flights_any(void)
+{
+    return first != NULL;
+}
+
 void rd_mpi_flights_turn(void)
 {
     rd_mpi_flight_t *f;

@@ -357,6 +357,7 @@ void rd_mpi_flights_enter(void);
 void rd_mpi_flights_leave(void);
 /* Follows what was submitted in between. */
 void rd_mpi_flights_add(rd_mpi_flight_t *flight);
+bool rd_mpi_flights_any(void);
 /* Makes rondo's progress, and lands what has arrived. */
 void rd_mpi_flights_turn(void);
 /* The MPI's progress is made from inside of rondo: it must not come back here. Returns what to set it to afterwards. */

@@ -22,7 +22,9 @@ interposer_sources = \
 	lib/mpi/rules.c \
 	lib/mpi/serve.c \
 	lib/mpi/setup.c \
-	lib/mpi/sorted.c
+	lib/mpi/sorted.c \
+	lib/mpi/waits.c \
+	lib/mpi/waits.h
 interposersrcdir = $(datadir)/rondo/mpi
 dist_interposersrc_DATA = \
 	$(interposer_sources) \

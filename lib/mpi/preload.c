@@ -85,10 +85,14 @@ RD_MPI_FORTRAN(F08)
     f08_##name = (void (*)(RD_MPI_OPEN parameters, P))behind("mpi_" #name "_f08_");                                    \
     f08_i##name = (void (*)(RD_MPI_OPEN parameters, P, P))behind("mpi_i" #name "_f08_");                               \
     f08_##name##_init = (void (*)(RD_MPI_OPEN parameters, P, P, P))behind("mpi_" #name "_init_f08_");
+#define LOOK_UP_WAIT(Name, name, n, n_f08)                                                                             \
+    next.Name = (int(*) RD_MPI_WORDS_##n)behind("MPI_" #Name);                                                         \
+    next.f08_##name = (void(*) RD_MPI_WORDS_##n_f08)behind("mpi_" #name "_f08_");
 static void look_up(void)
 {
     RD_MPI_ENTRIES(LOOK_UP)
     RD_MPI_FORTRAN(LOOK_UP_FORTRAN)
+    RD_MPI_WAITS(LOOK_UP_WAIT)
 }
 
 static void refuse(const char *why, const char *what)
@@ -183,17 +187,20 @@ static inline const rd_mpi_entries_t *table(void)
 /* A process may have another MPI than the one that this was built for, whose handles are pointers where this one's are
  * numbers, and then the arguments must get there as they came: each is a word, or a part of one, for both. So these
  * entries have words for parameters, and get MPI's names by their assembler names. */
-#define W intptr_t
 #define WORDS_1 (W a)
-#define WORDS_2 (W a, W b)
-#define WORDS_5 (W a, W b, W c, W d, W e)
-#define WORDS_6 (W a, W b, W c, W d, W e, W f)
+#define WORDS_2 RD_MPI_WORDS_2
+#define WORDS_3 RD_MPI_WORDS_3
+#define WORDS_4 RD_MPI_WORDS_4
+#define WORDS_5 RD_MPI_WORDS_5
+#define WORDS_6 RD_MPI_WORDS_6
 #define WORDS_7 (W a, W b, W c, W d, W e, W f, W g)
 #define WORDS_8 (W a, W b, W c, W d, W e, W f, W g, W h)
 #define WORDS_9 (W a, W b, W c, W d, W e, W f, W g, W h, W i)
 #define WORDS_10 (W a, W b, W c, W d, W e, W f, W g, W h, W i, W j)
 #define GIVEN_1 (a)
 #define GIVEN_2 (a, b)
+#define GIVEN_3 (a, b, c)
+#define GIVEN_4 (a, b, c, d)
 #define GIVEN_5 (a, b, c, d, e)
 #define GIVEN_6 (a, b, c, d, e, f)
 #define GIVEN_7 (a, b, c, d, e, f, g)
@@ -273,3 +280,12 @@ COUNTED(_c)
     SPELLINGS(name, NAME, (RD_MPI_OPEN parameters, P ierror), (RD_MPI_OPEN arguments, ierror))                         \
     SPELLINGS(i##name, I##NAME, (RD_MPI_OPEN parameters, P request, P ierror), (RD_MPI_OPEN arguments, request, ierror))
 RD_MPI_FORTRAN(FORTRAN_ENTRY)
+
+#define WAIT_ENTRY(Name, name, n, n_f08)                                                                               \
+    ENTRY(Name, n)                                                                                                     \
+    EXPORT void mpi_##name##_f08_ WORDS_##n_f08;                                                                       \
+    EXPORT void mpi_##name##_f08_ WORDS_##n_f08                                                                        \
+    {                                                                                                                  \
+        table()->f08_##name GIVEN_##n_f08;                                                                             \
+    }
+RD_MPI_WAITS(WAIT_ENTRY)

@@ -22,6 +22,11 @@ for mpi in $(mpis); do
         served 100
     done
     run 3 --reproducible --report "$dir/random.$mpi" --count 100 || { cat "$dir/out"; fail "random, reproducible"; }
+    for ranks in 2 3; do
+        run $ranks --report "$dir/random.$mpi" --nonblocking 1 --count 120 --seed $((ranks * 78)) ||
+            { cat "$dir/out"; fail "random, nonblocking"; }
+        served 85 # not the first ones, nor those with an operator of the user's
+    done
     # The switches: off, by operation, by bytes.
     run 2 --serve=off --report "$dir/random.$mpi" --count 40 || fail "off"
     grep -q '^  all  *[0-9]*  *0 ' "$dir/out" || { cat "$dir/out"; fail "off, but something was served"; }

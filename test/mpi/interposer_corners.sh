@@ -18,6 +18,13 @@ for mpi in $(mpis); do
     good 3 "$dir/corners.$mpi" not_made
     said=$(grep -c "could not make rondo's communicator" "$dir/out")
     [ "$said" = 1 ] || { cat "$dir/out"; fail "$said ranks said that there is no communicator of rondo's"; }
+    compile nonblocking
+    for ranks in 2 4; do
+        good $ranks --report "$dir/nonblocking.$mpi" elsewhere collectives orders deep freed dup_meanwhile statuses mixed \
+            barrier does_not_wait others bottom large errors finalize
+        grep -q '^  iallreduce  *[0-9]*  *[1-9]' "$dir/out" || { cat "$dir/out"; fail "no iallreduce was served"; }
+    done
+    good 2 "$dir/nonblocking.$mpi" threads
     # Device pointers; with the MPI, too, which knows no devices.
     compile device -ldl
     gcc -w -shared -fPIC -Wl,-soname,libcuda.so.1 "$here/played_cuda.c" -o "$dir/libcuda.so.1" || fail "played_cuda.c"
@@ -31,6 +38,10 @@ for mpi in $(mpis); do
         code=$?
         [ $(($(date +%s) - began)) -le 60 ] && [ $code -ne 124 ] || { cat "$dir/out"; fail "$way does not end"; }
         [ $way = leave ] || [ $code -ne 0 ] || fail "$way is no failure"
+    done
+    for way in leave die; do
+        run 3 "$dir/nonblocking.$mpi" $way
+        [ $? -ne 124 ] || { cat "$dir/out"; fail "$way with an operation in flight does not end"; }
     done
 done
 exit $failed

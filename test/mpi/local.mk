@@ -23,6 +23,7 @@ EXTRA_DIST += \
 	test/mpi/interposer/corners.c \
 	test/mpi/interposer/device.c \
 	test/mpi/interposer/fortran.F90 \
+	test/mpi/interposer/nonblocking.c \
 	test/mpi/interposer/opened.c \
 	test/mpi/interposer/opening.c \
 	test/mpi/interposer/played_cuda.c \

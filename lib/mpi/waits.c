@@ -1,0 +1,71 @@
+/* Waits for requests, under an MPI that makes no progress for rondo while it waits itself: as long as anything is in
+ * flight, a wait is a test after a turn, over and over; so what is waited for may be anything. `use mpi_f08` calls
+ * PMPI_ there, so its functions are taken in between themselves. */
+#include "mpi/interpose.h"
+#include "mpi/waits.h"
+
+#ifndef OPEN_MPI
+#define WAIT(Name, name, Test, test, parameters, arguments, tested, done)                                              \
+    static int c_##name parameters                                                                                     \
+    {                                                                                                                  \
+        while (rd_mpi_flights_any()) {                                                                                 \
+            int flag = 0, result;                                                                                      \
+                                                                                                                       \
+            rd_mpi_flights_turn();                                                                                     \
+            result = rd_mpi_next.Test tested;                                                                          \
+            if (result != MPI_SUCCESS || (done))                                                                       \
+                return result;                                                                                         \
+        }                                                                                                              \
+        return rd_mpi_next.Name arguments;                                                                             \
+    }                                                                                                                  \
+    static void f08_##name(RD_MPI_OPEN parameters, W ierror)                                                           \
+    {                                                                                                                  \
+        while (rd_mpi_flights_any()) {                                                                                 \
+            int flag = 0, result = MPI_SUCCESS;                                                                        \
+                                                                                                                       \
+            rd_mpi_flights_turn();                                                                                     \
+            rd_mpi_next.f08_##test(RD_MPI_OPEN tested, (W)&result);                                                    \
+            if (result == MPI_SUCCESS && !(done))                                                                      \
+                continue;                                                                                              \
+            if (ierror)                                                                                                \
+                *(int *)ierror = result;                                                                               \
+            return;                                                                                                    \
+        }                                                                                                              \
+        rd_mpi_next.f08_##name(RD_MPI_OPEN arguments, ierror);                                                         \
+    }
+#define FLAG (W) & flag
+WAIT(Wait, wait, Test, test, (W request, W status), (request, status), (request, FLAG, status), flag)
+WAIT(Waitany, waitany, Testany, testany, (W n, W requests, W index, W status), (n, requests, index, status),
+     (n, requests, index, FLAG, status), flag)
+WAIT(Waitall, waitall, Testall, testall, (W n, W requests, W statuses), (n, requests, statuses),
+     (n, requests, FLAG, statuses), flag)
+/* The number of those that are over is MPI_UNDEFINED if there was none to wait for. */
+WAIT(Waitsome, waitsome, Testsome, testsome, (W n, W requests, W number, W indices, W statuses),
+     (n, requests, number, indices, statuses), (n, requests, number, indices, statuses), (flag = *(int *)number) != 0)
+
+#define TEST(Name, name, parameters, arguments)                                                                        \
+    static int c_##name parameters                                                                                     \
+    {                                                                                                                  \
+        rd_mpi_flights_turn();                                                                                         \
+        return rd_mpi_next.Name arguments;                                                                             \
+    }                                                                                                                  \
+    static void f08_##name(RD_MPI_OPEN parameters, W ierror)                                                           \
+    {                                                                                                                  \
+        rd_mpi_flights_turn();                                                                                         \
+        rd_mpi_next.f08_##name(RD_MPI_OPEN arguments, ierror);                                                         \
+    }
+TEST(Test, test, (W a, W b, W c), (a, b, c))
+TEST(Testany, testany, (W a, W b, W c, W d, W e), (a, b, c, d, e))
+TEST(Testall, testall, (W a, W b, W c, W d), (a, b, c, d))
+TEST(Testsome, testsome, (W a, W b, W c, W d, W e), (a, b, c, d, e))
+TEST(Request_get_status, request_get_status, (W a, W b, W c), (a, b, c))
+#endif
+
+#define FILL(Name, name, n, n_f08)                                                                                     \
+    entries->Name = c_##name;                                                                                          \
+    entries->f08_##name = f08_##name;
+void rd_mpi_waits_fill(rd_mpi_entries_t *entries)
+{
+    (void)entries;
+    RD_MPI_WAITS(FILL)
+}

@@ -1,0 +1,592 @@
+/* The corners of nonblocking collectives: what must hold with librondo_mpi.so as without. A hang ends by the caller's
+ * time limit.
+ *
+ *   mpirun -n N nonblocking NAME...   (2 to 4 ranks)
+ */
+#include <mpi.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MANY 24 /* calls, after which rondo serves any communicator */
+#define LONG (1 << 18)
+#ifdef OPEN_MPI /* its own nonblocking collectives fail when the communicator is freed meanwhile */
+#define OWN_FAILS 1
+#else
+#define OWN_FAILS 0
+#endif
+static int rank, nranks, failures;
+static const char *now = "";
+
+#define CHECK(condition, ...)                                                                                          \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            failures++;                                                                                                \
+            printf("rank %d: %s: line %d: ", rank, now, __LINE__);                                                     \
+            printf(__VA_ARGS__);                                                                                       \
+            printf("\n");                                                                                              \
+        }                                                                                                              \
+    } while (0)
+
+/* MPI_Wtime need not be alike in all processes. */
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int sum_of(int mine, MPI_Comm comm)
+{
+    int sum = -1;
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
+    return sum;
+}
+
+static void warm(MPI_Comm comm)
+{
+    for (int i = 0; i < MANY; i++) {
+        MPI_Request request;
+        MPI_Ibarrier(comm, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        sum_of(i, comm);
+    }
+}
+
+/* A rank waits for a message, in one of many ways, that another one sends when a collective of both is over. Each part
+ * of a long one takes a turn of its own. */
+static void elsewhere(void)
+{
+    static int in[LONG], out[LONG];
+    MPI_Request request, message;
+    MPI_Status status;
+    int token = 7, got, flag;
+
+    for (int i = 0; i < LONG; i++)
+        in[i] = i;
+    for (int way = 0; way < 8; way++) {
+        int n = way % 2 ? LONG : 2;
+        MPI_Iallreduce(in, out, n, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+        got = 0;
+        if (rank == 0) {
+            switch (way / 2) {
+            case 0:
+                MPI_Recv(&got, 1, MPI_INT, nranks - 1, 5, MPI_COMM_WORLD, &status);
+                break;
+            case 1:
+                MPI_Probe(nranks - 1, 5, MPI_COMM_WORLD, &status);
+                MPI_Recv(&got, 1, MPI_INT, nranks - 1, 5, MPI_COMM_WORLD, &status);
+                break;
+            case 2:
+                MPI_Irecv(&got, 1, MPI_INT, nranks - 1, 5, MPI_COMM_WORLD, &message);
+                MPI_Wait(&message, &status);
+                break;
+            default:
+                MPI_Irecv(&got, 1, MPI_INT, nranks - 1, 5, MPI_COMM_WORLD, &message);
+                do
+                    MPI_Test(&message, &flag, &status);
+                while (!flag);
+            }
+            CHECK(got == 7, "the message is %d", got);
+        }
+        MPI_Wait(&request, &status);
+        if (rank == nranks - 1)
+            MPI_Send(&token, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
+        CHECK(out[1] == nranks && out[n - 1] == nranks * (n - 1), "the sums %d and %d", out[1], out[n - 1]);
+    }
+}
+
+/* The same, where the rank waits in a collective on another communicator, rondo's, the MPI's, or one that makes a
+ * communicator. */
+static void collectives(void)
+{
+    static int in[LONG], out[LONG];
+    MPI_Request request;
+    MPI_Comm dup, made;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+    warm(dup);
+    for (int way = 0; way < 8; way++) {
+        int n = way % 2 ? LONG : 2, value = rank;
+        in[0] = in[n - 1] = 1;
+        MPI_Iallreduce(in, out, n, MPI_INT, MPI_SUM, dup, &request);
+        if (rank == nranks - 1)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        switch (way / 2) {
+        case 0:
+            MPI_Barrier(MPI_COMM_WORLD);
+            break;
+        case 1:
+            PMPI_Barrier(MPI_COMM_WORLD);
+            break;
+        case 2:
+            MPI_Bcast(&value, 1, MPI_INT, nranks - 1, MPI_COMM_WORLD);
+            CHECK(value == nranks - 1, "a broadcast gives %d", value);
+            break;
+        default:
+            MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &made);
+            MPI_Comm_free(&made);
+        }
+        if (rank != nranks - 1)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CHECK(out[0] == nranks && out[n - 1] == nranks, "the sums %d and %d", out[0], out[n - 1]);
+    }
+    MPI_Comm_free(&dup);
+}
+
+/* On each communicator there is one order, but none between them. */
+static void orders(void)
+{
+    MPI_Comm comms[3] = {MPI_COMM_WORLD}, fourth;
+    MPI_Request requests[3];
+    int one = 1, sums[4];
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms[1]);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms[2]);
+    MPI_Comm_dup(MPI_COMM_WORLD, &fourth);
+    for (int i = 0; i < 3; i++)
+        warm(comms[i]);
+    warm(fourth);
+    for (int round = 0; round < 6; round++) {
+        memset(sums, 0, sizeof sums);
+        if (rank % 2)
+            sums[3] = sum_of(1, fourth);
+        for (int i = 0; i < 3; i++) {
+            int of = (i + rank) % 3;
+            MPI_Iallreduce(&one, &sums[of], 1, MPI_INT, MPI_SUM, comms[of], &requests[i]);
+        }
+        if (rank % 2 == 0)
+            sums[3] = sum_of(1, fourth);
+        MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < 4; i++)
+            CHECK(sums[i] == nranks, "sum %d is %d", i, sums[i]);
+    }
+    MPI_Comm_free(&comms[1]);
+    MPI_Comm_free(&comms[2]);
+    MPI_Comm_free(&fourth);
+}
+
+/* Many at a time, waited for from the last one on. */
+static void deep(void)
+{
+    enum { N = 300 };
+    static int in[N], out[N];
+    static MPI_Request requests[N];
+
+    for (int i = 0; i < N; i++) {
+        in[i] = i;
+        MPI_Iallreduce(&in[i], &out[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[i]);
+    }
+    CHECK(sum_of(1, MPI_COMM_WORLD) == nranks, "a blocking sum behind them");
+    for (int i = N - 1; i >= 0; i--) {
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+        CHECK(out[i] == i * nranks && requests[i] == MPI_REQUEST_NULL, "sum %d is %d", i, out[i]);
+    }
+}
+
+/* Communicator, type, operator and the arrays of counts are freed, and others made, while it is in flight. */
+static void freed(void)
+{
+    for (int round = 0; round < 20; round++) {
+        MPI_Comm comm, other;
+        MPI_Datatype every_other;
+        MPI_Request requests[3];
+        int *counts = malloc(sizeof(int) * (size_t)nranks), *displs = malloc(sizeof(int) * (size_t)nranks);
+        int in[2] = {rank, rank}, sum = 0, value = 1, all[64];
+
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        if (OWN_FAILS || round % 4 == 0)
+            warm(comm);
+        MPI_Type_vector(2, 1, 2, MPI_INT, &every_other);
+        MPI_Type_commit(&every_other);
+        for (int r = 0; r < nranks; r++) {
+            counts[r] = 1;
+            displs[r] = nranks - 1 - r;
+        }
+        memset(all, -1, sizeof all);
+        MPI_Iallgatherv(in, 2, MPI_INT, all, counts, displs, every_other, comm, &requests[0]);
+        MPI_Iscan(&value, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[1]);
+        MPI_Ibarrier(comm, &requests[2]);
+        MPI_Type_free(&every_other);
+#ifdef OPEN_MPI /* MPICH reads the arrays later, as the standard allows */
+        memset(counts, -1, sizeof(int) * (size_t)nranks);
+#endif
+        MPI_Comm_free(&comm);
+        MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &other);
+        sum_of(1, other);
+        MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+        CHECK(sum == rank + 1, "the scan is %d", sum);
+        for (int r = 0; r < nranks; r++) /* elements of 3 ints, of which the middle one stays */
+            CHECK(all[3 * (nranks - 1 - r)] == r && all[3 * (nranks - 1 - r) + 2] == r &&
+                      (nranks == 1 || all[3 * (nranks - 1 - r) + 1] == -1),
+                  "of rank %d: %d", r, all[3 * (nranks - 1 - r)]);
+        MPI_Comm_free(&other);
+        free(counts);
+        free(displs);
+    }
+}
+
+/* A duplicate is made while something is in flight on the old one. */
+static void dup_meanwhile(void)
+{
+    int one = 1, sums[2] = {0, 0};
+    MPI_Request requests[2];
+    MPI_Comm dup, again;
+
+    for (int i = 0; i < 5; i++) {
+        MPI_Iallreduce(&one, &sums[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+        MPI_Comm_idup(MPI_COMM_WORLD, &again, &requests[1]);
+        MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+        CHECK(sum_of(1, dup) == nranks, "the sum of the duplicate");
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        MPI_Iallreduce(&one, &sums[1], 1, MPI_INT, MPI_SUM, again, &requests[1]);
+        MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+        CHECK(sums[0] == nranks && sums[1] == nranks, "%d %d", sums[0], sums[1]);
+        MPI_Comm_free(&dup);
+        MPI_Comm_free(&again);
+    }
+}
+
+/* What a status says, and what becomes of the request. */
+static void statuses(void)
+{
+    MPI_Request requests[3];
+    MPI_Status status[3];
+    int one = 1, sum, flag, count, index;
+
+    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+    do
+        MPI_Request_get_status(requests[0], &flag, &status[0]);
+    while (!flag);
+    CHECK(requests[0] != MPI_REQUEST_NULL && sum == nranks, "before it is waited for: %d", sum);
+    MPI_Test_cancelled(&status[0], &flag);
+    CHECK(!flag, "it was cancelled");
+    MPI_Wait(&requests[0], &status[0]);
+    CHECK(requests[0] == MPI_REQUEST_NULL, "a request is left");
+    MPI_Wait(&requests[0], &status[0]); /* of none: an empty status */
+    MPI_Get_count(&status[0], MPI_INT, &count);
+    CHECK(count == 0 && status[0].MPI_SOURCE == MPI_ANY_SOURCE, "the empty status: %d, %d", count,
+          status[0].MPI_SOURCE);
+    for (int i = 0; i < 3; i++)
+        MPI_Ibarrier(MPI_COMM_WORLD, &requests[i]);
+    for (int i = 0; i < 3; i++)
+        status[i].MPI_ERROR = 77;
+    CHECK(MPI_Waitall(3, requests, status) == MPI_SUCCESS, "MPI_Waitall");
+    MPI_Waitany(3, requests, &index, &status[0]);
+    CHECK(index == MPI_UNDEFINED, "there is still one to wait for: %d", index);
+}
+
+/* Those that are handed on, an operator of the user's, mixed with those that are served, blocking or not. */
+static void add(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *n; i++)
+        ((int *)inout)[i] += ((int *)in)[i];
+}
+static void mixed(void)
+{
+    int one = 1, sums[6], value;
+    MPI_Request requests[4];
+    MPI_Op op;
+
+    for (int i = 0; i < 20; i++) {
+        memset(sums, 0, sizeof sums);
+        value = rank == i % nranks ? 40 + i : 0;
+        MPI_Op_create(add, 1, &op);
+        MPI_Iallreduce(&one, &sums[0], 1, MPI_INT, op, MPI_COMM_WORLD, &requests[0]);
+        MPI_Iallreduce(&one, &sums[1], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[1]);
+        MPI_Op_free(&op);
+        MPI_Allreduce(&one, &sums[2], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Ibcast(&value, 1, MPI_INT, i % nranks, MPI_COMM_WORLD, &requests[2]);
+        MPI_Scan(&one, &sums[3], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        PMPI_Allreduce(&one, &sums[4], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        PMPI_Iallreduce(&one, &sums[5], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[3]);
+        MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+        CHECK(sums[0] == nranks && sums[1] == nranks && sums[2] == nranks && sums[3] == rank + 1 &&
+                  sums[4] == nranks && sums[5] == nranks && value == 40 + i,
+              "%d %d %d %d %d %d, %d", sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], value);
+    }
+}
+
+/* Nobody's barrier is over before the last one has begun its own. */
+static void barrier(void)
+{
+    for (int i = 0; i < 6; i++) {
+        double in, out, last_in, first_out;
+        MPI_Request request;
+        int flag = 0;
+        usleep((useconds_t)(((rank + i) % nranks) * 8000));
+        in = seconds();
+        MPI_Ibarrier(MPI_COMM_WORLD, &request);
+        while (!flag)
+            MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+        out = seconds();
+        PMPI_Allreduce(&in, &last_in, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        PMPI_Allreduce(&out, &first_out, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
+        CHECK(first_out >= last_in, "a rank left %g s before the last came", last_in - first_out);
+    }
+}
+
+/* A rank starts one and goes to work, without a communicator of rondo's being made: starting does not wait. */
+static void does_not_wait(void)
+{
+    MPI_Comm comm;
+    MPI_Request request;
+    int one = 1, sum, token = 1;
+
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+    for (int i = 0; i < 2 * MANY; i++) {
+        int before = (rank + i) % nranks;
+        if (before) /* the others come when the first one has started */
+            MPI_Recv(&token, 1, MPI_INT, (rank + nranks - before) % nranks, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
+        for (int r = 1; !before && r < nranks; r++)
+            MPI_Send(&token, 1, MPI_INT, (rank + r) % nranks, 8, MPI_COMM_WORLD);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CHECK(sum == nranks, "sum %d is %d", i, sum);
+        if (i % 5 == 4)
+            sum_of(1, comm);
+    }
+    MPI_Comm_free(&comm);
+}
+
+/* Communicators of one rank, and of two groups. */
+static void others(void)
+{
+    MPI_Comm half, inter;
+    MPI_Request request;
+    int one = 1, sum = 0, remote;
+
+    for (int i = 0; i < MANY; i++) {
+        MPI_Iallreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CHECK(sum == rank, "the sum of one");
+    }
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 6, &inter);
+    MPI_Comm_remote_size(inter, &remote);
+    for (int i = 0; i < MANY; i++) {
+        MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, inter, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CHECK(sum == remote, "the sum of the others is %d", sum);
+    }
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+}
+
+/* Absolute addresses, and nothing to move. */
+static void bottom(void)
+{
+    static int a;
+    int length = 1, zeros[64] = {0};
+    MPI_Aint at;
+    MPI_Datatype there;
+    MPI_Request requests[4];
+
+    MPI_Get_address(&a, &at);
+    MPI_Type_create_hindexed(1, &length, &at, MPI_INT, &there);
+    MPI_Type_commit(&there);
+    for (int i = 0; i < 4; i++) {
+        a = rank == 0 ? 11 + i : 0;
+        MPI_Ibcast(MPI_BOTTOM, 1, there, 0, MPI_COMM_WORLD, &requests[0]);
+        MPI_Iallreduce(MPI_IN_PLACE, NULL, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[1]);
+        MPI_Ialltoallv(NULL, zeros, zeros, MPI_INT, NULL, zeros, zeros, MPI_INT, MPI_COMM_WORLD, &requests[2]);
+        MPI_Igather(NULL, 0, MPI_INT, NULL, 0, MPI_INT, 0, MPI_COMM_WORLD, &requests[3]);
+        MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+        CHECK(a == 11 + i, "%d", a);
+    }
+    MPI_Type_free(&there);
+}
+
+/* MPI 4's calls with larger counts. */
+static void large(void)
+{
+#if MPI_VERSION >= 4
+    int in[8], out[2][8], total = nranks * (nranks - 1) / 2;
+    MPI_Count counts[8], one = 1;
+    MPI_Aint displs[8];
+    MPI_Request requests[2];
+
+    for (int r = 0; r < nranks; r++) {
+        counts[r] = 1;
+        displs[r] = nranks - 1 - r;
+        in[r] = rank;
+    }
+    for (int i = 0; i < 3; i++) {
+        MPI_Iallreduce_c(in, out[0], one, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+        MPI_Ialltoallv_c(in, counts, displs, MPI_INT, out[1], counts, displs, MPI_INT, MPI_COMM_WORLD, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        CHECK(out[0][0] == total, "MPI_Iallreduce_c");
+        CHECK(out[1][0] == nranks - 1 && out[1][nranks - 1] == 0, "MPI_Ialltoallv_c");
+    }
+#endif
+}
+
+static int handled;
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    handled++;
+}
+
+/* The MPI's class for a wrong argument, when it is started; the handler once; then all goes on. */
+static void errors(void)
+{
+    MPI_Errhandler mine;
+    MPI_Comm dup;
+    MPI_Request request = MPI_REQUEST_NULL;
+    int value = 1, sum = 0;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+    warm(dup);
+    MPI_Comm_create_errhandler(handler, &mine);
+    MPI_Comm_set_errhandler(dup, mine);
+#define WRONG(call, ...)                                                                                               \
+    do {                                                                                                               \
+        int class, by_mpi, times, code = MPI_##call(__VA_ARGS__);                                                      \
+        times = handled;                                                                                               \
+        handled = 0;                                                                                                   \
+        MPI_Error_class(code, &class);                                                                                 \
+        code = PMPI_##call(__VA_ARGS__);                                                                               \
+        MPI_Error_class(code, &by_mpi);                                                                                \
+        CHECK(class == by_mpi && class != MPI_SUCCESS, #call ": class %d, the MPI's is %d", class, by_mpi);            \
+        CHECK(times == 1 && handled == 1, #call ": handled %d times, by the MPI %d", times, handled);                  \
+        handled = 0;                                                                                                   \
+    } while (0)
+    WRONG(Iallreduce, &value, &sum, 1, MPI_DATATYPE_NULL, MPI_SUM, dup, &request);
+    WRONG(Iallreduce, &value, &sum, 1, MPI_INT, MPI_OP_NULL, dup, &request);
+    WRONG(Ibcast, &value, 1, MPI_INT, nranks, dup, &request);
+    MPI_Iallreduce(&value, &sum, 1, MPI_INT, MPI_SUM, dup, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(sum == nranks, "the sum after errors");
+    if (getenv("LD_PRELOAD")) { /* an error that rondo finds */
+        char room[32] = {0};
+        int code = MPI_Iallreduce(room, room + 4, 4, MPI_INT, MPI_SUM, dup, &request), class;
+        MPI_Error_class(code, &class);
+        CHECK(class == MPI_ERR_BUFFER && handled == 1, "buffers that overlap: class %d, handled %d times", class,
+              handled);
+    }
+    MPI_Iallreduce(&value, &sum, 1, MPI_INT, MPI_SUM, dup, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(sum == nranks, "the sum after rondo's error");
+    MPI_Errhandler_free(&mine);
+    MPI_Comm_free(&dup);
+}
+
+static void *of_thread(void *data)
+{
+    MPI_Comm comm = *(MPI_Comm *)data;
+
+    for (int i = 0; i < 2 * MANY; i++) {
+        int one = 1, sum = 0;
+        MPI_Request request;
+        MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
+        CHECK(sum_of(1, comm) == nranks, "a blocking sum of a thread");
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CHECK(sum == nranks, "the sum of a thread");
+    }
+    return NULL;
+}
+static void threads(void)
+{
+    MPI_Comm comms[3];
+    pthread_t ids[3];
+    int level;
+
+    MPI_Query_thread(&level);
+    if (level < MPI_THREAD_MULTIPLE)
+        return;
+    for (int i = 0; i < 3; i++)
+        MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+    for (int i = 0; i < 3; i++)
+        pthread_create(&ids[i], NULL, of_thread, &comms[i]);
+    for (int i = 0; i < 3; i++)
+        pthread_join(ids[i], NULL);
+    for (int i = 0; i < 3; i++)
+        MPI_Comm_free(&comms[i]);
+}
+
+/* In a callback of MPI_Finalize. */
+static int at_the_end(MPI_Comm comm, int key, void *value, void *extra)
+{
+    int one = 1, sum = 0;
+    MPI_Request request;
+
+    (void)comm, (void)key, (void)value, (void)extra;
+    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(sum == nranks, "the sum in MPI_Finalize");
+    return MPI_SUCCESS;
+}
+static void finalize(void)
+{
+    int key;
+
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_the_end, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+}
+
+/* It ends with something in flight. */
+static void start_one(void)
+{
+    static int one = 1, sum;
+    MPI_Request request;
+
+    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    fflush(stdout);
+    if (rank != 1)
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+static void leave(void)
+{
+    start_one();
+    exit(0);
+}
+static void die(void)
+{
+    if (rank == 1)
+        raise(9);
+    start_one();
+}
+
+static const struct {
+    const char *name;
+    void (*test)(void);
+} tests[] = {{"elsewhere", elsewhere}, {"collectives", collectives}, {"orders", orders}, {"deep", deep},
+             {"freed", freed}, {"dup_meanwhile", dup_meanwhile}, {"statuses", statuses}, {"mixed", mixed},
+             {"barrier", barrier}, {"does_not_wait", does_not_wait}, {"others", others}, {"bottom", bottom},
+             {"large", large}, {"errors", errors}, {"threads", threads}, {"finalize", finalize}, {"leave", leave},
+             {"die", die}};
+
+int main(int argc, char **argv)
+{
+    int level, all = 0;
+
+    if (argc > 1 && strcmp(argv[1], "threads") == 0)
+        MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+    else
+        MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &nranks);
+    warm(MPI_COMM_WORLD);
+    for (int i = 1; i < argc; i++) {
+        int known = 0;
+        for (unsigned t = 0; t < sizeof tests / sizeof tests[0]; t++) {
+            if (strcmp(argv[i], tests[t].name) != 0)
+                continue;
+            known = 1;
+            now = tests[t].name;
+            tests[t].test();
+        }
+        CHECK(known, "there is no corner %s", argv[i]);
+    }
+    PMPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Finalize();
+    if (!rank && !all && !failures)
+        printf("good\n");
+    return all != 0 || failures != 0;
+}
