@@ -43,7 +43,7 @@ static int bcast(rd_mpi_work_t *w)
         result = rd_mpi_receiving(c, b, call->recv, call->recvcount, call->recvtype, &layout);
     if (result != MPI_SUCCESS)
         return result;
-    rd_mpi_count_served(rd_mpi_kind(call), b->bytes);
+    w->bytes = b->bytes;
     remember(c, call->recvtype, &layout);
     return rd_mpi_result(c, rondo_broadcast(b->at, b->at, b->bytes, RONDO_UINT8, call->root, w->rondo, NULL));
 }
@@ -79,7 +79,7 @@ static int gather(rd_mpi_work_t *w, const layouts_t *l)
         result = own_block(c, call, &w->in, &w->out, &l->send, block);
     if (result != MPI_SUCCESS)
         return result;
-    rd_mpi_count_served(rd_mpi_kind(call), block);
+    w->bytes = block;
     return rd_mpi_result(c, all ? rondo_allgather(w->in.at, w->out.at, block, RONDO_UINT8, w->rondo, NULL)
                                 : rondo_gather(w->in.at, w->out.at, block, RONDO_UINT8, call->root, w->rondo, NULL));
 }
@@ -102,7 +102,7 @@ static int scatter(rd_mpi_work_t *w, const layouts_t *l)
         return result;
     if (in_place)
         w->out.at = block_of(&w->in, c->rank, block);
-    rd_mpi_count_served(rd_mpi_kind(call), block);
+    w->bytes = block;
     return rd_mpi_result(c, rondo_scatter(w->in.at, w->out.at, block, RONDO_UINT8, call->root, w->rondo, NULL));
 }
 
@@ -127,7 +127,7 @@ static int alltoall(rd_mpi_work_t *w, const layouts_t *l)
     }
     if (result != MPI_SUCCESS)
         return result;
-    rd_mpi_count_served(rd_mpi_kind(call), block);
+    w->bytes = block;
     return rd_mpi_result(c, rondo_alltoall(w->in.at, w->out.at, block, RONDO_UINT8, w->rondo, NULL));
 }
 
@@ -141,7 +141,7 @@ int rd_mpi_begin_blocks(rd_mpi_work_t *w)
     case RD_MPI_BARRIER_CALL:
         if (!rd_mpi_allowed(c, rd_mpi_kind(call), 0))
             return RD_MPI_HAND_ON(RD_MPI_SIZE);
-        rd_mpi_count_served(rd_mpi_kind(call), 0);
+        w->bytes = 0;
         return rd_mpi_result(c, rondo_barrier(w->rondo, NULL));
     case RD_MPI_BCAST:
         return bcast(w);

@@ -208,45 +208,45 @@ static int bring(rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_send, rd_m
     return rd_mpi_raise(c, MPI_ERR_BUFFER);
 }
 
-int rd_mpi_device_stage(rd_mpi_comm_t *c, rd_mpi_call_t *call, rd_mpi_staged_t *staged)
+int rd_mpi_device_bring(rd_mpi_comm_t *c, rd_mpi_call_t *call, rd_mpi_on_host_t *on_host)
 {
     rd_mpi_call_t asked = *call;
-    int result = bring(c, &asked, true, &staged->send);
+    int result = bring(c, &asked, true, &on_host->send);
 
-    staged->recv = (rd_mpi_span_t){0};
+    on_host->recv = (rd_mpi_span_t){0};
     if (result == MPI_SUCCESS)
-        result = bring(c, &asked, false, &staged->recv);
-    if (staged->send.host)
-        call->send = staged->send.host - staged->send.low;
-    if (staged->recv.host)
-        call->recv = staged->recv.host - staged->recv.low;
+        result = bring(c, &asked, false, &on_host->recv);
+    if (on_host->send.host)
+        call->send = on_host->send.host - on_host->send.low;
+    if (on_host->recv.host)
+        call->recv = on_host->recv.host - on_host->recv.low;
     return result;
 }
 
-int rd_mpi_device_unstage(rd_mpi_comm_t *c, rd_mpi_staged_t *staged, int result)
+int rd_mpi_device_return(rd_mpi_comm_t *c, rd_mpi_on_host_t *on_host, int result)
 {
-    const rd_mpi_span_t *recv = &staged->recv;
+    const rd_mpi_span_t *recv = &on_host->recv;
 
     if (result == MPI_SUCCESS && recv->host &&
         !copy(recv->at + (uintptr_t)recv->low, (uintptr_t)recv->host, (size_t)(recv->high - recv->low),
               recv->at + (uintptr_t)recv->low))
         result = rd_mpi_raise(c, MPI_ERR_BUFFER);
-    free(staged->send.host);
-    free(staged->recv.host);
-    staged->send.host = staged->recv.host = NULL;
+    free(on_host->send.host);
+    free(on_host->recv.host);
+    on_host->send.host = on_host->recv.host = NULL;
     return result;
 }
 
 int rd_mpi_device_run(rd_mpi_comm_t *c, const rd_mpi_call_t *call, int (*run)(rd_mpi_comm_t *, const rd_mpi_call_t *))
 {
-    rd_mpi_call_t on_host = *call;
-    rd_mpi_staged_t staged;
+    rd_mpi_call_t other = *call;
+    rd_mpi_on_host_t on_host;
     int result;
 
     if (!rd_mpi_plausible(c, call))
         return run(c, call);
-    result = rd_mpi_device_stage(c, &on_host, &staged);
+    result = rd_mpi_device_bring(c, &other, &on_host);
     if (result == MPI_SUCCESS)
-        result = run(c, &on_host);
-    return rd_mpi_device_unstage(c, &staged, result);
+        result = run(c, &other);
+    return rd_mpi_device_return(c, &on_host, result);
 }

@@ -167,13 +167,13 @@ typedef struct rd_mpi_span {
     int64_t low, high;
     char *host;
 } rd_mpi_span_t;
-typedef struct rd_mpi_staged {
+typedef struct rd_mpi_on_host {
     rd_mpi_span_t send, recv;
-} rd_mpi_staged_t;
+} rd_mpi_on_host_t;
 /* Puts memory of the host in place of a device's in `call`. Returns MPI_SUCCESS, or an error, which the handler has
- * seen. rd_mpi_device_unstage must follow: with MPI_SUCCESS it writes back what was received. */
-int rd_mpi_device_stage(rd_mpi_comm_t *c, rd_mpi_call_t *call, rd_mpi_staged_t *staged);
-int rd_mpi_device_unstage(rd_mpi_comm_t *c, rd_mpi_staged_t *staged, int result);
+ * seen. rd_mpi_device_return must follow: with MPI_SUCCESS it writes back what was received. */
+int rd_mpi_device_bring(rd_mpi_comm_t *c, rd_mpi_call_t *call, rd_mpi_on_host_t *on_host);
+int rd_mpi_device_return(rd_mpi_comm_t *c, rd_mpi_on_host_t *on_host, int result);
 /* Runs the call so. */
 int rd_mpi_device_run(rd_mpi_comm_t *c, const rd_mpi_call_t *call, int (*run)(rd_mpi_comm_t *, const rd_mpi_call_t *));
 
@@ -197,6 +197,8 @@ bool rd_mpi_setup_start(void);
 void rd_mpi_setup(rd_mpi_comm_t *c);
 /* Has rondo's communicator for nonblocking calls made at the next call of rd_mpi_setup. */
 void rd_mpi_want_own(rd_mpi_comm_t *c);
+/* Collective. Returns one that nobody uses, for nonblocking calls; NULL: there is none, for *why. */
+rd_mpi_core_t *rd_mpi_core_take(rd_mpi_comm_t *c, bool may_create, rd_mpi_reason_t *why);
 void rd_mpi_core_put(rd_mpi_core_t *core);
 void rd_mpi_cores_end(void);        /* in MPI_Finalize: those that nobody uses */
 void rd_mpi_progress(void *unused); /* makes the MPI's */
@@ -276,6 +278,7 @@ typedef struct rd_mpi_work {
     const rd_mpi_call_t *call;
     rondo_comm_t rondo; /* where it runs */
     size_t *lists;      /* four of them, each of one word for each rank */
+    uint64_t bytes;     /* what is counted for it */
     /* What there is to free, and of the two that are received into to unpack. */
     rd_mpi_bytes_t in, out;
     rd_mpi_side_t from, to;
@@ -334,11 +337,6 @@ static inline int64_t rd_mpi_list_at(const void *list, bool large, int i)
     return large ? ((const int64_t *)list)[i] : ((const int *)list)[i];
 }
 
-/* ---- nonblocking.c ---- */
-
-/* Starts a nonblocking call. Returns a reason to hand it on, MPI_SUCCESS, or an error, which the handler has seen. */
-int rd_mpi_start(const rd_mpi_call_t *call, MPI_Request *request);
-
 /* ---- in_flight.c: what was started and is not over ---- */
 
 typedef struct rd_mpi_flight {
@@ -362,6 +360,38 @@ bool rd_mpi_flights_any(void);
 void rd_mpi_flights_turn(void);
 /* The MPI's progress is made from inside of rondo: it must not come back here. Returns what to set it to afterwards. */
 bool rd_mpi_flights_hold(bool hold);
+
+/* ---- operation.c: an operation that goes on behind its call ---- */
+
+typedef struct rd_mpi_operation {
+    rd_mpi_flight_t flight; /* the first, so that the operation is found from there */
+    rd_mpi_comm_t *c;
+    /* What was asked for, with types, arrays and operators that stay; and what is done, on memory of the host. */
+    rd_mpi_call_t asked, call;
+    rd_mpi_work_t work;
+    rd_mpi_on_host_t on_host;
+    MPI_Datatype kept[2]; /* that describe what is sent and received; MPI_DATATYPE_NULL: the user's do */
+    int result;
+    void (*done)(struct rd_mpi_operation *o); /* called at the end, with the result there */
+    MPI_Request request;                      /* the user's */
+    bool landed;                              /* nonblocking.c: `done` was called */
+    struct rd_mpi_operation *next;            /* persistent.c */
+    int tag;
+    size_t words[]; /* the work's lists, and copies of the call's */
+} rd_mpi_operation_t;
+
+/* `again`: it will be started more than once. Returns NULL if there is no memory. `core` serves it. */
+rd_mpi_operation_t *rd_mpi_operation_create(rd_mpi_comm_t *c, rd_mpi_core_t *core, const rd_mpi_call_t *call,
+                                            bool again);
+/* Begins it. Returns MPI_SUCCESS, or a reason to hand it on or an error, and then nothing has begun. */
+int rd_mpi_operation_submit(rd_mpi_operation_t *o);
+void rd_mpi_operation_free(rd_mpi_operation_t *o);
+
+/* ---- nonblocking.c, persistent.c ---- */
+
+/* They return a reason to hand it on, MPI_SUCCESS, or an error, which the handler has seen. */
+int rd_mpi_start(const rd_mpi_call_t *call, MPI_Request *request);
+int rd_mpi_init(const rd_mpi_call_t *call, MPI_Request *request);
 
 /* ---- report.c ---- */
 

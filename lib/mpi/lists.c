@@ -123,7 +123,7 @@ static int gatherv(rd_mpi_work_t *w, const rd_mpi_layout_t *send, const rd_mpi_l
     }
     if (result != MPI_SUCCESS)
         return result;
-    rd_mpi_count_served(rd_mpi_kind(call), all ? out->bytes : in->bytes);
+    w->bytes = all ? out->bytes : in->bytes;
     return rd_mpi_result(
         c, all ? rondo_allgatherv(in->at, in->bytes, out->at, out->lengths, out->offsets, RONDO_UINT8, w->rondo, NULL)
                : rondo_gatherv(in->at, in->bytes, out->at, out->lengths, out->offsets, RONDO_UINT8, call->root,
@@ -151,7 +151,7 @@ static int scatterv(rd_mpi_work_t *w, const rd_mpi_layout_t *send, const rd_mpi_
     }
     if (result != MPI_SUCCESS)
         return result;
-    rd_mpi_count_served(rd_mpi_kind(call), out->bytes);
+    w->bytes = out->bytes;
     return rd_mpi_result(c, rondo_scatterv(in->at, in->lengths, in->offsets, out->at, out->bytes, RONDO_UINT8,
                                            call->root, w->rondo, NULL));
 }
@@ -173,7 +173,7 @@ static int alltoallv(rd_mpi_work_t *w, const rd_mpi_layout_t *send, const rd_mpi
         result = pack_all(c, in);
     if (result != MPI_SUCCESS)
         return result;
-    rd_mpi_count_served(rd_mpi_kind(call), in->bytes);
+    w->bytes = in->bytes;
     return rd_mpi_result(c, rondo_alltoallv(in->at, in->lengths, in->offsets, out->at, out->lengths, out->offsets,
                                             RONDO_UINT8, w->rondo, NULL));
 }

@@ -110,7 +110,7 @@ int rd_mpi_begin_reduction(rd_mpi_work_t *w)
     if (r.sorted)
         return rd_mpi_begin_sorted(w, r.size);
     remember(c, call, &r);
-    rd_mpi_count_served(rd_mpi_kind(call), all * r.size);
+    w->bytes = all * r.size;
     switch (call->what) {
     case RD_MPI_ALLREDUCE:
         return rd_mpi_result(c, rondo_allreduce(send, call->recv, count, r.type, r.op, w->rondo, NULL));

@@ -56,11 +56,15 @@ int rd_mpi_end(rd_mpi_work_t *w, int result)
 static int serve(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 {
     rd_mpi_work_t w;
+    int result;
 
     if (!c->lists && !(c->lists = malloc(4 * (size_t)c->nranks * sizeof *c->lists)))
         return rd_mpi_raise(c, MPI_ERR_NO_MEM);
     w = (rd_mpi_work_t){.c = c, .call = call, .rondo = c->rondo, .lists = c->lists, .but = -1};
-    return rd_mpi_end(&w, rd_mpi_begin(&w));
+    result = rd_mpi_begin(&w);
+    if (result >= 0)
+        rd_mpi_count_served(rd_mpi_kind(call), w.bytes);
+    return rd_mpi_end(&w, result);
 }
 
 /* RD_MPI_SERVED: it may be served. */

@@ -363,23 +363,22 @@ static bool agree_on_own(const rd_mpi_comm_t *c, rd_mpi_core_t **core)
     return true;
 }
 
-static void provide_own(rd_mpi_comm_t *c)
+rd_mpi_core_t *rd_mpi_core_take(rd_mpi_comm_t *c, bool may_create, rd_mpi_reason_t *why)
 {
     rd_mpi_core_t *core;
 
-    c->status = RD_MPI_SERVING;
-    c->own_refused = RD_MPI_UNDRIVEN;
+    *why = RD_MPI_UNDRIVEN;
     if (!agree_on_own(c, &core))
-        return;
-    c->own_refused = RD_MPI_NOT_MADE;
-    if (!core)
+        return NULL;
+    *why = RD_MPI_NOT_MADE;
+    if (!core && may_create)
         core = create(c);
     if (!core)
-        return;
+        return NULL;
     rondo_comm_on_wait(core->rondo, NULL, NULL); /* nothing waits in it, and who makes its progress may be a thread */
     core->users = 1;
     core->exclusive = true;
-    c->own = core;
+    return core;
 }
 
 /* The short ways would pass by. */
@@ -396,7 +395,8 @@ void rd_mpi_setup(rd_mpi_comm_t *c)
     rd_mpi_core_t *core;
 
     if (c->status == RD_MPI_WANTS) {
-        provide_own(c);
+        c->status = RD_MPI_SERVING;
+        c->own = rd_mpi_core_take(c, true, &c->own_refused);
         return;
     }
     c->calls++;

@@ -138,6 +138,6 @@ int rd_mpi_begin_sorted(rd_mpi_work_t *w, size_t size)
                                                                    : call->recvcount);
     if (!must && all > MOST)
         return RD_MPI_HAND_ON(RD_MPI_OPERATOR);
-    rd_mpi_count_served(rd_mpi_kind(call), all / (size_t)(scatters ? 1 : c->nranks));
+    w->bytes = all / (size_t)(scatters ? 1 : c->nranks);
     return scatters ? scattered(w, size) : whole(w, size);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define N 64
-static int rank, nranks, failures, *mirror;
+static int rank, nranks, failures, served, *mirror;
 static int (*copy)(uintptr_t, uintptr_t, size_t, void *), *copies;
 static void *stream;
 
@@ -48,6 +48,14 @@ static void calls(int *send, int *recv)
     MPI_Allreduce(send, recv, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     got = values(recv);
     check(got[0] == total && got[N - 1] == total && got[N] == -1, "allreduce");
+    if (served) { /* what the MPI serves is its affair */
+        MPI_Request request;
+        set(recv, 0, -1, 4 * N);
+        MPI_Iallreduce(send, recv, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        got = values(recv);
+        check(got[0] == total && got[N - 1] == total && got[N] == -1, "iallreduce");
+    }
     MPI_Allreduce(MPI_IN_PLACE, recv, N, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     check(values(recv)[N - 1] == total, "allreduce in place");
     set(recv, 0, -1, 4 * N);
@@ -73,6 +81,7 @@ static void calls(int *send, int *recv)
 
 int main(int argc, char **argv)
 {
+    MPI_Request request;
     void *library, *host = malloc(8 * N * sizeof(int)), *device;
     void *(*alloc)(size_t);
     int one = 1, sum = 0, before;
@@ -80,8 +89,12 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
+        MPI_Ibarrier(MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    }
+    served = !getenv("RONDO_MPI_SERVE") || strcmp(getenv("RONDO_MPI_SERVE"), "off") != 0;
     library = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
     alloc = library ? (void *(*)(size_t))dlsym(library, "played_alloc") : NULL;
     copy = library ? (int (*)(uintptr_t, uintptr_t, size_t, void *))dlsym(library, "cuMemcpyAsync") : NULL;

@@ -14,10 +14,12 @@ program fortran
 #define COMM type(MPI_Comm)
 #define DATATYPE type(MPI_Datatype)
 #define OP type(MPI_Op)
+#define REQUEST type(MPI_Request)
 #else
 #define COMM integer
 #define DATATYPE integer
 #define OP integer
+#define REQUEST integer
 #endif
   integer :: rank, n, ierror, failures, i, turn, total
   integer, allocatable :: in(:), out(:), counts(:), displs(:), grid(:, :)
@@ -25,6 +27,8 @@ program fortran
   complex :: z, zsum
   logical :: all_true
   COMM :: dup
+  REQUEST :: request, requests(3)
+  integer, asynchronous :: later(3)
 
   failures = 0
   call MPI_Init(ierror)
@@ -93,6 +97,7 @@ program fortran
     call MPI_Barrier(MPI_COMM_WORLD, ierror)
     call expect(ierror == MPI_SUCCESS, 'barrier')
     call by_bottom()
+    call nonblocking()
 #if WAY == 3
     call MPI_Allreduce(rank, i, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
     call expect(i == total, 'without ierror')
@@ -133,6 +138,36 @@ contains
     call MPI_Bcast(MPI_BOTTOM, 1, absolute, n - 1, MPI_COMM_WORLD, error)
     call expect(a == n - 1, 'MPI_BOTTOM')
     call MPI_Type_free(absolute, error)
+  end subroutine
+
+  subroutine nonblocking()
+    integer :: index, error
+    logical :: flag
+    call MPI_Iallreduce(rank, later(1), 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request, error)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, error)
+    call expect(later(1) == total .and. request == MPI_REQUEST_NULL, 'iallreduce')
+    call MPI_Ibarrier(MPI_COMM_WORLD, request, error)
+    flag = .false.
+    do while (.not. flag)
+      call MPI_Test(request, flag, MPI_STATUS_IGNORE, error)
+    end do
+    later = rank
+    call MPI_Iallreduce(MPI_IN_PLACE, later, 1, MPI_INTEGER, MPI_MAX, MPI_COMM_WORLD, requests(1), error)
+    call MPI_Ibcast(later(2), 1, MPI_INTEGER, n - 1, MPI_COMM_WORLD, requests(2), error)
+    call MPI_Iscan(1, later(3), 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, requests(3), error)
+    call MPI_Waitany(3, requests, index, MPI_STATUS_IGNORE, error)
+    call expect(index >= 0 .and. index <= 3, 'waitany') ! MPICH 4.0's `use mpi_f08` counts from 0
+    call MPI_Waitall(3, requests, MPI_STATUSES_IGNORE, error)
+    call expect(later(1) == n - 1 .and. later(2) == n - 1 .and. later(3) == rank + 1, 'three at a time')
+    in = rank
+    out = -1
+    call MPI_Ialltoallv(in, counts, displs, MPI_INTEGER, out, counts, displs, MPI_INTEGER, MPI_COMM_WORLD, &
+                        request, error)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, error)
+    call expect(blocks(), 'ialltoallv')
+    call MPI_Igatherv(in, 2, MPI_INTEGER, out, counts, displs, MPI_INTEGER, 0, MPI_COMM_WORLD, request, error)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, error)
+    call expect(blocks(), 'igatherv')
   end subroutine
 
   subroutine expect(condition, what)

@@ -1,0 +1,150 @@
+/* An operation that goes on behind its call: rondo's part is a group that is submitted, and in_flight.c says who makes
+ * its progress. Until the end the user may free the communicator, the types and the operator, and write the arrays of a
+ * call that is not served but looked at only at its start; so nothing of theirs is used then that is not kept here. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/interpose.h"
+
+enum { LISTS = 4, COPIES = 4 }; /* arrays of one word for each rank */
+
+static bool has_lists(rd_mpi_what_t what)
+{
+    return what == RD_MPI_GATHERV || what == RD_MPI_SCATTERV || what == RD_MPI_ALLGATHERV || what == RD_MPI_ALLTOALLV ||
+           what == RD_MPI_REDUCE_SCATTER || what == RD_MPI_REDUCE_SCATTER_BLOCK;
+}
+
+static const void *copy_list(rd_mpi_operation_t *o, int which, const void *list)
+{
+    size_t n = (size_t)o->c->nranks;
+
+    return list ? memcpy(o->words + (size_t)(LISTS + which) * n, list,
+                         n * (o->asked.large ? sizeof(int64_t) : sizeof(int)))
+                : NULL;
+}
+
+static void keep_lists(rd_mpi_operation_t *o)
+{
+    rd_mpi_call_t *asked = &o->asked;
+
+    if (rd_mpi_receives(o->c, asked)) {
+        asked->recvcounts = copy_list(o, 0, asked->recvcounts);
+        asked->rdispls = copy_list(o, 1, asked->rdispls);
+    }
+    if (rd_mpi_sends(o->c, asked)) {
+        asked->sendcounts = copy_list(o, 2, asked->sendcounts);
+        asked->sdispls = copy_list(o, 3, asked->sdispls);
+    }
+}
+
+/* A row of one element keeps a type, and nobody's attributes are copied for it. */
+static int keep_type(MPI_Datatype *type, MPI_Datatype *kept)
+{
+    rd_mpi_layout_t layout;
+    int result;
+
+    if (rd_mpi_named(*type) || !rd_mpi_layout(*type, &layout))
+        return MPI_SUCCESS;
+    result = PMPI_Type_contiguous(1, *type, kept);
+    if (result == MPI_SUCCESS)
+        result = PMPI_Type_commit(kept);
+    *type = *kept;
+    return result;
+}
+
+/* The types that are looked at after the start: of what is received, and if it starts again, of what is sent. */
+static int keep_types(rd_mpi_operation_t *o, bool again)
+{
+    rd_mpi_call_t *asked = &o->asked;
+    int result = MPI_SUCCESS;
+
+    if (asked->what == RD_MPI_BARRIER_CALL)
+        return MPI_SUCCESS;
+    if (rd_mpi_reduces(asked->what)) {
+        asked->recvtype = rd_mpi_reduced_type(asked->recvtype);
+        return MPI_SUCCESS;
+    }
+    if (rd_mpi_receives(o->c, asked))
+        result = keep_type(&asked->recvtype, &o->kept[0]);
+    if (result == MPI_SUCCESS && again && asked->what != RD_MPI_BCAST && rd_mpi_sends(o->c, asked))
+        result = keep_type(&asked->sendtype, &o->kept[1]);
+    return result;
+}
+
+static void land(rd_mpi_flight_t *flight)
+{
+    rd_mpi_operation_t *o = (rd_mpi_operation_t *)flight;
+    int result = rd_mpi_end(&o->work, rd_mpi_result(o->c, flight->result));
+
+    o->result = rd_mpi_device_return(o->c, &o->on_host, result);
+    o->done(o);
+}
+
+rd_mpi_operation_t *rd_mpi_operation_create(rd_mpi_comm_t *c, rd_mpi_core_t *core, const rd_mpi_call_t *call,
+                                            bool again)
+{
+    size_t words = has_lists(call->what) ? (LISTS + COPIES) * (size_t)c->nranks : 0;
+    rd_mpi_operation_t *o = calloc(1, sizeof *o + words * sizeof *o->words);
+
+    if (!o)
+        return NULL;
+    o->c = c;
+    o->asked = *call;
+    o->kept[0] = o->kept[1] = MPI_DATATYPE_NULL;
+    o->flight.core = core;
+    o->flight.land = land;
+    if (has_lists(call->what))
+        keep_lists(o);
+    if (keep_types(o, again) != MPI_SUCCESS) {
+        rd_mpi_operation_free(o);
+        return NULL;
+    }
+    return o;
+}
+
+static int submit(rd_mpi_operation_t *o)
+{
+    int result;
+
+    rd_mpi_flights_enter();
+    rondo_group_start();
+    result = rd_mpi_begin(&o->work);
+    if (result == MPI_SUCCESS)
+        result = rd_mpi_result(o->c, rondo_group_submit(&o->flight.request));
+    else
+        rondo_group_end(); /* of nothing */
+    if (result == MPI_SUCCESS)
+        rd_mpi_flights_add(&o->flight);
+    rd_mpi_flights_leave();
+    return result;
+}
+
+int rd_mpi_operation_submit(rd_mpi_operation_t *o)
+{
+    int result = MPI_SUCCESS;
+
+    o->call = o->asked;
+    o->work =
+        (rd_mpi_work_t){.c = o->c, .call = &o->call, .rondo = o->flight.core->rondo, .lists = o->words, .but = -1};
+    o->flight.arrived = false;
+    if (rd_mpi_device_used())
+        result = rd_mpi_device_bring(o->c, &o->call, &o->on_host);
+    if (result == MPI_SUCCESS)
+        result = submit(o);
+    if (result == MPI_SUCCESS) {
+        rd_mpi_count_served(rd_mpi_kind(&o->call), o->work.bytes);
+        return MPI_SUCCESS;
+    }
+    rd_mpi_end(&o->work, result);
+    rd_mpi_device_return(o->c, &o->on_host, result);
+    return result;
+}
+
+void rd_mpi_operation_free(rd_mpi_operation_t *o)
+{
+    for (int i = 0; i < 2; i++) {
+        if (o->kept[i] != MPI_DATATYPE_NULL)
+            PMPI_Type_free(&o->kept[i]);
+    }
+    free(o);
+}
