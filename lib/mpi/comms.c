@@ -61,6 +61,7 @@ static int at_finalize(MPI_Comm comm, int key, void *value, void *extra)
     (void)value;
     (void)extra;
     rd_mpi_flights_end();
+    rd_mpi_persistent_end();
     rd_mpi_cores_end();
     return MPI_SUCCESS;
 }

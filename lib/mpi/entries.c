@@ -48,6 +48,19 @@ RD_MPI_ENTRIES(BLOCKING)
     }
 RD_MPI_ENTRIES(NONBLOCKING)
 
+#if RD_MPI_HAS_INIT
+#define PERSISTENT(Name, name, s, parameters, arguments)                                                               \
+    static int name##_init##s(RD_MPI_OPEN parameters, MPI_Info info, MPI_Request *request)                             \
+    {                                                                                                                  \
+        int result = rd_mpi_init(CALL(Name, s, RD_MPI_PERSISTENT), request);                                           \
+        return result >= 0 ? result : rd_mpi_next.Name##_init##s(RD_MPI_OPEN arguments, info, request);                \
+    }
+#define FILL_INIT(Name, name, s) entries.Name##_init##s = name##_init##s;
+RD_MPI_ENTRIES(PERSISTENT)
+#else
+#define FILL_INIT(Name, name, s)
+#endif
+
 #define K int
 #define FORM(name) name
 #define NEXT(name) name
@@ -84,7 +97,8 @@ int rd_mpi_pass(const rd_mpi_call_t *call)
 
 #define FILL(Name, name, s, parameters, arguments)                                                                     \
     entries.Name##s = run_##name##s;                                                                                   \
-    entries.I##name##s = i##name##s;
+    entries.I##name##s = i##name##s;                                                                                   \
+    FILL_INIT(Name, name, s)
 
 /* Those that have a short way. */
 #define SHORT(Name, name)                                                                                              \
@@ -122,6 +136,7 @@ const rd_mpi_entries_t *rd_mpi_table(const rd_mpi_entries_t *next)
     SHORT(Scatter, scatter)
     SHORT(Allgather, allgather)
     SHORT(Alltoall, alltoall)
+    rd_mpi_persistent_fill(&entries);
     rd_mpi_fortran_fill(&entries);
     rd_mpi_waits_fill(&entries);
     return &entries;

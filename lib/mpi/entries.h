@@ -108,6 +108,24 @@
 #endif
 /* clang-format on */
 
+/* Persistent calls are MPI 4's. Open MPI 5 has them as well, and Open MPI 4 under names of its own, MPIX_. */
+#if MPI_VERSION >= 4 || (defined OPEN_MPI && OMPI_MAJOR_VERSION >= 4)
+#define RD_MPI_HAS_INIT 1
+#else
+#define RD_MPI_HAS_INIT 0
+#endif
+
+/* What is done with persistent requests: the name in three spellings, the number of C's parameters, and Fortran's
+ * parameters and arguments without ierror. */
+#if RD_MPI_HAS_INIT
+#define RD_MPI_STARTS(X)                                                                                               \
+    X(Start, start, START, 1, (P request), (request))                                                                  \
+    X(Startall, startall, STARTALL, 2, (P n, P requests), (n, requests))                                               \
+    X(Request_free, request_free, REQUEST_FREE, 1, (P request), (request))
+#else
+#define RD_MPI_STARTS(X)
+#endif
+
 /* What waits for requests, or asks for them: only where the MPI's own functions make no progress for rondo
  * (in_flight.c). Name, name in small letters, number of parameters; `use mpi_f08` has a function of its own, with
  * ierror behind. */
@@ -128,6 +146,7 @@
 /* Their parameters are words: handles, addresses and numbers. */
 typedef intptr_t rd_mpi_word_t;
 #define W rd_mpi_word_t
+#define RD_MPI_WORDS_1 (W a)
 #define RD_MPI_WORDS_2 (W a, W b)
 #define RD_MPI_WORDS_3 (W a, W b, W c)
 #define RD_MPI_WORDS_4 (W a, W b, W c, W d)
@@ -138,6 +157,9 @@ typedef intptr_t rd_mpi_word_t;
     void(*f08_##name) RD_MPI_WORDS_##n_f08;
 
 #define RD_MPI_OPEN(...) __VA_ARGS__
+#define RD_MPI_START_FIELD(Name, name, NAME, n, parameters, arguments)                                                 \
+    int(*Name) RD_MPI_WORDS_##n;                                                                                       \
+    void (*f_##name)(RD_MPI_OPEN parameters, P ierror);
 #define RD_MPI_FIELD(Name, name, s, parameters, arguments)                                                             \
     int(*Name##s) parameters;                                                                                          \
     int (*I##name##s)(RD_MPI_OPEN parameters, MPI_Request * request);                                                  \
@@ -149,6 +171,7 @@ typedef intptr_t rd_mpi_word_t;
 typedef struct rd_mpi_entries {
     RD_MPI_ENTRIES(RD_MPI_FIELD)
     RD_MPI_FORTRAN(RD_MPI_FORTRAN_FIELD)
+    RD_MPI_STARTS(RD_MPI_START_FIELD)
     RD_MPI_WAITS(RD_MPI_WAIT_FIELD)
 } rd_mpi_entries_t;
 

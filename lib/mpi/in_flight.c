@@ -118,7 +118,7 @@ bool rd_mpi_flights_start(void)
     return started;
 }
 
-void rd_mpi_flights_end(void)
+static void stop(void)
 {
 }
 
@@ -181,7 +181,7 @@ bool rd_mpi_flights_start(void)
     return started;
 }
 
-void rd_mpi_flights_end(void)
+static void stop(void)
 {
     if (!started)
         return;
@@ -199,4 +199,9 @@ void rd_mpi_flights_add(rd_mpi_flight_t *flight)
     *end = flight;
     end = &flight->next;
     wake();
+}
+
+void rd_mpi_flights_end(void)
+{
+    stop();
 }

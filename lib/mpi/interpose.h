@@ -73,6 +73,7 @@ typedef enum {
     RD_MPI_OPERATOR, /* operator or type that rondo does not have, or not this long */
     RD_MPI_ARGUMENT, /* an argument is wrong, or may be */
     RD_MPI_COMPARED, /* to see what the MPI takes */
+    RD_MPI_MANY,     /* persistent, beyond what rondo makes communicators for */
     RD_MPI_UNDRIVEN, /* nonblocking, and several threads may call the MPI, or its progress does not come by here */
     RD_MPI_REASONS
 } rd_mpi_reason_t;
@@ -120,6 +121,7 @@ typedef struct rd_mpi_comm {
     rd_mpi_core_t *own;
     rd_mpi_reason_t own_refused;
     int64_t missed;
+    int made; /* how many of rondo's were made for it, for nonblocking and persistent calls */
     int in_flight;
     bool freed;
     int64_t compared[RD_MPI_KINDS];
@@ -197,7 +199,7 @@ bool rd_mpi_setup_start(void);
 void rd_mpi_setup(rd_mpi_comm_t *c);
 /* Has rondo's communicator for nonblocking calls made at the next call of rd_mpi_setup. */
 void rd_mpi_want_own(rd_mpi_comm_t *c);
-/* Collective. Returns one that nobody uses, for nonblocking calls; NULL: there is none, for *why. */
+/* Collective. Returns one that nobody uses, or a new one if it may be made; NULL: there is none, for *why. */
 rd_mpi_core_t *rd_mpi_core_take(rd_mpi_comm_t *c, bool may_create, rd_mpi_reason_t *why);
 void rd_mpi_core_put(rd_mpi_core_t *core);
 void rd_mpi_cores_end(void);        /* in MPI_Finalize: those that nobody uses */
@@ -377,6 +379,7 @@ typedef struct rd_mpi_operation {
     bool landed;                              /* nonblocking.c: `done` was called */
     struct rd_mpi_operation *next;            /* persistent.c */
     int tag;
+    bool active, freed;
     size_t words[]; /* the work's lists, and copies of the call's */
 } rd_mpi_operation_t;
 
@@ -392,6 +395,9 @@ void rd_mpi_operation_free(rd_mpi_operation_t *o);
 /* They return a reason to hand it on, MPI_SUCCESS, or an error, which the handler has seen. */
 int rd_mpi_start(const rd_mpi_call_t *call, MPI_Request *request);
 int rd_mpi_init(const rd_mpi_call_t *call, MPI_Request *request);
+/* Fills in C's entries of what is done with persistent requests. */
+void rd_mpi_persistent_fill(rd_mpi_entries_t *entries);
+void rd_mpi_persistent_end(void); /* in MPI_Finalize */
 
 /* ---- report.c ---- */
 

@@ -18,6 +18,7 @@ interposer_sources = \
 	lib/mpi/mpi_fortran.h \
 	lib/mpi/nonblocking.c \
 	lib/mpi/operation.c \
+	lib/mpi/persistent.c \
 	lib/mpi/reductions.c \
 	lib/mpi/report.c \
 	lib/mpi/rules.c \

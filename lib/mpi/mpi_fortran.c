@@ -95,12 +95,59 @@ static inline void give_request(P to, P ierror, MPI_Request request, int result)
     }
 RD_MPI_FORTRAN(ENTRY)
 
+#if RD_MPI_HAS_INIT
+#define INIT_ENTRY(name, Name, NAME, parameters, arguments)                                                            \
+    static void f_##name##_init(RD_MPI_OPEN parameters, P info, P request, P ierror)                                   \
+    {                                                                                                                  \
+        MPI_Request made = MPI_REQUEST_NULL;                                                                           \
+        int result = own->Name##_init(C_##name, PMPI_Info_f2c(*info), &made);                                          \
+        give_request(request, ierror, made, result);                                                                   \
+    }
+#define FILL_INIT(name) entries->f_##name##_init = f_##name##_init;
+RD_MPI_FORTRAN(INIT_ENTRY)
+#else
+#define FILL_INIT(name)
+#endif
+
+#if RD_MPI_HAS_INIT
+static void f_start(P request, P ierror)
+{
+    MPI_Request started = PMPI_Request_f2c(*request);
+    int result = own->Start((W)&started);
+
+    give_request(request, ierror, started, result);
+}
+
+/* One after the other, which is what MPI_Startall means: an array of Fortran's is none of C's. */
+static void f_startall(P n, P requests, P ierror)
+{
+    int result = MPI_SUCCESS;
+
+    for (int i = 0; i < *n && result == MPI_SUCCESS; i++) {
+        MPI_Request started = PMPI_Request_f2c(requests[i]);
+        result = own->Start((W)&started);
+    }
+    give(ierror, result);
+}
+
+static void f_request_free(P request, P ierror)
+{
+    MPI_Request freed = PMPI_Request_f2c(*request);
+    int result = own->Request_free((W)&freed);
+
+    give_request(request, ierror, freed, result);
+}
+#endif
+
+#define FILL_START(Name, name, NAME, n, parameters, arguments) entries->f_##name = f_##name;
 #define FILL(name, Name, NAME, parameters, arguments)                                                                  \
     entries->f_##name = f_##name;                                                                                      \
-    entries->f_i##name = f_i##name;
+    entries->f_i##name = f_i##name;                                                                                    \
+    FILL_INIT(name)
 void rd_mpi_fortran_fill(rd_mpi_entries_t *entries)
 {
     own = entries;
     find_sentinels();
     RD_MPI_FORTRAN(FILL)
+    RD_MPI_STARTS(FILL_START)
 }

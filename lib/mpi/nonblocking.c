@@ -68,7 +68,6 @@ static int request_start(rd_mpi_operation_t *o)
 
 /* ---- from the start to the end ---- */
 
-/* The request may have been freed before: then it ends with this. */
 static void done(rd_mpi_operation_t *o)
 {
     rd_mpi_comm_landed(o->c);

@@ -68,10 +68,17 @@ static void *behind(const char *name)
     return symbol || !mpi ? symbol : dlsym(mpi, name);
 }
 
+#if defined OPEN_MPI && OMPI_MAJOR_VERSION < 5
+#define INIT "MPIX_"
+#define INIT_SMALL "mpix_"
+#else
+#define INIT "MPI_"
+#define INIT_SMALL "mpi_"
+#endif
 #define LOOK_UP(Name, name, s, parameters, arguments)                                                                  \
     next.Name##s = (int(*) parameters)behind("MPI_" #Name #s);                                                         \
     next.I##name##s = (int (*)(RD_MPI_OPEN parameters, MPI_Request *))behind("MPI_I" #name #s);                        \
-    next.Name##_init##s = (int (*)(RD_MPI_OPEN parameters, MPI_Info, MPI_Request *))behind("MPI_" #Name "_init" #s);
+    next.Name##_init##s = (int (*)(RD_MPI_OPEN parameters, MPI_Info, MPI_Request *))behind(INIT #Name "_init" #s);
 /* Where nothing is served, `use mpi_f08` goes on to its own: its ierror may be absent. */
 #define F08(name, Name, NAME, parameters, arguments)                                                                   \
     static void (*f08_##name)(RD_MPI_OPEN parameters, P ierror);                                                       \
@@ -81,10 +88,17 @@ RD_MPI_FORTRAN(F08)
 #define LOOK_UP_FORTRAN(name, Name, NAME, parameters, arguments)                                                       \
     next.f_##name = (void (*)(RD_MPI_OPEN parameters, P))behind("mpi_" #name "_");                                     \
     next.f_i##name = (void (*)(RD_MPI_OPEN parameters, P, P))behind("mpi_i" #name "_");                                \
-    next.f_##name##_init = (void (*)(RD_MPI_OPEN parameters, P, P, P))behind("mpi_" #name "_init_");                   \
+    next.f_##name##_init = (void (*)(RD_MPI_OPEN parameters, P, P, P))behind(INIT_SMALL #name "_init_");               \
     f08_##name = (void (*)(RD_MPI_OPEN parameters, P))behind("mpi_" #name "_f08_");                                    \
     f08_i##name = (void (*)(RD_MPI_OPEN parameters, P, P))behind("mpi_i" #name "_f08_");                               \
-    f08_##name##_init = (void (*)(RD_MPI_OPEN parameters, P, P, P))behind("mpi_" #name "_init_f08_");
+    f08_##name##_init = (void (*)(RD_MPI_OPEN parameters, P, P, P))behind(INIT_SMALL #name "_init_f08_");
+#define F08_START(Name, name, NAME, n, parameters, arguments)                                                          \
+    static void (*f08_##name)(RD_MPI_OPEN parameters, P ierror);
+RD_MPI_STARTS(F08_START)
+#define LOOK_UP_START(Name, name, NAME, n, parameters, arguments)                                                      \
+    next.Name = (int(*) RD_MPI_WORDS_##n)behind("MPI_" #Name);                                                         \
+    next.f_##name = (void (*)(RD_MPI_OPEN parameters, P))behind("mpi_" #name "_");                                     \
+    f08_##name = (void (*)(RD_MPI_OPEN parameters, P))behind("mpi_" #name "_f08_");
 #define LOOK_UP_WAIT(Name, name, n, n_f08)                                                                             \
     next.Name = (int(*) RD_MPI_WORDS_##n)behind("MPI_" #Name);                                                         \
     next.f08_##name = (void(*) RD_MPI_WORDS_##n_f08)behind("mpi_" #name "_f08_");
@@ -92,6 +106,7 @@ static void look_up(void)
 {
     RD_MPI_ENTRIES(LOOK_UP)
     RD_MPI_FORTRAN(LOOK_UP_FORTRAN)
+    RD_MPI_STARTS(LOOK_UP_START)
     RD_MPI_WAITS(LOOK_UP_WAIT)
 }
 
@@ -187,7 +202,7 @@ static inline const rd_mpi_entries_t *table(void)
 /* A process may have another MPI than the one that this was built for, whose handles are pointers where this one's are
  * numbers, and then the arguments must get there as they came: each is a word, or a part of one, for both. So these
  * entries have words for parameters, and get MPI's names by their assembler names. */
-#define WORDS_1 (W a)
+#define WORDS_1 RD_MPI_WORDS_1
 #define WORDS_2 RD_MPI_WORDS_2
 #define WORDS_3 RD_MPI_WORDS_3
 #define WORDS_4 RD_MPI_WORDS_4
@@ -197,6 +212,7 @@ static inline const rd_mpi_entries_t *table(void)
 #define WORDS_8 (W a, W b, W c, W d, W e, W f, W g, W h)
 #define WORDS_9 (W a, W b, W c, W d, W e, W f, W g, W h, W i)
 #define WORDS_10 (W a, W b, W c, W d, W e, W f, W g, W h, W i, W j)
+#define WORDS_11 (W a, W b, W c, W d, W e, W f, W g, W h, W i, W j, W k)
 #define GIVEN_1 (a)
 #define GIVEN_2 (a, b)
 #define GIVEN_3 (a, b, c)
@@ -207,79 +223,91 @@ static inline const rd_mpi_entries_t *table(void)
 #define GIVEN_8 (a, b, c, d, e, f, g, h)
 #define GIVEN_9 (a, b, c, d, e, f, g, h, i)
 #define GIVEN_10 (a, b, c, d, e, f, g, h, i, j)
-#define ENTRY(name, n)                                                                                                 \
-    EXPORT int rd_mpi_entry_##name WORDS_##n __asm__("MPI_" #name);                                                    \
+#define GIVEN_11 (a, b, c, d, e, f, g, h, i, j, k)
+#define ENTRY(name, n) ENTRY_AS("MPI_", name, n)
+#define ENTRY_AS(prefix, name, n)                                                                                      \
+    EXPORT int rd_mpi_entry_##name WORDS_##n __asm__(prefix #name);                                                    \
     int rd_mpi_entry_##name WORDS_##n                                                                                  \
     {                                                                                                                  \
         return ((int(*) WORDS_##n)(void *)table()->name)GIVEN_##n;                                                     \
     }
+#if RD_MPI_HAS_INIT
+#define INIT_ENTRY(name, n) ENTRY_AS(INIT, name, n)
+#else
+#define INIT_ENTRY(name, n)
+#endif
+#define THREE(Name, name, s, n, n_nonblocking, n_persistent)                                                           \
+    ENTRY(Name##s, n)                                                                                                  \
+    ENTRY(I##name##s, n_nonblocking)                                                                                   \
+    INIT_ENTRY(Name##_init##s, n_persistent)
 #define COUNTED(s)                                                                                                     \
-    ENTRY(Bcast##s, 5)                                                                                                 \
-    ENTRY(Ibcast##s, 6)                                                                                                \
-    ENTRY(Reduce##s, 7)                                                                                                \
-    ENTRY(Ireduce##s, 8)                                                                                               \
-    ENTRY(Allreduce##s, 6)                                                                                             \
-    ENTRY(Iallreduce##s, 7)                                                                                            \
-    ENTRY(Reduce_scatter_block##s, 6)                                                                                  \
-    ENTRY(Ireduce_scatter_block##s, 7)                                                                                 \
-    ENTRY(Reduce_scatter##s, 6)                                                                                        \
-    ENTRY(Ireduce_scatter##s, 7)                                                                                       \
-    ENTRY(Scan##s, 6)                                                                                                  \
-    ENTRY(Iscan##s, 7)                                                                                                 \
-    ENTRY(Exscan##s, 6)                                                                                                \
-    ENTRY(Iexscan##s, 7)                                                                                               \
-    ENTRY(Gather##s, 8)                                                                                                \
-    ENTRY(Igather##s, 9)                                                                                               \
-    ENTRY(Gatherv##s, 9)                                                                                               \
-    ENTRY(Igatherv##s, 10)                                                                                             \
-    ENTRY(Scatter##s, 8)                                                                                               \
-    ENTRY(Iscatter##s, 9)                                                                                              \
-    ENTRY(Scatterv##s, 9)                                                                                              \
-    ENTRY(Iscatterv##s, 10)                                                                                            \
-    ENTRY(Allgather##s, 7)                                                                                             \
-    ENTRY(Iallgather##s, 8)                                                                                            \
-    ENTRY(Allgatherv##s, 8)                                                                                            \
-    ENTRY(Iallgatherv##s, 9)                                                                                           \
-    ENTRY(Alltoall##s, 7)                                                                                              \
-    ENTRY(Ialltoall##s, 8)                                                                                             \
-    ENTRY(Alltoallv##s, 9)                                                                                             \
-    ENTRY(Ialltoallv##s, 10)
-ENTRY(Barrier, 1)
-ENTRY(Ibarrier, 2)
+    THREE(Bcast, bcast, s, 5, 6, 7)                                                                                    \
+    THREE(Reduce, reduce, s, 7, 8, 9)                                                                                  \
+    THREE(Allreduce, allreduce, s, 6, 7, 8)                                                                            \
+    THREE(Reduce_scatter_block, reduce_scatter_block, s, 6, 7, 8)                                                      \
+    THREE(Reduce_scatter, reduce_scatter, s, 6, 7, 8)                                                                  \
+    THREE(Scan, scan, s, 6, 7, 8)                                                                                      \
+    THREE(Exscan, exscan, s, 6, 7, 8)                                                                                  \
+    THREE(Gather, gather, s, 8, 9, 10)                                                                                 \
+    THREE(Gatherv, gatherv, s, 9, 10, 11)                                                                              \
+    THREE(Scatter, scatter, s, 8, 9, 10)                                                                               \
+    THREE(Scatterv, scatterv, s, 9, 10, 11)                                                                            \
+    THREE(Allgather, allgather, s, 7, 8, 9)                                                                            \
+    THREE(Allgatherv, allgatherv, s, 8, 9, 10)                                                                         \
+    THREE(Alltoall, alltoall, s, 7, 8, 9)                                                                              \
+    THREE(Alltoallv, alltoallv, s, 9, 10, 11)
+THREE(Barrier, barrier, , 1, 2, 3)
 COUNTED()
 #if MPI_VERSION >= 4
 COUNTED(_c)
 #endif
 
-/* By its name in the table: one spelling of a call, and its `use mpi_f08`. */
+/* By its name in the table: one spelling of a call. Of `use mpi_f08` there is one. */
 #define SPELLING(field, parameters, arguments, spelling)                                                               \
     EXPORT void spelling parameters;                                                                                   \
     EXPORT void spelling parameters                                                                                    \
     {                                                                                                                  \
         table()->f_##field arguments;                                                                                  \
     }
-#define SPELLING_F08(field, parameters, arguments)                                                                     \
-    EXPORT void mpi_##field##_f08_ parameters;                                                                         \
-    EXPORT void mpi_##field##_f08_ parameters                                                                          \
+#define SPELLING_F08(field, parameters, arguments, spelling)                                                           \
+    EXPORT void spelling parameters;                                                                                   \
+    EXPORT void spelling parameters                                                                                    \
     {                                                                                                                  \
         const rd_mpi_entries_t *to = table();                                                                          \
                                                                                                                        \
         (to == &next && f08_##field ? f08_##field : to->f_##field) arguments;                                          \
     }
 #ifdef OPEN_MPI
-#define SPELLINGS(field, FIELD, parameters, arguments)                                                                 \
-    SPELLING(field, parameters, arguments, mpi_##field)                                                                \
-    SPELLING(field, parameters, arguments, mpi_##field##_)                                                             \
-    SPELLING(field, parameters, arguments, mpi_##field##__)                                                            \
-    SPELLING(field, parameters, arguments, MPI_##FIELD)                                                                \
-    SPELLING_F08(field, parameters, arguments)
+#define SPELLINGS_AS(name, NAME, field, parameters, arguments)                                                         \
+    SPELLING(field, parameters, arguments, name)                                                                       \
+    SPELLING(field, parameters, arguments, name##_)                                                                    \
+    SPELLING(field, parameters, arguments, name##__)                                                                   \
+    SPELLING(field, parameters, arguments, NAME)                                                                       \
+    SPELLING_F08(field, parameters, arguments, name##_f08_)
 #else
-#define SPELLINGS(field, FIELD, parameters, arguments) SPELLING_F08(field, parameters, arguments)
+#define SPELLINGS_AS(name, NAME, field, parameters, arguments) SPELLING_F08(field, parameters, arguments, name##_f08_)
+#endif
+#define SPELLINGS(field, FIELD, parameters, arguments)                                                                 \
+    SPELLINGS_AS(mpi_##field, MPI_##FIELD, field, parameters, arguments)
+#if !RD_MPI_HAS_INIT
+#define INIT_SPELLINGS(field, FIELD, parameters, arguments)
+#elif defined OPEN_MPI && OMPI_MAJOR_VERSION < 5
+#define INIT_SPELLINGS(field, FIELD, parameters, arguments)                                                            \
+    SPELLINGS_AS(mpix_##field, MPIX_##FIELD, field, parameters, arguments)
+#else
+#define INIT_SPELLINGS(field, FIELD, parameters, arguments) SPELLINGS(field, FIELD, parameters, arguments)
 #endif
 #define FORTRAN_ENTRY(name, Name, NAME, parameters, arguments)                                                         \
     SPELLINGS(name, NAME, (RD_MPI_OPEN parameters, P ierror), (RD_MPI_OPEN arguments, ierror))                         \
+    INIT_SPELLINGS(name##_init, NAME##_INIT, (RD_MPI_OPEN parameters, P info, P request, P ierror),                    \
+                   (RD_MPI_OPEN arguments, info, request, ierror))                                                     \
     SPELLINGS(i##name, I##NAME, (RD_MPI_OPEN parameters, P request, P ierror), (RD_MPI_OPEN arguments, request, ierror))
 RD_MPI_FORTRAN(FORTRAN_ENTRY)
+
+#define START_ENTRY(Name, name, NAME, n, parameters, arguments)                                                        \
+    ENTRY(Name, n)                                                                                                     \
+    SPELLINGS(name, NAME, (RD_MPI_OPEN parameters, P ierror), (RD_MPI_OPEN arguments, ierror))
+RD_MPI_STARTS(START_ENTRY)
 
 #define WAIT_ENTRY(Name, name, n, n_f08)                                                                               \
     ENTRY(Name, n)                                                                                                     \

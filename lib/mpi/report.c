@@ -18,6 +18,7 @@ static const char *const reasons[RD_MPI_REASONS] = {
     "with an operator, a type or a length that rondo does not serve",
     "with an argument that the MPI must judge",
     "to compare (RONDO_MPI_COMPARE)",
+    "persistent, while too many others have their communicators",
     "nonblocking, with MPI_THREAD_MULTIPLE or an MPI whose progress rondo cannot follow",
 };
 

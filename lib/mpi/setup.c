@@ -370,9 +370,11 @@ rd_mpi_core_t *rd_mpi_core_take(rd_mpi_comm_t *c, bool may_create, rd_mpi_reason
     *why = RD_MPI_UNDRIVEN;
     if (!agree_on_own(c, &core))
         return NULL;
-    *why = RD_MPI_NOT_MADE;
-    if (!core && may_create)
+    *why = may_create ? RD_MPI_NOT_MADE : RD_MPI_MANY;
+    if (!core && may_create) {
         core = create(c);
+        c->made++;
+    }
     if (!core)
         return NULL;
     rondo_comm_on_wait(core->rondo, NULL, NULL); /* nothing waits in it, and who makes its progress may be a thread */
@@ -444,12 +446,13 @@ static rd_mpi_core_t *take_unused(int most)
     return oldest;
 }
 
-/* Codes make communicators of the same groups again and again, so some are kept. Each that is thrown away was not worth
- * it, and the next one has to be called for twice as often. */
+/* Codes make communicators of the same groups again and again, so some are kept. When a communicator was freed and one
+ * is thrown away for it, it was not worth it, and the next one has to be called for twice as often. */
 void rd_mpi_core_put(rd_mpi_core_t *core)
 {
     static int64_t clock;
     rd_mpi_core_t *oldest;
+    bool shared = !core->exclusive;
 
     pthread_mutex_lock(&lock);
     core->users--;
@@ -462,7 +465,7 @@ void rd_mpi_core_put(rd_mpi_core_t *core)
     oldest = take_unused(ending ? 0 : KEPT);
     if (oldest) {
         core_destroy(oldest);
-        if (thrown_away < 20)
+        if (shared && thrown_away < 20)
             thrown_away++;
     }
 }

@@ -38,13 +38,15 @@ for mpi in $(mpis); do
     unset OMPI_MCA_coll
     # Fortran's three ways.
     if command -v "mpif90.$mpi" >/dev/null; then
-        sections=
-        [ "$mpi" = mpich ] && sections=-DSECTIONS
+        flags=
+        [ "$mpi" = mpich ] && flags=-DSECTIONS
+        [ "$(echo OMPI_MAJOR_VERSION | "mpicc.$mpi" -include mpi.h -E - | tail -n 1)" = 4 ] && flags=-DEXTENDED
         for way in 1 2 3; do
-            "mpif90.$mpi" -w -fallow-argument-mismatch -DWAY=$way $sections "$here/fortran.F90" -J "$dir" \
+            "mpif90.$mpi" -w -fallow-argument-mismatch -DWAY=$way $flags "$here/fortran.F90" -J "$dir" \
                 -o "$dir/fortran.$mpi" >"$dir/log" 2>&1 || { cat "$dir/log"; fail "Fortran, way $way"; continue; }
             good 2 --report "$dir/fortran.$mpi"
             served 97 # not the first nonblocking ones
+            grep -q '^  allreduce_init .* 100.0%' "$dir/out" || { cat "$dir/out"; fail "allreduce_init from Fortran"; }
         done
     else
         echo "$mpi: no mpif90: Fortran is left out"

@@ -1,10 +1,13 @@
 ! All served calls from Fortran, by mpif.h, `use mpi` or `use mpi_f08` (-DWAY=1, 2, 3): results, MPI_IN_PLACE,
-! MPI_BOTTOM, an absent ierror, array sections, a logical and a complex reduction. Prints "good" on rank 0.
+! MPI_BOTTOM, nonblocking and persistent calls (-DEXTENDED: they are named MPIX_), an absent ierror, array sections, a logical and a complex reduction. Prints "good" on rank 0.
 program fortran
 #if WAY == 2
   use mpi
 #elif WAY == 3
   use mpi_f08
+#ifdef EXTENDED
+  use mpi_f08_ext
+#endif
 #endif
   implicit none
 #if WAY == 1
@@ -20,6 +23,15 @@ program fortran
 #define DATATYPE integer
 #define OP integer
 #define REQUEST integer
+#endif
+#ifdef EXTENDED
+#define ALLREDUCE_INIT MPIX_Allreduce_init
+#define BCAST_INIT MPIX_Bcast_init
+#define BARRIER_INIT MPIX_Barrier_init
+#else
+#define ALLREDUCE_INIT MPI_Allreduce_init
+#define BCAST_INIT MPI_Bcast_init
+#define BARRIER_INIT MPI_Barrier_init
 #endif
   integer :: rank, n, ierror, failures, i, turn, total
   integer, allocatable :: in(:), out(:), counts(:), displs(:), grid(:, :)
@@ -98,6 +110,7 @@ program fortran
     call expect(ierror == MPI_SUCCESS, 'barrier')
     call by_bottom()
     call nonblocking()
+    if (turn == 12) call persistent() ! by then rondo serves the duplicate
 #if WAY == 3
     call MPI_Allreduce(rank, i, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
     call expect(i == total, 'without ierror')
@@ -168,6 +181,31 @@ contains
     call MPI_Igatherv(in, 2, MPI_INTEGER, out, counts, displs, MPI_INTEGER, 0, MPI_COMM_WORLD, request, error)
     call MPI_Wait(request, MPI_STATUS_IGNORE, error)
     call expect(blocks(), 'igatherv')
+  end subroutine
+
+  subroutine persistent()
+    integer :: round, error
+    call ALLREDUCE_INIT(MPI_IN_PLACE, later, 1, MPI_INTEGER, MPI_SUM, dup, MPI_INFO_NULL, requests(1), error)
+    call BCAST_INIT(later(2), 1, MPI_INTEGER, n - 1, dup, MPI_INFO_NULL, requests(2), error)
+    call BARRIER_INIT(dup, MPI_INFO_NULL, requests(3), error)
+    do round = 1, 5
+      later = rank + round
+      if (mod(round, 2) == 0) then
+        call MPI_Startall(3, requests, error)
+      else
+        call MPI_Start(requests(2), error)
+        call MPI_Start(requests(3), error)
+        call MPI_Start(requests(1), error)
+      end if
+      call MPI_Wait(requests(1), MPI_STATUS_IGNORE, error)
+      call MPI_Waitall(3, requests, MPI_STATUSES_IGNORE, error)
+      call expect(later(1) == total + n * round .and. later(2) == n - 1 + round, 'persistent')
+    end do
+    do round = 1, 3
+      call expect(requests(round) /= MPI_REQUEST_NULL, 'a persistent request is gone')
+      call MPI_Request_free(requests(round), error)
+      call expect(requests(round) == MPI_REQUEST_NULL, 'a persistent request stays')
+    end do
   end subroutine
 
   subroutine expect(condition, what)

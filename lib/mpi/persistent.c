@@ -1,0 +1,230 @@
+/* Persistent calls of MPI 4. The user's request is a persistent receive from this process itself, on a communicator
+ * that nobody else has: starting it starts the operation, and the message that completes it is sent when that is over.
+ * So it is one of the MPI's own here, too, and stays when it is complete, which a generalised request does not.
+ *
+ * Requests are made in one order on all ranks, but started in any. So each has one of rondo's communicators for itself,
+ * until it is freed: some of those that nobody uses are kept, and of new ones only a few are made. Making a request may
+ * wait for the other ranks, so that happens there, and what it cannot have is the MPI's. */
+#include <stdlib.h>
+
+#include "mpi/interpose.h"
+
+#if RD_MPI_HAS_INIT
+#define MOST 8    /* of rondo's communicators that are made for one of the MPI's */
+#define TAGS 4096 /* an MPI has at least 32768 */
+
+static MPI_Comm messages = MPI_COMM_NULL; /* of this process alone */
+static rd_mpi_operation_t *first;         /* of those that are not freed, or still active */
+
+static rd_mpi_operation_t *find(MPI_Request request)
+{
+    rd_mpi_operation_t *o = first;
+
+    while (o && (o->freed || o->request != request)) /* the MPI may use the handle of a freed one again */
+        o = o->next;
+    return o;
+}
+
+static int free_tag(void)
+{
+    static int last;
+    const rd_mpi_operation_t *o;
+
+    do {
+        last = (last + 1) % TAGS;
+        for (o = first; o && o->tag != last; o = o->next)
+            ;
+    } while (o);
+    return last;
+}
+
+static void release(rd_mpi_operation_t *o)
+{
+    rd_mpi_operation_t **at = &first;
+
+    while (*at != o)
+        at = &(*at)->next;
+    *at = o->next;
+    rd_mpi_core_put(o->flight.core);
+    rd_mpi_comm_landed(o->c);
+    rd_mpi_operation_free(o);
+}
+
+/* A message that is too long for its receiver lets the wait for it return an error. */
+static void done(rd_mpi_operation_t *o)
+{
+    o->active = false;
+    PMPI_Send("", o->result == MPI_SUCCESS ? 0 : 1, MPI_BYTE, 0, o->tag, messages);
+    if (o->freed)
+        release(o);
+}
+
+/* RD_MPI_SERVED: it may be served. */
+static rd_mpi_reason_t judge(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+{
+    if (c->status == RD_MPI_REFUSED)
+        return c->refused;
+    if (!rd_mpi_plausible(c, call))
+        return RD_MPI_ARGUMENT;
+    if (c->status != RD_MPI_SERVING)
+        rd_mpi_setup(c);
+    if (c->status != RD_MPI_SERVING)
+        return c->status == RD_MPI_REFUSED ? c->refused : RD_MPI_EARLY;
+    return RD_MPI_SERVED;
+}
+
+/* Would it be served? All of it is done but the operation itself. Returns what rd_mpi_begin does. */
+static int rehearse(rd_mpi_operation_t *o)
+{
+    double microseconds;
+    int result = MPI_SUCCESS;
+
+    o->call = o->asked;
+    if (rd_mpi_device_used())
+        result = rd_mpi_device_bring(o->c, &o->call, &o->on_host);
+    o->work = (rd_mpi_work_t){.c = o->c, .call = &o->call, .rondo = o->c->rondo, .lists = o->words, .but = -1};
+    rondo_group_start();
+    if (result == MPI_SUCCESS)
+        result = rd_mpi_begin(&o->work);
+    (void)rondo_group_estimate(&microseconds); /* ends the group, and does nothing */
+    rd_mpi_end(&o->work, MPI_ERR_OTHER);       /* so there is nothing to unpack */
+    rd_mpi_device_return(o->c, &o->on_host, MPI_ERR_OTHER);
+    return result;
+}
+
+static int request_init(rd_mpi_operation_t *o)
+{
+    int result = MPI_SUCCESS;
+
+    if (messages == MPI_COMM_NULL) {
+        result = PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &messages);
+        if (result == MPI_SUCCESS) /* the handler of the user's communicator has been called */
+            result = PMPI_Comm_set_errhandler(messages, MPI_ERRORS_RETURN);
+    }
+    o->tag = free_tag();
+    if (result == MPI_SUCCESS)
+        result = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, o->tag, messages, &o->request);
+    return result;
+}
+
+static int init(rd_mpi_comm_t *c, const rd_mpi_call_t *call, MPI_Request *request)
+{
+    rd_mpi_operation_t *o = rd_mpi_operation_create(c, NULL, call, true);
+    rd_mpi_reason_t why;
+    int result = o ? rehearse(o) : rd_mpi_raise(c, MPI_ERR_NO_MEM);
+
+    if (result == MPI_SUCCESS) {
+        o->flight.core = rd_mpi_core_take(c, c->made < MOST, &why);
+        if (!o->flight.core)
+            result = RD_MPI_HAND_ON(why);
+    }
+    if (result == MPI_SUCCESS)
+        result = request_init(o);
+    if (result != MPI_SUCCESS) {
+        if (o)
+            rd_mpi_operation_free(o);
+        return result;
+    }
+    c->in_flight++;
+    o->done = done;
+    o->next = first;
+    first = o;
+    *request = o->request;
+    return MPI_SUCCESS;
+}
+
+int rd_mpi_init(const rd_mpi_call_t *call, MPI_Request *request)
+{
+    int error = MPI_SUCCESS, result;
+    rd_mpi_comm_t *c = rd_mpi_comm_find(call->comm, &error);
+    rd_mpi_reason_t reason;
+
+    if (!c)
+        return error == MPI_SUCCESS ? RD_MPI_HAND_ON(RD_MPI_ARGUMENT) : error;
+    reason = judge(c, call);
+    result = reason == RD_MPI_SERVED ? init(c, call, request) : RD_MPI_HAND_ON(reason);
+    if (result < 0)
+        rd_mpi_handed_on(rd_mpi_kind(call), (rd_mpi_reason_t)-result);
+    return result;
+}
+
+static int start(MPI_Request *request)
+{
+    rd_mpi_operation_t *o = find(*request);
+    double began = rd_mpi_settings.report ? rd_mpi_clock() : 0;
+    int result;
+
+    if (!o)
+        return rd_mpi_next.Start((W)request);
+    result = PMPI_Start(request);
+    if (result != MPI_SUCCESS)
+        return result;
+    o->active = true;
+    result = rd_mpi_operation_submit(o);
+    rd_mpi_tallies[rd_mpi_kind(&o->call)].served_s += rd_mpi_settings.report ? rd_mpi_clock() - began : 0;
+    if (result < 0) /* it was served when it was rehearsed */
+        result = rd_mpi_raise(o->c, MPI_ERR_OTHER);
+    o->result = result;
+    if (result != MPI_SUCCESS)
+        done(o);
+    return result;
+}
+
+static int c_start(W request)
+{
+    return first ? start((MPI_Request *)request) : rd_mpi_next.Start(request);
+}
+
+static int c_startall(W n, W requests)
+{
+    int result = MPI_SUCCESS;
+
+    if (!first)
+        return rd_mpi_next.Startall(n, requests);
+    for (int i = 0; i < (int)n && result == MPI_SUCCESS; i++)
+        result = start((MPI_Request *)requests + i);
+    return result;
+}
+
+static int c_request_free(W request)
+{
+    rd_mpi_operation_t *o = first ? find(*(MPI_Request *)request) : NULL;
+    int result = rd_mpi_next.Request_free(request);
+
+    if (o && result == MPI_SUCCESS) {
+        o->freed = true;
+        if (!o->active)
+            release(o);
+    }
+    return result;
+}
+
+void rd_mpi_persistent_fill(rd_mpi_entries_t *entries)
+{
+    entries->Start = c_start;
+    entries->Startall = c_startall;
+    entries->Request_free = c_request_free;
+}
+
+void rd_mpi_persistent_end(void)
+{
+    rd_mpi_operation_t *next;
+
+    if (messages != MPI_COMM_NULL)
+        PMPI_Comm_free(&messages);
+    for (rd_mpi_operation_t *o = first; o; o = next) {
+        next = o->next;
+        if (!o->active)
+            release(o);
+    }
+}
+#else
+void rd_mpi_persistent_fill(rd_mpi_entries_t *entries)
+{
+    (void)entries;
+}
+
+void rd_mpi_persistent_end(void)
+{
+}
+#endif
