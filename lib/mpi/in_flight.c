@@ -203,5 +203,9 @@ void rd_mpi_flights_add(rd_mpi_flight_t *flight)
 
 void rd_mpi_flights_end(void)
 {
+    while (first) {
+        rd_mpi_flights_turn();
+        rd_mpi_progress(NULL);
+    }
     stop();
 }

@@ -351,7 +351,8 @@ typedef struct rd_mpi_flight {
 } rd_mpi_flight_t;
 
 bool rd_mpi_flights_start(void); /* before the first one; false: nobody can make the progress here */
-void rd_mpi_flights_end(void);   /* in MPI_Finalize */
+/* In MPI_Finalize. What nobody has waited for goes on to its end, for other ranks may need it. */
+void rd_mpi_flights_end(void);
 /* Between the two, rondo's communicators for nonblocking calls are this thread's. */
 void rd_mpi_flights_enter(void);
 void rd_mpi_flights_leave(void);

@@ -19,9 +19,15 @@ static int on_query(void *data, MPI_Status *status)
     return o->result;
 }
 
+/* MPICH calls this at once when the user frees the request, which MPI forbids, but which must not do harm. */
 static int on_free(void *data)
 {
-    rd_mpi_operation_free(data);
+    rd_mpi_operation_t *o = data;
+
+    if (o->landed)
+        rd_mpi_operation_free(o);
+    else
+        o->freed = true;
     return MPI_SUCCESS;
 }
 
@@ -72,7 +78,10 @@ static void done(rd_mpi_operation_t *o)
 {
     rd_mpi_comm_landed(o->c);
     o->landed = true;
-    PMPI_Grequest_complete(o->request);
+    if (o->freed)
+        rd_mpi_operation_free(o);
+    else
+        PMPI_Grequest_complete(o->request);
 }
 
 /* RD_MPI_SERVED: it may be served. */

@@ -446,8 +446,8 @@ static rd_mpi_core_t *take_unused(int most)
     return oldest;
 }
 
-/* Codes make communicators of the same groups again and again, so some are kept. When a communicator was freed and one
- * is thrown away for it, it was not worth it, and the next one has to be called for twice as often. */
+/* Codes make communicators of the same groups again and again, so some are kept. When a communicator was freed and one is
+ * thrown away for it, it was not worth it, and the next one has to be called for twice as often. */
 void rd_mpi_core_put(rd_mpi_core_t *core)
 {
     static int64_t clock;

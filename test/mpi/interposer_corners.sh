@@ -21,7 +21,7 @@ for mpi in $(mpis); do
     compile nonblocking
     for ranks in 2 4; do
         good $ranks --report "$dir/nonblocking.$mpi" elsewhere collectives orders deep freed dup_meanwhile statuses mixed \
-            barrier does_not_wait others bottom large errors persistent finalize
+            barrier does_not_wait others bottom large errors persistent finalize unfinished
         grep -q '^  iallreduce  *[0-9]*  *[1-9]' "$dir/out" || { cat "$dir/out"; fail "no iallreduce was served"; }
         for name in allreduce bcast alltoallv barrier scan gather; do
             grep -q "^  ${name}_init  *[0-9]*  *[1-9]" "$dir/out" || { cat "$dir/out"; fail "no ${name}_init was served"; }
