@@ -34,13 +34,18 @@ for mpi in $(mpis); do
     for serve in all off; do
         good 3 --serve=$serve "$dir/device.$mpi" "$dir/libcuda.so.1"
     done
-    # However it ends, it ends.
-    for way in leave abort die; do
+    # However it ends, it ends, and nothing of it stays.
+    for way in leave leave_one abort die; do
         began=$(date +%s)
         run 3 "$dir/corners.$mpi" $way
         code=$?
         [ $(($(date +%s) - began)) -le 60 ] && [ $code -ne 124 ] || { cat "$dir/out"; fail "$way does not end"; }
-        [ $way = leave ] || [ $code -ne 0 ] || fail "$way is no failure"
+        [ $way = leave ] || [ $way = leave_one ] || [ $code -ne 0 ] || fail "$way is no failure"
+        for wait in 1 2 3 4 5 6 7 8 9 10; do # for what the launcher kills
+            pgrep -f "^$dir/corners.$mpi" >"$dir/left" || break
+            sleep 0.5
+        done
+        [ ! -s "$dir/left" ] || fail "$way leaves the processes $(tr '\n' ' ' <"$dir/left")"
     done
     for way in leave die; do
         run 3 "$dir/nonblocking.$mpi" $way

@@ -617,6 +617,16 @@ static void die(void)
     plain();
 }
 
+/* One goes while the others wait for it. */
+static void leave_one(void)
+{
+    plain();
+    fflush(stdout);
+    if (rank == 1)
+        exit(0);
+    plain();
+}
+
 /* 19: a collective in the callback of MPI_Finalize. */
 static int at_the_end(MPI_Comm comm, int key, void *value, void *extra)
 {
@@ -641,7 +651,7 @@ static const struct {
     {"others", others}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"equal_bits", equal_bits}, {"in_order", in_order},
     {"errors", errors}, {"wildcard", wildcard}, {"mixed", mixed}, {"finalize", finalize}, {"threads", threads},
     {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
-    {"abort", abort_one}, {"die", die}};
+    {"abort", abort_one}, {"die", die}, {"leave_one", leave_one}};
 
 int main(int argc, char **argv)
 {
