@@ -66,6 +66,7 @@ typedef enum {
     RD_MPI_SERVED,
     RD_MPI_OFF,      /* by RONDO_MPI_SERVE */
     RD_MPI_SIZE,     /* by the limits of RONDO_MPI_SERVE */
+    RD_MPI_SLOWER,   /* by RONDO_MPI_TABLE: the MPI is quicker */
     RD_MPI_ALONE,    /* a communicator of one rank */
     RD_MPI_INTER,    /* an intercommunicator */
     RD_MPI_EARLY,    /* of the first calls on its communicator */
@@ -81,7 +82,11 @@ typedef enum {
 /* What was agreed for a communicator. Rank 0's environment counts. */
 typedef struct rd_mpi_rules {
     uint64_t least[RD_MPI_KINDS], most[RD_MPI_KINDS]; /* bytes that are served; least > most: none */
-    int64_t compare;                                  /* every how manieth call is the MPI's; 0: none */
+    /* With a table there may be more of a blocking call: those of `widest`, but for the classes of `mpis`. See table.c.
+     */
+    uint64_t widest[RD_MPI_NUM][2], mpis[RD_MPI_NUM];
+    int64_t measure; /* the table has nothing for so many ranks */
+    int64_t compare; /* every how manieth call is the MPI's; 0: none */
     int64_t reproducible;
 } rd_mpi_rules_t;
 
@@ -212,15 +217,38 @@ typedef struct rd_mpi_settings {
     bool off;
     int64_t after;
     bool log, report;
+    const char *table; /* a file; NULL: none */
 } rd_mpi_settings_t;
 extern rd_mpi_settings_t rd_mpi_settings; /* of this process */
 void rd_mpi_settings_read(void);
 extern const char *const rd_mpi_names[RD_MPI_KINDS];
 
+bool rd_mpi_allowed_else(const rd_mpi_rules_t *rules, int kind, uint64_t bytes); /* table.c */
 static inline bool rd_mpi_allowed(const rd_mpi_comm_t *c, int kind, uint64_t bytes)
 {
-    return bytes >= c->rules->least[kind] && bytes <= c->rules->most[kind];
+    const rd_mpi_rules_t *r = c->rules;
+
+    return (bytes >= r->least[kind] && bytes <= r->most[kind]) ||
+           (kind < RD_MPI_NUM && r->mpis[kind] && rd_mpi_allowed_else(r, kind, bytes));
 }
+
+/* ---- table.c, measure.c: which of the two is quicker ---- */
+
+typedef struct rd_mpi_timing {
+    int what, nranks;
+    uint64_t bytes;
+    double rondo_us, mpi_us;
+} rd_mpi_timing_t;
+
+/* Why bytes that are not allowed are not. */
+rd_mpi_reason_t rd_mpi_why_not(const rd_mpi_comm_t *c, int kind, uint64_t bytes);
+/* Returns the number of ranks of which the file has timings that were used; 0: none. */
+int rd_mpi_table_read(const char *path, int nranks, rd_mpi_rules_t *rules);
+void rd_mpi_table_write(const char *path, const rd_mpi_timing_t *timings, int num);
+/* Gives to the MPI in `rules` what it was quicker for. */
+void rd_mpi_table_use(rd_mpi_rules_t *rules, const rd_mpi_timing_t *timings, int num);
+/* Measures on a communicator that serves, uses it for `rules`, and appends it to the file. Collective. */
+void rd_mpi_measure(rd_mpi_comm_t *c, rd_mpi_rules_t *rules, const char *path);
 
 /* ---- layout.c: types in memory ---- */
 
@@ -317,6 +345,8 @@ int rd_mpi_end(rd_mpi_work_t *w, int result);
 int rd_mpi_end_lists(const rd_mpi_work_t *w);
 int rd_mpi_end_sorted(const rd_mpi_work_t *w);
 
+/* Has rondo run it. Returns a reason to hand it on, MPI_SUCCESS, or an error, which the handler has seen. */
+int rd_mpi_serve(rd_mpi_comm_t *c, const rd_mpi_call_t *call);
 /* From a call to its end: finds out what serves it, and if nothing does, hands it on. */
 int rd_mpi_run(const rd_mpi_call_t *call);
 bool rd_mpi_reduces(rd_mpi_what_t what);

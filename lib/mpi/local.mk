@@ -14,6 +14,7 @@ interposer_sources = \
 	lib/mpi/interpose.h \
 	lib/mpi/layout.c \
 	lib/mpi/lists.c \
+	lib/mpi/measure.c \
 	lib/mpi/mpi_fortran.c \
 	lib/mpi/mpi_fortran.h \
 	lib/mpi/nonblocking.c \
@@ -25,6 +26,7 @@ interposer_sources = \
 	lib/mpi/serve.c \
 	lib/mpi/setup.c \
 	lib/mpi/sorted.c \
+	lib/mpi/table.c \
 	lib/mpi/waits.c \
 	lib/mpi/waits.h
 interposersrcdir = $(datadir)/rondo/mpi

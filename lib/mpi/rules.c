@@ -137,6 +137,9 @@ void rd_mpi_settings_read(void)
     s->after = number("RONDO_MPI_AFTER", AFTER);
     s->rules.compare = number("RONDO_MPI_COMPARE", 0);
     s->rules.reproducible = number("RONDO_MPI_REPRODUCIBLE", 0);
+    s->table = getenv("RONDO_MPI_TABLE");
+    if (s->table && !*s->table)
+        s->table = NULL;
     s->log = number("RONDO_MPI_LOG", 0) != 0;
     s->report = number("RONDO_MPI_REPORT", 0) != 0 || s->rules.compare != 0;
 }

@@ -53,7 +53,7 @@ int rd_mpi_end(rd_mpi_work_t *w, int result)
     return result;
 }
 
-static int serve(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+int rd_mpi_serve(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 {
     rd_mpi_work_t w;
     int result;
@@ -88,7 +88,7 @@ static int run(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
     rd_mpi_tally_t *tally = &rd_mpi_tallies[rd_mpi_kind(call)];
     rd_mpi_reason_t reason = judge(c, call);
     double began = rd_mpi_settings.report ? rd_mpi_clock() : 0, took;
-    int result = reason == RD_MPI_SERVED ? serve(c, call) : RD_MPI_HAND_ON(reason);
+    int result = reason == RD_MPI_SERVED ? rd_mpi_serve(c, call) : RD_MPI_HAND_ON(reason);
 
     if (result >= 0) {
         tally->served_s += rd_mpi_settings.report ? rd_mpi_clock() - began : 0;

@@ -211,12 +211,23 @@ static int64_t id_of(const rondo_unique_id_t *id)
 
 static void invite(rd_mpi_comm_t *c, invitation_t *invitation)
 {
+    rd_mpi_rules_t rules;
+    int found;
+
     memset(invitation, 0, sizeof *invitation);
     if (c->rank)
         return;
     (void)rondo_unique_id_create(&invitation->id); /* on failure it carries the error */
     invitation->rules = rd_mpi_settings.rules;
     invitation->core_id = id_of(&invitation->id);
+    if (!rd_mpi_settings.table)
+        return;
+    rules = invitation->rules;
+    found = rd_mpi_table_read(rd_mpi_settings.table, c->nranks, &rules);
+    if (c->world && found != c->nranks)
+        invitation->rules.measure = true;
+    else
+        invitation->rules = rules;
 }
 
 /* Tells the others that this rank has failed, and hears of those that have. Collective, as soon as one has failed. */
@@ -406,10 +417,13 @@ void rd_mpi_setup(rd_mpi_comm_t *c)
         agree(c);
     if (c->status == RD_MPI_AGREED && c->calls >= c->after) {
         core = create(c);
-        if (core)
-            use(c, core);
-        else
+        if (!core) {
             refuse(c, RD_MPI_NOT_MADE);
+            return;
+        }
+        use(c, core);
+        if (core->rules.measure)
+            rd_mpi_measure(c, &core->rules, rd_mpi_settings.table);
     }
 }
 
@@ -446,8 +460,8 @@ static rd_mpi_core_t *take_unused(int most)
     return oldest;
 }
 
-/* Codes make communicators of the same groups again and again, so some are kept. When a communicator was freed and one is
- * thrown away for it, it was not worth it, and the next one has to be called for twice as often. */
+/* Codes make communicators of the same groups again and again, so some are kept. When a communicator was freed and one
+ * is thrown away for it, it was not worth it, and the next one has to be called for twice as often. */
 void rd_mpi_core_put(rd_mpi_core_t *core)
 {
     static int64_t clock;

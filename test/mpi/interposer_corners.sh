@@ -34,6 +34,24 @@ for mpi in $(mpis); do
     for serve in all off; do
         good 3 --serve=$serve "$dir/device.$mpi" "$dir/libcuda.so.1"
     done
+    # The MPI serves what the table says: measured at first (on a busy machine not all of it), then as it is made here.
+    table=$dir/table.$mpi
+    good 2 --table="$table" "$dir/corners.$mpi" table
+    grep -q 'measured the MPI beside rondo for 2 ranks' "$dir/out" || fail "nothing was measured"
+    for name in barrier bcast reduce allreduce; do
+        grep -q " 2 $name [0-9]* [0-9.]* [0-9.]*\$" "$table" || fail "the table has no $name"
+    done
+    read -r name rest <"$table"
+    printf "$name 2 %s\n" "bcast 8 10 5" "allreduce 8 10 20" "allreduce 2048 10 5" "allreduce 8192 10 5" \
+        "allreduce 131072 10 20" >"$table.1"
+    cp "$table.1" "$table"
+    good 2 --table="$table" --report "$dir/corners.$mpi" table
+    cmp -s "$table" "$table.1" || fail "the table was measured again"
+    served=$(awk '$1 == "allreduce" { a = $3 } $1 == "bcast" { b = $3 } END { print a, b }' "$dir/out")
+    [ "$served" = "10 0" ] || { cat "$dir/out"; fail "served of 20 and 20: $served"; }
+    grep -q 'the MPI served 29 of bytes for which the MPI is quicker' "$dir/out" || { cat "$dir/out"; fail "why"; }
+    good 2 --table=/nowhere/table "$dir/corners.$mpi" plain
+    grep -q '/nowhere/table cannot be written' "$dir/out" || fail "no sentence on a table that cannot be written"
     # However it ends, it ends, and nothing of it stays.
     for way in leave leave_one abort die; do
         began=$(date +%s)

@@ -627,6 +627,25 @@ static void leave_one(void)
     plain();
 }
 
+/* Five calls of each size; who serves them, the report says. */
+static void table(void)
+{
+    static const int bytes[] = {8, 2048, 8192, 131072};
+    static double in[16384], out[16384];
+    MPI_Comm dup;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+    for (int i = 0; i < 16384; i++)
+        in[i] = rank + i % 100;
+    for (int call = 0; call < 20; call++) {
+        int count = bytes[call % 4] / 8;
+        MPI_Allreduce(in, out, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        CHECK(out[count - 1] == nranks * (nranks - 1) / 2 + nranks * ((count - 1) % 100), "call %d", call);
+        MPI_Bcast(out, count, MPI_DOUBLE, call % nranks, dup);
+    }
+    MPI_Comm_free(&dup);
+}
+
 /* 19: a collective in the callback of MPI_Finalize. */
 static int at_the_end(MPI_Comm comm, int key, void *value, void *extra)
 {
@@ -651,7 +670,7 @@ static const struct {
     {"others", others}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"equal_bits", equal_bits}, {"in_order", in_order},
     {"errors", errors}, {"wildcard", wildcard}, {"mixed", mixed}, {"finalize", finalize}, {"threads", threads},
     {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
-    {"abort", abort_one}, {"die", die}, {"leave_one", leave_one}};
+    {"abort", abort_one}, {"die", die}, {"leave_one", leave_one}, {"table", table}};
 
 int main(int argc, char **argv)
 {
