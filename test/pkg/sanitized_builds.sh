@@ -46,7 +46,12 @@ run test/api/args
 run test/boot/hostile
 run test/core/signature_mismatch
 run test/core/group_memory
+# Leaks are not looked for where UCX is opened by name: the sanitizer of gcc 12 then takes a library's thread-local memory
+# for another layout, depending on where it lies, reads at an address near 0 and ends the program.
+ASAN_OPTIONS=detect_leaks=0
+export ASAN_OPTIONS
 run test/transport/nodes
+unset ASAN_OPTIONS
 run test/api/op_matrix --ranks 3
 run test/api/random_programs
 run test/fault/trials --count 20
