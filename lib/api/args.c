@@ -5,7 +5,7 @@
 
 #define BAD RONDO_ERR_INVALID_ARGUMENT
 
-rondo_result_t rd_args_start(rd_at_t at, rondo_type_t type, rondo_stream_t stream)
+rondo_result_t rd_args_start_slow(rd_at_t at, rondo_type_t type, rondo_stream_t stream)
 {
     rondo_result_t result = rd_comm_valid(at.comm, at.call);
 
@@ -20,10 +20,8 @@ rondo_result_t rd_args_start(rd_at_t at, rondo_type_t type, rondo_stream_t strea
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_args_rank(rd_at_t at, const char *what, int rank)
+rondo_result_t rd_args_rank_slow(rd_at_t at, const char *what, int rank)
 {
-    if (rank >= 0 && rank < at.comm->team.nranks)
-        return RONDO_SUCCESS;
     return rd_error(&at.comm->ctx, BAD, "%s: %s is %d, ranks are 0 to %d", at.call, what, rank,
                     at.comm->team.nranks - 1);
 }

@@ -11,13 +11,22 @@ typedef struct rd_at {
     rondo_comm_t comm;
 } rd_at_t;
 
-rondo_result_t rd_args_start(rd_at_t at, rondo_type_t type, rondo_stream_t stream);
-/* Returns true if rd_args_start would find nothing wrong with a call without a stream: the few instructions of a call
- * that is right. False: ask it. */
-static inline bool rd_args_sound(const struct rondo_comm *comm, rondo_type_t type, rondo_stream_t stream)
+/* What is wrong with the communicator, the type or the stream, and with a rank, if anything is. Calls ask the two
+ * functions below, which take few instructions where all is well. */
+rondo_result_t rd_args_start_slow(rd_at_t at, rondo_type_t type, rondo_stream_t stream);
+rondo_result_t rd_args_rank_slow(rd_at_t at, const char *what, int rank);
+
+static inline rondo_result_t rd_args_start(rd_at_t at, rondo_type_t type, rondo_stream_t stream)
 {
-    return comm && atomic_load_explicit(&comm->alive, memory_order_acquire) == rd_comm_mark &&
-           (unsigned)type < RONDO_NUM_TYPES && !stream;
+    bool sound = at.comm && atomic_load_explicit(&at.comm->alive, memory_order_acquire) == rd_comm_mark &&
+                 (unsigned)type < RONDO_NUM_TYPES && !stream;
+
+    return sound ? RONDO_SUCCESS : rd_args_start_slow(at, type, stream);
+}
+
+static inline rondo_result_t rd_args_rank(rd_at_t at, const char *what, int rank)
+{
+    return (unsigned)rank < (unsigned)at.comm->team.nranks ? RONDO_SUCCESS : rd_args_rank_slow(at, what, rank);
 }
 
 /* Returns the number of elements that memory can hold. Sizes of types are powers of two, so a shift replaces a division
@@ -27,7 +36,6 @@ static inline size_t rd_args_most(rondo_type_t type)
     return SIZE_MAX / 2 >> __builtin_ctzl(rondo_type_size(type));
 }
 
-rondo_result_t rd_args_rank(rd_at_t at, const char *what, int rank);
 rondo_result_t rd_args_op(rd_at_t at, rondo_op_t op, rondo_type_t type);
 
 #endif

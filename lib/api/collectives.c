@@ -201,15 +201,14 @@ rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream)
 static rondo_result_t message(rd_at_t at, int send, void *buffer, size_t count, rondo_type_t type, int peer,
                               rondo_stream_t stream)
 {
-    rondo_result_t result = rd_args_sound(at.comm, type, stream) ? RONDO_SUCCESS : rd_args_start(at, type, stream);
-    size_t bytes;
+    rondo_result_t result = rd_args_start(at, type, stream);
 
+    if (result == RONDO_SUCCESS)
+        result = check_count(at, "count", count, 1, type);
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
-    if (__builtin_mul_overflow(count, rondo_type_size(type), &bytes) || bytes > SIZE_MAX / 2)
-        return rd_group_failed(check_count(at, "count", count, 1, type));
-    if (((unsigned)peer >= (unsigned)at.comm->team.nranks && (result = rd_args_rank(at, "peer", peer))) ||
-        (result = check_buffer(at, "buffer", buffer, bytes)))
+    size_t bytes = count * rondo_type_size(type);
+    if ((result = rd_args_rank(at, "peer", peer)) || (result = check_buffer(at, "buffer", buffer, bytes)))
         return rd_group_failed(result);
     return rd_call_message(at.comm, send, buffer, bytes, peer, stream);
 }
