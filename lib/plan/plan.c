@@ -567,7 +567,7 @@ rondo_result_t rd_plan_get_p2p(rd_planner_t *p, int peer, int send, size_t bytes
     uint64_t key = key_of(&desc);
     rd_plan_t *made = p->cache[slot_of(key, bytes, 0)];
 
-    if (!made || made->key != key || made->desc.count != bytes || made->desc.own)
+    if (!made_for(made, key, &desc))
         return make_p2p(p, &desc, plan);
     made->users++;
     *plan = made;
