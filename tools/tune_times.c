@@ -29,26 +29,6 @@ int tune_times_write(const char *file, const tune_time_t *times, int count, cons
     return fclose(f);
 }
 
-static bool coll_read(const char *name, rd_coll_t *coll)
-{
-    for (int c = 0; c < RD_NUM_COLLS; c++)
-        if (strcmp(name, rd_coll_name((rd_coll_t)c)) == 0) {
-            *coll = (rd_coll_t)c;
-            return true;
-        }
-    return false;
-}
-
-static bool proto_read(const char *name, rd_proto_t *proto)
-{
-    for (int p = 0; p < RD_NUM_PROTOS; p++)
-        if (strcmp(name, rd_proto_name((rd_proto_t)p)) == 0) {
-            *proto = (rd_proto_t)p;
-            return true;
-        }
-    return false;
-}
-
 /* Reads one line. Returns false if it is none, or if this version has no such algorithm. */
 static bool time_read(const char *line, int cores, tune_time_t *t)
 {
@@ -59,7 +39,8 @@ static bool time_read(const char *line, int cores, tune_time_t *t)
     *t = (tune_time_t){0};
     if (sscanf(line, "%d %15s %15s %15s %zu %zu %lf", &nranks, coll, t->algo, proto, &t->bytes, &t->slice, &t->us) !=
             7 ||
-        nranks < 2 || !t->slice || !(t->us > 0) || !coll_read(coll, &t->coll) || !proto_read(proto, &t->proto))
+        nranks < 2 || !t->slice || !(t->us > 0) || rd_coll_parse(coll, &t->coll) != 0 ||
+        rd_proto_parse(proto, &t->proto) != 0)
         return false;
     t->env = (rd_cost_env_t){nranks, 1, nranks, cores ? cores : nranks, nranks, NULL};
     return rd_cost_work(&t->env, t->coll, t->algo, 0, &work) == 0;
