@@ -36,7 +36,7 @@ static int bcast(rd_mpi_work_t *w)
     if (!rd_mpi_layout(call->recvtype, &layout))
         return RD_MPI_HAND_ON(RD_MPI_ARGUMENT);
     if (!rd_mpi_allowed(c, rd_mpi_kind(call), (uint64_t)call->recvcount * layout.size))
-        return RD_MPI_HAND_ON(rd_mpi_why_not(c, rd_mpi_kind(call), (uint64_t)call->recvcount * layout.size));
+        return rd_mpi_not_allowed(c, call, (uint64_t)call->recvcount * layout.size);
     if (root)
         result = rd_mpi_sent(c, b, call->recv, call->recvcount, call->recvtype, &layout);
     else
@@ -72,7 +72,7 @@ static int gather(rd_mpi_work_t *w, const layouts_t *l)
     int result = MPI_SUCCESS;
 
     if (!rd_mpi_allowed(c, rd_mpi_kind(call), block))
-        return RD_MPI_HAND_ON(rd_mpi_why_not(c, rd_mpi_kind(call), block));
+        return rd_mpi_not_allowed(c, call, block);
     if (gets)
         result = rd_mpi_receiving(c, &w->out, call->recv, c->nranks * call->recvcount, call->recvtype, &l->recv);
     if (result == MPI_SUCCESS)
@@ -93,7 +93,7 @@ static int scatter(rd_mpi_work_t *w, const layouts_t *l)
     int result = MPI_SUCCESS;
 
     if (!rd_mpi_allowed(c, rd_mpi_kind(call), block))
-        return RD_MPI_HAND_ON(rd_mpi_why_not(c, rd_mpi_kind(call), block));
+        return rd_mpi_not_allowed(c, call, block);
     if (root)
         result = rd_mpi_sent(c, &w->in, call->send, c->nranks * call->sendcount, call->sendtype, &l->send);
     if (result == MPI_SUCCESS && !in_place)
@@ -116,7 +116,7 @@ static int alltoall(rd_mpi_work_t *w, const layouts_t *l)
     int result;
 
     if (!rd_mpi_allowed(c, rd_mpi_kind(call), block))
-        return RD_MPI_HAND_ON(rd_mpi_why_not(c, rd_mpi_kind(call), block));
+        return rd_mpi_not_allowed(c, call, block);
     result = rd_mpi_receiving(c, &w->out, call->recv, all, call->recvtype, &l->recv);
     if (result == MPI_SUCCESS && call->send == MPI_IN_PLACE) {
         w->in.at = w->in.owned = malloc(w->out.bytes + 1);
@@ -140,7 +140,7 @@ int rd_mpi_begin_blocks(rd_mpi_work_t *w)
     switch (call->what) {
     case RD_MPI_BARRIER_CALL:
         if (!rd_mpi_allowed(c, rd_mpi_kind(call), 0))
-            return RD_MPI_HAND_ON(rd_mpi_why_not(c, rd_mpi_kind(call), 0));
+            return rd_mpi_not_allowed(c, call, 0);
         w->bytes = 0;
         return rd_mpi_result(c, rondo_barrier(w->rondo, NULL));
     case RD_MPI_BCAST:

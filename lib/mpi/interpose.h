@@ -240,8 +240,8 @@ typedef struct rd_mpi_timing {
     double rondo_us, mpi_us;
 } rd_mpi_timing_t;
 
-/* Why bytes that are not allowed are not. */
-rd_mpi_reason_t rd_mpi_why_not(const rd_mpi_comm_t *c, int kind, uint64_t bytes);
+/* Hands on a call of so many bytes, which are not allowed, with the reason. */
+int rd_mpi_not_allowed(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, uint64_t bytes);
 /* Returns the number of ranks of which the file has timings that were used; 0: none. */
 int rd_mpi_table_read(const char *path, int nranks, rd_mpi_rules_t *rules);
 void rd_mpi_table_write(const char *path, const rd_mpi_timing_t *timings, int num);
@@ -344,6 +344,15 @@ int rd_mpi_begin_sorted(rd_mpi_work_t *w, size_t size);
 int rd_mpi_end(rd_mpi_work_t *w, int result);
 int rd_mpi_end_lists(const rd_mpi_work_t *w);
 int rd_mpi_end_sorted(const rd_mpi_work_t *w);
+
+/* May rondo run it, as far as the communicator and the arguments say? RD_MPI_SERVED, or why not. Sets the communicator
+ * up when its time has come. */
+rd_mpi_reason_t rd_mpi_judge(rd_mpi_comm_t *c, const rd_mpi_call_t *call);
+/* Counts calls: is this one the MPI's, because it is compared? */
+static inline bool rd_mpi_is_compared(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+{
+    return c->rules->compare && ++c->compared[rd_mpi_kind(call)] % c->rules->compare == 0;
+}
 
 /* Has rondo run it. Returns a reason to hand it on, MPI_SUCCESS, or an error, which the handler has seen. */
 int rd_mpi_serve(rd_mpi_comm_t *c, const rd_mpi_call_t *call);

@@ -99,9 +99,7 @@ static rd_mpi_reason_t judge(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
             rd_mpi_want_own(c);
         return RD_MPI_EARLY;
     }
-    if (c->rules->compare && ++c->compared[rd_mpi_kind(call)] % c->rules->compare == 0)
-        return RD_MPI_COMPARED;
-    return RD_MPI_SERVED;
+    return rd_mpi_is_compared(c, call) ? RD_MPI_COMPARED : RD_MPI_SERVED;
 }
 
 static int start(rd_mpi_comm_t *c, const rd_mpi_call_t *call, MPI_Request *request)

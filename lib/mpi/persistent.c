@@ -59,20 +59,6 @@ static void done(rd_mpi_operation_t *o)
         release(o);
 }
 
-/* RD_MPI_SERVED: it may be served. */
-static rd_mpi_reason_t judge(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
-{
-    if (c->status == RD_MPI_REFUSED)
-        return c->refused;
-    if (!rd_mpi_plausible(c, call))
-        return RD_MPI_ARGUMENT;
-    if (c->status != RD_MPI_SERVING)
-        rd_mpi_setup(c);
-    if (c->status != RD_MPI_SERVING)
-        return c->status == RD_MPI_REFUSED ? c->refused : RD_MPI_EARLY;
-    return RD_MPI_SERVED;
-}
-
 /* Would it be served? All of it is done but the operation itself. Returns what rd_mpi_begin does. */
 static int rehearse(rd_mpi_operation_t *o)
 {
@@ -141,7 +127,7 @@ int rd_mpi_init(const rd_mpi_call_t *call, MPI_Request *request)
 
     if (!c)
         return error == MPI_SUCCESS ? RD_MPI_HAND_ON(RD_MPI_ARGUMENT) : error;
-    reason = judge(c, call);
+    reason = rd_mpi_judge(c, call);
     result = reason == RD_MPI_SERVED ? init(c, call, request) : RD_MPI_HAND_ON(reason);
     if (result < 0)
         rd_mpi_handed_on(rd_mpi_kind(call), (rd_mpi_reason_t)-result);

@@ -106,7 +106,7 @@ int rd_mpi_begin_reduction(rd_mpi_work_t *w)
     else
         all = count * (call->what == RD_MPI_REDUCE_SCATTER_BLOCK ? (size_t)c->nranks : 1);
     if (!rd_mpi_allowed(c, rd_mpi_kind(call), all * r.size))
-        return RD_MPI_HAND_ON(rd_mpi_why_not(c, rd_mpi_kind(call), all * r.size));
+        return rd_mpi_not_allowed(c, call, all * r.size);
     if (r.sorted)
         return rd_mpi_begin_sorted(w, r.size);
     remember(c, call, &r);

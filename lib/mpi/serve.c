@@ -67,8 +67,7 @@ int rd_mpi_serve(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
     return rd_mpi_end(&w, result);
 }
 
-/* RD_MPI_SERVED: it may be served. */
-static rd_mpi_reason_t judge(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+rd_mpi_reason_t rd_mpi_judge(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 {
     if (c->status == RD_MPI_REFUSED)
         return c->refused;
@@ -78,18 +77,20 @@ static rd_mpi_reason_t judge(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
         rd_mpi_setup(c);
     if (c->status != RD_MPI_SERVING)
         return c->status == RD_MPI_REFUSED ? c->refused : RD_MPI_EARLY;
-    if (c->rules->compare && ++c->compared[rd_mpi_kind(call)] % c->rules->compare == 0)
-        return RD_MPI_COMPARED;
     return RD_MPI_SERVED;
 }
 
 static int run(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 {
     rd_mpi_tally_t *tally = &rd_mpi_tallies[rd_mpi_kind(call)];
-    rd_mpi_reason_t reason = judge(c, call);
-    double began = rd_mpi_settings.report ? rd_mpi_clock() : 0, took;
-    int result = reason == RD_MPI_SERVED ? rd_mpi_serve(c, call) : RD_MPI_HAND_ON(reason);
+    rd_mpi_reason_t reason = rd_mpi_judge(c, call);
+    double began, took;
+    int result;
 
+    if (reason == RD_MPI_SERVED && rd_mpi_is_compared(c, call))
+        reason = RD_MPI_COMPARED;
+    began = rd_mpi_settings.report ? rd_mpi_clock() : 0;
+    result = reason == RD_MPI_SERVED ? rd_mpi_serve(c, call) : RD_MPI_HAND_ON(reason);
     if (result >= 0) {
         tally->served_s += rd_mpi_settings.report ? rd_mpi_clock() - began : 0;
         return result;

@@ -137,9 +137,9 @@ void rd_mpi_table_use(rd_mpi_rules_t *rules, const rd_mpi_timing_t *timings, int
             continue;
         rules->widest[what][0] = rules->least[what];
         rules->widest[what][1] = rules->most[what];
-        for (int class = 0; class < CLASSES; class ++) {
-            if (is_mpis(timings, num, what, class))
-                rules->mpis[what] |= UINT64_C(1) << class;
+        for (int k = 0; k < CLASSES; k++) {
+            if (is_mpis(timings, num, what, k))
+                rules->mpis[what] |= UINT64_C(1) << k;
         }
         first_range(rules, what);
     }
@@ -157,11 +157,12 @@ bool rd_mpi_allowed_else(const rd_mpi_rules_t *rules, int kind, uint64_t bytes)
     return class < CLASSES && is_widest(rules, kind, bytes) && !(rules->mpis[kind] >> class & 1);
 }
 
-rd_mpi_reason_t rd_mpi_why_not(const rd_mpi_comm_t *c, int kind, uint64_t bytes)
+int rd_mpi_not_allowed(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, uint64_t bytes)
 {
+    int kind = rd_mpi_kind(call);
     bool by_table = kind < RD_MPI_NUM && c->rules->mpis[kind] && is_widest(c->rules, kind, bytes);
 
-    return by_table ? RD_MPI_SLOWER : RD_MPI_SIZE;
+    return RD_MPI_HAND_ON(by_table ? RD_MPI_SLOWER : RD_MPI_SIZE);
 }
 
 int rd_mpi_table_read(const char *path, int nranks, rd_mpi_rules_t *rules)
