@@ -19,10 +19,12 @@ for mpi in $(mpis); do
     said=$(grep -c "could not make rondo's communicator" "$dir/out")
     [ "$said" = 1 ] || { cat "$dir/out"; fail "$said ranks said that there is no communicator of rondo's"; }
     compile nonblocking
+    compile persistent
     for ranks in 2 4; do
         good $ranks --report "$dir/nonblocking.$mpi" elsewhere collectives orders deep freed dup_meanwhile statuses mixed \
-            barrier does_not_wait others bottom large errors persistent finalize unfinished
+            barrier does_not_wait others bottom large errors finalize unfinished
         grep -q '^  iallreduce  *[0-9]*  *[1-9]' "$dir/out" || { cat "$dir/out"; fail "no iallreduce was served"; }
+        good $ranks --report "$dir/persistent.$mpi" persistent
         for name in allreduce bcast alltoallv barrier scan gather; do
             grep -q "^  ${name}_init  *[0-9]*  *[1-9]" "$dir/out" || { cat "$dir/out"; fail "no ${name}_init was served"; }
         done

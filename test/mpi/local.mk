@@ -20,12 +20,14 @@ endif
 EXTRA_DIST += \
 	test/mpi/interposer/behind.c \
 	test/mpi/interposer/common.sh \
+	test/mpi/interposer/corner.h \
 	test/mpi/interposer/corners.c \
 	test/mpi/interposer/device.c \
 	test/mpi/interposer/fortran.F90 \
 	test/mpi/interposer/nonblocking.c \
 	test/mpi/interposer/opened.c \
 	test/mpi/interposer/opening.c \
+	test/mpi/interposer/persistent.c \
 	test/mpi/interposer/played_cuda.c \
 	test/mpi/interposer/random.c \
 	test/mpi/interposer_calls.sh \

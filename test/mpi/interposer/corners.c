@@ -1,10 +1,9 @@
 /* The corners that make interposers wrong, each by its number in doc/mpi.md's list: what must hold with librondo_mpi.so
  * as without. Everything that a correct program may rely on; a hang ends by the caller's time limit.
  *
- *   mpirun -n N corners NAME...   (2 to 4 ranks; "list" prints the names)
+ *   mpirun -n N corners NAME...   (2 to 4 ranks)
  */
 #include <dirent.h>
-#include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -14,33 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "corner.h"
+
 #define MANY 12 /* calls, after which rondo serves any communicator */
-static int rank, nranks, failures;
-static const char *now = "";
-
-#define CHECK(condition, ...)                                                                                          \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            failures++;                                                                                                \
-            printf("rank %d: %s: line %d: ", rank, now, __LINE__);                                                     \
-            printf(__VA_ARGS__);                                                                                       \
-            printf("\n");                                                                                              \
-        }                                                                                                              \
-    } while (0)
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int sum_of(int mine, MPI_Comm comm)
-{
-    int sum = -1;
-    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
-    return sum;
-}
 
 static void warm(MPI_Comm comm)
 {
@@ -662,10 +637,7 @@ static void finalize(void)
     plain();
 }
 
-static const struct {
-    const char *name;
-    void (*test)(void);
-} tests[] = {{"plain", plain}, {"progress", progress}, {"in_flight", in_flight}, {"barrier", barrier},
+static const corner_t corners[] = {{"plain", plain}, {"progress", progress}, {"in_flight", in_flight}, {"barrier", barrier},
     {"handles", handles}, {"attributes", attributes}, {"lifetimes", lifetimes}, {"members", members},
     {"others", others}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"equal_bits", equal_bits}, {"in_order", in_order},
     {"errors", errors}, {"wildcard", wildcard}, {"mixed", mixed}, {"finalize", finalize}, {"threads", threads},
@@ -674,28 +646,6 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    int level, all = 0;
-
-    if (argc > 1 && strcmp(argv[1], "threads") == 0)
-        MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-    else
-        MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &nranks);
-    for (int i = 1; i < argc; i++) {
-        int known = 0;
-        for (unsigned t = 0; t < sizeof tests / sizeof tests[0]; t++) {
-            if (strcmp(argv[i], tests[t].name) != 0)
-                continue;
-            known = 1;
-            now = tests[t].name;
-            tests[t].test();
-        }
-        CHECK(known, "there is no corner %s", argv[i]);
-    }
-    PMPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    MPI_Finalize();
-    if (!rank && !all && !failures)
-        printf("good\n");
-    return all != 0 || failures != 0;
+    corners_begin(argc, argv);
+    return corners_run(argc, argv, corners, sizeof corners / sizeof corners[0]);
 }

@@ -3,7 +3,6 @@
  *
  *   mpirun -n N nonblocking NAME...   (2 to 4 ranks)
  */
-#include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,56 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MANY 24 /* calls, after which rondo serves any communicator */
+#include "corner.h"
+
 #define LONG (1 << 18)
-#ifdef OPEN_MPI /* its own nonblocking and persistent collectives fail when the communicator is freed meanwhile */
-#define OWN_FAILS 1
-#else
-#define OWN_FAILS 0
-#endif
-#if defined OPEN_MPI && OMPI_MAJOR_VERSION == 4
-#include <mpi-ext.h>
-#define INIT(name) MPIX_##name##_init
-#elif MPI_VERSION >= 4 || defined OPEN_MPI
-#define INIT(name) MPI_##name##_init
-#endif
-static int rank, nranks, failures;
-static const char *now = "";
-
-#define CHECK(condition, ...)                                                                                          \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            failures++;                                                                                                \
-            printf("rank %d: %s: line %d: ", rank, now, __LINE__);                                                     \
-            printf(__VA_ARGS__);                                                                                       \
-            printf("\n");                                                                                              \
-        }                                                                                                              \
-    } while (0)
-
-/* MPI_Wtime need not be alike in all processes. */
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int sum_of(int mine, MPI_Comm comm)
-{
-    int sum = -1;
-    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
-    return sum;
-}
-
-static void warm(MPI_Comm comm)
-{
-    for (int i = 0; i < MANY; i++) {
-        MPI_Request request;
-        MPI_Ibarrier(comm, &request);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        sum_of(i, comm);
-    }
-}
 
 /* A rank waits for a message, in one of many ways, that another one sends when a collective of both is over. Each part
  * of a long one takes a turn of its own. */
@@ -115,7 +67,7 @@ static void collectives(void)
     MPI_Comm dup, made;
 
     MPI_Comm_dup(MPI_COMM_WORLD, &dup);
-    warm(dup);
+    warm_all(dup);
     for (int way = 0; way < 8; way++) {
         int n = way % 2 ? LONG : 2, value = rank;
         in[0] = in[n - 1] = 1;
@@ -155,8 +107,8 @@ static void orders(void)
     MPI_Comm_dup(MPI_COMM_WORLD, &comms[2]);
     MPI_Comm_dup(MPI_COMM_WORLD, &fourth);
     for (int i = 0; i < 3; i++)
-        warm(comms[i]);
-    warm(fourth);
+        warm_all(comms[i]);
+    warm_all(fourth);
     for (int round = 0; round < 6; round++) {
         memset(sums, 0, sizeof sums);
         if (rank % 2)
@@ -206,7 +158,7 @@ static void freed(void)
 
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         if (OWN_FAILS || round % 4 == 0)
-            warm(comm);
+            warm_all(comm);
         MPI_Type_vector(2, 1, 2, MPI_INT, &every_other);
         MPI_Type_commit(&every_other);
         for (int r = 0; r < nranks; r++) {
@@ -345,7 +297,7 @@ static void does_not_wait(void)
     int one = 1, sum, token = 1;
 
     MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
-    for (int i = 0; i < 2 * MANY; i++) {
+    for (int i = 0; i < 2 * MANY_OF_BOTH; i++) {
         int before = (rank + i) % nranks;
         if (before) /* the others come when the first one has started */
             MPI_Recv(&token, 1, MPI_INT, (rank + nranks - before) % nranks, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -367,7 +319,7 @@ static void others(void)
     MPI_Request request;
     int one = 1, sum = 0, remote;
 
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY_OF_BOTH; i++) {
         MPI_Iallreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         CHECK(sum == rank, "the sum of one");
@@ -375,7 +327,7 @@ static void others(void)
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 6, &inter);
     MPI_Comm_remote_size(inter, &remote);
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY_OF_BOTH; i++) {
         MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, inter, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         CHECK(sum == remote, "the sum of the others is %d", sum);
@@ -448,7 +400,7 @@ static void errors(void)
     int value = 1, sum = 0;
 
     MPI_Comm_dup(MPI_COMM_WORLD, &dup);
-    warm(dup);
+    warm_all(dup);
     MPI_Comm_create_errhandler(handler, &mine);
     MPI_Comm_set_errhandler(dup, mine);
 #define WRONG(call, ...)                                                                                               \
@@ -487,7 +439,7 @@ static void *of_thread(void *data)
 {
     MPI_Comm comm = *(MPI_Comm *)data;
 
-    for (int i = 0; i < 2 * MANY; i++) {
+    for (int i = 0; i < 2 * MANY_OF_BOTH; i++) {
         int one = 1, sum = 0;
         MPI_Request request;
         MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
@@ -577,116 +529,6 @@ static void unfinished(void)
     MPI_Comm_set_attr(MPI_COMM_SELF, key, request == MPI_REQUEST_NULL ? NULL : &request);
 }
 
-/* MPI 4's persistent calls: made in one order, started in any, with messages and with more of them than rondo makes
- * communicators for; the communicator and the types are freed at once. MPICH's own go wrong with a type that was freed,
- * in a gather, and when they are waited for without being active, or by MPI_Waitany. */
-static void persistent(void)
-{
-#ifdef INIT
-    enum { N = 12, SERVED = 6 }; /* the first ones at least */
-    static int in[N][64], out[N][64], token[2];
-    int ones[64], places[64], order[N + 2], flag, index, served = getenv("LD_PRELOAD") != NULL;
-    MPI_Request requests[N + 2];
-    MPI_Datatype every_other, theirs, type;
-    MPI_Comm comm;
-
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    warm(comm);
-    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &every_other);
-    MPI_Type_commit(&every_other);
-    MPI_Type_dup(every_other, &theirs);
-    for (int r = 0; r < nranks; r++) {
-        ones[r] = 1;
-        places[r] = nranks - 1 - r;
-    }
-    for (int i = 0; i < N; i++) {
-        type = i < SERVED ? every_other : theirs;
-        switch (i % 6) {
-        case 0:
-            INIT(Allreduce)(in[i], out[i], 4, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[i]);
-            break;
-        case 1:
-            INIT(Bcast)(out[i], 2, rank % 2 ? type : MPI_INT, 0, comm, MPI_INFO_NULL, &requests[i]);
-            break;
-        case 2:
-            INIT(Alltoallv)
-            (in[i], ones, places, MPI_INT, out[i], ones, places, type, comm, MPI_INFO_NULL, &requests[i]);
-            break;
-        case 3:
-            INIT(Barrier)(comm, MPI_INFO_NULL, &requests[i]);
-            break;
-        case 4:
-            INIT(Scan)(in[i], out[i], 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[i]);
-            break;
-        default:
-            if (i >= SERVED)
-                INIT(Barrier)(comm, MPI_INFO_NULL, &requests[i]);
-            else
-                INIT(Gather)(in[i], 1, type, out[i], 1, MPI_INT, nranks - 1, comm, MPI_INFO_NULL, &requests[i]);
-        }
-    }
-    MPI_Recv_init(&token[0], 1, MPI_INT, (rank + 1) % nranks, 2, MPI_COMM_WORLD, &requests[N]);
-    MPI_Send_init(&token[1], 1, MPI_INT, (rank + nranks - 1) % nranks, 2, MPI_COMM_WORLD, &requests[N + 1]);
-    MPI_Type_free(&every_other);
-    if (!OWN_FAILS)
-        MPI_Comm_free(&comm);
-    memset(ones, -1, sizeof ones);
-    if (served) { /* of rondo's, none is active */
-        MPI_Waitall(SERVED, requests, MPI_STATUSES_IGNORE);
-        MPI_Testany(SERVED, requests, &index, &flag, MPI_STATUS_IGNORE);
-        CHECK(flag && index == MPI_UNDEFINED, "an inactive request is waited for: %d", index);
-    }
-    for (int round = 0; round < 12; round++) {
-        token[0] = -1;
-        token[1] = 100 * round + rank;
-        for (int i = 0; i < N; i++) {
-            for (int k = 0; k < 64; k++) {
-                in[i][k] = rank + round + i;
-                out[i][k] = i % 6 == 1 && rank == 0 ? 7 * round + k : -1;
-            }
-        }
-        if (round % 3 == 0)
-            MPI_Startall(N + 2, requests);
-        else
-            for (int i = 0; i < N + 2; i++) {
-                order[i] = (i * 5 + rank + round) % (N + 2); /* 5 and 14 have no common divisor */
-                MPI_Start(&requests[order[i]]);
-            }
-        for (int left = served && round % 2 ? SERVED : 0; left > 0; left--) {
-            MPI_Waitany(SERVED, requests, &index, MPI_STATUS_IGNORE);
-            CHECK(index >= 0 && index < SERVED, "an active request is not waited for: %d", index);
-        }
-        MPI_Waitall(N + 2, requests, MPI_STATUSES_IGNORE);
-        CHECK(token[0] == 100 * round + (rank + 1) % nranks, "the message is %d", token[0]);
-        for (int i = 0; i < N; i++) {
-            int all = nranks * (nranks - 1) / 2 + nranks * (round + i);
-            CHECK(requests[i] != MPI_REQUEST_NULL, "request %d is gone", i);
-            if (i % 6 == 0)
-                CHECK(out[i][0] == all && out[i][3] == all && out[i][4] == -1, "allreduce_init: %d", out[i][0]);
-            if (i % 6 == 1)
-                CHECK(out[i][0] == 7 * round && (rank % 2 ? out[i][2] : out[i][1]) == 7 * round + 1,
-                      "bcast_init: %d %d %d", out[i][0], out[i][1], out[i][2]);
-            if (i % 6 == 2)
-                for (int r = 0; r < nranks; r++)
-                    CHECK(out[i][2 * (nranks - 1 - r)] == r + round + i && out[i][2 * (nranks - 1 - r) + 1] == -1,
-                          "alltoallv_init: of rank %d: %d", r, out[i][2 * (nranks - 1 - r)]);
-            if (i % 6 == 4)
-                CHECK(out[i][0] == rank * (rank + 1) / 2 + (rank + 1) * (round + i), "scan_init: %d", out[i][0]);
-            if (i == 5 && rank == nranks - 1)
-                for (int r = 0; r < nranks; r++)
-                    CHECK(out[i][r] == r + round + i, "gather_init: of rank %d: %d", r, out[i][r]);
-        }
-    }
-    for (int i = 0; i < N + 2; i++) {
-        MPI_Request_free(&requests[i]);
-        CHECK(requests[i] == MPI_REQUEST_NULL, "request %d was not freed", i);
-    }
-    MPI_Type_free(&theirs);
-    if (OWN_FAILS)
-        MPI_Comm_free(&comm);
-#endif
-}
-
 /* It ends with something in flight. */
 static void start_one(void)
 {
@@ -710,45 +552,29 @@ static void die(void)
     start_one();
 }
 
-static const struct {
-    const char *name;
-    void (*test)(void);
-} tests[] = {{"elsewhere", elsewhere},   {"collectives", collectives},
-             {"orders", orders},         {"deep", deep},
-             {"freed", freed},           {"dup_meanwhile", dup_meanwhile},
-             {"statuses", statuses},     {"mixed", mixed},
-             {"barrier", barrier},       {"does_not_wait", does_not_wait},
-             {"others", others},         {"bottom", bottom},
-             {"large", large},           {"errors", errors},
-             {"threads", threads},       {"finalize", finalize},
-             {"persistent", persistent}, {"unfinished", unfinished},
-             {"leave", leave},           {"die", die}};
+static const corner_t corners[] = {{"elsewhere", elsewhere},
+                                   {"collectives", collectives},
+                                   {"orders", orders},
+                                   {"deep", deep},
+                                   {"freed", freed},
+                                   {"dup_meanwhile", dup_meanwhile},
+                                   {"statuses", statuses},
+                                   {"mixed", mixed},
+                                   {"barrier", barrier},
+                                   {"does_not_wait", does_not_wait},
+                                   {"others", others},
+                                   {"bottom", bottom},
+                                   {"large", large},
+                                   {"errors", errors},
+                                   {"threads", threads},
+                                   {"finalize", finalize},
+                                   {"unfinished", unfinished},
+                                   {"leave", leave},
+                                   {"die", die}};
 
 int main(int argc, char **argv)
 {
-    int level, all = 0;
-
-    if (argc > 1 && strcmp(argv[1], "threads") == 0)
-        MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-    else
-        MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &nranks);
-    warm(MPI_COMM_WORLD);
-    for (int i = 1; i < argc; i++) {
-        int known = 0;
-        for (unsigned t = 0; t < sizeof tests / sizeof tests[0]; t++) {
-            if (strcmp(argv[i], tests[t].name) != 0)
-                continue;
-            known = 1;
-            now = tests[t].name;
-            tests[t].test();
-        }
-        CHECK(known, "there is no corner %s", argv[i]);
-    }
-    PMPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    MPI_Finalize();
-    if (!rank && !all && !failures)
-        printf("good\n");
-    return all != 0 || failures != 0;
+    corners_begin(argc, argv);
+    warm_all(MPI_COMM_WORLD);
+    return corners_run(argc, argv, corners, sizeof corners / sizeof corners[0]);
 }
