@@ -64,8 +64,10 @@ struct rd_lane_ring_t {
     {
         const uint32_t at = slot(i);
 
-        if (gives || i >= proxy.slots)
+        if (gives || i >= proxy.slots) {
+            warp_sync();
             (void)group_release(0, gpu_threads(), false, gpu_thread() == 0);
+        }
         if (gpu_thread() != 0 || wait.dead)
             return;
         if (blocks > 1) {

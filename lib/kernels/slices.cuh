@@ -27,6 +27,7 @@ struct rd_movers_t {
     /* The movers call it after one or two of them have waited. Returns false if the kernel has to leave. */
     RD_MEMBER bool ready()
     {
+        warp_sync();
         wait.polls = wait.since = 0;
         return !group_any(MOVERS_BARRIER, count, wait.dead);
     }
@@ -37,6 +38,7 @@ struct rd_movers_t {
     {
         const bool tells = gpu_thread() == count;
 
+        warp_sync(); /* the lanes of the last row's end have left the loop earlier */
         wait.dead = group_release(ALL_BARRIER, count + CLERK, !good, tells);
         return tells && !wait.dead;
     }

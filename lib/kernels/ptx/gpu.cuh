@@ -90,13 +90,16 @@ RD_DEVICE uint32_t warp_from(uint32_t x, uint32_t lane)
     return __shfl_sync(~0u, x, lane);
 }
 
-/* Waits at barrier `id` (1 to 15) for `threads` threads of the block. Returns true if `x` is true in any of them. */
+/* Waits at barrier `id` (1 to 15) for `threads` threads of the block, which are whole warps. Returns true if `x` is
+ * true in any of them. The lanes of a warp must be together: where they may have gone different ways since they last
+ * voted, warp_sync comes first. Without this rule (`.aligned`) the compiler makes a second copy of each barrier for
+ * warps that are not together, where synccheck misses the rest of the block. */
 RD_DEVICE bool group_any(uint32_t id, uint32_t threads, bool x)
 {
     uint32_t any;
     asm volatile("{\n\t.reg .pred p, q;\n\t"
                  "setp.ne.u32 p, %3, 0;\n\t"
-                 "barrier.cta.red.or.pred q, %1, %2, p;\n\t"
+                 "barrier.cta.red.or.pred.aligned q, %1, %2, p;\n\t"
                  "selp.u32 %0, 1, 0, q;\n\t}"
                  : "=r"(any)
                  : "r"(id), "r"(threads), "r"((uint32_t)x)
