@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "transport/cma/room.h"
+
 #define KEPT 32 /* structs of communicators that were ended */
 
 /* After it, what the threads of this process have stored so far is seen here, and what they read from now on is new. It
@@ -96,6 +98,7 @@ void rd_comm_cancel(rondo_comm_t comm)
         barrier_for_all();
         rd_conns_wait_unread(&comm->conns);
     }
+    rd_rooms_close(&comm->conns);
     atomic_store_explicit(&comm->cancelled, 2, memory_order_release);
 }
 

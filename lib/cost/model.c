@@ -203,6 +203,8 @@ double rd_cost_algo_us(const rd_cost_env_t *like, rd_coll_t coll, const rd_algo_
 
     if (env->sharing < env->local)
         env->sharing = env->local;
+    if (proto == RD_PROTO_CMA && rd_cost_puts(env, coll))
+        coll = RD_SCATTER;
     if (work_of(env, coll, algo, param, &w) != 0)
         return -1;
     const double store = whole * stored(&w, coll, proto) * k->store;

@@ -18,7 +18,9 @@
  * them shares the cores, and a hop costs a round through the scheduler that lets each of them run. Rooted operations
  * flow one way: no rank waits for an answer, so one call's hops, and the start of its messages, overlap with the next
  * call's (`overlap`). By CMA they do not: its senders wait until peers have read their buffers, which is one more hop.
- * CMA copies received data once, from memory to memory, without the moves into and out of slots that `moved` counts.
+ * CMA copies received data once, from memory to memory, without the moves into and out of slots that `moved` counts. In
+ * a gather its senders, if each has a core of its own, write into the root's memory, as they read from it in a scatter,
+ * so both cost the same.
  */
 #ifndef RD_COST_MODEL_H
 #define RD_COST_MODEL_H
@@ -34,6 +36,13 @@ typedef struct rd_cost_env {
     int sharing; /* ranks that share these cores: more than `local` if one machine plays several nodes; 0: `local` */
     const rd_prices_t *prices; /* the table that turns counts into time; NULL: the first of the built-in ones */
 } rd_cost_env_t;
+
+/* Returns true if by CMA the senders of this operation write, each with a core of its own, because one rank would have
+ * to read what all others send. */
+static inline bool rd_cost_puts(const rd_cost_env_t *env, rd_coll_t coll)
+{
+    return coll == RD_GATHER && env->nranks > 2 && env->sharing <= env->cores;
+}
 
 /* Returns microseconds, or a negative number if there is no formula. `slice`: most bytes of a message. */
 double rd_cost_algo_us(const rd_cost_env_t *env, rd_coll_t coll, const rd_algo_t *algo, int param, rd_proto_t proto,

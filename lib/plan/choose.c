@@ -17,6 +17,7 @@
 
 #define TO_ONE_MOST ((size_t)64 << 20)  /* messages to one rank: the longest whose price is looked at, */
 #define TO_ONE_SLICE ((size_t)64 << 10) /* and the slices of those by slots */
+#define PUT_MOST ((size_t)1 << 30) /* of a message that its sender writes: longer ones the kernel copies in parts */
 
 /* The operation, and the limits of its candidates. */
 typedef struct desc {
@@ -66,6 +67,11 @@ size_t rd_choose_to_one_least(const rd_env_t *env, const rd_cost_env_t *node)
         least = bytes;
     }
     return least;
+}
+
+size_t rd_choose_put_most(const rd_env_t *env, const rd_cost_env_t *node)
+{
+    return rd_cost_puts(node, RD_GATHER) || (env->proto[0] && node->nranks > 2) ? PUT_MOST : 0;
 }
 
 static rd_proto_t message_proto(const rd_env_t *env, int here, int cma, size_t ll_most, size_t bytes)

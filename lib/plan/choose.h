@@ -52,6 +52,10 @@ size_t rd_choose_ll_most(const rd_env_t *env, const rd_prices_t *prices);
  * taker's core copies everything; by slots its peers' cores, where they have some of their own, do half of that.
  * SIZE_MAX: never. `node`: the ranks of the fullest node, as a machine of their own. */
 size_t rd_choose_to_one_least(const rd_env_t *env, const rd_cost_env_t *node);
+/* Returns the bytes of the longest such message by CMA that its sender writes into the taker's buffer
+ * (transport/cma/room.h); 0: the taker reads. Ranks that share cores would only wait for one another once more; but
+ * they write where RONDO_PROTO forces CMA. */
+size_t rd_choose_put_most(const rd_env_t *env, const rd_cost_env_t *node);
 
 /* Finds the protocol and the slice of one message of a pair, for grouped sends and receives and all-to-all. They depend
  * on the pair and the length alone, so that both ends agree. `here`: both ranks are on one node; `cma`: they may also

@@ -1,6 +1,5 @@
 /* The planner lets the cost model choose an algorithm, compiles its program once, applies the chunk map to the user's
- * counts, and caches plans so that the next equal call finds its plan ready. See plan.h.
- */
+ * counts, and caches plans so that the next equal call finds its plan ready. See plan.h. */
 #include "plan/plan.h"
 
 #include <stdlib.h>
@@ -30,6 +29,7 @@ struct rd_planner {
     rd_shape_t shape;
     size_t ll_most;      /* bytes of a pair's message: choose.h */
     size_t to_one_least; /* bytes of a message to the root of a gatherv that goes by CMA: choose.h */
+    size_t put_most;     /* bytes of a gather's message by CMA that its sender writes: choose.h */
     compiled_t *programs;
     rd_plan_t *cache[CACHED];
     rd_plan_t *last_v[RD_NUM_COLLS][CACHED_V]; /* plans of the last v-operations, since codes repeat a few of them */
@@ -74,8 +74,9 @@ rondo_result_t rd_planner_create(rd_planner_t **planner, const rd_planner_args_t
     p->args = *args;
     p->shape = (rd_shape_t){args->nranks, args->node->nnodes, args->node->nnodes > 1 ? args->node->node_of : NULL};
     p->ll_most = rd_choose_ll_most(args->env, args->prices);
-    p->to_one_least = rd_choose_to_one_least(
-        args->env, &(rd_cost_env_t){args->node->most, 1, args->node->most, args->cores, args->sharing, args->prices});
+    const rd_cost_env_t node = {args->node->most, 1, args->node->most, args->cores, args->sharing, args->prices};
+    p->to_one_least = rd_choose_to_one_least(args->env, &node);
+    p->put_most = rd_choose_put_most(args->env, &node);
     *planner = p;
     return RONDO_SUCCESS;
 }
@@ -273,8 +274,8 @@ static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choi
         if (result != RONDO_SUCCESS)
             return result;
         if (lane->proto == RD_PROTO_CMA) {
-            *lane = (rd_lane_plan_t){
-                .passes = bytes != 0, .slice = bytes + 1, .proto = RD_PROTO_CMA}; /* all of it in one message */
+            *lane = (rd_lane_plan_t){.passes = bytes != 0, .slice = bytes + 1, .proto = RD_PROTO_CMA}; /* one message */
+            lane->put = bytes <= p->put_most && (plan->desc.to_one || plan->desc.coll == RD_GATHER);
             plan->posts = true;
         } else {
             lane->passes = (bytes + lane->slice - 1) / lane->slice;

@@ -59,6 +59,7 @@ typedef struct rd_lane_plan {
     size_t passes;
     size_t slice; /* most bytes that a message carries; a multiple of the element */
     rd_proto_t proto;
+    bool put; /* by CMA, and senders write into the receiver's buffer: transport/cma/room.h */
     /* A lane that is one message of a pair, whose two ends may give different lengths (transport/announce.h): the
      * length travels in the `tag` of its lines, or is `announced`. Else both are 0. */
     size_t whole; /* bytes of the message */

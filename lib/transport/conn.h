@@ -30,16 +30,26 @@
 
 #define RD_WHOLES 7 /* messages whose length is said in the line of the count of messages */
 
+/* Where the receiver wants the message that begins with line `number` - 1: cma/room.h. The kernel reads the first two
+ * fields as a struct iovec. */
+typedef struct rd_room {
+    _Atomic uintptr_t address;
+    _Atomic size_t bytes; /* 0: there is no room, or no more */
+    _Atomic uint64_t number;
+    _Atomic int32_t writer; /* the sender's thread that may be writing there; stored by the sender */
+} rd_room_t;
+
 /* Beside the count of consumed lines lies `asked`. It is the number of a line, plus one: the receiver asks for what
- * that line posts, from byte `asked_at` on, by slots, because the kernel refuses it to read the sender's memory. Beside
- * the count of published messages lies what announce.h says of the last of them: `whole`, of message m at m %
- * RD_WHOLES. */
+ * that line posts, from byte `asked_at` on, by slots, because the kernel refuses it to read the sender's memory. There
+ * lies the `room` for a message, too. Beside the count of published messages lies what announce.h says of the last of
+ * them: `whole`, of message m at m % RD_WHOLES. */
 typedef struct rd_counter {
     _Alignas(RD_LINE) _Atomic uint64_t value;
     union {
         struct {
             _Atomic uint64_t asked;
             uint64_t asked_at; /* stored before `asked` is released */
+            rd_room_t room;
         };
         _Atomic uint64_t whole[RD_WHOLES]; /* stored before the count is released */
     };
@@ -79,6 +89,11 @@ typedef struct rd_send {
     bool mirrored;
     const struct rd_transport_ops *ops; /* of the transport of a mirrored connection */
     void *link;                         /* that transport's own record */
+    /* Set if the receiver may give room: puts the next message, of `bytes`, there. Returns 0, -1 if the receiver's
+     * process is gone, or 1 if it has to read the message. */
+    int (*put)(struct rd_send *to, const void *from, size_t bytes);
+    bool put_refused; /* by the kernel: it is not tried again */
+    int32_t pid;      /* the receiver's process */
 } rd_send_t;
 
 typedef struct rd_recv {
@@ -108,9 +123,10 @@ typedef struct rd_recv {
      * -1 if the sender's process is gone, or 1 if the kernel refuses it. NULL: its addresses are valid in this process.
      */
     int (*read)(const struct rd_recv *from, void *to, uint64_t address, size_t bytes);
+    bool gives_room;           /* it has given room, which has to be taken back after a failure */
     bool refused;              /* the kernel has refused it: slots carry what is posted */
     uint64_t refused_at;       /* of the post that is being taken by slots: the next byte */
-    int32_t pid;               /* the sender's process, for `read` */
+    int32_t pid;               /* the sender's process */
     const _Atomic int *failed; /* the sender's mark: if set, what it has posted may have changed meanwhile */
     _Atomic uint32_t *reading; /* this rank's own mark, for which a sender in this process waits; NULL: the sender is in
                                   another process */

@@ -1,6 +1,7 @@
 check_PROGRAMS += \
 	test/core/closed_descriptors \
 	test/core/core_dump \
+	test/core/gather_put \
 	test/core/group_memory \
 	test/core/groups \
 	test/core/lifetime_cancel_reads \
@@ -25,6 +26,7 @@ check_PROGRAMS += \
 	test/core/unreadable_memory
 test_core_closed_descriptors_LDADD = libtest.la
 test_core_core_dump_LDADD = libtest.la
+test_core_gather_put_LDADD = libtest.la
 test_core_group_memory_LDADD = libtest.la
 test_core_groups_LDADD = libtest.la
 test_core_lifetime_create_destroy_LDADD = libtest.la

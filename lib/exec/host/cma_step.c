@@ -9,10 +9,11 @@
 #include "exec/host/cma_step.h"
 
 #include "exec/host/host_copy.h"
+#include "transport/cma/room.h"
 #include "transport/shm/ll.h"
 #include "transport/shm/slots.h"
 
-/* What a sender posts, in one line. */
+/* What a sender posts, in one line. Where it puts messages, no address: this one is where it belongs. */
 typedef struct posted {
     uint64_t address, bytes;
 } posted_t;
@@ -21,7 +22,7 @@ static bool ready(const rd_cma_step_t *s, posted_t *posted, int *waits_for)
 {
     for (int i = 0; i < s->step->ndst; i++) {
         rd_send_t *send = s->dst[i] ? NULL : s->plan->sends[s->step->dst[i].index];
-        if (send && !rd_ll_may_send(send, 1)) {
+        if (send && (!rd_ll_may_send(send, 1) || (s->put && !rd_room_is_open(send)))) {
             *waits_for = send->peer;
             return false;
         }
@@ -218,6 +219,22 @@ static char *local_dest(const rd_cma_step_t *s)
     return NULL;
 }
 
+/* Puts the message of a step that only sends. Returns false if the peer has to read it. */
+static bool put(const rd_cma_step_t *s, int *waits_for, rondo_result_t *result)
+{
+    const posted_t done = {0, s->bytes};
+    rd_send_t *send = s->plan->sends[s->step->dst[0].index];
+    int failed = send->put(send, s->src[0], s->bytes);
+
+    if (failed < 0) {
+        *waits_for = send->peer;
+        *result = RONDO_ERR_REMOTE;
+    }
+    if (failed == 0)
+        rd_ll_send(send, (const char *)&done, sizeof done, 0);
+    return failed <= 0;
+}
+
 static void hand_on(const rd_cma_step_t *s, const char *value)
 {
     const posted_t post = {(uint64_t)(uintptr_t)value, s->bytes};
@@ -247,6 +264,12 @@ bool rd_cma_step(const rd_cma_step_t *s, int *waits_for, uint64_t *sent, rondo_r
             *result = RONDO_ERR_MISMATCH;
             return true;
         }
+    }
+    if (s->put && value && !s->dst[0] && put(s, waits_for, result))
+        return true;
+    if (s->put && !value && !posted[0].address) {
+        rd_ll_consume(s->plan->recvs[s->step->src[0].index], sizeof(posted_t));
+        return true;
     }
     if (!value) {
         char *to = local_dest(s);

@@ -13,6 +13,7 @@ typedef struct rd_cma_step {
     const rd_step_t *step;
     const char *src[RD_MAX_ENDS]; /* NULL: a peer */
     char *dst[RD_MAX_ENDS];       /* NULL: a peer */
+    bool put; /* the sender puts the message where the receiver wants it, if it may: transport/cma/room.h */
     size_t bytes;
     char *staging; /* RD_MAX_ENDS blocks */
 } rd_cma_step_t;

@@ -12,6 +12,7 @@
 #include "exec/host/run_flat.h"
 #include "transport/shm/slots.h"
 #include "exec/host/nt_store.h"
+#include "transport/cma/room.h"
 #include "transport/announce.h"
 
 #define BLOCKED 0
@@ -26,6 +27,7 @@ typedef struct {
     int32_t shift;
     size_t start, bytes;
     uint64_t tag; /* of its lines */
+    bool put;     /* rd_lane_plan_t.put */
 } turn_t;
 
 static inline int32_t shifted(const turn_t *t, int32_t chunk)
@@ -328,7 +330,7 @@ static int step_lines(const turn_t *t)
 
 static int step_posts(const turn_t *t)
 {
-    rd_cma_step_t s = {.plan = t->run->plan, .step = t->step, .bytes = t->bytes, .staging = t->run->tmp};
+    rd_cma_step_t s = {.plan = t->run->plan, .step = t->step, .put = t->put, .bytes = t->bytes, .staging = t->run->tmp};
 
     for (int i = 0; i < t->step->nsrc; i++)
         s.src[i] = t->step->src[i].where == RD_PEER ? NULL : local_source(t, t->step->src[i]);
@@ -437,6 +439,19 @@ static bool announce(rd_run_t *run, const rd_lane_run_t *lane)
     return true;
 }
 
+/* Gives room for all messages that the lane receives: their senders write at once. */
+static void open_rooms(rd_run_t *run, const rd_lane_run_t *lane)
+{
+    const rd_plan_t *plan = run->plan;
+
+    for (const rd_step_t *step = lane->first; step < lane->end; step++) {
+        const turn_t t = {.run = run, .step = step};
+        size_t bytes = rd_chunk_bytes(&plan->out, step->chunk);
+        if (step->src[0].where == RD_PEER && bytes)
+            rd_room_open(plan->recvs[step->src[0].index], local_destination(&t, step->dst[0]), bytes);
+    }
+}
+
 /* Advances the lane as far as it goes. Returns true if it moved. */
 static bool advance(rd_run_t *run, rd_lane_run_t *lane)
 {
@@ -449,8 +464,12 @@ static bool advance(rd_run_t *run, rd_lane_run_t *lane)
         lane->announces = false;
         moved = true;
     }
+    if (lane->opens) {
+        open_rooms(run, lane);
+        lane->opens = false;
+    }
     while (lane->passes) {
-        turn_t t = {run, lane->step, upcoming(lane), lane->shift, lane->start, 0, lane->plan->tag};
+        turn_t t = {run, lane->step, upcoming(lane), lane->shift, lane->start, 0, lane->plan->tag, lane->plan->put};
         t.bytes = slice_bytes(plan, lane, shifted(&t, lane->step->chunk));
         if (t.bytes) {
             if (step_by(lane->plan->proto, &t) == BLOCKED || run->result != RONDO_SUCCESS)
@@ -496,6 +515,7 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
         lane->repetition = lane->shift = 0;
         lane->start = 0;
         lane->passes = plan->lanes[i].passes;
+        lane->opens = lane->plan->put;
         lane->announces = lane->plan->announced;
         run->open += is_open(lane);
     }

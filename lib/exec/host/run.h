@@ -16,6 +16,7 @@ typedef struct rd_lane_run {
     int32_t repetition, shift; /* of the current step: the repetitions done, and the chunk numbers advanced */
     size_t start;              /* pass * slice: where the current slice begins in each chunk */
     size_t passes;             /* passes that remain, including the current one */
+    bool opens;                /* room for its messages has yet to be given */
     bool announces;            /* the message's length has yet to be sent, or to come and be compared */
 } rd_lane_run_t;
 

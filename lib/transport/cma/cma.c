@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "transport/cma/room.h"
 #include "transport/conns.h"
 
 /* What a rank sends to the others: a word of its memory to be read, and an identification of its process. */
@@ -64,6 +65,25 @@ static int read_peer(const rd_recv_t *from, void *to, uint64_t address, size_t b
         "the kernel does not let this rank read a buffer of rank %d (%s): what that rank sends goes through slots from "
         "now on, which is slower",
         from->peer, strerror(errno));
+    return 1;
+}
+
+static int put_to_peer(rd_send_t *to, const void *from, size_t bytes)
+{
+    const cma_t *cma = to->link;
+
+    if (to->put_refused)
+        return 1;
+    if (rd_room_put(&to->ll_head->room, to->pid, from, bytes) == 0)
+        return 0;
+    if (errno == ESRCH)
+        return -1;
+    to->put_refused = errno != 0;
+    if (errno)
+        rd_log(cma->ctx, RD_LOG_INFO,
+               "the kernel does not let this rank write into a buffer of rank %d (%s): that rank reads what this one "
+               "sends from now on, which is slower",
+               to->peer, strerror(errno));
     return 1;
 }
 
@@ -154,6 +174,19 @@ static rondo_result_t create(rd_transport_t **transport, const rd_transport_args
     return result;
 }
 
+static rondo_result_t bind_send(rd_transport_t *transport, int peer, int channel, rd_send_t *send)
+{
+    const cma_t *cma = (const cma_t *)transport;
+
+    (void)channel;
+    if (!cma->conns->cma)
+        return RONDO_SUCCESS;
+    send->pid = (int32_t)cma->all[peer].pid;
+    send->put = put_to_peer;
+    send->link = transport;
+    return RONDO_SUCCESS;
+}
+
 static rondo_result_t bind_recv(rd_transport_t *transport, int peer, int channel, rd_recv_t *recv)
 {
     const cma_t *cma = (const cma_t *)transport;
@@ -163,10 +196,10 @@ static rondo_result_t bind_recv(rd_transport_t *transport, int peer, int channel
     if (!conns->cma)
         return RONDO_SUCCESS;
     recv->failed = &conns->controls[peer]->failed;
+    recv->pid = (int32_t)cma->all[peer].pid;
     if (is_same_process(cma, peer)) {
         recv->reading = &conns->self->reading;
     } else {
-        recv->pid = (int32_t)cma->all[peer].pid;
         recv->read = read_peer;
         recv->link = transport;
     }
@@ -178,5 +211,9 @@ static void destroy(rd_transport_t *transport)
     free(transport);
 }
 
-const rd_transport_ops_t rd_transport_cma = {
-    .name = "cma", .reach = RD_WITHIN_NODE, .create = create, .bind_recv = bind_recv, .destroy = destroy};
+const rd_transport_ops_t rd_transport_cma = {.name = "cma",
+                                             .reach = RD_WITHIN_NODE,
+                                             .create = create,
+                                             .bind_send = bind_send,
+                                             .bind_recv = bind_recv,
+                                             .destroy = destroy};

@@ -1,4 +1,4 @@
-/* Reading a peer's memory as a transport (cross-memory attach): how the CMA protocol moves bytes, and the check whether
+/* A peer's memory as a transport (cross-memory attach): how the CMA protocol moves bytes, and the check whether
  * it may.
  *
  * A sender posts where its data lies; the receiver copies it directly to its destination, by the kernel
@@ -6,6 +6,9 @@
  * slots go back and forth between caches. The kernel requires the right to trace the peer, which a container or a
  * security module may refuse. So every rank tries it at creation, and all agree: if every rank may, conns->cma is set,
  * and the connections within the node get `read`. The posts themselves use the LL lines of these connections.
+ *
+ * Where one rank takes messages from all others, their senders write them into its memory instead, all at once:
+ * cma/room.h.
  *
  * Some memory cannot be read all the same, or not any more. Then the receiver asks the sender, which waits until what
  * it has posted was read, to copy it into the slots of the connection (exec/host/cma_step.h). */
