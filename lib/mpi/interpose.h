@@ -202,6 +202,8 @@ static inline rd_mpi_comm_t *rd_mpi_comm_get(MPI_Comm comm)
 bool rd_mpi_setup_start(void);
 /* Counts a call. May make rondo's communicator; collective then. */
 void rd_mpi_setup(rd_mpi_comm_t *c);
+/* Have enough nonblocking calls done without a communicator of rondo's, where rondo serves the blocking ones? */
+bool rd_mpi_own_is_due(const rd_mpi_comm_t *c);
 /* Has rondo's communicator for nonblocking calls made at the next call of rd_mpi_setup. */
 void rd_mpi_want_own(rd_mpi_comm_t *c);
 /* Collective. Returns one that nobody uses, or a new one if it may be made; NULL: there is none, for *why. */

@@ -95,7 +95,8 @@ static rd_mpi_reason_t judge(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
         return c->own_refused;
     if (!c->own) {
         c->calls++;
-        if (c->status == RD_MPI_SERVING && ++c->missed >= (c->world ? 1 : c->after))
+        c->missed++;
+        if (rd_mpi_own_is_due(c))
             rd_mpi_want_own(c);
         return RD_MPI_EARLY;
     }

@@ -403,13 +403,24 @@ void rd_mpi_want_own(rd_mpi_comm_t *c)
     c->last_moved = MPI_DATATYPE_NULL;
 }
 
+static void take_own(rd_mpi_comm_t *c)
+{
+    c->status = RD_MPI_SERVING;
+    c->own = rd_mpi_core_take(c, true, &c->own_refused);
+}
+
+bool rd_mpi_own_is_due(const rd_mpi_comm_t *c)
+{
+    return c->status == RD_MPI_SERVING && !c->own && c->own_refused == RD_MPI_SERVED && c->missed &&
+           c->missed >= (c->world ? 1 : c->after);
+}
+
 void rd_mpi_setup(rd_mpi_comm_t *c)
 {
     rd_mpi_core_t *core;
 
     if (c->status == RD_MPI_WANTS) {
-        c->status = RD_MPI_SERVING;
-        c->own = rd_mpi_core_take(c, true, &c->own_refused);
+        take_own(c);
         return;
     }
     c->calls++;
@@ -425,6 +436,8 @@ void rd_mpi_setup(rd_mpi_comm_t *c)
         if (core->rules.measure)
             rd_mpi_measure(c, &core->rules, rd_mpi_settings.table);
     }
+    if (rd_mpi_own_is_due(c)) /* by nonblocking calls that came before this first one that may wait */
+        take_own(c);
 }
 
 /* Takes it off the list. */

@@ -29,6 +29,8 @@ for mpi in $(mpis); do
             grep -q "^  ${name}_init  *[0-9]*  *[1-9]" "$dir/out" || { cat "$dir/out"; fail "no ${name}_init was served"; }
         done
     done
+    good 3 --report "$dir/nonblocking.$mpi" early
+    grep -q '^  iallgather  *40  *20 ' "$dir/out" || { cat "$dir/out"; fail "not 20 of 40 iallgather were served"; }
     good 2 "$dir/nonblocking.$mpi" threads
     # Device pointers; with the MPI, too, which knows no devices.
     compile device -ldl
