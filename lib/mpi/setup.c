@@ -73,8 +73,15 @@ static bool many_threads(void)
     return level == MPI_THREAD_MULTIPLE;
 }
 
+static bool has_failed(const rd_mpi_core_t *core)
+{
+    rondo_result_t error = RONDO_SUCCESS;
+
+    return rondo_comm_get_error(core->rondo, &error) != RONDO_SUCCESS || error != RONDO_SUCCESS;
+}
+
 /* Returns one of an equal group that is shared, or, for a communicator that wants one for itself, the oldest that
- * nobody uses. */
+ * nobody uses. Not all ranks may know yet that one has failed: what they find is compared. */
 static rd_mpi_core_t *find_alike(MPI_Comm comm, bool exclusive)
 {
     rd_mpi_core_t *found = NULL;
@@ -85,7 +92,7 @@ static rd_mpi_core_t *find_alike(MPI_Comm comm, bool exclusive)
         return NULL;
     PMPI_Comm_group(comm, &group);
     for (rd_mpi_core_t *core = cores; core; core = core->next) {
-        if ((exclusive ? core->users == 0 : !core->exclusive) && (exclusive || !found) &&
+        if ((exclusive ? core->users == 0 : !core->exclusive) && (exclusive || !found) && !has_failed(core) &&
             PMPI_Group_compare(group, core->group, &order) == MPI_SUCCESS && order == MPI_IDENT)
             found = core;
     }
@@ -479,7 +486,7 @@ void rd_mpi_core_put(rd_mpi_core_t *core)
 {
     static int64_t clock;
     rd_mpi_core_t *oldest;
-    bool shared = !core->exclusive;
+    bool shared = !core->exclusive, useless = false;
 
     pthread_mutex_lock(&lock);
     core->users--;
@@ -488,7 +495,13 @@ void rd_mpi_core_put(rd_mpi_core_t *core)
         core->exclusive = false;
         rondo_comm_on_wait(core->rondo, rd_mpi_progress, NULL);
     }
+    if (core->users == 0 && has_failed(core)) {
+        unlink_core(core);
+        useless = true;
+    }
     pthread_mutex_unlock(&lock);
+    if (useless)
+        core_destroy(core);
     oldest = take_unused(ending ? 0 : KEPT);
     if (oldest) {
         core_destroy(oldest);

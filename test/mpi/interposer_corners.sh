@@ -24,6 +24,9 @@ for mpi in $(mpis); do
         good $ranks --report "$dir/nonblocking.$mpi" elsewhere collectives orders deep freed dup_meanwhile statuses mixed \
             barrier does_not_wait others bottom large errors finalize unfinished
         grep -q '^  iallreduce  *[0-9]*  *[1-9]' "$dir/out" || { cat "$dir/out"; fail "no iallreduce was served"; }
+        good $ranks "$dir/persistent.$mpi" errors
+        good $ranks --report "$dir/persistent.$mpi" again
+        grep -q '^  reduce_init  *60  *60 ' "$dir/out" || { cat "$dir/out"; fail "not all reduce_init were served"; }
         good $ranks --report "$dir/persistent.$mpi" persistent
         for name in allreduce bcast alltoallv barrier scan gather; do
             grep -q "^  ${name}_init  *[0-9]*  *[1-9]" "$dir/out" || { cat "$dir/out"; fail "no ${name}_init was served"; }

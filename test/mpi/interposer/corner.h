@@ -15,8 +15,10 @@
 #if defined OPEN_MPI && OMPI_MAJOR_VERSION == 4
 #include <mpi-ext.h>
 #define INIT(name) MPIX_##name##_init
+#define PINIT(name) PMPIX_##name##_init
 #elif MPI_VERSION >= 4 || defined OPEN_MPI
 #define INIT(name) MPI_##name##_init
+#define PINIT(name) PMPI_##name##_init
 #endif
 
 static int rank, nranks, failures;

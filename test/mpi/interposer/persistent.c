@@ -1,22 +1,23 @@
 /* MPI 4's persistent collectives: what must hold with librondo_mpi.so as without. A hang ends by the caller's time
  * limit.
  *
- *   mpirun -n N persistent persistent   (2 to 4 ranks)
+ *   mpirun -n N persistent NAME...   (2 to 4 ranks)
  */
 #include <stdlib.h>
 
 #include "corner.h"
 
 #ifdef INIT
-enum { N = 12, SERVED = 6 }; /* the first ones at least */
+enum { N = 18, SERVED = 6 }; /* the first ones, on a communicator of theirs; of the others some */
 static int in[N][64], out[N][64], token[2];
 static MPI_Request requests[N + 2]; /* of the collectives, then of the messages */
 
-/* The calls, with an array of ones and the ranks backwards. */
-static void init(MPI_Comm comm, MPI_Datatype every_other, MPI_Datatype theirs, const int *ones, const int *places)
+/* The calls, with an array of ones and the ranks backwards; those that are served with types[0] on comms[0]. */
+static void init(const MPI_Comm comms[2], const MPI_Datatype types[2], const int *ones, const int *places)
 {
     for (int i = 0; i < N; i++) {
-        MPI_Datatype type = i < SERVED ? every_other : theirs;
+        MPI_Datatype type = types[i >= SERVED];
+        MPI_Comm comm = comms[i >= SERVED];
         switch (i % 6) {
         case 0:
             INIT(Allreduce)(in[i], out[i], 4, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[i]);
@@ -59,7 +60,7 @@ static void start(int round)
         MPI_Startall(N + 2, requests);
     else
         for (int i = 0; i < N + 2; i++)
-            MPI_Start(&requests[(i * 5 + rank + round) % (N + 2)]); /* 5 and 14 have no common divisor */
+            MPI_Start(&requests[(i * 7 + rank + round) % (N + 2)]); /* 7 and 20 have no common divisor */
 }
 
 static void check(int i, int round)
@@ -83,29 +84,56 @@ static void check(int i, int round)
             CHECK(out[i][r] == r + round + i, "gather_init: of rank %d: %d", r, out[i][r]);
 }
 
-/* Made in one order, started in any, with messages and with more of them than rondo makes communicators for; the
- * communicator and the types are freed at once. MPICH's own go wrong with a type that was freed, in a gather, and when
- * they are waited for without being active, or by MPI_Waitany. */
+/* What is made after others were freed, and may have their handles and their memory. */
+static void make_others(MPI_Comm *alone, MPI_Datatype other[4])
+{
+    MPI_Comm_dup(MPI_COMM_SELF, alone);
+    CHECK(sum_of(5, *alone) == 5, "the sum of one");
+    for (int i = 0; i < 4; i++) {
+        MPI_Type_vector(3, 1, 5 + i, MPI_INT, &other[i]);
+        MPI_Type_commit(&other[i]);
+    }
+}
+
+static void wait_in_many_ways(int round, int served)
+{
+    int index;
+
+    for (int left = served && round % 2 ? SERVED : 0; left > 0; left--) {
+        MPI_Waitany(SERVED, requests, &index, MPI_STATUS_IGNORE);
+        CHECK(index >= 0 && index < SERVED, "an active request is not waited for: %d", index);
+    }
+    MPI_Waitall(N + 2, requests, MPI_STATUSES_IGNORE);
+}
+
+/* Made in one order, started in any, with messages and with more of them than rondo makes communicators for; of those
+ * that are served the communicator and the types are freed at once. The MPIs' own go wrong then, or when they are
+ * waited for without being active, or by MPI_Waitany, so those keep theirs. */
 static void persistent(void)
 {
     int ones[64], places[64], flag, index, served = getenv("LD_PRELOAD") != NULL;
-    MPI_Datatype every_other, theirs;
-    MPI_Comm comm;
+    MPI_Datatype types[2], other[4];
+    MPI_Comm comms[2], alone;
 
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    warm_all(comm);
-    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &every_other);
-    MPI_Type_commit(&every_other);
-    MPI_Type_dup(every_other, &theirs);
+    for (int i = 0; i < 2; i++) { /* a duplicate of the type would keep the other one */
+        MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+        warm_all(comms[i]);
+        MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &types[i]);
+        MPI_Type_commit(&types[i]);
+    }
     for (int r = 0; r < nranks; r++) {
         ones[r] = 1;
         places[r] = nranks - 1 - r;
     }
-    init(comm, every_other, theirs, ones, places);
-    MPI_Type_free(&every_other);
-    if (!OWN_FAILS)
-        MPI_Comm_free(&comm);
+    init(comms, types, ones, places);
+    if (served) {
+        MPI_Type_free(&types[0]);
+        MPI_Comm_free(&comms[0]);
+    }
+    make_others(&alone, other);
+#ifdef OPEN_MPI /* MPICH's own read them later, as they may */
     memset(ones, -1, sizeof ones);
+#endif
     if (served) { /* of rondo's, none is active */
         MPI_Waitall(SERVED, requests, MPI_STATUSES_IGNORE);
         MPI_Testany(SERVED, requests, &index, &flag, MPI_STATUS_IGNORE);
@@ -113,11 +141,7 @@ static void persistent(void)
     }
     for (int round = 0; round < 12; round++) {
         start(round);
-        for (int left = served && round % 2 ? SERVED : 0; left > 0; left--) {
-            MPI_Waitany(SERVED, requests, &index, MPI_STATUS_IGNORE);
-            CHECK(index >= 0 && index < SERVED, "an active request is not waited for: %d", index);
-        }
-        MPI_Waitall(N + 2, requests, MPI_STATUSES_IGNORE);
+        wait_in_many_ways(round, served);
         CHECK(token[0] == 100 * round + (rank + 1) % nranks, "the message is %d", token[0]);
         for (int i = 0; i < N; i++)
             check(i, round);
@@ -126,17 +150,139 @@ static void persistent(void)
         MPI_Request_free(&requests[i]);
         CHECK(requests[i] == MPI_REQUEST_NULL, "request %d was not freed", i);
     }
-    MPI_Type_free(&theirs);
-    if (OWN_FAILS)
-        MPI_Comm_free(&comm);
+    for (int i = 0; i < 2; i++) {
+        if (i || !served) {
+            MPI_Type_free(&types[i]);
+            MPI_Comm_free(&comms[i]);
+        }
+    }
+    for (int i = 0; i < 4; i++)
+        MPI_Type_free(&other[i]);
+    MPI_Comm_free(&alone);
+}
+
+/* Pairs are made, used and freed, in another order on every rank: what a request has had serves the next one, so that
+ * all 60 are rondo's, as the report says. */
+static void again(void)
+{
+    for (int i = 0; i < 30; i++) {
+        int in[2] = {rank, i}, out[2] = {-1, -1};
+        MPI_Request pair[2];
+        for (int k = 0; k < 2; k++)
+            INIT(Reduce)(&in[k], &out[k], 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &pair[k]);
+        MPI_Startall(2, pair);
+        MPI_Waitall(2, pair, MPI_STATUSES_IGNORE);
+        if (rank == 0)
+            CHECK(out[0] == nranks * (nranks - 1) / 2 && out[1] == nranks * i, "sums %d and %d", out[0], out[1]);
+        MPI_Request_free(&pair[(i + rank) % 2]);
+        MPI_Request_free(&pair[(i + rank + 1) % 2]);
+    }
+}
+
+static int handled, class_handled;
+static MPI_Comm handled_comm;
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+    handled++;
+    handled_comm = *comm;
+    MPI_Error_class(*code, &class_handled);
+}
+
+/* A wrong argument: the class is the MPI's, and the handler is called once, when the request is made. */
+static void wrong_arguments(MPI_Comm dup)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    int value = 1, sum = 0;
+#define WRONG(call, ...)                                                                                               \
+    do {                                                                                                               \
+        int class, by_mpi, times, code = INIT(call)(__VA_ARGS__);                                                      \
+        times = handled;                                                                                               \
+        handled = 0;                                                                                                   \
+        MPI_Error_class(code, &class);                                                                                 \
+        code = PINIT(call)(__VA_ARGS__);                                                                               \
+        MPI_Error_class(code, &by_mpi);                                                                                \
+        CHECK(class == by_mpi && class != MPI_SUCCESS, #call "_init: class %d, the MPI's is %d", class, by_mpi);       \
+        CHECK(times == 1 && handled == 1, #call "_init: handled %d times, by the MPI %d", times, handled);             \
+        handled = 0;                                                                                                   \
+    } while (0)
+    WRONG(Allreduce, &value, &sum, 1, MPI_DATATYPE_NULL, MPI_SUM, dup, MPI_INFO_NULL, &request);
+    WRONG(Allreduce, &value, &sum, 1, MPI_INT, MPI_OP_NULL, dup, MPI_INFO_NULL, &request);
+    WRONG(Bcast, &value, 1, MPI_INT, nranks, dup, MPI_INFO_NULL, &request);
+}
+
+/* Rank 0 does not start its part, and the others wait longer than they may. The next request
+ * works. */
+static void too_late(MPI_Comm dup)
+{
+    MPI_Request request;
+    int value = 1, sum = 0, code, class;
+
+    setenv("RONDO_TIMEOUT_MS", "400", 1); /* for the communicator that the request gets */
+    INIT(Allreduce)(&value, &sum, 1, MPI_INT, MPI_SUM, dup, MPI_INFO_NULL, &request);
+    unsetenv("RONDO_TIMEOUT_MS");
+    if (rank) {
+        MPI_Start(&request);
+        code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Error_class(code, &class);
+        CHECK(class == MPI_ERR_TRUNCATE, "the wait returns class %d", class);
+        CHECK(handled == 1 && class_handled == MPI_ERR_OTHER && handled_comm == dup, "handled %d times, class %d",
+              handled, class_handled);
+        handled = 0;
+    }
+    PMPI_Barrier(dup);
+    if (request != MPI_REQUEST_NULL) /* Open MPI has freed it, as it does with any that has failed */
+        MPI_Request_free(&request);
+    for (int i = 0; i < 2; i++) {
+        INIT(Allreduce)(&value, &sum, 1, MPI_INT, MPI_SUM, dup, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CHECK(sum == nranks && handled == 0, "the sum after a failure is %d, handled %d times", sum, handled);
+        MPI_Request_free(&request);
+    }
+}
+
+static void errors(void)
+{
+    MPI_Errhandler mine;
+    MPI_Comm dup;
+    MPI_Request request = MPI_REQUEST_NULL;
+    int value = 1, sum = 0;
+
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &dup);
+    warm_all(dup);
+    MPI_Comm_create_errhandler(handler, &mine);
+    MPI_Comm_set_errhandler(dup, mine);
+    wrong_arguments(dup);
+    if (getenv("LD_PRELOAD")) { /* errors that rondo finds */
+        char room[32] = {0};
+        int class, code = INIT(Allreduce)(room, room + 4, 4, MPI_INT, MPI_SUM, dup, MPI_INFO_NULL, &request);
+        MPI_Error_class(code, &class);
+        CHECK(class == MPI_ERR_BUFFER && handled == 1, "buffers that overlap: class %d, handled %d times", class,
+              handled);
+        handled = 0;
+        too_late(dup);
+    }
+    INIT(Allreduce)(&value, &sum, 1, MPI_INT, MPI_SUM, dup, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(sum == nranks, "the sum after errors");
+    MPI_Request_free(&request);
+    MPI_Errhandler_free(&mine);
+    MPI_Comm_free(&dup);
 }
 #else
 static void persistent(void)
 {
 }
+static void again(void)
+{
+}
+static void errors(void)
+{
+}
 #endif
 
-static const corner_t corners[] = {{"persistent", persistent}};
+static const corner_t corners[] = {{"persistent", persistent}, {"again", again}, {"errors", errors}};
 
 int main(int argc, char **argv)
 {
