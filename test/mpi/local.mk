@@ -30,5 +30,6 @@ EXTRA_DIST += \
 	test/mpi/interposer/persistent.c \
 	test/mpi/interposer/played_cuda.c \
 	test/mpi/interposer/random.c \
+	test/mpi/interposer/threads.c \
 	test/mpi/interposer_calls.sh \
 	test/mpi/interposer_corners.sh

@@ -65,16 +65,16 @@ typedef struct {
     void (*test)(void);
 } corner_t;
 
-static void corners_begin(int argc, char **argv)
+static void corners_known(void)
 {
-    int level;
-
-    if (argc > 1 && strcmp(argv[1], "threads") == 0)
-        MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-    else
-        MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
+}
+
+static inline void corners_begin(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    corners_known();
 }
 
 /* Runs the corners that the arguments name and ends the MPI. Returns the exit status; rank 0 prints "good". */

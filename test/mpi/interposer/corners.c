@@ -4,7 +4,6 @@
  *   mpirun -n N corners NAME...   (2 to 4 ranks)
  */
 #include <dirent.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -504,40 +503,6 @@ static void mixed(void)
     }
 }
 
-static void *of_thread(void *data)
-{
-    MPI_Comm comm = *(MPI_Comm *)data;
-
-    for (int i = 0; i < 5; i++) {
-        MPI_Comm dup;
-        MPI_Comm_dup(comm, &dup);
-        for (int k = 0; k < MANY; k++)
-            CHECK(sum_of(1, dup) == nranks, "the sum of a thread");
-        MPI_Comm_free(&dup);
-    }
-    return NULL;
-}
-
-/* 34 */
-static void threads(void)
-{
-    MPI_Comm comms[3];
-    pthread_t ids[3];
-    int level;
-
-    MPI_Query_thread(&level);
-    if (level < MPI_THREAD_MULTIPLE)
-        return;
-    for (int i = 0; i < 3; i++)
-        MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-    for (int i = 0; i < 3; i++)
-        pthread_create(&ids[i], NULL, of_thread, &comms[i]);
-    for (int i = 0; i < 3; i++)
-        pthread_join(ids[i], NULL);
-    for (int i = 0; i < 3; i++)
-        MPI_Comm_free(&comms[i]);
-}
-
 /* 4: rank 1's environment is another's. */
 static void environment(void)
 {
@@ -640,7 +605,7 @@ static void finalize(void)
 static const corner_t corners[] = {{"plain", plain}, {"progress", progress}, {"in_flight", in_flight}, {"barrier", barrier},
     {"handles", handles}, {"attributes", attributes}, {"lifetimes", lifetimes}, {"members", members},
     {"others", others}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"equal_bits", equal_bits}, {"in_order", in_order},
-    {"errors", errors}, {"wildcard", wildcard}, {"mixed", mixed}, {"finalize", finalize}, {"threads", threads},
+    {"errors", errors}, {"wildcard", wildcard}, {"mixed", mixed}, {"finalize", finalize},
     {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
     {"abort", abort_one}, {"die", die}, {"leave_one", leave_one}, {"table", table}};
 

@@ -3,7 +3,6 @@
  *
  *   mpirun -n N nonblocking NAME...   (2 to 4 ranks)
  */
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -460,39 +459,6 @@ static void errors(void)
     MPI_Comm_free(&dup);
 }
 
-static void *of_thread(void *data)
-{
-    MPI_Comm comm = *(MPI_Comm *)data;
-
-    for (int i = 0; i < 2 * MANY_OF_BOTH; i++) {
-        int one = 1, sum = 0;
-        MPI_Request request;
-        MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
-        CHECK(sum_of(1, comm) == nranks, "a blocking sum of a thread");
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        CHECK(sum == nranks, "the sum of a thread");
-    }
-    return NULL;
-}
-static void threads(void)
-{
-    MPI_Comm comms[3];
-    pthread_t ids[3];
-    int level;
-
-    MPI_Query_thread(&level);
-    if (level < MPI_THREAD_MULTIPLE)
-        return;
-    for (int i = 0; i < 3; i++)
-        MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-    for (int i = 0; i < 3; i++)
-        pthread_create(&ids[i], NULL, of_thread, &comms[i]);
-    for (int i = 0; i < 3; i++)
-        pthread_join(ids[i], NULL);
-    for (int i = 0; i < 3; i++)
-        MPI_Comm_free(&comms[i]);
-}
-
 /* In a callback of MPI_Finalize. */
 static int at_the_end(MPI_Comm comm, int key, void *value, void *extra)
 {
@@ -577,16 +543,25 @@ static void die(void)
     start_one();
 }
 
-static const corner_t corners[] = {{"elsewhere", elsewhere}, {"collectives", collectives},
-                                   {"orders", orders},       {"deep", deep},
-                                   {"freed", freed},         {"dup_meanwhile", dup_meanwhile},
-                                   {"statuses", statuses},   {"mixed", mixed},
-                                   {"barrier", barrier},     {"does_not_wait", does_not_wait},
-                                   {"early", early},         {"others", others},
-                                   {"bottom", bottom},       {"large", large},
-                                   {"errors", errors},       {"threads", threads},
-                                   {"finalize", finalize},   {"unfinished", unfinished},
-                                   {"leave", leave},         {"die", die}};
+static const corner_t corners[] = {{"elsewhere", elsewhere},
+                                   {"collectives", collectives},
+                                   {"orders", orders},
+                                   {"deep", deep},
+                                   {"freed", freed},
+                                   {"dup_meanwhile", dup_meanwhile},
+                                   {"statuses", statuses},
+                                   {"mixed", mixed},
+                                   {"barrier", barrier},
+                                   {"does_not_wait", does_not_wait},
+                                   {"early", early},
+                                   {"others", others},
+                                   {"bottom", bottom},
+                                   {"large", large},
+                                   {"errors", errors},
+                                   {"finalize", finalize},
+                                   {"unfinished", unfinished},
+                                   {"leave", leave},
+                                   {"die", die}};
 
 int main(int argc, char **argv)
 {
