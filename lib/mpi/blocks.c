@@ -35,8 +35,9 @@ static int bcast(rd_mpi_work_t *w)
 
     if (!rd_mpi_layout(call->recvtype, &layout))
         return RD_MPI_HAND_ON(RD_MPI_ARGUMENT);
-    if (!rd_mpi_allowed(c, rd_mpi_kind(call), (uint64_t)call->recvcount * layout.size))
-        return rd_mpi_not_allowed(c, call, (uint64_t)call->recvcount * layout.size);
+    result = rd_mpi_admit(c, call, (uint64_t)call->recvcount * layout.size);
+    if (result != MPI_SUCCESS)
+        return result;
     if (root)
         result = rd_mpi_sent(c, b, call->recv, call->recvcount, call->recvtype, &layout);
     else
@@ -69,11 +70,9 @@ static int gather(rd_mpi_work_t *w, const layouts_t *l)
     const rd_mpi_call_t *call = w->call;
     bool all = call->what == RD_MPI_ALLGATHER, gets = all || c->rank == call->root;
     size_t block = gets ? (size_t)call->recvcount * l->recv.size : (size_t)call->sendcount * l->send.size;
-    int result = MPI_SUCCESS;
+    int result = rd_mpi_admit(c, call, block);
 
-    if (!rd_mpi_allowed(c, rd_mpi_kind(call), block))
-        return rd_mpi_not_allowed(c, call, block);
-    if (gets)
+    if (result == MPI_SUCCESS && gets)
         result = rd_mpi_receiving(c, &w->out, call->recv, c->nranks * call->recvcount, call->recvtype, &l->recv);
     if (result == MPI_SUCCESS)
         result = own_block(c, call, &w->in, &w->out, &l->send, block);
@@ -90,11 +89,9 @@ static int scatter(rd_mpi_work_t *w, const layouts_t *l)
     const rd_mpi_call_t *call = w->call;
     bool root = c->rank == call->root, in_place = root && call->recv == MPI_IN_PLACE;
     size_t block = root ? (size_t)call->sendcount * l->send.size : (size_t)call->recvcount * l->recv.size;
-    int result = MPI_SUCCESS;
+    int result = rd_mpi_admit(c, call, block);
 
-    if (!rd_mpi_allowed(c, rd_mpi_kind(call), block))
-        return rd_mpi_not_allowed(c, call, block);
-    if (root)
+    if (result == MPI_SUCCESS && root)
         result = rd_mpi_sent(c, &w->in, call->send, c->nranks * call->sendcount, call->sendtype, &l->send);
     if (result == MPI_SUCCESS && !in_place)
         result = rd_mpi_receiving(c, &w->out, call->recv, call->recvcount, call->recvtype, &l->recv);
@@ -113,11 +110,10 @@ static int alltoall(rd_mpi_work_t *w, const layouts_t *l)
     const rd_mpi_call_t *call = w->call;
     MPI_Count all = c->nranks * call->recvcount;
     size_t block = (size_t)call->recvcount * l->recv.size;
-    int result;
+    int result = rd_mpi_admit(c, call, block);
 
-    if (!rd_mpi_allowed(c, rd_mpi_kind(call), block))
-        return rd_mpi_not_allowed(c, call, block);
-    result = rd_mpi_receiving(c, &w->out, call->recv, all, call->recvtype, &l->recv);
+    if (result == MPI_SUCCESS)
+        result = rd_mpi_receiving(c, &w->out, call->recv, all, call->recvtype, &l->recv);
     if (result == MPI_SUCCESS && call->send == MPI_IN_PLACE) {
         w->in.at = w->in.owned = malloc(w->out.bytes + 1);
         result = w->in.at ? rd_mpi_pack(c, call->recv, all, call->recvtype, &l->recv, w->in.at)
@@ -136,13 +132,13 @@ int rd_mpi_begin_blocks(rd_mpi_work_t *w)
     rd_mpi_comm_t *c = w->c;
     const rd_mpi_call_t *call = w->call;
     layouts_t l = {0};
+    int result;
 
     switch (call->what) {
     case RD_MPI_BARRIER_CALL:
-        if (!rd_mpi_allowed(c, rd_mpi_kind(call), 0))
-            return rd_mpi_not_allowed(c, call, 0);
+        result = rd_mpi_admit(c, call, 0);
         w->bytes = 0;
-        return rd_mpi_result(c, rondo_barrier(w->rondo, NULL));
+        return result == MPI_SUCCESS ? rd_mpi_result(c, rondo_barrier(w->rondo, NULL)) : result;
     case RD_MPI_BCAST:
         return bcast(w);
     default:

@@ -79,13 +79,19 @@ typedef enum {
     RD_MPI_REASONS
 } rd_mpi_reason_t;
 
+/* Which operations may go to the MPI because it is quicker. Reductions only by a table that was made before, for their
+ * bits would depend on what the clock said. */
+enum { RD_MPI_CHOOSE_NONE, RD_MPI_CHOOSE_MOVES, RD_MPI_CHOOSE_ALL };
+#define RD_MPI_CLASSES 64 /* of bytes, see table.c */
+
 /* What was agreed for a communicator. Rank 0's environment counts. */
 typedef struct rd_mpi_rules {
     uint64_t least[RD_MPI_KINDS], most[RD_MPI_KINDS]; /* bytes that are served; least > most: none */
-    /* With a table there may be more of a blocking call: those of `widest`, but for the classes of `mpis`. See table.c.
-     */
-    uint64_t widest[RD_MPI_NUM][2], mpis[RD_MPI_NUM];
-    int64_t measure; /* the table has nothing for so many ranks */
+    /* Of a blocking call there may be more: those of `widest`, but for the classes in which the MPI is quicker; `open`
+     * are the ones that are served until it is known. They follow from what was measured. See table.c. */
+    uint64_t widest[RD_MPI_NUM][2], mpis[RD_MPI_NUM], open[RD_MPI_NUM];
+    uint64_t measured[RD_MPI_NUM], quicker[RD_MPI_NUM]; /* classes; those of them in which the MPI is quicker */
+    int64_t choose;
     int64_t compare; /* every how manieth call is the MPI's; 0: none */
     int64_t reproducible;
 } rd_mpi_rules_t;
@@ -101,6 +107,12 @@ typedef struct rd_mpi_core {
     int64_t put;    /* when the last user let it go, counted in such events */
     int64_t id;     /* alike on its ranks, and on them different from that of others */
     rd_mpi_rules_t rules;
+    /* Calls of which nobody knows who is quicker, by operation and class; of those whose bytes differ by rank, how many
+     * there were, and this rank's bytes; what is to be measured at the end of this call. */
+    uint8_t seen[RD_MPI_NUM][RD_MPI_CLASSES];
+    uint64_t moves[RD_MPI_NUM], moved[RD_MPI_NUM], due_bytes;
+    rd_mpi_what_t due_what;
+    bool due;
 } rd_mpi_core_t;
 
 /* One that wants serves blocking calls, and gets a communicator of rondo's for its nonblocking ones at the next of
@@ -219,19 +231,20 @@ typedef struct rd_mpi_settings {
     bool off;
     int64_t after;
     bool log, report;
-    const char *table; /* a file; NULL: none */
+    const char *table; /* a file that remembers who is quicker; NULL: none */
 } rd_mpi_settings_t;
 extern rd_mpi_settings_t rd_mpi_settings; /* of this process */
 void rd_mpi_settings_read(void);
 extern const char *const rd_mpi_names[RD_MPI_KINDS];
 
-bool rd_mpi_allowed_else(const rd_mpi_rules_t *rules, int kind, uint64_t bytes); /* table.c */
+/* For the short ways: is it certain that rondo serves it? */
+bool rd_mpi_allowed_else(const rd_mpi_rules_t *rules, int what, uint64_t bytes); /* table.c */
 static inline bool rd_mpi_allowed(const rd_mpi_comm_t *c, int kind, uint64_t bytes)
 {
     const rd_mpi_rules_t *r = c->rules;
 
     return (bytes >= r->least[kind] && bytes <= r->most[kind]) ||
-           (kind < RD_MPI_NUM && r->mpis[kind] && rd_mpi_allowed_else(r, kind, bytes));
+           (kind < RD_MPI_NUM && r->measured[kind] && rd_mpi_allowed_else(r, kind, bytes));
 }
 
 /* ---- table.c, measure.c: which of the two is quicker ---- */
@@ -242,15 +255,15 @@ typedef struct rd_mpi_timing {
     double rondo_us, mpi_us;
 } rd_mpi_timing_t;
 
-/* Hands on a call of so many bytes, which are not allowed, with the reason. */
-int rd_mpi_not_allowed(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, uint64_t bytes);
-/* Returns the number of ranks of which the file has timings that were used; 0: none. */
-int rd_mpi_table_read(const char *path, int nranks, rd_mpi_rules_t *rules);
-void rd_mpi_table_write(const char *path, const rd_mpi_timing_t *timings, int num);
-/* Gives to the MPI in `rules` what it was quicker for. */
-void rd_mpi_table_use(rd_mpi_rules_t *rules, const rd_mpi_timing_t *timings, int num);
-/* Measures on a communicator that serves, uses it for `rules`, and appends it to the file. Collective. */
-void rd_mpi_measure(rd_mpi_comm_t *c, rd_mpi_rules_t *rules, const char *path);
+bool rd_mpi_unequal(int what); /* its bytes differ by rank */
+/* Does rondo serve a call of so many bytes? MPI_SUCCESS, or the reason to hand it on. Counts it. */
+int rd_mpi_admit(rd_mpi_comm_t *c, const rd_mpi_call_t *call, uint64_t bytes);
+/* Puts into `rules` what this process knows for so many ranks. */
+void rd_mpi_table_begin(rd_mpi_rules_t *rules, int nranks);
+/* Puts into `rules` what was measured; `remember`: also for later communicators, and into the file. */
+void rd_mpi_table_add(rd_mpi_rules_t *rules, const rd_mpi_timing_t *timing, bool remember);
+/* Measures what is due on the communicator's core. Collective. */
+void rd_mpi_measure(rd_mpi_comm_t *c);
 
 /* ---- layout.c: types in memory ---- */
 

@@ -111,8 +111,8 @@ static int gatherv(rd_mpi_work_t *w, const rd_mpi_layout_t *send, const rd_mpi_l
 
     *out = recv_side(call, recv);
     result = gets ? begin(c, out, w->lists, false) : MPI_SUCCESS;
-    if (result == MPI_SUCCESS && all && !rd_mpi_allowed(c, rd_mpi_kind(call), out->bytes))
-        return rd_mpi_not_allowed(c, call, out->bytes);
+    if (result == MPI_SUCCESS && all)
+        result = rd_mpi_admit(c, call, out->bytes);
     if (result == MPI_SUCCESS && gets && call->send == MPI_IN_PLACE) {
         w->but = c->rank;
         in->bytes = out->lengths[c->rank];
@@ -183,12 +183,13 @@ int rd_mpi_begin_lists(rd_mpi_work_t *w)
     rd_mpi_comm_t *c = w->c;
     const rd_mpi_call_t *call = w->call;
     rd_mpi_layout_t send = {0}, recv = {0};
+    int refused;
 
     if ((rd_mpi_sends(c, call) && !rd_mpi_layout(call->sendtype, &send)) ||
         (rd_mpi_receives(c, call) && !rd_mpi_layout(call->recvtype, &recv)))
         return RD_MPI_HAND_ON(RD_MPI_ARGUMENT);
-    if (call->what != RD_MPI_ALLGATHERV && !rd_mpi_allowed(c, rd_mpi_kind(call), 0))
-        return rd_mpi_not_allowed(c, call, 0);
+    if (call->what != RD_MPI_ALLGATHERV && (refused = rd_mpi_admit(c, call, 0)) != MPI_SUCCESS)
+        return refused;
     switch (call->what) {
     case RD_MPI_SCATTERV:
         return scatterv(w, &send, &recv);

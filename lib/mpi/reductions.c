@@ -98,6 +98,7 @@ int rd_mpi_begin_reduction(rd_mpi_work_t *w)
     size_t count = (size_t)call->recvcount, *counts = NULL, all = 0;
     reduction_t r;
     rd_mpi_reason_t reason = translate(c, call, &r);
+    int refused;
 
     if (reason != RD_MPI_SERVED)
         return RD_MPI_HAND_ON(reason);
@@ -105,8 +106,9 @@ int rd_mpi_begin_reduction(rd_mpi_work_t *w)
         counts = counts_of(w, &all);
     else
         all = count * (call->what == RD_MPI_REDUCE_SCATTER_BLOCK ? (size_t)c->nranks : 1);
-    if (!rd_mpi_allowed(c, rd_mpi_kind(call), all * r.size))
-        return rd_mpi_not_allowed(c, call, all * r.size);
+    refused = rd_mpi_admit(c, call, all * r.size);
+    if (refused != MPI_SUCCESS)
+        return refused;
     if (r.sorted)
         return rd_mpi_begin_sorted(w, r.size);
     remember(c, call, &r);

@@ -11,7 +11,7 @@ static const char *const reasons[RD_MPI_REASONS] = {
     "served",
     "switched off by RONDO_MPI_SERVE",
     "outside of the bytes of RONDO_MPI_SERVE",
-    "of bytes for which the MPI is quicker (RONDO_MPI_TABLE)",
+    "for which the MPI was measured to be quicker (RONDO_MPI_TABLE)",
     "on a communicator of one rank",
     "on an intercommunicator",
     "among the first on its communicator (RONDO_MPI_AFTER)",

@@ -138,8 +138,12 @@ void rd_mpi_settings_read(void)
     s->rules.compare = number("RONDO_MPI_COMPARE", 0);
     s->rules.reproducible = number("RONDO_MPI_REPRODUCIBLE", 0);
     s->table = getenv("RONDO_MPI_TABLE");
-    if (s->table && !*s->table)
+    if (s->table && (!*s->table || strcmp(s->table, "off") == 0)) {
+        s->rules.choose = *s->table ? RD_MPI_CHOOSE_NONE : RD_MPI_CHOOSE_MOVES;
         s->table = NULL;
+    } else {
+        s->rules.choose = s->table ? RD_MPI_CHOOSE_ALL : RD_MPI_CHOOSE_MOVES;
+    }
     s->log = number("RONDO_MPI_LOG", 0) != 0;
     s->report = number("RONDO_MPI_REPORT", 0) != 0 || s->rules.compare != 0;
 }

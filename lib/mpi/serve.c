@@ -53,6 +53,15 @@ int rd_mpi_end(rd_mpi_work_t *w, int result)
     return result;
 }
 
+/* For who is quicker (measure.c). */
+static void count_moved(const rd_mpi_comm_t *c, rd_mpi_what_t what, uint64_t bytes)
+{
+    if (rd_mpi_unequal(what)) {
+        c->core->moves[what]++;
+        c->core->moved[what] += bytes;
+    }
+}
+
 int rd_mpi_serve(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 {
     rd_mpi_work_t w;
@@ -62,8 +71,10 @@ int rd_mpi_serve(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
         return rd_mpi_raise(c, MPI_ERR_NO_MEM);
     w = (rd_mpi_work_t){.c = c, .call = call, .rondo = c->rondo, .lists = c->lists, .but = -1};
     result = rd_mpi_begin(&w);
-    if (result >= 0)
+    if (result >= 0) {
         rd_mpi_count_served(rd_mpi_kind(call), w.bytes);
+        count_moved(c, call->what, w.bytes);
+    }
     return rd_mpi_end(&w, result);
 }
 
@@ -106,12 +117,15 @@ static int run(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 
 int rd_mpi_run(const rd_mpi_call_t *call)
 {
-    int error = MPI_SUCCESS;
+    int error = MPI_SUCCESS, result;
     rd_mpi_comm_t *c = rd_mpi_comm_get(call->comm);
 
     if (!c)
         c = rd_mpi_comm_find(call->comm, &error);
-    if (c)
-        return rd_mpi_device_used() ? rd_mpi_device_run(c, call, run) : run(c, call);
-    return error == MPI_SUCCESS ? rd_mpi_pass(call) : error;
+    if (!c)
+        return error == MPI_SUCCESS ? rd_mpi_pass(call) : error;
+    result = rd_mpi_device_used() ? rd_mpi_device_run(c, call, run) : run(c, call);
+    if (c->core && c->core->due)
+        rd_mpi_measure(c);
+    return result;
 }

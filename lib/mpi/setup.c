@@ -218,23 +218,13 @@ static int64_t id_of(const rondo_unique_id_t *id)
 
 static void invite(rd_mpi_comm_t *c, invitation_t *invitation)
 {
-    rd_mpi_rules_t rules;
-    int found;
-
     memset(invitation, 0, sizeof *invitation);
     if (c->rank)
         return;
     (void)rondo_unique_id_create(&invitation->id); /* on failure it carries the error */
     invitation->rules = rd_mpi_settings.rules;
     invitation->core_id = id_of(&invitation->id);
-    if (!rd_mpi_settings.table)
-        return;
-    rules = invitation->rules;
-    found = rd_mpi_table_read(rd_mpi_settings.table, c->nranks, &rules);
-    if (c->world && found != c->nranks)
-        invitation->rules.measure = true;
-    else
-        invitation->rules = rules;
+    rd_mpi_table_begin(&invitation->rules, c->nranks);
 }
 
 /* Tells the others that this rank has failed, and hears of those that have. Collective, as soon as one has failed. */
@@ -440,8 +430,6 @@ void rd_mpi_setup(rd_mpi_comm_t *c)
             return;
         }
         use(c, core);
-        if (core->rules.measure)
-            rd_mpi_measure(c, &core->rules, rd_mpi_settings.table);
     }
     if (rd_mpi_own_is_due(c)) /* by nonblocking calls that came before this first one that may wait */
         take_own(c);

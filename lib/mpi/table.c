@@ -1,14 +1,19 @@
-/* The table of RONDO_MPI_TABLE: which of the two was quicker, the MPI or rondo, for each operation, number of bytes and
- * number of ranks. It is a text file, to which rank 0 appends what was measured (measure.c), a line for each:
+/* Which of the two is quicker, the MPI or rondo: what is known of it, and what follows from that for a call.
+ *
+ * Known is a verdict for an operation and a class of bytes, a power of two; between two classes of one verdict all have
+ * that. What is not known is open: rondo serves it, and when that has happened often, it is measured (measure.c) at the
+ * end of such a call, by all ranks of the communicator. All ranks count the same calls, so they come to it at the same
+ * one, and what they measure they agree on before they use it.
+ *
+ * Rank 0 of a new communicator hands on what it knows for so many ranks: from this job, and from the file of
+ * RONDO_MPI_TABLE, to which it appends what was measured, a line for each:
  *
  *     Open_MPI_v4.1.4 4 allreduce 512 0.91 1.64
  *
- * which are the MPI, ranks, operation, bytes, rondo's microseconds and the MPI's.
- *
- * The lines of the MPI in use for the nearest number of ranks count. An operation goes to the MPI for those classes of
- * bytes, powers of two, for which the nearest measured one was quicker there by more than a tenth. */
+ * which are the MPI, ranks, operation, bytes, rondo's microseconds and the MPI's. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +22,12 @@
 #include "mpi/interpose.h"
 
 #define LINE 256
-#define CLASSES 64
+#define CLASSES RD_MPI_CLASSES
+#define OFTEN 64 /* calls, after which it is measured who is quicker */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static rd_mpi_timing_t *known; /* of this job, where this process was rank 0 */
+static int num_known;
 
 /* "Open_MPI_v4.1.4" */
 static void name_of_mpi(char name[MPI_MAX_LIBRARY_VERSION_STRING])
@@ -32,10 +42,83 @@ static void name_of_mpi(char name[MPI_MAX_LIBRARY_VERSION_STRING])
     }
 }
 
-/* 0 for 0 bytes, k for 2^(k-1) to 2^k - 1 */
-static int class_of(uint64_t bytes)
+/* No rank knows the bytes of all others in these, so they have one class for all. */
+bool rd_mpi_unequal(int what)
 {
-    return bytes ? 64 - __builtin_clzll(bytes) : 0;
+    return what == RD_MPI_GATHERV || what == RD_MPI_SCATTERV || what == RD_MPI_ALLTOALLV;
+}
+
+/* 0 for 0 bytes, k for 2^(k-1) to 2^k - 1 */
+static int class_of(int what, uint64_t bytes)
+{
+    int class = bytes && !rd_mpi_unequal(what) ? 64 - __builtin_clzll(bytes) : 0;
+
+    return class < CLASSES ? class : CLASSES - 1;
+}
+
+/* ---- what is known ---- */
+
+/* The runs of classes between two neighbours of one verdict. */
+static uint64_t filled(uint64_t measured, uint64_t verdict)
+{
+    uint64_t all = 0;
+    int last = -1; /* the last class that was measured */
+
+    for (int k = 0; k < CLASSES; k++) {
+        if (!(measured >> k & 1))
+            continue;
+        if (verdict >> k & 1) {
+            all |= UINT64_C(1) << k;
+            for (int between = last + 1; last >= 0 && verdict >> last & 1 && between < k; between++)
+                all |= UINT64_C(1) << between;
+        }
+        last = k;
+    }
+    return all;
+}
+
+/* The first run of classes that are rondo's, within what the user allows, is what the short ways look at. */
+static void first_range(rd_mpi_rules_t *rules, int what, uint64_t rondos)
+{
+    uint64_t *widest = rules->widest[what], least, most;
+    int first = 0, last;
+
+    while (first < CLASSES && !(rondos >> first & 1))
+        first++;
+    last = first;
+    while (last < CLASSES && rondos >> last & 1)
+        last++;
+    least = first ? UINT64_C(1) << (first - 1) : 0;
+    most = last ? (UINT64_C(1) << (last - 1)) - 1 : 0;
+    rules->least[what] = first == CLASSES ? 1 : least > widest[0] ? least : widest[0];
+    rules->most[what] = first == CLASSES ? 0 : last < CLASSES && most < widest[1] ? most : widest[1];
+}
+
+static void conclude(rd_mpi_rules_t *rules, int what)
+{
+    uint64_t measured = rules->measured[what], rondos = filled(measured, measured & ~rules->quicker[what]);
+
+    rules->mpis[what] = filled(measured, rules->quicker[what]);
+    rules->open[what] = ~(rondos | rules->mpis[what]);
+    first_range(rules, what, rondos);
+}
+
+static bool may_measure(const rd_mpi_rules_t *rules, int what)
+{
+    if (rules->least[what] > rules->most[what]) /* it is switched off */
+        return false;
+    return rd_mpi_reduces(what) ? rules->choose == RD_MPI_CHOOSE_ALL && !rules->reproducible
+                                : rules->choose != RD_MPI_CHOOSE_NONE;
+}
+
+static void learn(rd_mpi_rules_t *rules, const rd_mpi_timing_t *t)
+{
+    uint64_t class = UINT64_C(1) << class_of(t->what, t->bytes);
+
+    rules->measured[t->what] |= class;
+    rules->quicker[t->what] &= ~class;
+    if (t->mpi_us * 1.1 < t->rondo_us)
+        rules->quicker[t->what] |= class;
 }
 
 static int find(const char *name)
@@ -60,150 +143,119 @@ static bool parse(const char *line, const char *mpi, rd_mpi_timing_t *t)
     return t->what >= 0 && t->nranks > 0 && strcmp(name, mpi) == 0;
 }
 
-static bool nearer(int nranks, int a, int b)
-{
-    double from_a = (double)(a > nranks ? a : nranks) / (a > nranks ? nranks : a);
-    double from_b = (double)(b > nranks ? b : nranks) / (b > nranks ? nranks : b);
-
-    return from_a < from_b;
-}
-
-/* Returns what the file has for the nearest number of ranks, and how many timings that is. To be freed. */
-static rd_mpi_timing_t *load(FILE *file, int nranks, int *num)
+/* Of two lines for the same the later one counts. */
+static void read_file(const char *path, int nranks, rd_mpi_rules_t *rules)
 {
     char line[LINE], mpi[MPI_MAX_LIBRARY_VERSION_STRING];
-    rd_mpi_timing_t t, *all = NULL, *more;
-
-    *num = 0;
-    name_of_mpi(mpi);
-    while (fgets(line, sizeof line, file)) {
-        if (!parse(line, mpi, &t) || (*num && nearer(nranks, all[0].nranks, t.nranks)))
-            continue;
-        if (*num && t.nranks != all[0].nranks && nearer(nranks, t.nranks, all[0].nranks))
-            *num = 0;
-        if (*num && t.nranks != all[0].nranks)
-            continue; /* as near as the one that was there before */
-        more = realloc(all, ((size_t)*num + 1) * sizeof *all);
-        if (!more)
-            break;
-        all = more;
-        all[(*num)++] = t;
-    }
-    return all;
-}
-
-/* Has the last timing of the class nearest to `class` the MPI quicker? */
-static bool is_mpis(const rd_mpi_timing_t *timings, int num, int what, int class)
-{
-    int best = 2 * CLASSES;
-    bool quicker = false;
-
-    for (int i = 0; i < num; i++) {
-        int distance = abs(class_of(timings[i].bytes) - class);
-        if (timings[i].what != what || distance > best)
-            continue;
-        best = distance;
-        quicker = timings[i].mpi_us * 1.1 < timings[i].rondo_us;
-    }
-    return quicker;
-}
-
-/* The first run of classes that rondo serves, within what the user allows, is what the short ways look at. */
-static void first_range(rd_mpi_rules_t *rules, int what)
-{
-    uint64_t mpis = rules->mpis[what];
-    int first = 0, last;
-
-    while (first < CLASSES && mpis >> first & 1)
-        first++;
-    last = first;
-    while (last < CLASSES && !(mpis >> last & 1))
-        last++;
-    if (first == CLASSES) {
-        rules->least[what] = 1;
-        rules->most[what] = 0;
-        return;
-    }
-    if (first && rules->least[what] < UINT64_C(1) << (first - 1))
-        rules->least[what] = UINT64_C(1) << (first - 1);
-    if (last < CLASSES && rules->most[what] >= UINT64_C(1) << (last - 1))
-        rules->most[what] = last ? (UINT64_C(1) << (last - 1)) - 1 : 0;
-}
-
-void rd_mpi_table_use(rd_mpi_rules_t *rules, const rd_mpi_timing_t *timings, int num)
-{
-    for (rd_mpi_what_t what = 0; what < RD_MPI_NUM; what++) {
-        if ((rules->reproducible && rd_mpi_reduces(what)) || rules->least[what] > rules->most[what])
-            continue;
-        rules->widest[what][0] = rules->least[what];
-        rules->widest[what][1] = rules->most[what];
-        for (int k = 0; k < CLASSES; k++) {
-            if (is_mpis(timings, num, what, k))
-                rules->mpis[what] |= UINT64_C(1) << k;
-        }
-        first_range(rules, what);
-    }
-}
-
-static bool is_widest(const rd_mpi_rules_t *rules, int kind, uint64_t bytes)
-{
-    return bytes >= rules->widest[kind][0] && bytes <= rules->widest[kind][1];
-}
-
-bool rd_mpi_allowed_else(const rd_mpi_rules_t *rules, int kind, uint64_t bytes)
-{
-    int class = class_of(bytes);
-
-    return class < CLASSES && is_widest(rules, kind, bytes) && !(rules->mpis[kind] >> class & 1);
-}
-
-int rd_mpi_not_allowed(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, uint64_t bytes)
-{
-    int kind = rd_mpi_kind(call);
-    bool by_table = kind < RD_MPI_NUM && c->rules->mpis[kind] && is_widest(c->rules, kind, bytes);
-
-    return RD_MPI_HAND_ON(by_table ? RD_MPI_SLOWER : RD_MPI_SIZE);
-}
-
-int rd_mpi_table_read(const char *path, int nranks, rd_mpi_rules_t *rules)
-{
     FILE *file = fopen(path, "re");
-    rd_mpi_timing_t *timings;
-    int num, found;
+    rd_mpi_timing_t t;
 
     if (!file) {
         if (errno != ENOENT)
             fprintf(stderr, "rondo: RONDO_MPI_TABLE=%s cannot be read: %s\n", path, strerror(errno));
-        return 0;
+        return;
     }
-    timings = load(file, nranks, &num);
+    name_of_mpi(mpi);
+    while (fgets(line, sizeof line, file)) {
+        if (parse(line, mpi, &t) && t.nranks == nranks)
+            learn(rules, &t);
+    }
     fclose(file);
-    found = num ? timings[0].nranks : 0;
-    rd_mpi_table_use(rules, timings, num);
-    free(timings);
-    return found;
+}
+
+void rd_mpi_table_begin(rd_mpi_rules_t *rules, int nranks)
+{
+    if (rd_mpi_settings.table)
+        read_file(rd_mpi_settings.table, nranks, rules);
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < num_known; i++) {
+        if (known[i].nranks == nranks)
+            learn(rules, &known[i]);
+    }
+    pthread_mutex_unlock(&lock);
+    for (int what = 0; what < RD_MPI_NUM; what++) {
+        rules->widest[what][0] = rules->least[what];
+        rules->widest[what][1] = rules->most[what];
+        if (may_measure(rules, what))
+            conclude(rules, what);
+    }
 }
 
 /* In one write, for other jobs may append to the file, too. */
-void rd_mpi_table_write(const char *path, const rd_mpi_timing_t *timings, int num)
+static void append(const char *path, const rd_mpi_timing_t *t)
 {
-    char mpi[MPI_MAX_LIBRARY_VERSION_STRING], *text = NULL;
-    size_t length = 0;
-    FILE *stream = open_memstream(&text, &length);
-    int fd;
+    static _Atomic bool warned;
+    char mpi[MPI_MAX_LIBRARY_VERSION_STRING], line[MPI_MAX_LIBRARY_VERSION_STRING + LINE];
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666), length;
 
-    if (!stream)
-        return;
     name_of_mpi(mpi);
-    for (int i = 0; i < num; i++)
-        fprintf(stream, "%s %d %s %llu %.2f %.2f\n", mpi, timings[i].nranks, rd_mpi_names[timings[i].what],
-                (unsigned long long)timings[i].bytes, timings[i].rondo_us, timings[i].mpi_us);
-    fclose(stream);
-    fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (fd < 0 || write(fd, text, length) != (ssize_t)length)
+    length = snprintf(line, sizeof line, "%s %d %s %llu %.2f %.2f\n", mpi, t->nranks, rd_mpi_names[t->what],
+                      (unsigned long long)t->bytes, t->rondo_us, t->mpi_us);
+    if ((fd < 0 || write(fd, line, (size_t)length) != length) && !atomic_exchange(&warned, true))
         fprintf(stderr, "rondo: RONDO_MPI_TABLE=%s cannot be written: %s; this job uses what it has measured\n", path,
                 strerror(errno));
     if (fd >= 0)
         close(fd);
-    free(text);
+}
+
+void rd_mpi_table_add(rd_mpi_rules_t *rules, const rd_mpi_timing_t *t, bool remember)
+{
+    rd_mpi_timing_t *more;
+
+    learn(rules, t);
+    conclude(rules, t->what);
+    if (!remember)
+        return;
+    pthread_mutex_lock(&lock);
+    more = realloc(known, ((size_t)num_known + 1) * sizeof *known);
+    if (more) {
+        known = more;
+        known[num_known++] = *t;
+    }
+    pthread_mutex_unlock(&lock);
+    if (rd_mpi_settings.table)
+        append(rd_mpi_settings.table, t);
+}
+
+/* ---- a call ---- */
+
+static bool is_widest(const rd_mpi_rules_t *rules, int what, uint64_t bytes)
+{
+    return bytes >= rules->widest[what][0] && bytes <= rules->widest[what][1];
+}
+
+bool rd_mpi_allowed_else(const rd_mpi_rules_t *rules, int what, uint64_t bytes)
+{
+    uint64_t others = rules->mpis[what] | rules->open[what];
+
+    return is_widest(rules, what, bytes) && !(others >> class_of(what, bytes) & 1);
+}
+
+/* One more of what is open; all ranks come to the last one at the same call. */
+static void count(rd_mpi_core_t *core, int what, uint64_t bytes)
+{
+    int class = class_of(what, bytes);
+
+    if (++core->seen[what][class] < OFTEN)
+        return;
+    core->seen[what][class] = 0;
+    core->due = true;
+    core->due_what = what;
+    core->due_bytes = bytes;
+}
+
+int rd_mpi_admit(rd_mpi_comm_t *c, const rd_mpi_call_t *call, uint64_t bytes)
+{
+    const rd_mpi_rules_t *rules = c->rules;
+    int kind = rd_mpi_kind(call);
+
+    if (rd_mpi_allowed(c, kind, bytes))
+        return MPI_SUCCESS;
+    if (kind >= RD_MPI_NUM || !is_widest(rules, kind, bytes))
+        return RD_MPI_HAND_ON(RD_MPI_SIZE);
+    if (rules->mpis[kind] >> class_of(kind, bytes) & 1)
+        return RD_MPI_HAND_ON(RD_MPI_SLOWER);
+    if (rules->open[kind] >> class_of(kind, bytes) & 1)
+        count(c->core, kind, bytes);
+    return MPI_SUCCESS;
 }

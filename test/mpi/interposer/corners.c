@@ -503,6 +503,36 @@ static void mixed(void)
     }
 }
 
+/* Often enough for each to be measured, of lengths that are alike and of such that differ by rank: whoever serves them
+ * then, all ranks agree on it. */
+static void choose(void)
+{
+    int counts[8], displs[8], mine[16], all[64], total = 0, one = rank, sum;
+
+    for (int r = 0; r < nranks; r++) {
+        counts[r] = r + 1;
+        displs[r] = total;
+        total += r + 1;
+    }
+    for (int i = 0; i < 16; i++)
+        mine[i] = rank;
+    for (int i = 0; i < 200; i++) {
+        int root = i % nranks, value = rank == root ? i : -1, ones[8], back[8];
+        memset(all, -1, sizeof all);
+        MPI_Bcast(&value, 1, MPI_INT, root, MPI_COMM_WORLD);
+        MPI_Gatherv(mine, rank + 1, MPI_INT, all, counts, displs, MPI_INT, root, MPI_COMM_WORLD);
+        for (int r = 0; rank == root && r < nranks; r++)
+            CHECK(all[displs[r]] == r && all[displs[r] + r] == r, "of rank %d: %d", r, all[displs[r]]);
+        MPI_Scatterv(all, counts, displs, MPI_INT, mine, rank + 1, MPI_INT, root, MPI_COMM_WORLD);
+        MPI_Allgather(&one, 1, MPI_INT, ones, 1, MPI_INT, MPI_COMM_WORLD);
+        MPI_Alltoall(ones, 1, MPI_INT, back, 1, MPI_INT, MPI_COMM_WORLD);
+        CHECK(value == i && mine[0] == rank && mine[rank] == rank && ones[nranks - 1] == nranks - 1 && back[0] == rank,
+              "call %d: %d %d %d %d", i, value, mine[0], ones[nranks - 1], back[0]);
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        CHECK(sum == nranks * (nranks - 1) / 2, "sum %d is %d", i, sum);
+    }
+}
+
 /* 4: rank 1's environment is another's. */
 static void environment(void)
 {
@@ -510,9 +540,11 @@ static void environment(void)
         setenv("RONDO_MPI_SERVE", "-allreduce,bcast=0-8", 1);
         setenv("RONDO_MPI_AFTER", "2", 1);
         setenv("RONDO_MPI_REPRODUCIBLE", "1", 1);
+        setenv("RONDO_MPI_TABLE", "off", 1);
     }
     plain();
     handles();
+    choose();
 }
 static void environment_off(void)
 {
@@ -607,7 +639,7 @@ static const corner_t corners[] = {{"plain", plain}, {"progress", progress}, {"i
     {"others", others}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"equal_bits", equal_bits}, {"in_order", in_order},
     {"errors", errors}, {"wildcard", wildcard}, {"mixed", mixed}, {"finalize", finalize},
     {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
-    {"abort", abort_one}, {"die", die}, {"leave_one", leave_one}, {"table", table}};
+    {"abort", abort_one}, {"die", die}, {"leave_one", leave_one}, {"table", table}, {"choose", choose}};
 
 int main(int argc, char **argv)
 {

@@ -20,6 +20,7 @@ static void run(void *(*of_thread)(void *comm))
     MPI_Query_thread(&level);
     if (level < MPI_THREAD_MULTIPLE)
         return;
+    CHECK(sum_of(1, MPI_COMM_WORLD) == nranks, "the sum before the threads"); /* there is one that could be shared */
     for (int i = 0; i < THREADS; i++)
         MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
     for (int i = 0; i < THREADS; i++)
