@@ -15,12 +15,12 @@ bool rd_agree_shrink_gone(int error)
 }
 
 rondo_result_t rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_boot_t *b, int32_t round,
-                                     const _Atomic int *closed)
+                                     const rd_agree_shrink_ops_t *ops)
 {
     size_t n = (size_t)b->nranks;
     rd_agree_shrink_t *r = calloc(1, sizeof(*r));
     if (r) {
-        *r = (rd_agree_shrink_t){.boot = b, .rank = b->rank, .nranks = b->nranks, .closed = closed, .wake = -1};
+        *r = (rd_agree_shrink_t){.boot = b, .rank = b->rank, .nranks = b->nranks, .ops = *ops, .wake = -1};
         r->bits = calloc(1, (n + 7) / 8);
         r->members = malloc(n * sizeof(*r->members));
     }
@@ -66,7 +66,7 @@ void rd_agree_shrink_list(rd_agree_shrink_t *r)
 
 rondo_result_t rd_agree_shrink_check(rd_agree_shrink_t *r, const char *awaited)
 {
-    if (atomic_load(r->closed))
+    if (atomic_load(r->ops.closed))
         return rd_error(r->boot->ctx, RONDO_ERR_ABORTED,
                         "rondo_comm_shrink: another thread has aborted the communicator");
     /* A rank that follows waits a little longer than the leader, whose message says more. */
@@ -87,7 +87,10 @@ static rondo_result_t reach(rd_agree_shrink_t *r)
     rd_hello_t mine = {.purpose = RD_FOR_AGREE_SHRINK, .rank = b->rank, .nranks = b->nranks};
     int64_t now = rd_clock_ms();
     int error = 0;
-    if (r->up) {
+    if (r->ops.died(r->ops.arg, r->leader)) {
+        hang_up(r);
+        error = ECONNREFUSED;
+    } else if (r->up) {
         rd_chan_pump(r->up);
         int silent = r->up->state == RD_CHAN_CONNECTING && now - r->up->since_ms > RD_AGREE_SHRINK_SILENT_MS;
         if (!rd_chan_over(r->up) && !silent)

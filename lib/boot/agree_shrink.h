@@ -11,7 +11,9 @@
  * listening and so counts as gone for the others, which then no longer need it.
  *
  * All this relies on two assumptions: a connection is refused only by a rank that has ended, and a host that has not
- * answered for five seconds is gone. If the network falls apart, each part makes a communicator of its own. */
+ * answered for five seconds is gone. A child that knows nothing of rondo (a bare clone) may go on listening for a rank
+ * that has died; where this process has seen the death itself, no connection is needed to tell. If the network falls
+ * apart, each part makes a communicator of its own. */
 #ifndef RD_BOOT_AGREE_SHRINK_H
 #define RD_BOOT_AGREE_SHRINK_H
 
@@ -51,10 +53,18 @@ typedef struct rd_member {
     int answered;     /* the probe was accepted: the rank is alive */
 } rd_member_t;
 
+/* What the agreement asks of the communicator. */
+typedef struct rd_agree_shrink_ops {
+    const _Atomic int *closed; /* set when another thread is ending the communicator */
+    /* Returns true if that rank has certainly died, though somebody may still hold what it listened on. */
+    bool (*died)(void *arg, int rank);
+    void *arg;
+} rd_agree_shrink_ops_t;
+
 typedef struct rd_agree_shrink {
     rd_boot_t *boot; /* outside of rd_agree_shrink_next and _keep it may be gone */
     int rank, nranks;
-    const _Atomic int *closed; /* set when another thread is ending the communicator */
+    rd_agree_shrink_ops_t ops;
     rd_creds_t creds;
     int64_t deadline_ms; /* 0: none */
     int leader;          /* the lowest rank that is not known to be gone */
@@ -80,7 +90,7 @@ typedef struct rd_agree_shrink {
 /* Begins an agreement. `round` is the last round that this rank had in an earlier agreement, or 0. `boot` must stay
  * valid while rd_agree_shrink_next and _keep run. */
 rondo_result_t rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_boot_t *boot, int32_t round,
-                                     const _Atomic int *closed);
+                                     const rd_agree_shrink_ops_t *ops);
 /* Waits for the next verdict; `made` is the result of making the communicator of the last list. Notices `closed`, the
  * deadline and ranks that die. An error, other than that of the deadline, is returned on every surviving rank. */
 rondo_result_t rd_agree_shrink_next(rd_agree_shrink_t *agreement, rondo_result_t made,

@@ -143,10 +143,24 @@ static void hear(rd_member_t *g)
     g->chan = NULL;
 }
 
+static void lose_the_dead(rd_agree_shrink_t *r)
+{
+    for (int i = 0; i < r->nranks; i++) {
+        rd_member_t *g = member_of(r, i);
+        if (!g || g->lost || !r->ops.died(r->ops.arg, i))
+            continue;
+        g->lost = 1;
+        stop_knocking(g);
+        rd_chan_free(g->chan);
+        g->chan = NULL;
+    }
+}
+
 /* Runs one turn of the loop: sleeps until something happens, and handles it. */
 static void turn(rd_agree_shrink_t *r)
 {
     int n = r->nranks;
+    lose_the_dead(r);
     for (int i = 0; i < n; i++) {
         rd_member_t *g = member_of(r, i);
         if (g && !g->chan && !g->lost && g->probe < 0)

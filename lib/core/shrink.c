@@ -19,9 +19,17 @@ static rondo_result_t enter(rondo_comm_t comm)
     return RONDO_SUCCESS;
 }
 
+static bool died(void *arg, int rank)
+{
+    rondo_comm_t comm = arg;
+
+    return rd_liveness_died(comm->liveness, rank);
+}
+
 static rondo_result_t begin(rondo_comm_t comm, rd_agree_shrink_t **agreement)
 {
     rd_comm_leave(comm, rd_comm_enter(comm)); /* the others are notified, and what was posted is taken back */
+    const rd_agree_shrink_ops_t ops = {&comm->closed, died, comm};
     rondo_result_t result = enter(comm);
 
     if (result == RONDO_SUCCESS && comm->survived)
@@ -30,7 +38,7 @@ static rondo_result_t begin(rondo_comm_t comm, rd_agree_shrink_t **agreement)
                      "rondo_comm_shrink: this communicator has been shrunk to its survivors before: shrink the one "
                      "that came of it");
     if (result == RONDO_SUCCESS)
-        result = rd_agree_shrink_begin(agreement, comm->boot, comm->rounds, &comm->closed);
+        result = rd_agree_shrink_begin(agreement, comm->boot, comm->rounds, &ops);
     rd_comm_leave(comm, RONDO_SUCCESS);
     return result;
 }

@@ -26,6 +26,12 @@
 #define MOST_SOCKETS 64
 #define WAKE UINT64_MAX /* the event that ends the thread, or tells it that there are callbacks now */
 
+/* How a rank has gone. One that has left, in order or by an abort, lives, and will come to no meeting. One that had
+ * reported a failure before its connection ended may have left or died. */
+enum { HERE, LEFT, LOST, FAILED, DEAD };
+static const char *const gone_how[] = {"", "has left it, by an abort or in order", "has died, too, or has left it",
+                                       "has failed before", "has died, too"};
+
 struct rd_liveness {
     rd_boot_t *boot;
     rd_log_ctx_t *ctx;
@@ -36,7 +42,7 @@ struct rd_liveness {
     struct rd_liveness *next;   /* the next one that has a callback */
     pid_t pid;                  /* of the process that made it: in a forked child it only gets freed */
     int next_slot;              /* used while processes are looked at; -1: none yet */
-    unsigned char *dead;        /* ranks that have died, as far as this process sees it itself */
+    unsigned char *gone;        /* how each rank has gone, as far as this process sees it itself */
 };
 
 /* A descriptor that the thread observes. An event names a slot and its age, so that an event that was on its way when
@@ -46,6 +52,7 @@ typedef struct slot {
     int fd, rank;
     int is_pidfd;
     int beats; /* a socket to another node */
+    int spoke; /* it has reported a failure */
     pid_t pid; /* of a pidfd's process; 0: unknown */
     uint32_t age;
 } slot_t;
@@ -102,28 +109,50 @@ static void cancel_slot(slot_t *s)
     s->pid = 0;
 }
 
-/* To be called once a member has died, or a meeting has begun: sets the stop word if both are the case. */
+/* To be called once a member has gone, or a meeting has begun: sets the stop word if both are the case. */
 static void tell_meeting(rd_meeting_t *m)
 {
-    if (m->died < 0 || !m->stop)
+    if (m->gone < 0 || !m->stop)
         return;
-    rd_stop_set(m->stop, m->ctx, RONDO_ERR_REMOTE, m->died,
-                "rank %d of the communicator that is shrunk has died, too; leave it out as well", m->members[m->died]);
+    int rank = m->members[m->gone];
+    rd_stop_set(m->stop, m->ctx, RONDO_ERR_REMOTE, m->gone,
+                "rank %d (%s) of the communicator that is shrunk %s; leave it out as well", rank, m->whois,
+                gone_how[m->how]);
 }
 
-static void note_death(rd_meeting_t *m, const rd_liveness_t *w)
+/* Others may have left because of the rank that failed first: that one is the cause. */
+static int how_gone(const rd_liveness_t *w, int rank)
 {
-    for (int i = 0; i < m->nmembers && m->died < 0; i++)
-        if (m->liveness == w && w->dead[m->members[i]])
-            m->died = i;
+    bool first = rd_stop_get(w->stop) == RONDO_ERR_REMOTE && atomic_load(&w->stop->failed_rank) == rank;
+
+    return first && w->gone[rank] < FAILED ? FAILED : w->gone[rank];
+}
+
+static void note_gone_member(rd_meeting_t *m, const rd_liveness_t *w)
+{
+    bool any = false;
+
+    if (m->gone >= 0 || m->liveness != w)
+        return;
+    for (int i = 0; i < m->nmembers; i++)
+        any |= w->gone[m->members[i]] != HERE;
+    for (int i = 0; i < m->nmembers && any; i++)
+        if (how_gone(w, m->members[i]) > m->how) {
+            m->gone = i;
+            m->how = how_gone(w, m->members[i]);
+        }
+    if (any)
+        snprintf(m->whois, sizeof m->whois, "%s", rd_boot_whois(w->boot, m->members[m->gone]));
     tell_meeting(m);
 }
 
-static void note_dead(rd_liveness_t *w, int rank)
+static void note_gone(rd_liveness_t *w, int rank, int how)
 {
-    w->dead[rank] = 1;
+    if (w->gone[rank] >= how)
+        return;
+    w->gone[rank] = (unsigned char)how;
     for (rd_meeting_t *m = meetings; m; m = m->next)
-        note_death(m, w);
+        note_gone_member(m, w);
 }
 
 static void on_death(slot_t *s, const char *how)
@@ -131,9 +160,11 @@ static void on_death(slot_t *s, const char *how)
     rd_liveness_t *w = s->liveness;
     int rank = s->rank;
     cancel_slot(s); /* it stays readable for ever */
-    if (w->ops->has_left(w->arg, rank))
+    if (w->ops->has_left(w->arg, rank)) {
+        note_gone(w, rank, LEFT);
         return;
-    note_dead(w, rank);
+    }
+    note_gone(w, rank, DEAD);
     w->ops->hear(w->arg); /* what it has said before it died, or another rank has, is the cause */
     rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank); /* first: once the stop word is set, the user may leave */
     rd_stop_set(w->stop, w->ctx, RONDO_ERR_REMOTE, rank,
@@ -141,28 +172,37 @@ static void on_death(slot_t *s, const char *how)
                 rd_boot_whois(w->boot, rank), how);
 }
 
-static void on_socket(slot_t *s)
+/* Returns true if there may be more: a rank that reports a failure may end its connection in the same moment. */
+static bool on_news(slot_t *s)
 {
     rd_liveness_t *w = s->liveness;
     rd_boot_news_t news;
     rondo_result_t code = rd_boot_socket_ready(w->boot, s->fd, &news);
     if (code == RONDO_SUCCESS && !news.left)
-        return;
+        return false;
     int orderly = code == RONDO_SUCCESS || (news.silent && w->ops->has_left(w->arg, s->rank));
     int rank = s->rank;
     /* A neighbour that has only reported a failure lives, and may die while the survivors meet. */
     if (orderly || news.silent)
         cancel_slot(s);
+    if (orderly || news.silent)
+        note_gone(w, rank, orderly ? LEFT : s->spoke ? LOST : DEAD);
+    s->spoke = 1;
     if (orderly)
-        return;
-    if (news.silent) {
-        note_dead(w, rank);
+        return false;
+    if (news.silent)
         w->ops->hear(w->arg);
-    }
     char text[sizeof news.text + 64];
     snprintf(text, sizeof text, "%s; abort this communicator, then shrink it or end", news.text);
     rd_boot_pass_on(w->boot, news.said, news.failed_rank, news.reporter, news.text);
     rd_boot_stop(w->stop, w->ctx, code, &news, text);
+    return !news.silent;
+}
+
+static void on_socket(slot_t *s)
+{
+    while (on_news(s))
+        continue;
 }
 
 static bool on_event(uint64_t which)
@@ -368,7 +408,7 @@ rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const 
         return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for the liveness of %zu ranks", nranks);
     *w = (rd_liveness_t){
         .boot = boot, .ctx = ctx, .stop = stop, .ops = ops, .arg = arg, .pid = getpid(), .next_slot = -1};
-    w->dead = (unsigned char *)(w + 1);
+    w->gone = (unsigned char *)(w + 1);
     rd_fork_register(RD_FORK_LIVENESS, &at_fork);
     pthread_mutex_lock(&life);
     if (users == 0 && start() != 0)
@@ -418,13 +458,21 @@ void rd_liveness_remove(rd_liveness_t *w)
     free(w);
 }
 
+bool rd_liveness_died(rd_liveness_t *w, int rank)
+{
+    pthread_mutex_lock(&lock);
+    bool died = w->gone[rank] == DEAD;
+    pthread_mutex_unlock(&lock);
+    return died;
+}
+
 void rd_liveness_meeting(rd_liveness_t *liveness, rd_meeting_t *meeting, const int *members, int nmembers)
 {
-    *meeting = (rd_meeting_t){.liveness = liveness, .members = members, .nmembers = nmembers, .died = -1};
+    *meeting = (rd_meeting_t){.liveness = liveness, .members = members, .nmembers = nmembers, .gone = -1};
     pthread_mutex_lock(&lock);
     meeting->next = meetings;
     meetings = meeting;
-    note_death(meeting, liveness);
+    note_gone_member(meeting, liveness);
     pthread_mutex_unlock(&lock);
 }
 

@@ -28,14 +28,21 @@ rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const 
 void rd_liveness_poll(rd_liveness_t *liveness, void (*on_poll)(void *arg));
 void rd_liveness_remove(rd_liveness_t *liveness); /* after it returns, nothing of the communicator is used */
 
+/* Returns true if this process has seen itself that the rank has died. */
+bool rd_liveness_died(rd_liveness_t *liveness, int rank);
+
 /* A meeting: a communicator is being made of `members`, some ranks of an existing one, in ascending order. A rank that
- * dies before it has come cannot tell anybody, but the existing communicator observes its process. From
- * rd_liveness_meeting_begin to _end, `stop` is set when a member dies or has died before. */
+ * dies before it has come cannot tell anybody, but the existing communicator observes its process; and one that has
+ * left the existing communicator will not come. From rd_liveness_meeting_begin to _end, `stop` is set when a member
+ * goes or has gone before. (No member leaves because it has what it came for: a meeting is over for all before it is so
+ * for one.) */
 typedef struct rd_meeting {
     struct rd_meeting *next;
     rd_liveness_t *liveness; /* NULL: it has been removed */
     const int *members;
-    int nmembers, died; /* died: the member that died; -1: none */
+    int nmembers, gone; /* gone: the member that has gone; -1: none */
+    int how;            /* as liveness.c has it */
+    char whois[80];     /* its host and process */
     rd_log_ctx_t *ctx;
     rd_stop_t *stop; /* NULL: not yet begun */
 } rd_meeting_t;
