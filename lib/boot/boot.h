@@ -73,7 +73,7 @@ typedef struct rd_boot_news {
     int left;                  /* the neighbour has sent an orderly farewell */
     int silent;                /* its socket ended without one */
     rondo_result_t said;       /* with an error: the code to pass on */
-    int failed_rank;           /* with an error: the rank that died or failed */
+    int failed_rank;           /* with an error: the rank that died or failed; -1: only the sentence says so */
     int reporter;              /* the rank that found that out, plus one; 0: this rank itself */
     char text[RD_ERROR_BYTES]; /* with an error: the sentence */
 } rd_boot_news_t;

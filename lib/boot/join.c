@@ -24,6 +24,7 @@
 
 #define TELL_MS 300
 #define DEATH_MS 300  /* in which the rendezvous, or the stop word, tells of a neighbour that has died */
+#define PROVE_MS 20   /* for which a rank that fails waits for neighbours that are in the middle of a handshake */
 #define OWN_FDS 24    /* descriptors: measured with UCX 1.13 on two nodes, and half as many again */
 #define NODE_FDS 64   /* a node's ranks, as a rule */
 #define RETRY_MS 5000 /* for how long a server that closes before the end of the handshake is dialled again */
@@ -62,6 +63,15 @@ static void fail(joining_t *j, rondo_result_t code, const char *format, ...)
     vsnprintf(j->text, sizeof(j->text), format, args);
     va_end(args);
     j->code = code;
+}
+
+static void stopped(joining_t *j)
+{
+    const rd_stop_t *stop = j->b->stop;
+
+    if (!j->code)
+        j->failed_rank = atomic_load(&stop->failed_rank);
+    fail(j, atomic_load(&stop->code), "%s", stop->text);
 }
 
 static void no_descriptor(joining_t *j, const char *what, int error)
@@ -208,29 +218,59 @@ static const char *const on_loopback =
     "loopback reaches no other host, see RONDO_IFACE there; or the id was used before: an id serves one communicator";
 static const char *const stale = "the maker has ended, or the id was used before: an id serves one communicator";
 
+/* A rank that cannot be reached may just have died, or left. That is what the others will be told, so it goes before.
+ */
+static bool is_lasting(dial_t *d)
+{
+    int64_t now = rd_clock_ms();
+    if (d->failed_ms == 0)
+        d->failed_ms = now;
+    return now - d->failed_ms > DEATH_MS;
+}
+
+/* The rendezvous cannot be dialled, or has broken off. Where a communicator is made from another one that is often the
+ * consequence of a death of which the stop word is just about to tell. */
+static void no_rendezvous(joining_t *j, int error, bool was_open)
+{
+    rd_boot_t *b = j->b;
+    char text[RD_ADDR_TEXT];
+
+    if (rd_fd_none_left(error))
+        no_descriptor(j, "dial the rendezvous", error);
+    else if (rd_stop_get(b->stop))
+        stopped(j);
+    else if (b->id.derived && !is_lasting(&j->rendezvous))
+        return;
+    else if (was_open)
+        fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s at %s) broke off: %s", b->id.maker,
+             rd_addr_print(&b->id.addr, text), strerror(error));
+    else if (b->id.derived && error == ECONNREFUSED)
+        fail(j, RONDO_ERR_REMOTE, "rank 0 of those that are left, %s at %s, is not there: %s; leave it out as well",
+             b->id.maker, rd_addr_print(&b->id.addr, text), strerror(error));
+    else if (b->id.derived)
+        fail(
+            j, RONDO_ERR_REMOTE,
+            "rank 0 of those that are left, %s at %s, makes no communicator of this list, or no longer: %s; call again "
+            "with the list that all others call with",
+            b->id.maker, rd_addr_print(&b->id.addr, text), strerror(error));
+    else if (j->rendezvous.closed)
+        fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made", b->id.maker);
+    else
+        fail(j, RONDO_ERR_INVALID_USAGE, "nobody serves this unique id at %s, where %s made it: %s (%s)",
+             rd_addr_print(&b->id.addr, text), b->id.maker, strerror(error),
+             rd_addr_is_loopback(&b->id.addr) ? on_loopback : stale);
+}
+
 static void rendezvous_pump(joining_t *j)
 {
     rd_boot_t *b = j->b;
     const unsigned char *data;
     size_t bytes;
     int type;
-    char text[RD_ADDR_TEXT];
     int was_open = is_open(&j->rendezvous);
     int error = dial_pump(&j->rendezvous, &b->id.creds);
-    if (rd_fd_none_left(error))
-        no_descriptor(j, "dial the rendezvous", error);
-    else if (error && was_open)
-        fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s at %s) broke off: %s", b->id.maker,
-             rd_addr_print(&b->id.addr, text), strerror(error));
-    else if (error && b->id.derived)
-        fail(j, RONDO_ERR_REMOTE, "rank 0 of those that are left, %s at %s, is not there: %s; leave it out as well",
-             b->id.maker, rd_addr_print(&b->id.addr, text), strerror(error));
-    else if (error && j->rendezvous.closed)
-        fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made", b->id.maker);
-    else if (error)
-        fail(j, RONDO_ERR_INVALID_USAGE, "nobody serves this unique id at %s, where %s made it: %s (%s)",
-             rd_addr_print(&b->id.addr, text), b->id.maker, strerror(error),
-             rd_addr_is_loopback(&b->id.addr) ? on_loopback : stale);
+    if (error)
+        no_rendezvous(j, error, was_open);
     if (!is_open(&j->rendezvous))
         return;
     if (!was_open)
@@ -250,15 +290,6 @@ static void rendezvous_pump(joining_t *j)
         fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made", b->id.maker);
 }
 
-/* A neighbour that cannot be reached may just have died. That is what the others will be told, so it goes before. */
-static bool is_lasting(dial_t *d)
-{
-    int64_t now = rd_clock_ms();
-    if (d->failed_ms == 0)
-        d->failed_ms = now;
-    return now - d->failed_ms > DEATH_MS;
-}
-
 static void dials_pump(joining_t *j)
 {
     rd_boot_t *b = j->b;
@@ -269,6 +300,10 @@ static void dials_pump(joining_t *j)
         if (b->from[k].chan)
             continue;
         int error = dial_pump(d, &b->creds);
+        if (!error && d->chan && d->chan->state == RD_CHAN_OPEN && rd_chan_over(d->chan)) { /* it had given up before */
+            error = ECONNRESET;
+            dial_again(d);
+        }
         if (rd_fd_none_left(error))
             no_descriptor(j, "connect to the other ranks", error);
         else if (error && is_lasting(d))
@@ -300,6 +335,29 @@ static void listener_pump(joining_t *j)
         }
         b->to[k] = (rd_neighbour_t){.chan = c, .rank = c->theirs.rank};
         j->missing--;
+    }
+}
+
+static bool is_proving(const rd_listener_t *incoming)
+{
+    for (int i = 0; i < incoming->npending; i++)
+        if (incoming->pending[i]->state == RD_CHAN_PROOF)
+            return true;
+    return false;
+}
+
+/* Before this rank leaves for a failure: a neighbour for which its connection is open, but which has yet to prove
+ * itself here, would see an end without a farewell, and take this rank for the dead one. */
+static void admit_the_last(joining_t *j)
+{
+    int64_t until = rd_clock_ms() + PROVE_MS;
+    struct pollfd p[RD_LISTENER_POLLS];
+
+    for (;;) {
+        listener_pump(j);
+        if (!is_proving(&j->incoming) || rd_clock_ms() > until)
+            return;
+        poll(p, (nfds_t)rd_listener_fill(&j->incoming, p), PROVE_MS / 4);
     }
 }
 
@@ -344,13 +402,20 @@ static void check(joining_t *j)
     if (code && j->stopped_ms == 0)
         j->stopped_ms = rd_clock_ms();
     if (code && (code != RONDO_ERR_REMOTE || is_open(&j->rendezvous) || rd_clock_ms() - j->stopped_ms > TELL_MS))
-        fail(j, code, "%s", b->stop->text);
-    if (code)
-        j->failed_rank = atomic_load(&b->stop->failed_rank);
+        stopped(j);
     if (j->deadline_ms && rd_clock_ms() > j->deadline_ms)
         fail(j, RONDO_ERR_TIMEOUT, "%s %s within %lld ms (RONDO_CREATE_TIMEOUT_MS; the id was made by %s)",
              is_open(&j->rendezvous) ? "no table came from the rendezvous at" : "no answer from the rendezvous at",
              rd_addr_print(&b->id.addr, text), (long long)b->timeout_ms, b->id.maker);
+}
+
+/* A rank that has failed because another one is gone, and does not know its number, blames nobody: its sentence does.
+ * One whose own thread aborts is itself the cause. */
+static int to_blame(const joining_t *j)
+{
+    if (j->code == RONDO_ERR_ABORTED)
+        return j->b->rank;
+    return j->code == RONDO_ERR_REMOTE && j->failed_rank == j->b->rank ? -1 : j->failed_rank;
 }
 
 static void tell_rendezvous(joining_t *j)
@@ -360,7 +425,7 @@ static void tell_rendezvous(joining_t *j)
         return;
     memset(&said, 0, sizeof(said));
     said.code = j->code == RONDO_ERR_ABORTED ? RONDO_ERR_REMOTE : j->code;
-    said.failed_rank = j->b->rank;
+    said.failed_rank = to_blame(j);
     memcpy(said.text, j->text, sizeof(said.text));
     if (j->code == RONDO_ERR_ABORTED)
         snprintf(said.text, sizeof(said.text), "aborted while the communicator was made");
@@ -372,7 +437,7 @@ static void tell_rendezvous(joining_t *j)
 static void *tell_by_own_table(void *arg)
 {
     const joining_t *failed = arg;
-    joining_t j = {.b = failed->b, .env = failed->env, .code = failed->code};
+    joining_t j = {.b = failed->b, .env = failed->env, .code = failed->code, .failed_rank = failed->failed_rank};
     struct pollfd p = {.events = POLLIN};
     int64_t until = rd_clock_ms() + TELL_MS;
 
@@ -437,9 +502,11 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
     }
     if (j.code && j.no_fd && !is_open(&j.rendezvous))
         tell_without_descriptors(&j);
+    if (j.code && j.tabled)
+        admit_the_last(&j);
     if (j.code) {
         tell_rendezvous(&j);
-        rd_boot_say(b, j.code, j.failed_rank, 0, NULL); /* a neighbour may have left the rendezvous */
+        rd_boot_say(b, j.code, to_blame(&j), 0, j.text); /* a neighbour may have left the rendezvous */
     } else {
         rd_chan_send(j.rendezvous.chan, RD_REC_READY, NULL, 0);
     }

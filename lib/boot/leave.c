@@ -32,8 +32,8 @@ rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int failed
     return said == RONDO_ERR_TIMEOUT && failed_rank != from ? RONDO_ERR_TIMEOUT : RONDO_ERR_REMOTE;
 }
 
-/* The record by which a rank leaves. A sentence, without its terminating zero, follows a code that needs one: a
- * mismatch, or the reason why a rank could not make the communicator. */
+/* The record by which a rank leaves. A sentence, without its terminating zero, follows a code that means something only
+ * with it: a mismatch, the reason why a rank could not make the communicator, or the end of a rendezvous. */
 typedef struct __attribute__((packed)) farewell {
     int32_t code, failed_rank, reporter;
     char text[RD_ERROR_BYTES];
@@ -44,6 +44,12 @@ typedef struct __attribute__((packed)) farewell {
 static bool says_why(int code)
 {
     return code != RONDO_SUCCESS && code != RONDO_ERR_REMOTE && code != RONDO_ERR_TIMEOUT && code != RONDO_ERR_ABORTED;
+}
+
+/* A rank that has failed because of another one, and does not know its number, has only a sentence. */
+static bool blames_nobody(const farewell_t *said)
+{
+    return said->code == RONDO_ERR_REMOTE && said->failed_rank < 0;
 }
 
 void rd_boot_stop(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, const rd_boot_news_t *news, const char *text)
@@ -66,9 +72,11 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
     }
     news->failed_rank = said.failed_rank >= 0 && said.failed_rank < b->nranks ? said.failed_rank : from->rank;
     news->reporter = said.reporter > 0 && said.reporter <= b->nranks ? said.reporter : from->rank + 1;
-    if (says_why(said.code) && bytes > SHORT) {
+    if ((says_why(said.code) || blames_nobody(&said)) && bytes > SHORT) {
         memcpy(news->text, said.text, sizeof news->text);
         news->said = said.code;
+        if (blames_nobody(&said))
+            news->failed_rank = -1;
         return said.code == RONDO_ERR_MISMATCH ? said.code : RONDO_ERR_REMOTE;
     }
     return news->said = rd_boot_report(b, from->rank, said.code, news->failed_rank, news->reporter, news->text,
@@ -115,7 +123,7 @@ void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporte
         said.failed_rank = atomic_load(&b->stop->failed_rank);
         said.reporter = rd_reporter(atomic_load(&b->stop->reporter), b->rank);
     }
-    if (says_why(said.code) && text && *text) {
+    if ((says_why(said.code) || blames_nobody(&said)) && text && *text) {
         if (said.code != RONDO_ERR_MISMATCH && said.failed_rank == b->rank) /* of others the sentence says so */
             snprintf(said.text, sizeof said.text, "rank %d (%s): %s", b->rank, rd_boot_whois(b, b->rank), text);
         else

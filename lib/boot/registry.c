@@ -3,6 +3,7 @@
 #include "boot/registry.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -79,12 +80,15 @@ void rd_served_done(rd_served_t *s)
     pthread_mutex_unlock(&lock);
 }
 
+/* The caller holds the lock, or has taken it off the list. The first reason stands. */
 static void cancel(rd_served_t *s, const char *why)
 {
-    const char *none = NULL;
     uint64_t one = 1;
-    if (atomic_compare_exchange_strong(&s->cancelled, &none, why) && write(s->wake, &one, sizeof(one)) < 0)
-        return; /* cannot happen: an eventfd counts up to 2^64 */
+    if (atomic_load(&s->cancelled))
+        return;
+    snprintf(s->why, sizeof(s->why), "%s", why);
+    atomic_store(&s->cancelled, s->why);
+    (void)!write(s->wake, &one, sizeof(one)); /* cannot fail: an eventfd counts up to 2^64 */
 }
 
 static void join_and_free(rd_served_t *s)

@@ -15,7 +15,8 @@ typedef struct rd_served {
     pthread_t thread;
     int wake;                        /* eventfd: readable once cancelled */
     _Atomic(const char *) cancelled; /* the reason; NULL: it is not cancelled */
-    atomic_int members;              /* ranks that have come */
+    char why[RD_ERROR_BYTES];
+    atomic_int members; /* ranks that have come */
     int done;
     int awaited; /* a rank waits for its end and will join and free it: nobody else may */
     int *moved;  /* all its descriptors, the wake too, which it took along into a table of its own (rd_fd_own_table);

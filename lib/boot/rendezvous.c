@@ -160,7 +160,12 @@ static void on_record(rendezvous_t *m, member_t *g, int type, const unsigned cha
     } else if (type == RD_REC_FAIL && bytes == sizeof(said) && g->joined) {
         memcpy(&said, data, bytes);
         said.text[sizeof(said.text) - 1] = 0;
-        fail(m, said.code, said.failed_rank, "rank %d (%s): %s", rank_of(g), g->join.whois, said.text);
+        if (said.failed_rank < -1 || said.failed_rank >= m->nranks)
+            said.failed_rank = -1;
+        if (said.failed_rank == rank_of(g))
+            fail(m, said.code, said.failed_rank, "rank %d (%s): %s", rank_of(g), g->join.whois, said.text);
+        else /* the sentence is about another rank */
+            fail(m, said.code, said.failed_rank, "%s", said.text);
         m->nnotified += g->notified != 2;
         g->notified = 2; /* it knows of the failure */
     }
@@ -406,7 +411,7 @@ static void *rendezvous_run(void *arg)
         }
         const char *why = rd_served_cancelled(&m->served);
         if (why) {
-            fail(m, RONDO_ERR_REMOTE, -1, "%s, which serves the rendezvous, gave up: %s", m->id.maker, why);
+            fail(m, RONDO_ERR_REMOTE, -1, "%s; so the rendezvous (%s) gave up", why, m->id.maker);
             send_failure(m);
             break;
         }
@@ -445,9 +450,10 @@ void rd_rendezvous_leave(const rd_id_t *id, rondo_result_t code)
     int64_t grace_ms = code == RONDO_SUCCESS       ? 10000
                        : code == RONDO_ERR_ABORTED ? 0
                        : code == RONDO_ERR_TIMEOUT
-                           ? 100  /* late ranks have been waited for */
-                           : 400; /* with what goes before (join.c), an error comes well within a second */
-    rd_served_finish(id->creds.job, grace_ms, "the creation failed there");
+                           ? 100         /* late ranks have been waited for */
+                           : 400;        /* with what goes before (join.c), an error comes well within a second */
+    const char *why = rd_thread_error(); /* the sentence of `code`, if this thread has one */
+    rd_served_finish(id->creds.job, grace_ms, *why ? why : "the creation failed there");
 }
 
 bool rd_rendezvous_cancel(const rd_id_t *id)
