@@ -88,7 +88,18 @@ static void hear(void *arg)
     rd_health_poll(&comm->health);
 }
 
-static const rd_liveness_ops_t liveness_ops = {has_left, hear};
+/* A mismatch is found by every rank itself, and comes with a sentence. */
+static void tell(void *arg)
+{
+    rondo_comm_t comm = arg;
+    rondo_result_t code = rd_health_check(&comm->health);
+    int failed_rank = atomic_load(&comm->health.stop.failed_rank);
+
+    if (code != RONDO_SUCCESS && code != RONDO_ERR_MISMATCH && failed_rank >= 0)
+        tell_node(comm, code, failed_rank, atomic_load(&comm->health.stop.reporter));
+}
+
+static const rd_liveness_ops_t liveness_ops = {has_left, hear, tell};
 
 static void end_transports(rondo_comm_t comm)
 {
@@ -347,13 +358,20 @@ static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id,
     return result == RONDO_SUCCESS ? rd_health_check(&comm->health) : result;
 }
 
-/* If this rank is the first to fail, the others report its reason. */
+/* If this rank is the first to fail, the others report its reason. If it fails because of another one, they are told so
+ * before they see it end. */
 static void say_why(rondo_comm_t made, rondo_result_t result)
 {
+    rd_stop_t *stop = &made->health.stop;
+    int failed_rank = result != RONDO_ERR_REMOTE    ? made->team.rank
+                      : rd_stop_get(stop) == result ? atomic_load(&stop->failed_rank)
+                                                    : -1;
     char text[RD_ERROR_BYTES + 160];
 
     snprintf(text, sizeof text, "the communicator cannot be made: %s", rd_thread_error());
-    rd_boot_pass_on(made->boot, result, made->team.rank, 0, text);
+    rd_boot_pass_on(made->boot, result, failed_rank, 0, text);
+    if (failed_rank >= 0 && result != RONDO_ERR_MISMATCH)
+        tell_node(made, result, failed_rank, 0);
 }
 
 /* Guards the stop word of a communicator that is being made: an abort sets it while an attempt may be beginning. */

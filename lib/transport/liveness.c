@@ -155,23 +155,6 @@ static void note_gone(rd_liveness_t *w, int rank, int how)
         note_gone_member(m, w);
 }
 
-static void on_death(slot_t *s, const char *how)
-{
-    rd_liveness_t *w = s->liveness;
-    int rank = s->rank;
-    cancel_slot(s); /* it stays readable for ever */
-    if (w->ops->has_left(w->arg, rank)) {
-        note_gone(w, rank, LEFT);
-        return;
-    }
-    note_gone(w, rank, DEAD);
-    w->ops->hear(w->arg); /* what it has said before it died, or another rank has, is the cause */
-    rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank); /* first: once the stop word is set, the user may leave */
-    rd_stop_set(w->stop, w->ctx, RONDO_ERR_REMOTE, rank,
-                "rank %d (%s) died: its process %s; abort this communicator, then shrink it or end", rank,
-                rd_boot_whois(w->boot, rank), how);
-}
-
 /* Returns true if there may be more: a rank that reports a failure may end its connection in the same moment. */
 static bool on_news(slot_t *s)
 {
@@ -196,6 +179,7 @@ static bool on_news(slot_t *s)
     snprintf(text, sizeof text, "%s; abort this communicator, then shrink it or end", news.text);
     rd_boot_pass_on(w->boot, news.said, news.failed_rank, news.reporter, news.text);
     rd_boot_stop(w->stop, w->ctx, code, &news, text);
+    w->ops->tell(w->arg);
     return !news.silent;
 }
 
@@ -203,6 +187,33 @@ static void on_socket(slot_t *s)
 {
     while (on_news(s))
         continue;
+}
+
+/* Takes in what has come already, before a rank is blamed that may only have ended because of another one. */
+static void hear_all(rd_liveness_t *w)
+{
+    w->ops->hear(w->arg);
+    for (int i = 0; i < nslots; i++)
+        if (slots[i].liveness == w && !slots[i].is_pidfd)
+            on_socket(&slots[i]);
+}
+
+static void on_death(slot_t *s, const char *how)
+{
+    rd_liveness_t *w = s->liveness;
+    int rank = s->rank;
+    cancel_slot(s); /* it stays readable for ever */
+    if (w->ops->has_left(w->arg, rank)) {
+        note_gone(w, rank, LEFT);
+        return;
+    }
+    note_gone(w, rank, DEAD);
+    hear_all(w);
+    rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank); /* first: once the stop word is set, the user may leave */
+    rd_stop_set(w->stop, w->ctx, RONDO_ERR_REMOTE, rank,
+                "rank %d (%s) died: its process %s; abort this communicator, then shrink it or end", rank,
+                rd_boot_whois(w->boot, rank), how);
+    w->ops->tell(w->arg);
 }
 
 static bool on_event(uint64_t which)

@@ -19,6 +19,9 @@ typedef struct rd_liveness_ops {
     /* Takes in what the ranks of this node have published (rd_health_poll). It is called when one of them is found
      * dead: a rank that ends because of an error has said so before. */
     void (*hear)(void *arg);
+    /* Publishes the stop word, which is set, to the ranks of this node: one of them may see this process end, which its
+     * program does because of the failure, before it sees what has caused that. */
+    void (*tell)(void *arg);
 } rd_liveness_ops_t;
 
 /* Adds a communicator. */

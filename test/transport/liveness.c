@@ -45,7 +45,12 @@ static void hear(void *arg)
     (void)arg;
 }
 
-static const rd_liveness_ops_t ops = {has_left, hear};
+static void tell(void *arg)
+{
+    (void)arg;
+}
+
+static const rd_liveness_ops_t ops = {has_left, hear, tell};
 
 /* Killed by itself: nothing of the library gets to run, as with any other kill -9. */
 static void suffer(const trial_t *t, rd_boot_t *boot)
