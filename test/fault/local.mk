@@ -11,6 +11,12 @@ test_fault_hostile_CPPFLAGS = $(AM_CPPFLAGS)
 # Ranks to which something happens; the table of algorithms tells which ones can be forced.
 check_PROGRAMS += test/fault/trials
 test_fault_trials_SOURCES = \
+	test/fault/judge.c \
+	test/fault/limits.c \
+	test/fault/plan.c \
+	test/fault/plan.h \
+	test/fault/recover.c \
+	test/fault/steps.c \
 	test/fault/trial.c \
 	test/fault/trial.h \
 	test/fault/trials.c \

@@ -1,66 +1,49 @@
-/* One trial: ranks run random operations, and at a random moment something happens to one of them. trials.c draws the
- * plan, does to the ranks what comes from outside, and counts; trial.c is what a rank does.
- *
- *   kill   SIGKILL: every other rank's pending or next call returns RONDO_ERR_REMOTE and names the rank
- *   stop   SIGSTOP: RONDO_ERR_TIMEOUT at the set time; the stopped one, let go again, gets an error too
- *   late   it comes late, or is stopped for a moment shorter than the timeout: nothing but time is lost
- *   abort  another thread of it calls rondo_comm_abort: its own call ends with RONDO_ERR_ABORTED, the others as in kill
- *   birth  SIGKILL while the communicator is being made: nobody hangs
- *   second as kill; then another one is killed while the survivors shrink. Whether that shrink fails or what it makes
- *          does: all others shrink once more, without both
- *   limit  it has no memory, file size or descriptors left while the communicator is made, in an operation, or in a
- *          shrink: it does without, or returns an error with a sentence, and then the others do too; when there is
- *          enough again, the same shrink succeeds
- *
- * After kill, stop, abort and an operation's failure the others shrink: by a list of who is gone, or (half of kill,
- * abort and second) to RONDO_SURVIVORS. All members of the smaller communicator agree on who they are, and its
- * allreduce is right. Every operation that succeeds is verified. */
+/* One trial: ranks run random operations, and something of plan.h happens to one of them. trials.c does to the ranks
+ * what comes from outside, and counts. What a rank does is in trial.c; its operations are in steps.c, what becomes of
+ * the survivors in recover.c, and a rank that lacks something in limits.c. judge.c compares every error with the truth:
+ * with what has really happened to whom, which whoever does it writes down before. */
 #ifndef TRIAL_H
 #define TRIAL_H
 
 #include <stdatomic.h>
+#include <sys/types.h>
 
-#include "util/harness.h"
-#include "sched/algo.h"
+#include "fault/plan.h"
 
 #define TRIAL_LIMIT_S 120 /* what counts as a hang, on a machine that does much else */
+#define TRIAL_CREATE_MS "60000"
+#define TRIAL_PATIENCE_MS "1500" /* for one that was killed, or found itself without means, before it came */
 
-typedef enum { KILL, STOP, LATE, ABORT, BIRTH, SECOND, LIMIT, NUM_KINDS } kind_t;
-typedef enum { SPACE, FILE_SIZE, DESCRIPTORS, NUM_LIMITS } limit_t;
-typedef enum { IN_CREATION, IN_OPERATION, IN_SHRINK, NUM_STAGES } stage_t;
+/* What has happened to a rank. */
+typedef enum { UNHARMED, DIED, STOPPED, ABORTED, LACKS } fate_t;
 
-typedef struct {
-    kind_t kind;
-    uint64_t seed;
-    int nranks, nnodes, victim, delay_us, resume_early, operations;
-    int second, again_us; /* the second victim, and how long after the first survivor began to shrink */
-    int slow;             /* a rank that comes to that shrink when the others have given it up; -1: none */
-    int unnamed;          /* they shrink to RONDO_SURVIVORS: nobody says who is gone */
-    limit_t limit;
-    stage_t stage;
-    long room;                           /* what is left under the limit: bytes or descriptors */
-    const rd_algo_t *algo[RD_NUM_COLLS]; /* forced; NULL: chosen by cost */
-    const char *proto;                   /* likewise */
-    int narrow;                          /* connections as narrow as they may be */
-} plan_t;
-
-#define TRIAL_MOST_ALGOS 32 /* of rd_algos */
+#define TRIAL_NOTE 160
 
 /* Between the parent and the ranks. */
 typedef struct {
+    /* The truth. */
+    _Atomic int fate[TEST_MAX_RANKS];
+    pid_t pid[TEST_MAX_RANKS];
+    char doing[TEST_MAX_RANKS][TRIAL_NOTE]; /* what each rank does */
+    char where[TEST_MAX_RANKS][TRIAL_NOTE]; /* what it did when that happened to it */
+
     _Atomic int ready;                       /* ranks that have their communicator */
+    _Atomic int armed;                       /* the victim has made its child */
+    _Atomic int over;                        /* the trial is: what a victim has left behind ends */
     _Atomic int noticed;                     /* ranks that have got their error */
     _Atomic int shrinking;                   /* ranks that have begun to */
     _Atomic int finished;                    /* ranks other than the victim that are through */
     _Atomic int failed;                      /* limit: ranks that got an error */
     _Atomic int failed_shrink, failed_later; /* second: shrinks that failed; communicators that did */
-    _Atomic int wrong, leftovers;            /* wrong results; ranks that kept something */
+    _Atomic int wrong, leftovers, blamed;    /* wrong results; ranks that kept something; errors that are not true */
+    _Atomic int judged;                      /* errors that were compared with the truth */
     _Atomic int64_t happened, again;         /* when, us; 0: not yet */
     int64_t took_us[TEST_MAX_RANKS];         /* from then to the error; -1: none */
     int64_t back_us[TEST_MAX_RANKS];         /* from the (second) error to a right result of fewer ranks; -1: none */
     int64_t abort_us;                        /* rondo_comm_abort took; -1: not called */
-    _Atomic int served[TRIAL_MOST_ALGOS];    /* operations that went through by a forced algorithm */
+    _Atomic int served[PLAN_MOST_ALGOS];     /* operations that went through by a forced algorithm */
     _Atomic int chosen, refused;             /* by the cheapest one; none could serve */
+    _Atomic int derived;                     /* splits and shrinks that went through */
 } board_t;
 
 typedef struct {
@@ -68,8 +51,63 @@ typedef struct {
     board_t *board;
     int64_t ready_at, shrinking_at;
     int resumed;
+    char folder[32]; /* where the victim dumps core; "": nowhere */
 } trial_t;
 
+typedef struct {
+    test_rank_t *t;
+    trial_t *trial;
+    rondo_comm_t comm;          /* of all ranks */
+    rondo_comm_t in;            /* in which it is at work: that, or a smaller one */
+    int rank, nranks;           /* there */
+    int member[TEST_MAX_RANKS]; /* the ranks of `in`, by their numbers in `comm` */
+    uint64_t random;            /* the same on all ranks */
+    int steps, descriptors;
+    _Atomic int inside, aborting;
+} rank_t;
+
 void trial_body(test_rank_t *t, void *arg);
+/* To be called by whoever does it, before it is done. */
+void trial_fate(board_t *board, int rank, fate_t fate, _Atomic int64_t *when);
+/* test_note, and what this rank was doing if something happens to it now. */
+void trial_note(rank_t *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- steps.c ---- */
+
+/* One call, group, split or shrink of random numbers; what has succeeded is verified, and what a split or shrink ends
+ * with is judged. Returns what `in` has come to. */
+rondo_result_t step_once(rank_t *r);
+
+/* ---- judge.c ---- */
+
+/* An error of a communicator whose rank i is `member[i]`, of which ranks in `culprits`, a set, have been done something
+ * to: is the result the right one, and does the sentence name one of those, and what has been done to it? */
+void judge_error(rank_t *r, rondo_comm_t comm, rondo_result_t result, const int *member, int nmembers,
+                 unsigned culprits, const char *what);
+/* The pending call's error of the communicator of all ranks, and that every later call gives the same. */
+void judge_pending(rank_t *r, rondo_result_t result);
+/* Of a creation during which a rank is killed or lacks something. */
+void judge_creation(rank_t *r, rondo_result_t result);
+void judge_sentence(rank_t *r, rondo_comm_t comm, rondo_result_t result, const char *what);
+/* Size and number are right, all members mean the same group, and the sum is right. */
+void judge_group(rank_t *r, rondo_comm_t small, const int *out, int nout);
+void judge_leftovers(rank_t *r);
+
+/* ---- recover.c ---- */
+
+rondo_result_t recover_shrink(rank_t *r, const int *out, int nout, rondo_comm_t *small);
+/* The others go on without the victim, and without the second one. `began`: when that was needed. */
+void recover_by_list(rank_t *r, int64_t began);
+/* Another rank dies while they shrink: the shrink fails, or what it has made does. */
+void recover_in_vain(rank_t *r);
+/* Nobody is told who is gone. */
+void recover_survivors(rank_t *r);
+
+/* ---- limits.c ---- */
+
+/* Is this the operation in which the victim lacks something? */
+int limit_is_now(const rank_t *r);
+void limit_set(rank_t *r, int on);
+void limit_run(rank_t *r, rondo_result_t result);
 
 #endif

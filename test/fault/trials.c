@@ -1,15 +1,18 @@
 /* Trials: ranks run random operations, by any algorithm and protocol, and at a random moment something happens to one
- * of them. trial.h says what can happen and what must come of it. Hangs, wrong results, crashes and leftovers must all
- * be 0; how long it took to notice and to recover is printed and not judged.
+ * of them. plan.h says what can happen and what must come of it. Hangs, wrong causes, wrong results, crashes and
+ * leftovers must all be 0; how long it took to notice and to recover is printed and not judged.
  *
- *   trials [--count N] [--seed S] [--kinds kill,stop,late,abort,birth,second,limit] [--nodes N] [--ranks N] [--jobs N]
+ *   trials [--count N] [--seed S] [--kinds LIST] [--ways LIST] [--works LIST] [--nodes N|mixed] [--ranks N] [--jobs N]
  *          [--seconds N] [--verbose]
- *                 trials S, S+1, ..., S+N-1, as far as they have begun after so many seconds, N at a time (2); on N
- *                 played nodes, ranks in turns; at most N ranks. Without --kinds all of them; between nodes all but
- *                 limit: UCX ends a process that it finds without memory or descriptors
+ *                 trials S, S+1, ..., S+N-1, as far as they have begun after so many seconds, so many jobs at a time
+ *                 (2); on N played nodes, or one to three, as they are drawn; at most so many ranks. The lists say what
+ *                 may be drawn, by the names of plan.h. Without --kinds all of them; between nodes all but limit: UCX
+ *                 ends a process that it finds without memory or descriptors
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,20 +25,15 @@
 #include "fault/trial.h"
 
 #define USUAL_RANKS 16 /* at most */
-#define MOST_RANKS 32  /* of which a set of victims has bits */
 #define MOST_TRIALS 100000
 #define MOST_BAD 10 /* then it ends */
 #define MOST_JOBS 128
-#define ALL ((1u << NUM_KINDS) - 1)
+#define ALL UINT_MAX
 #define SLOW_US 2000000 /* a recovery that takes longer is told, with its seed */
 
-static const char *const kind_names[NUM_KINDS] = {"kill", "stop", "late", "abort", "birth", "second", "limit"};
-static const char *const limit_names[NUM_LIMITS] = {"memory", "file size", "descriptors"};
-static const char *const stage_names[NUM_STAGES] = {"creation", "an operation", "shrink"};
-
 typedef struct {
-    int count, seconds, most, nnodes, jobs, verbose;
-    unsigned kinds;
+    plan_choice_t plan;
+    int count, seconds, jobs, verbose;
     uint64_t seed;
 } choice_t;
 
@@ -49,18 +47,19 @@ typedef struct {
 typedef struct {
     _Atomic int next; /* to be tried */
     _Atomic int trials[NUM_KINDS], ranks[TEST_MAX_RANKS + 1];
-    _Atomic int bad, hung, crashed, wrong, leftovers;
+    _Atomic int ways[NUM_WAYS], works[NUM_WORKS], places[NUM_PLACES], derived;
+    _Atomic int bad, hung, crashed, wrong, leftovers, blamed, judged;
     _Atomic int failed_shrink, failed_later; /* ranks of `second` whose shrink, or what came of it, failed */
     _Atomic int limited[NUM_STAGES], failed[NUM_STAGES]; /* trials with a limit; those in which that was an error */
-    _Atomic int served[TRIAL_MOST_ALGOS], chosen, refused;
+    _Atomic int served[PLAN_MOST_ALGOS], chosen, refused;
     times_t took[NUM_KINDS], back, back_again, abort;
 } tally_t;
 
 /* ---- one trial ---- */
 
-static void happen(_Atomic int64_t *when, pid_t pid, int signal)
+static void happen(board_t *board, int rank, _Atomic int64_t *when, pid_t pid, int signal)
 {
-    atomic_store(when, test_clock_us());
+    trial_fate(board, rank, signal == SIGKILL ? DIED : STOPPED, when);
     kill(pid, signal);
 }
 
@@ -72,7 +71,38 @@ static void kill_second(trial_t *trial, pid_t pid)
     if (trial->shrinking_at == 0 && atomic_load(&trial->board->shrinking) > 0)
         trial->shrinking_at = now;
     if (pid != 0 && trial->shrinking_at && now >= trial->shrinking_at + trial->plan.again_us)
-        happen(&trial->board->again, pid, SIGKILL);
+        happen(trial->board, trial->plan.second, &trial->board->again, pid, SIGKILL);
+}
+
+/* What comes from outside begins once all have a communicator, or with the trial. */
+static int has_begun(const plan_t *p, board_t *board)
+{
+    if (p->kind == BIRTH)
+        return 1;
+    return atomic_load(&board->ready) == p->nranks && (p->way != WITH_CHILD || atomic_load(&board->armed));
+}
+
+static int from_outside(const plan_t *p)
+{
+    if (p->kind == ABORT || p->kind == LIMIT || (p->kind == LATE && !p->resume_early))
+        return 0;
+    return p->way == BY_SIGNAL || p->way == WITH_CHILD;
+}
+
+/* A stopped rank goes on when the others have noticed, or are through; a late one before anybody can. */
+static void resume(trial_t *trial, pid_t victim, int64_t now)
+{
+    const plan_t *p = &trial->plan;
+    board_t *board = trial->board;
+    int others = p->nranks - 1;
+
+    if (trial->resumed || (p->kind != LATE && p->kind != STOP))
+        return;
+    if (p->kind == LATE ? now >= atomic_load(&board->happened) + p->delay_us
+                        : atomic_load(p->resume_early ? &board->noticed : &board->finished) == others) {
+        kill(victim, SIGCONT);
+        trial->resumed = 1;
+    }
 }
 
 static void step(test_director_t *d, const pid_t *pid)
@@ -80,103 +110,21 @@ static void step(test_director_t *d, const pid_t *pid)
     trial_t *trial = d->arg;
     const plan_t *p = &trial->plan;
     board_t *board = trial->board;
-    int others = p->nranks - 1;
     pid_t victim = pid[p->victim];
-    int64_t now = test_clock_us(), pause = p->kind == LATE ? p->delay_us : 0;
+    int64_t now = test_clock_us();
 
     if (p->kind == SECOND && atomic_load(&board->happened) && atomic_load(&board->again) == 0)
         kill_second(trial, pid[p->second]);
-    if (victim == 0 || p->kind == ABORT || p->kind == LIMIT || (p->kind == LATE && !p->resume_early))
-        return;
-    if (p->kind != BIRTH && atomic_load(&board->ready) < p->nranks)
+    if (victim && p->way == BY_EXEC && atomic_load(&board->finished) == p->nranks - 1)
+        kill(victim, SIGKILL); /* the program that it executes has no end of its own */
+    if (victim == 0 || !from_outside(p) || !has_begun(p, board))
         return;
     if (trial->ready_at == 0)
         trial->ready_at = now;
-    if (atomic_load(&board->happened) == 0) {
-        if (now >= trial->ready_at + p->delay_us)
-            happen(&board->happened, victim, p->kind == STOP || p->kind == LATE ? SIGSTOP : SIGKILL);
-        return;
-    }
-    if (trial->resumed || (p->kind != LATE && p->kind != STOP))
-        return;
-    if (p->kind == LATE ? now >= atomic_load(&board->happened) + pause
-                        : atomic_load(p->resume_early ? &board->noticed : &board->finished) == others) {
-        kill(victim, SIGCONT);
-        trial->resumed = 1;
-    }
-}
-
-/* About half of the operations by an algorithm of those that have them, and half of the trials by one protocol. */
-static void draw_forced(plan_t *p, uint64_t *random)
-{
-    static const char *const protos[] = {"ll", "simple", "cma"};
-    int forced = (int)test_below(random, 4), coll, a, n;
-
-    for (coll = 0; coll < RD_NUM_COLLS; coll++) {
-        const rd_algo_t *has[TRIAL_MOST_ALGOS];
-        for (a = n = 0; rd_algos[a]; a++) /* those over several nodes are called hier_... */
-            if (rd_algos[a]->colls & 1u << coll && (p->nnodes > 1 || strncmp(rd_algos[a]->name, "hier", 4) != 0))
-                has[n++] = rd_algos[a];
-        a = (int)test_below(random, (unsigned)n);
-        if (forced && test_below(random, 3))
-            p->algo[coll] = has[a];
-    }
-    if (test_below(random, 2))
-        p->proto = protos[test_below(random, p->nnodes > 1 ? 1 : 3)];
-    if (p->nnodes > 1 && p->proto)
-        p->proto = "simple";
-    p->narrow = test_below(random, 5) == 0;
-}
-
-static void draw_plan(plan_t *p, uint64_t seed, const choice_t *choice)
-{
-    uint64_t random = seed;
-    int most = choice->most;
-
-    p->seed = test_random(&random);
-    do
-        p->kind = (kind_t)test_below(&random, NUM_KINDS);
-    while (!(choice->kinds & 1u << p->kind));
-    if (most > 6 && test_below(&random, 8)) /* many ranks are slow on few cores */
-        most = 6;
-    p->nnodes = choice->nnodes;
-    p->nranks = 2 + (int)test_below(&random, (unsigned)most - 1);
-    if (p->kind == SECOND && p->nranks < 3)
-        p->nranks = 3;
-    p->victim = (int)test_below(&random, (unsigned)p->nranks);
-    p->second = (p->victim + 1 + (int)test_below(&random, (unsigned)p->nranks - 1)) % p->nranks;
-    p->delay_us = (int)test_below(&random, test_below(&random, 3) ? 20000 : 2000);
-    p->again_us = (int)test_below(&random, test_below(&random, 3) ? 5000 + 1000u * (unsigned)p->nranks : 500);
-    if (p->kind == LATE)
-        p->delay_us *= 3;
-    p->resume_early = (int)test_below(&random, 2);
-    p->operations = 10 + (int)test_below(&random, 40);
-    p->limit = (limit_t)test_below(&random, NUM_LIMITS);
-    p->stage = (stage_t)test_below(&random, NUM_STAGES);
-    p->room = p->limit == DESCRIPTORS ? (long)test_below(&random, 24)
-                                      : (long)test_below(&random, 1u << (6 + test_below(&random, 20)));
-    if (p->kind == LIMIT && p->stage == IN_OPERATION && test_below(&random, 3))
-        p->room = 0; /* an operation asks for little */
-    draw_forced(p, &random);
-    p->slow = p->kind != SECOND || test_below(&random, 16) ? -1 : (int)test_below(&random, (unsigned)p->nranks);
-    p->unnamed = (p->kind == KILL || p->kind == ABORT || p->kind == SECOND) && test_below(&random, 2);
-}
-
-static void describe(const plan_t *p, uint64_t seed, const char *verdict)
-{
-    int coll;
-
-    printf("trials: seed %llu: %s of rank %d of %d after %d us", (unsigned long long)seed, kind_names[p->kind],
-           p->victim, p->nranks, p->delay_us);
-    if (p->kind == SECOND)
-        printf(", rank %d %d us after shrink began, rank %d slow", p->second, p->again_us, p->slow);
-    if (p->kind == LIMIT)
-        printf(", %ld left of %s in %s", p->room, limit_names[p->limit], stage_names[p->stage]);
-    for (coll = 0; coll < RD_NUM_COLLS; coll++)
-        if (p->algo[coll])
-            printf(" %s=%s", rd_coll_name((rd_coll_t)coll), p->algo[coll]->name);
-    printf("%s%s%s%s: %s\n", p->unnamed ? " to survivors" : "", p->proto ? " " : "", p->proto ? p->proto : "",
-           p->narrow ? " narrow" : "", verdict);
+    if (atomic_load(&board->happened) != 0)
+        resume(trial, victim, now);
+    else if (now >= trial->ready_at + p->delay_us)
+        happen(board, p->victim, &board->happened, victim, p->kind == STOP || p->kind == LATE ? SIGSTOP : SIGKILL);
 }
 
 /* ---- all trials ---- */
@@ -200,11 +148,18 @@ static void add(tally_t *tally, const plan_t *p, board_t *board)
     atomic_fetch_add(&tally->failed_later, board->failed_later);
     atomic_fetch_add(&tally->wrong, board->wrong);
     atomic_fetch_add(&tally->leftovers, board->leftovers);
+    atomic_fetch_add(&tally->blamed, board->blamed);
+    atomic_fetch_add(&tally->judged, board->judged);
+    atomic_fetch_add(&tally->derived, board->derived);
+    atomic_fetch_add(&tally->works[p->work], 1);
+    atomic_fetch_add(&tally->places[p->place], 1);
+    if (p->kind == KILL)
+        atomic_fetch_add(&tally->ways[p->way], 1);
     if (p->kind == LIMIT) {
         atomic_fetch_add(&tally->limited[p->stage], 1);
         atomic_fetch_add(&tally->failed[p->stage], board->failed != 0);
     }
-    for (i = 0; i < TRIAL_MOST_ALGOS; i++)
+    for (i = 0; i < PLAN_MOST_ALGOS; i++)
         atomic_fetch_add(&tally->served[i], board->served[i]);
     atomic_fetch_add(&tally->chosen, board->chosen);
     atomic_fetch_add(&tally->refused, board->refused);
@@ -213,6 +168,31 @@ static void add(tally_t *tally, const plan_t *p, board_t *board)
     if (p->slow < 0) /* else the others waited for that one */
         keep_times(p->kind == SECOND ? &tally->back_again : &tally->back, board->back_us, p->nranks);
     keep_times(&tally->abort, &board->abort_us, 1);
+}
+
+/* For the core, of which nobody knows the name. */
+static void make_folder(trial_t *trial, test_director_t *d)
+{
+    strcpy(trial->folder, "/tmp/rondo-trial-XXXXXX");
+    if (!mkdtemp(trial->folder))
+        exit(1);
+    d->signal = SIGSEGV;
+}
+
+static void remove_folder(const trial_t *trial)
+{
+    char path[sizeof trial->folder + 256];
+    DIR *dir = *trial->folder ? opendir(trial->folder) : NULL;
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)) != NULL) {
+        snprintf(path, sizeof path, "%s/%s", trial->folder, entry->d_name);
+        unlink(path);
+    }
+    if (dir)
+        closedir(dir);
+    if (*trial->folder)
+        rmdir(trial->folder);
 }
 
 static void run_trial(tally_t *tally, uint64_t seed, const choice_t *choice)
@@ -228,12 +208,16 @@ static void run_trial(tally_t *tally, uint64_t seed, const choice_t *choice)
     for (r = 0; r < TEST_MAX_RANKS; r++)
         board->took_us[r] = board->back_us[r] = -1;
     board->abort_us = -1;
-    draw_plan(&trial.plan, seed, choice);
+    plan_draw(&trial.plan, seed, &choice->plan);
+    if (trial.plan.way == BY_CORE)
+        make_folder(&trial, &d);
     if (trial.plan.kind == KILL || trial.plan.kind == BIRTH || trial.plan.kind == SECOND)
         d.victims = 1u << trial.plan.victim;
     if (trial.plan.kind == SECOND)
         d.victims |= 1u << trial.plan.second;
     bad = test_run_directed(&d, trial.plan.nranks, TRIAL_LIMIT_S, trial_body, &trial);
+    atomic_store(&board->over, 1);
+    remove_folder(&trial);
     if (test_count_files() > files) {
         atomic_fetch_add(&board->leftovers, 1);
         bad++;
@@ -241,9 +225,9 @@ static void run_trial(tally_t *tally, uint64_t seed, const choice_t *choice)
     for (r = 0; r < trial.plan.nranks; r++)
         slowest = board->back_us[r] > slowest ? board->back_us[r] : slowest;
     if (bad || choice->verbose)
-        describe(&trial.plan, seed, bad ? "WRONG" : "right");
+        plan_describe(&trial.plan, seed, bad ? "WRONG" : "right");
     else if (slowest > SLOW_US && trial.plan.slow < 0)
-        describe(&trial.plan, seed, "slow");
+        plan_describe(&trial.plan, seed, "slow");
     atomic_fetch_add(&tally->bad, bad != 0);
     atomic_fetch_add(&tally->hung, d.hung);
     atomic_fetch_add(&tally->crashed, d.crashed);
@@ -299,22 +283,32 @@ static void report_times(const char *name, const char *what, times_t *times)
            n);
 }
 
+static void report_counts(const char *what, const char *const *names, const _Atomic int *counts, int n)
+{
+    printf("trials: %s:", what);
+    for (int k = 0; k < n; k++)
+        printf(" %s %d%s", names[k], counts[k], k < n - 1 ? "," : "\n");
+}
+
 static void report(tally_t *tally, uint64_t seed)
 {
     int k, n = 0;
 
     for (k = 0; k < NUM_KINDS; k++)
         n += tally->trials[k];
-    printf("trials: %d trials, seeds %llu to %llu: %d bad (%d hangs, %d wrong results, %d crashes, %d leftovers)\n", n,
-           (unsigned long long)seed, (unsigned long long)seed + (uint64_t)n - 1, tally->bad, tally->hung, tally->wrong,
-           tally->crashed, tally->leftovers);
-    printf("trials: of each kind:");
-    for (k = 0; k < NUM_KINDS; k++)
-        printf(" %s %d%s", kind_names[k], tally->trials[k], k < NUM_KINDS - 1 ? "," : "\n");
+    printf("trials: %d trials, seeds %llu to %llu: %d bad (%d hangs, %d wrong causes of %d, %d wrong results, "
+           "%d crashes, %d leftovers)\n",
+           n, (unsigned long long)seed, (unsigned long long)seed + (uint64_t)n - 1, tally->bad, tally->hung,
+           tally->blamed, tally->judged, tally->wrong, tally->crashed, tally->leftovers);
+    report_counts("of each kind", kind_names, tally->trials, NUM_KINDS);
+    report_counts("kill by", way_names, tally->ways, NUM_WAYS);
+    report_counts("most of the time in", work_names, tally->works, NUM_WORKS);
+    report_counts("ranks", place_names, tally->places, NUM_PLACES);
     printf("trials: of each number of ranks:");
     for (k = 2; k <= TEST_MAX_RANKS; k++)
         printf(" %d", tally->ranks[k]);
-    printf("\ntrials: operations: %d chosen by cost, %d refused", tally->chosen, tally->refused);
+    printf("\ntrials: operations: %d splits and shrinks, %d chosen by cost, %d refused", tally->derived, tally->chosen,
+           tally->refused);
     for (k = 0; rd_algos[k]; k++)
         if (tally->served[k])
             printf(", %d %s", tally->served[k], rd_algos[k]->name);
@@ -334,15 +328,15 @@ static void report(tally_t *tally, uint64_t seed)
 
 /* ---- the command line ---- */
 
-static unsigned parse_kinds(const char *text)
+/* Cores go to files in the folder of who dumps them. */
+static int writes_cores(void)
 {
-    unsigned kinds = 0;
-    int k;
+    FILE *f = fopen("/proc/sys/kernel/core_pattern", "r");
+    int c = f ? fgetc(f) : EOF;
 
-    for (k = 0; k < NUM_KINDS; k++)
-        if (strstr(text, kind_names[k]))
-            kinds |= 1u << k;
-    return kinds;
+    if (f)
+        fclose(f);
+    return c != EOF && c != '|' && c != '/' && c != '\n';
 }
 
 static void *shared(size_t bytes)
@@ -373,46 +367,64 @@ static int run(const choice_t *choice)
 static int usage(void)
 {
     fprintf(stderr,
-            "trials [--count N] [--seed S] [--kinds kill,stop,late,abort,birth,second,limit] [--nodes N] [--ranks N]\n"
-            "       [--jobs N] [--seconds N] [--verbose]\n"
+            "trials [--count N] [--seed S] [--kinds kill,stop,late,abort,birth,second,limit]\n"
+            "       [--ways signal,child,exec,core] [--works calls,groups,submits,splits,shrinks]\n"
+            "       [--nodes N|mixed] [--ranks N] [--jobs N] [--seconds N] [--verbose]\n"
             "trials: at most %d trials, %d ranks, %d jobs\n",
-            MOST_TRIALS, MOST_RANKS, MOST_JOBS);
+            MOST_TRIALS, PLAN_MOST_RANKS, MOST_JOBS);
     return 2;
+}
+
+/* Returns whether the option is one. */
+static int take_option(choice_t *choice, int option, const char *text)
+{
+    plan_choice_t *plan = &choice->plan;
+    int *number = option == 'c'   ? &choice->count
+                  : option == 'n' ? &plan->nnodes /* "mixed" is 0 */
+                  : option == 'r' ? &plan->most
+                  : option == 't' ? &choice->seconds
+                  : option == 'j' ? &choice->jobs
+                                  : NULL;
+
+    if (number)
+        *number = atoi(text);
+    else if (option == 's')
+        choice->seed = strtoull(text, NULL, 0);
+    else if (option == 'k')
+        plan->kinds = plan_parse(text, kind_names, NUM_KINDS);
+    else if (option == 'w')
+        plan->ways = plan_parse(text, way_names, NUM_WAYS);
+    else if (option == 'o')
+        plan->works = plan_parse(text, work_names, NUM_WORKS);
+    else if (option == 'v')
+        choice->verbose = 1;
+    else
+        return 0;
+    return 1;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option table[] = {{"count", 1, NULL, 'c'}, {"seed", 1, NULL, 's'},    {"kinds", 1, NULL, 'k'},
-                                          {"nodes", 1, NULL, 'n'}, {"verbose", 0, NULL, 'v'}, {"ranks", 1, NULL, 'r'},
-                                          {"jobs", 1, NULL, 'j'},  {"seconds", 1, NULL, 't'}, {NULL, 0, NULL, 0}};
-    choice_t choice = {.kinds = ALL, .count = 500, .seed = 1, .most = USUAL_RANKS, .nnodes = 1, .jobs = 2};
+    static const struct option table[] = {{"count", 1, NULL, 'c'},   {"seed", 1, NULL, 's'},  {"kinds", 1, NULL, 'k'},
+                                          {"ways", 1, NULL, 'w'},    {"works", 1, NULL, 'o'}, {"nodes", 1, NULL, 'n'},
+                                          {"ranks", 1, NULL, 'r'},   {"jobs", 1, NULL, 'j'},  {"seconds", 1, NULL, 't'},
+                                          {"verbose", 0, NULL, 'v'}, {NULL, 0, NULL, 0}};
+    choice_t choice = {.plan = {ALL, ALL, ALL, USUAL_RANKS, 1, writes_cores()}, .count = 300, .seed = 1, .jobs = 2};
+    plan_choice_t *plan = &choice.plan;
     int option;
 
-    while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
-        if (option == 'c')
-            choice.count = atoi(optarg);
-        else if (option == 's')
-            choice.seed = strtoull(optarg, NULL, 0);
-        else if (option == 'k')
-            choice.kinds = parse_kinds(optarg);
-        else if (option == 'n')
-            choice.nnodes = atoi(optarg);
-        else if (option == 'r')
-            choice.most = atoi(optarg);
-        else if (option == 't')
-            choice.seconds = atoi(optarg);
-        else if (option == 'j')
-            choice.jobs = atoi(optarg);
-        else if (option == 'v')
-            choice.verbose = 1;
-        else
+    while ((option = getopt_long(argc, argv, "", table, NULL)) != -1)
+        if (!take_option(&choice, option, optarg))
             return usage();
-    }
-    if (choice.kinds == ALL && choice.nnodes > 1)
-        choice.kinds &= ~(1u << LIMIT);
-    if (choice.count < 1 || choice.count > MOST_TRIALS || choice.kinds == 0 || choice.most < 2 ||
-        choice.most > MOST_RANKS || choice.jobs < 1 || choice.jobs > MOST_JOBS || choice.nnodes < 1)
+    if (plan->kinds == ALL && plan->nnodes > 1)
+        plan->kinds &= ~(1u << LIMIT);
+    if (choice.count < 1 || choice.count > MOST_TRIALS || plan->kinds == 0 || plan->most < 2 ||
+        plan->most > PLAN_MOST_RANKS || choice.jobs < 1 || choice.jobs > MOST_JOBS || plan->nnodes < 0)
         return usage();
+    if (!plan_fits()) {
+        printf("trials: FAILED: there are more algorithms than PLAN_MOST_ALGOS\n");
+        return 1;
+    }
     if (setenv("UCX_LOG_LEVEL", "fatal", 0) == 0 && !getenv("RONDO_TEST_AGAIN")) { /* UCX speaks of each limit */
         setenv("RONDO_TEST_AGAIN", "1", 1); /* and has read its settings by now */
         execv("/proc/self/exe", argv);

@@ -37,6 +37,12 @@ test_transport_socketpair_zcopy_SOURCES = test/transport/nodes_zcopy.c $(operati
 test_transport_socketpair_zcopy_CPPFLAGS = $(AM_CPPFLAGS)
 test_transport_socketpair_zcopy_LDADD = librondo_core.la $(cuda_parts) -lm
 test_transport_socketpair_trials_SOURCES = \
+	test/fault/judge.c \
+	test/fault/limits.c \
+	test/fault/plan.c \
+	test/fault/plan.h \
+	test/fault/recover.c \
+	test/fault/steps.c \
 	test/fault/trial.c \
 	test/fault/trial.h \
 	test/fault/trials.c \
