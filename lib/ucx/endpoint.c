@@ -6,6 +6,7 @@
  * there is a grace time, in which the liveness thread or the bootstrap may learn the reason; then the peer is declared
  * dead. */
 #include <string.h>
+#include <unistd.h>
 
 #include "ucx/ucx.h"
 
@@ -59,6 +60,22 @@ static void endpoint_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
     rd_ucx_peer_lost(arg, rd_ucp.status_string(status));
 }
 
+/* UCX cannot reach a peer that has just died either. That is what the others will be told, so it goes before. */
+static rondo_result_t unreachable(rd_ucx_peer_t *peer, ucs_status_t status)
+{
+    rd_ucx_net_t *net = peer->net;
+    int64_t until = rd_clock_ms() + RD_UCX_GRACE_MS;
+    rondo_result_t news;
+
+    while ((news = rd_boot_check(net->boot)) == RONDO_SUCCESS && rd_clock_ms() < until)
+        usleep(1000);
+    if (news != RONDO_SUCCESS)
+        return news;
+    return rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->rank,
+                       "UCX cannot reach rank %d (%s): %s (RONDO_IFACE and RONDO_UCX_TLS choose the way)", peer->rank,
+                       rd_boot_whois(net->boot, peer->rank), rd_ucp.status_string(status));
+}
+
 rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer)
 {
     rd_ucx_net_t *net = peer->net;
@@ -76,11 +93,8 @@ rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer)
         rd_ucx_peer_lost(peer, rd_ucp.status_string(status));
         return RONDO_ERR_REMOTE;
     }
-    if (status != UCS_OK) {
-        return rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->rank,
-                           "UCX cannot reach rank %d (%s): %s (RONDO_IFACE and RONDO_UCX_TLS choose the way)",
-                           peer->rank, rd_boot_whois(net->boot, peer->rank), rd_ucp.status_string(status));
-    }
+    if (status != UCS_OK)
+        return unreachable(peer, status);
     rd_ucx_peer_used(peer);
     return RONDO_SUCCESS;
 }
