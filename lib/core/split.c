@@ -51,6 +51,24 @@ static rondo_result_t check(rondo_comm_t comm)
     return rd_signature_exchange(&comm->queue, &call, &comm->sequence);
 }
 
+/* What fails while a communicator is made is often but the consequence of what has happened to the one that it is made
+ * from. The news of that may take a moment to come; then it is that cause, with its rank, which the caller gets. */
+static rondo_result_t first_cause(rondo_comm_t comm, rondo_result_t result)
+{
+    int waits = result == RONDO_ERR_REMOTE || result == RONDO_ERR_SYSTEM || result == RONDO_ERR_INVALID_USAGE;
+    int64_t until = rd_clock_ms() + (waits ? NEWS_MS : 0);
+    rondo_result_t stop;
+
+    if (result == RONDO_SUCCESS || result == RONDO_ERR_INVALID_ARGUMENT || result == RONDO_ERR_NO_MEMORY)
+        return result;
+    while ((stop = rd_health_check(&comm->health)) == RONDO_SUCCESS && rd_clock_ms() < until)
+        usleep(1000);
+    if (stop == RONDO_SUCCESS)
+        return result;
+    rd_error_again(&comm->ctx, comm->health.stop.text);
+    return stop;
+}
+
 /* Makes two exchanges: colors and keys, then the ids that the first rank of each color has made. */
 static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *size, int *first)
 {
@@ -69,7 +87,7 @@ static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *
         result = rd_boot_allgather(comm->boot, all, sizeof *all);
     }
     rd_comm_resume(comm);
-    result = rd_call_spoiled(comm, result);
+    result = rd_call_spoiled(comm, first_cause(comm, result));
     if (result != RONDO_SUCCESS && served)
         rd_boot_cancel(&all[comm->team.rank].id, RONDO_ERR_ABORTED);
     return rd_comm_leave(comm, result);
@@ -96,24 +114,6 @@ static rondo_config_t derived_config(rondo_comm_t comm, const rondo_config_t *gi
     if (!given)
         config.blocking = comm->blocking;
     return config;
-}
-
-/* What fails while a communicator is made is often but the consequence of what has happened to the one that it is made
- * from. The news of that may take a moment to come; then it is that cause, with its rank, which the caller gets. */
-static rondo_result_t first_cause(rondo_comm_t comm, rondo_result_t result)
-{
-    int waits = result == RONDO_ERR_REMOTE || result == RONDO_ERR_SYSTEM || result == RONDO_ERR_INVALID_USAGE;
-    int64_t until = rd_clock_ms() + (waits ? NEWS_MS : 0);
-    rondo_result_t stop;
-
-    if (result == RONDO_SUCCESS || result == RONDO_ERR_INVALID_ARGUMENT || result == RONDO_ERR_NO_MEMORY)
-        return result;
-    while ((stop = rd_health_check(&comm->health)) == RONDO_SUCCESS && rd_clock_ms() < until)
-        usleep(1000);
-    if (stop == RONDO_SUCCESS)
-        return result;
-    rd_error_again(&comm->ctx, comm->health.stop.text);
-    return stop;
 }
 
 static rondo_result_t split(rd_job_t *job)
