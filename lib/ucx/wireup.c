@@ -16,7 +16,8 @@
  * it. This was seen once in 800 trials of killing a rank during creation. */
 #include "ucx/ucx.h"
 
-#define MEET_MOST 64 /* the most ranks; larger communicators connect on first use */
+#define MEET_MOST 64     /* the most ranks; larger communicators connect on first use */
+#define NEWS_EVERY_MS 10 /* of the bootstrap, during the wireup */
 
 bool rd_ucx_wires_all(const rd_ucx_net_t *net)
 {
@@ -49,8 +50,21 @@ static int missing(const rd_ucx_net_t *net)
     return -1;
 }
 
+/* A rank whose process has ended, or runs another program by exec, may still be there for UCX: its sockets are made
+ * close-on-exec when all are open (rd_fd_close_on_exec). Those of the bootstrap are from the beginning. */
+static rondo_result_t news(const rd_ucx_net_t *net, int64_t *asked_ms)
+{
+    int64_t now = rd_clock_ms();
+
+    if (now - *asked_ms < NEWS_EVERY_MS)
+        return RONDO_SUCCESS;
+    *asked_ms = now;
+    return rd_boot_check(net->boot);
+}
+
 static rondo_result_t greet_all(rd_ucx_net_t *net, const rd_env_t *env)
 {
+    int64_t asked_ms = rd_clock_ms();
     rd_wait_t wait;
     rondo_result_t result = rd_stop_get(net->stop);
     int rank = -1;
@@ -67,6 +81,8 @@ static rondo_result_t greet_all(rd_ucx_net_t *net, const rd_env_t *env)
                    rd_boot_whois(net->boot, rank));
             result = RONDO_SUCCESS;
         }
+        if (result == RONDO_SUCCESS)
+            result = news(net, &asked_ms);
     }
     if (result != RONDO_ERR_TIMEOUT)
         return result;
