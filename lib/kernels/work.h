@@ -167,6 +167,8 @@ typedef enum {
     RD_KSCALE_ELEMENT /* by an element of the type: integers, complex, bool */
 } rd_kscaled_t;
 
+/* Kept short: with four bytes more an 8-byte reduce or broadcast from a graph took 0.1 us longer
+ * (doc/notebook/gpu.md). */
 typedef struct rd_kreduce {
     const void *in;
     void *out;
@@ -175,15 +177,15 @@ typedef struct rd_kreduce {
     uint64_t scale[2];        /* bits of the scalar: see `scaled` */
     const void *device_scale; /* the scalar is this element in device memory; NULL: the scalar is `scale` */
     int32_t root;
-    uint32_t coll;     /* rd_coll_t */
-    uint32_t type, op; /* rondo_type_t, rondo_op_t: for the kernels that decide at run time */
+    uint16_t coll; /* rd_coll_t */
     /* Not 0: the buffers, and the scalar in device memory, are of this narrow floating type. `type` is float32 then:
      * contributions are widened as they are scaled, and the result is rounded as it is stored (arith_wide.cuh). */
-    uint32_t narrow;
-    uint32_t scaled; /* how each contribution is scaled when it is loaded: rd_kscaled_t */
-    uint32_t passes; /* at least one */
-    uint32_t tiles;  /* tiles of each chunk in a pass: see launch.h */
-    uint32_t slice;  /* SIMPLE: bytes of a tile */
+    uint16_t narrow;
+    uint32_t type, op; /* rondo_type_t, rondo_op_t: for the kernels that decide at run time */
+    uint32_t scaled;   /* how each contribution is scaled when it is loaded: rd_kscaled_t */
+    uint32_t passes;   /* at least one */
+    uint32_t tiles;    /* tiles of each chunk in a pass: see launch.h */
+    uint32_t slice;    /* SIMPLE: bytes of a tile */
 } rd_kreduce_t;
 
 /* A program of lib/sched in the form that a kernel reads. It is part of the arguments: the kernel need not fetch it,
