@@ -107,18 +107,18 @@ class Reader:
             self.note("turns", int(turns.group(1)))
         if re.match(r" *\d+ +\d+ +[\d.]+ ", line) and self.base:
             self.row(line.split())
-        elif re.match(r"(rondo|bare|call's path|first|create|destroy|holds) +[\d.]+ ", line) and self.base:
+        elif self.base.get("op") in ("call", "create") and re.match(r"[a-z' ]+ +[\d.]+ ", line):
             self.special_row(line)
 
     def begin(self, op, numbers, ranks, memory):
         mode = "bare" if memory == "bare" else "host"
         if memory == "CUDA":
             mode = "graph" if "--graph" in self.command else "stream"
-        algo = re.search(r"--algo (\S+)", self.command)
+        algo, proto = (re.search(r"--%s (\S+)" % name, self.command) for name in ("algo", "proto"))
         self.peer = ""
         self.base = {"op": op, "ranks": int(ranks), "nodes": layout(self.command, ranks), "mode": mode}
         if algo:
-            self.base["algo"] = algo.group(1)
+            self.base["algo"] = algo.group(1) + ("/" + proto.group(1) if proto else "")
         if op != "barrier":
             self.note("type", numbers.split()[0])
 

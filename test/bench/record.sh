@@ -49,6 +49,12 @@ $ mpirun -n 2 rondo-perf broadcast --device cuda --peer nccl:symmetric --turns 5
 # peer: NCCL 2.28.9 with symmetric windows, /usr/lib/libnccl.so.2, in turns; ratio = peer / rondo, median of 5 turns
       524288      131072     20.100     19.900     20.300   43.700   21.850    N/A      7.640    0.38    0.37    0.38
 EOF
+cat >"$dir/raw/reduce-forced-4.txt" <<'EOF'
+$ mpirun -n 4 rondo-perf reduce --device cuda --graph --algo oneshot --proto ll128
+# rondo-perf 0.1.0: reduce, float32 sum, root 0, 4 ranks, CUDA, from a graph, out of place
+          16           4      3.912      3.910      3.915    0.004    0.004      0
+rondo 0.1.0 vm:2569 0/4 perf: reduce of float32, 262144 elements, RONDO_ALGO 'oneshot', RONDO_PROTO 'll128': too long
+EOF
 cat >"$dir/raw/call-2.txt" <<'EOF'
 $ mpirun -n 2 rondo-perf call
 # rondo-perf call: an allreduce of 8 bytes between 2 ranks against a bare exchange over shared lines
@@ -73,11 +79,12 @@ assert rows[0] == {"op": "allreduce", "ranks": 2, "nodes": "1+1", "mode": "host"
 assert rows[2]["mode"] == "graph" and rows[2]["algo"] == "copy" and rows[2]["nodes"] == "2", rows[2]
 assert rows[2]["peer"] == "NCCL symmetric" and "wrong" not in rows[2], rows[2]
 assert [(row["op"], row["us"]) for row in rows[3:]] == [("call", 0.1165), ("call_bare", 0.0657),
-                                                        ("call_path", 0.0486)], rows[3:]
+                                                        ("call_path", 0.0486), ("reduce", 3.912)], rows[3:]
+assert rows[6]["algo"] == "oneshot/ll128", rows[6]
 EOF
 
 cp "$dir/old.jsonl" "$dir/same.jsonl"
-expect 0 '6 rows compared, 0 worse' python3 "$bench/compare.py" "$dir/old.jsonl" "$dir/same.jsonl"
+expect 0 '7 rows compared, 0 worse' python3 "$bench/compare.py" "$dir/old.jsonl" "$dir/same.jsonl"
 # A time that grew by 5 %, a ratio that fell by 4 %, a wrong element, a row that is gone: each is found, and by its name.
 sed 's/"us":9.582/"us":10.061/' "$dir/old.jsonl" >"$dir/slower.jsonl"
 expect 1 'worse: allreduce, 8 B, ranks 1+1, host, Open MPI ob1: time' \
