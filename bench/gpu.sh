@@ -2,7 +2,10 @@
 # Measures rondo on the GPUs of this machine beside NCCL in turns, every rank a process with a GPU of its own: from a
 # graph and in a stream, NCCL as it is and with symmetric windows; what can go by copy engines also so, from a graph.
 #
-#   bench/gpu.sh [-n RANKS | -N RANKS+RANKS] [-p RONDO-PERF] [-l LIBNCCL] [-o RESULTS] [-t TURNS] [OPERATION...]
+#   bench/gpu.sh [-n RANKS | -N RANKS+RANKS] [-p RONDO-PERF] [-l LIBNCCL] [-o RESULTS] [-t TURNS]
+#                [-b BYTES] [-e BYTES] [OPERATION...]
+#
+# Sizes go from -b (8) to -e (256M; with blocks for every rank 64M) by fours.
 #
 # With -N the GPUs play nodes, each with the given number of ranks: both libraries use tcp on the loopback device between
 # them. Ranks are not bound to cores there, because a rank and its proxy thread need a core each.
@@ -17,7 +20,9 @@ nccl=libnccl.so.2
 results=
 turns=5
 nodes=
-while getopts n:N:p:l:o:t: option; do
+first=8
+last=
+while getopts n:N:p:l:o:t:b:e: option; do
     case $option in
     n) ranks=$OPTARG ;;
     N) nodes=$OPTARG ;;
@@ -25,7 +30,9 @@ while getopts n:N:p:l:o:t: option; do
     l) nccl=$OPTARG ;;
     o) results=$OPTARG ;;
     t) turns=$OPTARG ;;
-    *) sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    b) first=$OPTARG ;;
+    e) last=$OPTARG ;;
+    *) sed -n '2,14s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
     esac
 done
 shift $((OPTIND - 1))
@@ -72,16 +79,17 @@ measure() {
 }
 
 for op in ${*:-allreduce allgather reduce_scatter broadcast reduce alltoall sendrecv}; do
-    last=256M
-    case $op in allgather | alltoall) last=64M ;; esac
+    to=256M
+    case $op in allgather | alltoall) to=64M ;; esac
+    to=${last:-$to}
     echo "== $op"
-    measure graph nccl "$op" -b 8 -e $last -f 4
-    measure stream nccl "$op" -b 8 -e $last -f 4
-    case $op in
-    allreduce | allgather | reduce_scatter) measure graph nccl:symmetric "$op" -b 8 -e 4M -f 4 ;;
+    measure graph nccl "$op" -b "$first" -e "$to" -f 4
+    measure stream nccl "$op" -b "$first" -e "$to" -f 4
+    case $op$last in
+    allreduce | allgather | reduce_scatter) measure graph nccl:symmetric "$op" -b "$first" -e 4M -f 4 ;;
     esac
-    case $op$nodes in
-    allgather | alltoall | broadcast) measure copy nccl "$op" -b 512K -e $last -f 4 ;;
+    case $op$nodes$last in
+    allgather | alltoall | broadcast) measure copy nccl "$op" -b 512K -e "$to" -f 4 ;;
     esac
 done
 gpus=$(nvidia-smi --query-gpu=name --format=csv,noheader | sort | uniq -c | sed 's/^ *\([0-9]*\) /\1 x /')
