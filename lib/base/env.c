@@ -92,7 +92,7 @@ static const tunable_t table[] = {
      "multiprocessors that a long collective by protocol simple uses; a ring uses three quarters of them; 0: 64"},
     {"RONDO_CUDA_LONG", BYTES, 1, AT(cuda_long), "0", 64, INT64_C(1) << 40, NULL,
      "bytes from which a message between GPUs of a node goes by protocol simple; 0: chosen by cost"},
-    {"RONDO_CUDA_SPARE", INT, 1, AT(cuda_spare), "10", 0, 1000, NULL,
+    {"RONDO_CUDA_SPARE", INT, 1, AT(cuda_spare), "3", 0, 1000, NULL,
      "percent of its time that an operation may lose by protocol simple, which leaves multiprocessors to other "
      "kernels"},
     {"RONDO_CUDA_COPY", BYTES, 1, AT(cuda_copy), "0", 64, INT64_C(1) << 40, NULL,

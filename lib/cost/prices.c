@@ -13,18 +13,17 @@
 #define MANY_CORES 8 /* from here on a machine's cores have a mesh between them */
 #define GIGA(bytes_per_second) (1e6 / ((bytes_per_second)*1e9)) /* GB/s to microseconds a byte */
 
-/* Measured by kernels alone on 8 H200 behind an NVSwitch (18 NVLinks each), and by forcing every kernel on 2 of them,
- * with sums of float32 that were launched from a graph. Chain and messages by ll were not measured; simple and messages
- * were measured on 2 GPUs only. The prices of programs are computed from those of the chain, which uses the same fifos,
- * and are set high, so that no kernel is chosen that has not been measured. Each row has the prices for ll, ll128,
- * sentinel and simple. */
+/* Measured by kernels alone on 8 H200 behind an NVSwitch (18 NVLinks each), and by forcing every kernel on 2 and on 4
+ * of them, with sums of float32 that were launched from a graph. Chain and messages by ll were not measured. The prices
+ * of programs are computed from those of the chain, which uses the same fifos, and are set high, so that no kernel is
+ * chosen that has not been measured. Each row has the prices for ll, ll128, sentinel and simple. */
 static const rd_gpu_price_t h200[RD_NUM_KERNELS][RD_GPU_PROTOS] = {
-    [RD_KERNEL_ONESHOT] = {{2.1, 0, 149e3, 3}, {2.6, 0, 270e3, 3}, {2.4, 0, 290e3, 3}, {2.4, 0, 290e3, 3}},
+    [RD_KERNEL_ONESHOT] = {{2.1, 0, 149e3, 3}, {2.6, 0, 270e3, 3}, {2.05, 0, 290e3, 3}, {2.4, 0, 290e3, 3}},
     [RD_KERNEL_TWOSHOT] = {{3.5, 0, 165e3, 3}, {3.95, 0, 310e3, 3}, {3.5, 0, 336e3, 3}, {3.5, 0, 336e3, 3}},
-    [RD_KERNEL_RING] = {{3.2, 0.82, 180e3, 1.5}, {3.2, 0.82, 335e3, 2.5}, {3.2, 0.82, 355e3, 1.5}, {12, 7, 335e3, 0}},
-    [RD_KERNEL_CHAIN] = {{0.4, 0.9, 180e3, 0.7}, {0.4, 0.9, 326e3, 0.7}, {0.4, 0.9, 326e3, 0}, {2, 3, 355e3, 0}},
+    [RD_KERNEL_RING] = {{3.2, 0.82, 180e3, 1.5}, {3.2, 0.82, 335e3, 2.5}, {3.2, 0.82, 355e3, 1.5}, {13, 1.2, 322e3, 0}},
+    [RD_KERNEL_CHAIN] = {{0.4, 0.9, 180e3, 0.7}, {0.4, 0.9, 326e3, 0.7}, {0.4, 0.9, 326e3, 0}, {2.3, 0.4, 335e3, 0}},
     [RD_KERNEL_PROGRAM] = {{3, 2, 130e3, 0}, {3, 2, 250e3, 0}, {3, 2, 250e3, 0}, {3, 2, 250e3, 0}},
-    [RD_KERNEL_MESSAGES] = {{2.9, 0, 120e3, 0}, {4.5, 0, 310e3, 0}, {2.9, 0, 230e3, 0}, {10.2, 0, 330e3, 0}},
+    [RD_KERNEL_MESSAGES] = {{2.9, 0, 120e3, 0}, {4.5, 0, 280e3, 0}, {2.9, 0, 230e3, 0}, {10.2, 0, 330e3, 0}},
 };
 _Static_assert(RD_PROTO_SENTINEL == 2 && RD_GPU_PROTOS == 4, "each row has a price for each protocol, in their order");
 

@@ -27,14 +27,15 @@ for ranks in 2 3 5 8; do # long messages beside short ones
 done
 chosen() {
     RONDO_TOPO_FILE=$planned ./rondo-info plan "$1" "$2" --device cuda --ranks 2 | grep -q "^\* $3 " || {
-        echo "$1 of $2, RONDO_CUDA_SPARE=${RONDO_CUDA_SPARE:-10}: not $3"
+        echo "$1 of $2, RONDO_CUDA_SPARE=${RONDO_CUDA_SPARE:-3}: not $3"
         exit 1
     }
 }
+RONDO_CUDA_SPARE=10
+export RONDO_CUDA_SPARE
 chosen alltoall 64M 'messages  *simple'
 chosen allreduce 64M 'ring  *simple'
 chosen reduce_scatter 32M 'ring  *simple'
 chosen allreduce 1M '.* sentinel'
-RONDO_CUDA_SPARE=0
-export RONDO_CUDA_SPARE
+unset RONDO_CUDA_SPARE
 chosen reduce_scatter 32M 'ring  *sentinel'

@@ -247,6 +247,7 @@ typedef struct rd_cuda_message {
     size_t bytes;
     cudaStream_t stream;
     int16_t send, peer;
+    bool coll; /* of a collective: the peer knows that, too */
 } rd_cuda_message_t;
 
 /* Sends and receives all messages of one communicator in one group, by one launch. The list is relinked: `next`

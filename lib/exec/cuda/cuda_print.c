@@ -198,6 +198,6 @@ double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices,
 
     if (shape_limits(shape, env, prices, &limits, &window) != RONDO_SUCCESS)
         return 0;
-    limits.sliced = proto == RD_PROTO_SIMPLE ? 0 : UINT64_MAX; /* it is forced */
+    limits.sliced_coll = proto == RD_PROTO_SIMPLE ? 0 : UINT64_MAX; /* it is forced */
     return rd_kchoose_one(&wanted, &limits, algo, proto, &choice) ? 0 : choice.us;
 }

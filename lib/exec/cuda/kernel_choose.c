@@ -49,9 +49,23 @@ static rd_cost_gpus_t gpus_of(const rd_limits_t *l)
         .nranks = (int)l->nranks, .host_windows = l->host_windows, .gbps = l->gbps, .prices = l->prices};
 }
 
+/* Returns which part of the receiving blocks serves the messages of a collective: each stream has a power of two of
+ * them (rd_streams_divide), so that of 64 blocks three streams have 48. */
+static double receiving_part(const rd_limits_t *l)
+{
+    rd_kmessages_t k = {.receives = (uint16_t)(l->nranks - 1), .sends = (uint16_t)(l->nranks - 1)};
+
+    if (l->nranks < 2 || !l->streams)
+        return 1;
+    rd_streams_divide(l, 1, UINT32_MAX, &k);
+    return (double)(k.receives * k.receivers) / rd_limits_senders(l);
+}
+
 static double part_of(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto)
 {
-    return proto == RD_PROTO_SIMPLE ? simple_part(l, algo) : 1;
+    if (proto != RD_PROTO_SIMPLE)
+        return 1;
+    return simple_part(l, algo) * (is_kernel(algo, RD_KERNEL_MESSAGES) ? receiving_part(l) : 1);
 }
 
 /* Returns how many threads a block has: as many as spread the tiles over all blocks that there may be, and no more. */
@@ -108,27 +122,34 @@ uint32_t rd_limits_senders(const rd_limits_t *limits)
     return simple_channels(limits, &rd_algo_messages);
 }
 
-/* Both ends of a message must decide alike, so the decision follows from its bytes and from what all ranks share:
- * messages go by slices from the length on at which slices take at most `spare` percent longer than lines. */
-void rd_limits_sliced(rd_limits_t *l, const rd_env_t *env)
+/* Returns the bytes from which slices, by `part` of their blocks, take at most RONDO_CUDA_SPARE percent longer than
+ * lines. */
+static uint64_t cheaper_from(const rd_limits_t *l, const rd_env_t *env, double part)
 {
     const rd_cost_gpus_t gpus = gpus_of(l);
-    const rd_gpu_price_t lines = rd_cost_gpu_price(&gpus, &rd_algo_messages, rd_fifo_proto(l));
-    rd_gpu_price_t slices = rd_cost_gpu_price(&gpus, &rd_algo_messages, RD_PROTO_SIMPLE);
-    slices.rate *= simple_part(l, &rd_algo_messages);
-    double spare = 1 + env->cuda_spare / 100.0, gain = spare / lines.rate - 1 / slices.rate; /* us a byte */
+    const rd_gpu_price_t lines = rd_cost_gpu_price(&gpus, &rd_algo_messages, rd_fifo_proto(l)),
+                         slices = rd_cost_gpu_price(&gpus, &rd_algo_messages, RD_PROTO_SIMPLE);
+    double spare = 1 + env->cuda_spare / 100.0, gain = spare / lines.rate - 1 / (slices.rate * part); /* us a byte */
     double loss = slices.alpha - spare * lines.alpha;
 
+    if (gain <= 0)
+        return UINT64_MAX;
+    return loss > RD_KSLICE * gain ? (uint64_t)(loss / gain) : RD_KSLICE;
+}
+
+/* Both ends of a message must decide alike, so the decision follows from its bytes and from what all ranks share. */
+void rd_limits_sliced(rd_limits_t *l, const rd_env_t *env)
+{
     if (!l->streams || (env->proto[0] && strcmp(env->proto, rd_proto_name(RD_PROTO_SIMPLE)) != 0))
-        l->sliced = UINT64_MAX;
+        l->sliced = l->sliced_coll = UINT64_MAX;
     else if (env->proto[0])
-        l->sliced = 1;
+        l->sliced = l->sliced_coll = 1;
     else if (env->cuda_long)
-        l->sliced = env->cuda_long;
-    else if (gain <= 0)
-        l->sliced = UINT64_MAX;
-    else
-        l->sliced = loss > RD_KSLICE * gain ? (uint64_t)(loss / gain) : RD_KSLICE;
+        l->sliced = l->sliced_coll = env->cuda_long;
+    else {
+        l->sliced = cheaper_from(l, env, simple_part(l, &rd_algo_messages));
+        l->sliced_coll = cheaper_from(l, env, part_of(l, &rd_algo_messages, RD_PROTO_SIMPLE));
+    }
 }
 
 /* SIMPLE: a tile is a slice. Each pass has one slice for each channel, unless that makes slices shorter than allowed.
@@ -190,7 +211,7 @@ static const char *proto_excluded(const rd_limits_t *l, const rd_algo_t *algo, r
 /* Messages are cut when they are known. */
 static const char *cut_messages(const rd_wanted_t *w, const rd_limits_t *l, rd_kchoice_t *choice)
 {
-    int sliced = w->count * w->element >= l->sliced;
+    int sliced = w->count * w->element >= l->sliced_coll;
 
     if (choice->launch.proto == RD_PROTO_SIMPLE && !l->streams)
         return "no room for a block of each direction for every peer";

@@ -18,6 +18,7 @@ typedef struct rd_limits {
     uint32_t channels, slice;  /* of SIMPLE: channels to the next rank; bytes of a slice, at most */
     uint32_t streams;          /* 0: no messages by slices, for want of a block each way for every peer */
     uint64_t sliced;           /* messages of this many bytes or more go by slices; UINT64_MAX: none do */
+    uint64_t sliced_coll;      /* the same where every rank has a message for every other, in a collective */
     bool host_windows;         /* GPUs do not all reach each other: windows lie in pinned host memory */
     uint32_t copies;           /* registered buffers are mapped by all: blocks may be copied out of them */
     uint32_t split;            /* 1: a store of 128 bytes may arrive in parts, as over PCIe */

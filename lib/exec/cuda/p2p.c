@@ -68,9 +68,11 @@ typedef struct taking {
 
 /* Returns true if the message goes by slices; the peer decides the same. Where buffers are registered, long messages
  * wait for posts instead. */
-static bool is_long(const taking_t *t, uint64_t bytes)
+static bool is_long(const taking_t *t, const rd_cuda_message_t *m)
 {
-    return bytes >= t->cuda->limits.sliced && !t->k->registered;
+    const rd_limits_t *l = &t->cuda->limits;
+
+    return m->bytes >= (m->coll ? l->sliced_coll : l->sliced) && !t->k->registered;
 }
 
 /* Puts the messages of a pair that go by lines, or by slices, behind those in `all`. Returns true if there are some.
@@ -82,7 +84,7 @@ static int take(taking_t *t, rd_kpair_t *pair, int peer, int send, bool slices)
 
     *pair = (rd_kpair_t){(uint16_t)peer, (uint16_t)send, t->used, 0, 0};
     for (const rd_cuda_message_t *m = t->lists->of[2 * peer + send].first; m; m = m->next) {
-        if (!m->bytes || is_long(t, m->bytes) != slices)
+        if (!m->bytes || is_long(t, m) != slices)
             continue;
         uint32_t warps = rd_kspread(m->bytes, piece, c->spread);
         t->all[t->used + pair->count++] = (rd_kmessage_t){m->buffer, m->bytes};
@@ -334,7 +336,7 @@ rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call)
                 continue;
             char *buffer = (send ? (char *)(uintptr_t)call->in : (char *)call->out) + spot.at * element;
             messages[used] =
-                (rd_cuda_message_t){NULL, buffer, count * element, call->stream, (int16_t)send, (int16_t)peer};
+                (rd_cuda_message_t){NULL, buffer, count * element, call->stream, (int16_t)send, (int16_t)peer, true};
             append(cuda, &l, &messages[used++]);
         }
     }
@@ -347,7 +349,7 @@ rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call)
 
 rondo_result_t rd_cuda_message(rd_cuda_t *cuda, const rd_message_t *m)
 {
-    rd_cuda_message_t message = {NULL, m->buffer, m->bytes, m->stream, (int16_t)m->send, (int16_t)m->peer};
+    rd_cuda_message_t message = {NULL, m->buffer, m->bytes, m->stream, (int16_t)m->send, (int16_t)m->peer, false};
     const char *call = m->send ? "rondo_send" : "rondo_recv";
     rondo_result_t result = rd_cuda_check(cuda);
 
