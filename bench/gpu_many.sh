@@ -95,17 +95,17 @@ beside() {
     done
 }
 
-# way OPERATION ALGO/PROTO...: forced, without a peer; where a way ends, the command ends too, which is no failure.
+# way OPERATION ALGO/PROTO...: forced, without a peer; where a way cannot serve a size, the command ends: no failure.
 way() {
     op=$1
     shift
-    before=$failed
     for forced in chosen "$@"; do
+        before=$failed raw=ways-$gpus/$op-$(echo "$forced" | tr / -)
         set -- "$op" --device cuda --graph -b 16 -e 256M -f 4 --turns "$turns"
         [ "$forced" = chosen ] || set -- "$@" --algo "${forced%/*}" --proto "${forced#*/}"
-        step "ways-$gpus/$op-$(echo "$forced" | tr / -)" 30 mpirun $oversubscribe -n "$gpus" "$perf" "$@"
+        step "$raw" 30 mpirun $oversubscribe -n "$gpus" "$perf" "$@"
+        grep -q ' failed: unsupported: ' "$results/$raw.txt" 2>/dev/null && failed=$before
     done
-    failed=$before
 }
 
 ways() {

@@ -15,7 +15,7 @@ END
 cat >"$dir/bin/called" <<END
 #!/bin/sh
 echo "\$(basename "\$0") \$*" >>"$dir/calls"
-[ ! -e "$dir/fail-\$(basename "\$0")" ]
+! cat "$dir/fail-\$(basename "\$0")" 2>/dev/null
 END
 for program in matrix programs rails registered copy_engine rounds long_groups narrow life limit; do
     ln -s ../bin/called "$dir/tests/$program"
@@ -43,8 +43,13 @@ expect 0 17 600 right    # two programs for 3 and 4 ranks and for 3 layouts, and
 expect 0 0 600 right     # all are over
 expect 0 1 600 bare
 grep -q '^limit 4$' "$dir/calls" || { echo "the bare kernels were not run on 4 GPUs"; failed=1; }
-: >"$dir/fail-mpirun"
-expect 0 47 600 ways     # a way that ends early is no failure
+echo 'rondo-perf: rank 0 of 4: reduce of 1048576 bytes failed: unsupported: too long for it' >"$dir/fail-mpirun"
+expect 0 47 600 ways     # a way that cannot serve a size is no failure
+expect 0 0 600 ways
+rm -r "$dir/results"/ways-4
+echo 'rondo-perf: 3 wrong elements' >"$dir/fail-mpirun"
+expect 1 47 600 ways
+expect 1 0 600 ways
 rm "$dir/results/life.over" "$dir/results/rails.over"
 : >"$dir/fail-life"
 expect 1 2 600 right
