@@ -107,7 +107,8 @@ class Reader:
             self.note("turns", int(turns.group(1)))
         if re.match(r" *\d+ +\d+ +[\d.]+ ", line) and self.base:
             self.row(line.split())
-        elif self.base.get("op") in ("call", "create") and re.match(r"[a-z' ]+ +[\d.]+ ", line):
+        elif (self.base.get("op") in ("call", "create") and
+              re.match(r"(rondo|bare|call's path|first|create|destroy|holds) +[\d.]+ ", line)):
             self.special_row(line)
 
     def begin(self, op, numbers, ranks, memory):
