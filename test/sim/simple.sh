@@ -37,5 +37,7 @@ chosen alltoall 64M 'messages  *simple'
 chosen allreduce 64M 'ring  *simple'
 chosen reduce_scatter 32M 'ring  *simple'
 chosen allreduce 1M '.* sentinel'
+RONDO_CUDA_SPARE=0
+chosen reduce_scatter 32M 'ring  *sentinel'
 unset RONDO_CUDA_SPARE
 chosen reduce_scatter 32M 'ring  *sentinel'

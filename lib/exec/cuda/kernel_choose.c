@@ -53,7 +53,7 @@ static rd_cost_gpus_t gpus_of(const rd_limits_t *l)
  * them (rd_streams_divide), so that of 64 blocks three streams have 48. */
 static double receiving_part(const rd_limits_t *l)
 {
-    rd_kmessages_t k = {.receives = (uint16_t)(l->nranks - 1), .sends = (uint16_t)(l->nranks - 1)};
+    rd_kmessages_t k = {.sends = l->nranks - 1, .receives = l->nranks - 1};
 
     if (l->nranks < 2 || !l->streams)
         return 1;
