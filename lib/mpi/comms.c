@@ -13,6 +13,7 @@ _Atomic(rd_mpi_comm_t *) rd_mpi_comm_cache[64];
 static int keyval = MPI_KEYVAL_INVALID;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static rd_mpi_comm_t *unused;
+static _Atomic bool over; /* MPI_COMM_WORLD has lost its attributes, at the end of MPI_Finalize: nothing is served */
 
 static _Atomic(rd_mpi_comm_t *) *cached(uintptr_t handle)
 {
@@ -21,9 +22,9 @@ static _Atomic(rd_mpi_comm_t *) *cached(uintptr_t handle)
 
 static void end(rd_mpi_comm_t *c)
 {
-    if (c->core)
+    if (c->core && !over)
         rd_mpi_core_put(c->core);
-    if (c->own)
+    if (c->own && !over)
         rd_mpi_core_put(c->own);
     free(c->lists);
     pthread_mutex_lock(&lock);
@@ -36,6 +37,16 @@ void rd_mpi_comm_landed(rd_mpi_comm_t *c)
 {
     if (--c->in_flight == 0 && c->freed)
         end(c);
+}
+
+/* Many programs never free their communicators, and the MPI then never calls forget() for them. What those still have
+ * of rondo's is ended with MPI_COMM_WORLD, or the other ranks would take this one for dead. */
+static void end_all(void)
+{
+    over = true;
+    for (int i = 0; i < (int)(sizeof rd_mpi_comm_cache / sizeof rd_mpi_comm_cache[0]); i++)
+        atomic_store(&rd_mpi_comm_cache[i], NULL);
+    rd_mpi_cores_end(true);
 }
 
 static int forget(MPI_Comm comm, int key, void *value, void *extra)
@@ -51,6 +62,8 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra)
     c->freed = true;
     if (!c->in_flight)
         end(c);
+    if (c->world)
+        end_all();
     return MPI_SUCCESS;
 }
 
@@ -62,18 +75,8 @@ static int at_finalize(MPI_Comm comm, int key, void *value, void *extra)
     (void)extra;
     rd_mpi_flights_end();
     rd_mpi_persistent_end();
-    rd_mpi_cores_end();
+    rd_mpi_cores_end(false);
     return MPI_SUCCESS;
-}
-
-bool rd_mpi_comms_start(void)
-{
-    int end = MPI_KEYVAL_INVALID;
-
-    if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &end, NULL) != MPI_SUCCESS ||
-        PMPI_Comm_set_attr(MPI_COMM_SELF, end, NULL) != MPI_SUCCESS)
-        return false;
-    return PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) == MPI_SUCCESS;
 }
 
 static rd_mpi_comm_t *take(void)
@@ -116,7 +119,7 @@ rd_mpi_comm_t *rd_mpi_comm_find(MPI_Comm comm, int *error)
     int found = 0;
 
     *error = MPI_SUCCESS;
-    if (comm == MPI_COMM_NULL)
+    if (comm == MPI_COMM_NULL || over)
         return NULL;
     *error = PMPI_Comm_get_attr(comm, keyval, &c, &found);
     if (*error != MPI_SUCCESS)
@@ -134,4 +137,15 @@ rd_mpi_comm_t *rd_mpi_comm_find(MPI_Comm comm, int *error)
     }
     atomic_store_explicit(cached((uintptr_t)comm), c, memory_order_release);
     return c;
+}
+
+bool rd_mpi_comms_start(void)
+{
+    int end = MPI_KEYVAL_INVALID, error;
+
+    if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &end, NULL) != MPI_SUCCESS ||
+        PMPI_Comm_set_attr(MPI_COMM_SELF, end, NULL) != MPI_SUCCESS ||
+        PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) != MPI_SUCCESS)
+        return false;
+    return rd_mpi_comm_find(MPI_COMM_WORLD, &error) != NULL; /* for its end */
 }

@@ -221,7 +221,8 @@ void rd_mpi_want_own(rd_mpi_comm_t *c);
 /* Collective. Returns one that nobody uses, or a new one if it may be made; NULL: there is none, for *why. */
 rd_mpi_core_t *rd_mpi_core_take(rd_mpi_comm_t *c, bool may_create, rd_mpi_reason_t *why);
 void rd_mpi_core_put(rd_mpi_core_t *core);
-void rd_mpi_cores_end(void);        /* in MPI_Finalize: those that nobody uses */
+/* In MPI_Finalize: ends those that nobody uses, or all. */
+void rd_mpi_cores_end(bool also_used);
 void rd_mpi_progress(void *unused); /* makes the MPI's */
 
 /* ---- rules.c: the switches ---- */

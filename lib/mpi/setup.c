@@ -498,11 +498,13 @@ void rd_mpi_core_put(rd_mpi_core_t *core)
     }
 }
 
-void rd_mpi_cores_end(void)
+void rd_mpi_cores_end(bool also_used)
 {
     rd_mpi_core_t *core;
 
     ending = true;
+    for (core = cores; also_used && core; core = core->next)
+        core->users = 0;
     while ((core = take_unused(0)))
         core_destroy(core);
 }

@@ -49,4 +49,6 @@ good() {
         cat "$dir/out"
         fail "result $code: $*"
     fi
+    # All ranks end as they should, so none may take another for dead.
+    ! grep -q 'rondo .* died' "$dir/out" || { cat "$dir/out"; fail "a rank is said to have died: $*"; }
 }

@@ -520,6 +520,19 @@ static void unfinished(void)
     MPI_Comm_set_attr(MPI_COMM_SELF, key, request == MPI_REQUEST_NULL ? NULL : &request);
 }
 
+/* Many programs never free what they make: all the same every rank takes leave of the others at the end. A duplicate
+ * that outlives the world's own call, another order of ranks, and a part. */
+static void never_freed(void)
+{
+    MPI_Comm comms[3];
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms[0]);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comms[1]);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comms[2]);
+    for (int i = 0; i < 3; i++)
+        warm_all(comms[i]);
+}
+
 /* It ends with something in flight. */
 static void start_one(void)
 {
@@ -560,6 +573,7 @@ static const corner_t corners[] = {{"elsewhere", elsewhere},
                                    {"errors", errors},
                                    {"finalize", finalize},
                                    {"unfinished", unfinished},
+                                   {"never_freed", never_freed},
                                    {"leave", leave},
                                    {"die", die}};
 
