@@ -98,7 +98,7 @@ static rd_mpi_comm_t *take(void)
 /* What is known without asking another rank. */
 static void look(rd_mpi_comm_t *c)
 {
-    int inter = 0;
+    int inter = 0, alike = MPI_UNEQUAL;
 
     c->last_type = MPI_DATATYPE_NULL;
     c->last_op = MPI_OP_NULL;
@@ -110,7 +110,10 @@ static void look(rd_mpi_comm_t *c)
     if (inter || c->nranks == 1) {
         c->status = RD_MPI_REFUSED;
         c->refused = inter ? RD_MPI_INTER : RD_MPI_ALONE;
+        return;
     }
+    PMPI_Comm_compare(c->comm, MPI_COMM_WORLD, &alike);
+    c->like_world = alike == MPI_IDENT || alike == MPI_CONGRUENT;
 }
 
 rd_mpi_comm_t *rd_mpi_comm_find(MPI_Comm comm, int *error)

@@ -128,8 +128,9 @@ typedef struct rd_mpi_comm {
     rd_mpi_status_t status;
     rd_mpi_reason_t refused;
     int rank, nranks;
-    int64_t calls, after; /* calls so far; the one at which rondo's communicator is made */
-    bool world;
+    int64_t calls, after;   /* calls so far; the one at which rondo's communicator is made */
+    bool world, like_world; /* it is MPI_COMM_WORLD; it has the same ranks in the same order */
+    bool shares_worlds;     /* the ranks agreed that one of rondo's serves all like it */
     rd_mpi_core_t *core;
     rondo_comm_t rondo;
     const rd_mpi_rules_t *rules;
@@ -137,7 +138,7 @@ typedef struct rd_mpi_comm {
      * to do without; how many are in flight. One that was freed meanwhile stays until they are over. */
     rd_mpi_core_t *own;
     rd_mpi_reason_t own_refused;
-    int64_t missed;
+    int64_t missed, own_after;
     int made; /* how many of rondo's were made for it, for nonblocking and persistent calls */
     int in_flight;
     bool freed;

@@ -2,8 +2,9 @@
  * its ranks make, and uses the MPI's own collectives on it: those make the MPI's progress while they wait, and cannot
  * meet the user's messages.
  *
- *   agree    at the first call on MPI_COMM_WORLD, the second on others, so that one that is used once costs nothing: is
- *            any rank switched off, at which call shall rondo's be made, and is there already one of an equal group?
+ *   agree    at the first call on MPI_COMM_WORLD and what has its ranks in its order, the second on others, so that one
+ *            that is used once costs nothing: is any rank switched off, at which call shall rondo's be made, and is
+ *            there already one of an equal group?
  *   create   at the n-th call, for it takes milliseconds. Rank 0's id and rules go to all; all come; then each makes
  * its part in a thread, while this one makes the MPI's progress, and at the end all have one or none has.
  *
@@ -24,7 +25,10 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static rd_mpi_core_t *cores;
 static _Atomic int thrown_away;
-static _Atomic bool ending; /* MPI_Finalize has begun */
+static rd_mpi_core_t *worlds; /* serves MPI_COMM_WORLD and what has its ranks in its order, until MPI_Finalize */
+static int64_t worlds_after;  /* nonblocking calls on a duplicate, after which it gets one for them */
+static bool worlds_failed;    /* it could not be made */
+static _Atomic bool ending;   /* MPI_Finalize has begun */
 
 /* Makes the MPI's progress, which asking for any request that is not complete does: this one never is. A probe would do
  * for Open MPI; MPICH, asked for messages of a process to itself, looks nowhere else. */
@@ -117,19 +121,22 @@ static void use(rd_mpi_comm_t *c, rd_mpi_core_t *core)
 
 static void agree(rd_mpi_comm_t *c)
 {
-    enum { OFF, AFTER, SAME, SAME_TOO, WORDS };
+    enum { OFF, AFTER, AFTER_WORLDS, SAME, SAME_TOO, WORDS };
     int64_t mine[WORDS] = {0}, all[WORDS];
     rd_mpi_core_t *core = find_alike(c->comm, false);
 
     mine[OFF] = rd_mpi_settings.off;
     mine[AFTER] = rd_mpi_settings.after << thrown_away;
+    mine[AFTER_WORLDS] = many_threads() || worlds_failed ? mine[AFTER] : 1;
     mine[SAME] = core ? core->id : 0;
     mine[SAME_TOO] = -mine[SAME];
     if (PMPI_Allreduce(mine, all, WORDS, MPI_INT64_T, MPI_MAX, c->comm) != MPI_SUCCESS || all[OFF]) {
         refuse(c, RD_MPI_OFF);
         return;
     }
-    c->after = c->world ? 1 : all[AFTER];
+    c->shares_worlds = c->like_world && all[AFTER_WORLDS] == 1;
+    c->after = c->world || c->shares_worlds ? 1 : all[AFTER];
+    c->own_after = all[AFTER];
     c->status = RD_MPI_AGREED;
     if (core && all[SAME] == core->id && all[SAME_TOO] == -core->id)
         use(c, core);
@@ -409,28 +416,49 @@ static void take_own(rd_mpi_comm_t *c)
 bool rd_mpi_own_is_due(const rd_mpi_comm_t *c)
 {
     return c->status == RD_MPI_SERVING && !c->own && c->own_refused == RD_MPI_SERVED && c->missed &&
-           c->missed >= (c->world ? 1 : c->after);
+           c->missed >= (c->world ? 1 : c->own_after);
+}
+
+/* Libraries duplicate MPI_COMM_WORLD and use nothing else, and some programs call a few times only: so one of rondo's
+ * serves the world and all like it, from the first call on any of them. All ranks make it at the same call, because
+ * without threads they call blocking collectives on these in one order, and none lets it go: a later duplicate finds it
+ * without asking the others. */
+static void share_worlds(const rd_mpi_comm_t *c)
+{
+    worlds = c->core;
+    worlds->users++;
+    worlds_after = c->own_after;
+}
+
+static void make_due(rd_mpi_comm_t *c)
+{
+    rd_mpi_core_t *core = create(c);
+
+    if (core) {
+        use(c, core);
+    } else {
+        refuse(c, RD_MPI_NOT_MADE);
+        worlds_failed |= c->shares_worlds;
+    }
 }
 
 void rd_mpi_setup(rd_mpi_comm_t *c)
 {
-    rd_mpi_core_t *core;
-
     if (c->status == RD_MPI_WANTS) {
         take_own(c);
         return;
     }
     c->calls++;
-    if (c->status == RD_MPI_NEW && c->calls >= (c->world ? 1 : 2))
+    if (c->status == RD_MPI_NEW && c->like_world && worlds) {
+        c->own_after = worlds_after;
+        use(c, worlds);
+    } else if (c->status == RD_MPI_NEW && c->calls >= (c->like_world ? 1 : 2)) {
         agree(c);
-    if (c->status == RD_MPI_AGREED && c->calls >= c->after) {
-        core = create(c);
-        if (!core) {
-            refuse(c, RD_MPI_NOT_MADE);
-            return;
-        }
-        use(c, core);
     }
+    if (c->status == RD_MPI_AGREED && c->calls >= c->after)
+        make_due(c);
+    if (c->status == RD_MPI_SERVING && c->shares_worlds && !worlds)
+        share_worlds(c);
     if (rd_mpi_own_is_due(c)) /* by nonblocking calls that came before this first one that may wait */
         take_own(c);
 }

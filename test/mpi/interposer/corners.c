@@ -228,6 +228,26 @@ static void lifetimes(void)
     CHECK(entries_of("/proc/self/task") <= threads + 1, "%d threads", entries_of("/proc/self/task"));
 }
 
+/* A library's duplicates of the world, each called a few times, also before the world is: all calls are rondo's. */
+static void duplicates(void)
+{
+    MPI_Comm first, second;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &first);
+    CHECK(sum_of(rank, first) == nranks * (nranks - 1) / 2, "the sum on the first duplicate");
+    MPI_Comm_dup(first, &second);
+    MPI_Barrier(second);
+    CHECK(sum_of(1, second) == nranks, "the sum on the second duplicate");
+    MPI_Comm_free(&first);
+    CHECK(sum_of(2, MPI_COMM_WORLD) == 2 * nranks, "the sum on the world");
+    MPI_Comm_free(&second);
+    for (int i = 0; i < 10; i++) { /* what serves them outlives them all */
+        MPI_Comm_dup(MPI_COMM_WORLD, &first);
+        CHECK(sum_of(i, first) == i * nranks, "the sum on duplicate %d", i);
+        MPI_Comm_free(&first);
+    }
+}
+
 /* 17: made by its members alone, while the others wait for something else. */
 static void members(void)
 {
@@ -635,7 +655,7 @@ static void finalize(void)
 }
 
 static const corner_t corners[] = {{"plain", plain}, {"progress", progress}, {"in_flight", in_flight}, {"barrier", barrier},
-    {"handles", handles}, {"attributes", attributes}, {"lifetimes", lifetimes}, {"members", members},
+    {"handles", handles}, {"attributes", attributes}, {"lifetimes", lifetimes}, {"duplicates", duplicates}, {"members", members},
     {"others", others}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"equal_bits", equal_bits}, {"in_order", in_order},
     {"errors", errors}, {"wildcard", wildcard}, {"mixed", mixed}, {"finalize", finalize},
     {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
