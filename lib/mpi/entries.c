@@ -64,14 +64,17 @@ RD_MPI_ENTRIES(PERSISTENT)
 #define K int
 #define FORM(name) name
 #define NEXT(name) name
+#define NEXT_INIT(name) name##_init
 #include "mpi/entry_forms.h"
 #if MPI_VERSION >= 4
 #undef K
 #undef FORM
 #undef NEXT
+#undef NEXT_INIT
 #define K MPI_Count
 #define FORM(name) name##_c
 #define NEXT(name) name##_c
+#define NEXT_INIT(name) name##_init_c
 #include "mpi/entry_forms.h"
 #endif
 
@@ -90,9 +93,14 @@ int rd_mpi_pass(const rd_mpi_call_t *call)
 {
 #if MPI_VERSION >= 4
     if (call->large)
-        return pass_c(call);
+        return pass_c(call, NULL);
 #endif
-    return pass(call);
+    return pass(call, NULL);
+}
+
+int rd_mpi_pass_init(const rd_mpi_call_t *call, MPI_Request *request)
+{
+    return pass(call, request);
 }
 
 #define FILL(Name, name, s, parameters, arguments)                                                                     \

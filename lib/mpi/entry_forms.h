@@ -98,48 +98,51 @@ ALL(alltoall, RD_MPI_ALLTOALL)
 #undef ALL
 #undef PLAIN
 
-/* On to who comes behind, with the arguments as they came. */
-static int FORM(pass)(const rd_mpi_call_t *l)
+/* On to who comes behind, with the arguments as they came; with `request` a persistent one is made. */
+#define PASS(Name, ...)                                                                                                \
+    return request ? n->NEXT_INIT(Name)(__VA_ARGS__, MPI_INFO_NULL, request) : n->NEXT(Name)(__VA_ARGS__)
+static int FORM(pass)(const rd_mpi_call_t *l, MPI_Request *request)
 {
     const rd_mpi_entries_t *n = &rd_mpi_next;
     K sendcount = (K)l->sendcount, count = (K)l->recvcount;
 
     switch (l->what) {
     case RD_MPI_BCAST:
-        return n->NEXT(Bcast)(l->recv, count, l->recvtype, l->root, l->comm);
+        PASS(Bcast, l->recv, count, l->recvtype, l->root, l->comm);
     case RD_MPI_REDUCE:
-        return n->NEXT(Reduce)(l->send, l->recv, count, l->recvtype, l->op, l->root, l->comm);
+        PASS(Reduce, l->send, l->recv, count, l->recvtype, l->op, l->root, l->comm);
     case RD_MPI_ALLREDUCE:
-        return n->NEXT(Allreduce)(l->send, l->recv, count, l->recvtype, l->op, l->comm);
+        PASS(Allreduce, l->send, l->recv, count, l->recvtype, l->op, l->comm);
     case RD_MPI_REDUCE_SCATTER_BLOCK:
-        return n->NEXT(Reduce_scatter_block)(l->send, l->recv, count, l->recvtype, l->op, l->comm);
+        PASS(Reduce_scatter_block, l->send, l->recv, count, l->recvtype, l->op, l->comm);
     case RD_MPI_REDUCE_SCATTER:
-        return n->NEXT(Reduce_scatter)(l->send, l->recv, l->recvcounts, l->recvtype, l->op, l->comm);
+        PASS(Reduce_scatter, l->send, l->recv, l->recvcounts, l->recvtype, l->op, l->comm);
     case RD_MPI_SCAN:
-        return n->NEXT(Scan)(l->send, l->recv, count, l->recvtype, l->op, l->comm);
+        PASS(Scan, l->send, l->recv, count, l->recvtype, l->op, l->comm);
     case RD_MPI_EXSCAN:
-        return n->NEXT(Exscan)(l->send, l->recv, count, l->recvtype, l->op, l->comm);
+        PASS(Exscan, l->send, l->recv, count, l->recvtype, l->op, l->comm);
     case RD_MPI_GATHER:
-        return n->NEXT(Gather)(l->send, sendcount, l->sendtype, l->recv, count, l->recvtype, l->root, l->comm);
+        PASS(Gather, l->send, sendcount, l->sendtype, l->recv, count, l->recvtype, l->root, l->comm);
     case RD_MPI_GATHERV:
-        return n->NEXT(Gatherv)(l->send, sendcount, l->sendtype, l->recv, l->recvcounts, l->rdispls, l->recvtype,
-                                l->root, l->comm);
+        PASS(Gatherv, l->send, sendcount, l->sendtype, l->recv, l->recvcounts, l->rdispls, l->recvtype, l->root,
+             l->comm);
     case RD_MPI_SCATTER:
-        return n->NEXT(Scatter)(l->send, sendcount, l->sendtype, l->recv, count, l->recvtype, l->root, l->comm);
+        PASS(Scatter, l->send, sendcount, l->sendtype, l->recv, count, l->recvtype, l->root, l->comm);
     case RD_MPI_SCATTERV:
-        return n->NEXT(Scatterv)(l->send, l->sendcounts, l->sdispls, l->sendtype, l->recv, count, l->recvtype, l->root,
-                                 l->comm);
+        PASS(Scatterv, l->send, l->sendcounts, l->sdispls, l->sendtype, l->recv, count, l->recvtype, l->root, l->comm);
     case RD_MPI_ALLGATHER:
-        return n->NEXT(Allgather)(l->send, sendcount, l->sendtype, l->recv, count, l->recvtype, l->comm);
+        PASS(Allgather, l->send, sendcount, l->sendtype, l->recv, count, l->recvtype, l->comm);
     case RD_MPI_ALLGATHERV:
-        return n->NEXT(Allgatherv)(l->send, sendcount, l->sendtype, l->recv, l->recvcounts, l->rdispls, l->recvtype,
-                                   l->comm);
+        PASS(Allgatherv, l->send, sendcount, l->sendtype, l->recv, l->recvcounts, l->rdispls, l->recvtype, l->comm);
     case RD_MPI_ALLTOALL:
-        return n->NEXT(Alltoall)(l->send, sendcount, l->sendtype, l->recv, count, l->recvtype, l->comm);
+        PASS(Alltoall, l->send, sendcount, l->sendtype, l->recv, count, l->recvtype, l->comm);
     case RD_MPI_ALLTOALLV:
-        return n->NEXT(Alltoallv)(l->send, l->sendcounts, l->sdispls, l->sendtype, l->recv, l->recvcounts, l->rdispls,
-                                  l->recvtype, l->comm);
+        PASS(Alltoallv, l->send, l->sendcounts, l->sdispls, l->sendtype, l->recv, l->recvcounts, l->rdispls,
+             l->recvtype, l->comm);
     default:
+        if (request)
+            return n->Barrier_init(l->comm, MPI_INFO_NULL, request);
         return n->Barrier(l->comm);
     }
 }
+#undef PASS

@@ -87,10 +87,11 @@ enum { RD_MPI_CHOOSE_NONE, RD_MPI_CHOOSE_MOVES, RD_MPI_CHOOSE_ALL };
 /* What was agreed for a communicator. Rank 0's environment counts. */
 typedef struct rd_mpi_rules {
     uint64_t least[RD_MPI_KINDS], most[RD_MPI_KINDS]; /* bytes that are served; least > most: none */
-    /* Of a blocking call there may be more: those of `widest`, but for the classes in which the MPI is quicker; `open`
-     * are the ones that are served until it is known. They follow from what was measured. See table.c. */
-    uint64_t widest[RD_MPI_NUM][2], mpis[RD_MPI_NUM], open[RD_MPI_NUM];
-    uint64_t measured[RD_MPI_NUM], quicker[RD_MPI_NUM]; /* classes; those of them in which the MPI is quicker */
+    /* Of a call that is not nonblocking there may be more: those of `widest`, but for the classes in which the MPI is
+     * quicker; `open` are the ones that are served until it is known. They follow from what was measured. See table.c.
+     */
+    uint64_t widest[RD_MPI_KINDS][2], mpis[RD_MPI_KINDS], open[RD_MPI_KINDS];
+    uint64_t measured[RD_MPI_KINDS], quicker[RD_MPI_KINDS]; /* classes; those of them in which the MPI is quicker */
     int64_t choose;
     int64_t compare; /* every how manieth call is the MPI's; 0: none */
     int64_t reproducible;
@@ -110,8 +111,8 @@ typedef struct rd_mpi_core {
     /* Calls of which nobody knows who is quicker, by operation and class; of those whose bytes differ by rank, how many
      * there were, and this rank's bytes; what is to be measured at the end of this call. */
     uint8_t seen[RD_MPI_NUM][RD_MPI_CLASSES];
-    uint64_t moves[RD_MPI_NUM], moved[RD_MPI_NUM], due_bytes;
-    rd_mpi_what_t due_what;
+    uint64_t moves[RD_MPI_KINDS], moved[RD_MPI_KINDS], due_bytes;
+    int due_kind;
     bool due;
 } rd_mpi_core_t;
 
@@ -240,24 +241,26 @@ void rd_mpi_settings_read(void);
 extern const char *const rd_mpi_names[RD_MPI_KINDS];
 
 /* For the short ways: is it certain that rondo serves it? */
-bool rd_mpi_allowed_else(const rd_mpi_rules_t *rules, int what, uint64_t bytes); /* table.c */
+bool rd_mpi_allowed_else(const rd_mpi_rules_t *rules, int kind, uint64_t bytes); /* table.c */
 static inline bool rd_mpi_allowed(const rd_mpi_comm_t *c, int kind, uint64_t bytes)
 {
     const rd_mpi_rules_t *r = c->rules;
 
     return (bytes >= r->least[kind] && bytes <= r->most[kind]) ||
-           (kind < RD_MPI_NUM && r->measured[kind] && rd_mpi_allowed_else(r, kind, bytes));
+           (r->measured[kind] && rd_mpi_allowed_else(r, kind, bytes));
 }
 
 /* ---- table.c, measure.c: which of the two is quicker ---- */
 
 typedef struct rd_mpi_timing {
-    int what, nranks;
+    int kind, nranks;
     uint64_t bytes;
     double rondo_us, mpi_us;
 } rd_mpi_timing_t;
 
-bool rd_mpi_unequal(int what); /* its bytes differ by rank */
+bool rd_mpi_unequal(int kind); /* its bytes differ by rank */
+/* For the measurement of those. */
+void rd_mpi_count_moved(rd_mpi_core_t *core, int kind, uint64_t bytes);
 /* Does rondo serve a call of so many bytes? MPI_SUCCESS, or the reason to hand it on. Counts it. */
 int rd_mpi_admit(rd_mpi_comm_t *c, const rd_mpi_call_t *call, uint64_t bytes);
 /* Puts into `rules` what this process knows for so many ranks. */
@@ -380,6 +383,7 @@ bool rd_mpi_reduces(rd_mpi_what_t what);
 MPI_Datatype rd_mpi_reduced_type(MPI_Datatype type);
 bool rd_mpi_plausible(const rd_mpi_comm_t *c, const rd_mpi_call_t *call); /* arguments.c: nothing is wrong with it */
 int rd_mpi_pass(const rd_mpi_call_t *call);                               /* to who comes behind */
+int rd_mpi_pass_init(const rd_mpi_call_t *call, MPI_Request *request);    /* a persistent one */
 extern rd_mpi_entries_t rd_mpi_next;
 
 /* A failure after the call has begun: through the error handler of the communicator, once. Returns its code. */
@@ -452,6 +456,11 @@ void rd_mpi_operation_free(rd_mpi_operation_t *o);
 /* They return a reason to hand it on, MPI_SUCCESS, or an error, which the handler has seen. */
 int rd_mpi_start(const rd_mpi_call_t *call, MPI_Request *request);
 int rd_mpi_init(const rd_mpi_call_t *call, MPI_Request *request);
+/* For what is measured: a request of rondo's in any case, which may not be served (negative), and all that is done with
+ * it and with one of the MPI's. */
+int rd_mpi_init_own(rd_mpi_comm_t *c, const rd_mpi_call_t *call, MPI_Request *request);
+int rd_mpi_start_and_wait(MPI_Request *request);
+void rd_mpi_request_free(MPI_Request *request);
 /* Fills in C's entries of what is done with persistent requests. */
 void rd_mpi_persistent_fill(rd_mpi_entries_t *entries);
 void rd_mpi_persistent_end(void); /* in MPI_Finalize */

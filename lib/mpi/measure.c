@@ -11,16 +11,19 @@
 #define TURNS 5
 #define TURN 100e-6 /* seconds of one turn, roughly */
 
-/* What all the calls need: two buffers for the blocks of all ranks, and lists of counts and displacements. */
+/* What all the calls need: two buffers for the blocks of all ranks, lists of counts and displacements, and for a
+ * persistent one the MPI's request and rondo's. */
 typedef struct {
     rd_mpi_comm_t *c;
     char *send, *recv;
     int *counts, *displs;
+    MPI_Request requests[2];
 } measuring_t;
 
 /* A call of about `bytes`, as rd_mpi_admit counts them. */
-static rd_mpi_call_t call_of(const measuring_t *m, rd_mpi_what_t what, uint64_t bytes)
+static rd_mpi_call_t call_of(const measuring_t *m, int kind, uint64_t bytes)
 {
+    rd_mpi_what_t what = (rd_mpi_what_t)(kind % RD_MPI_NUM);
     int n = m->c->nranks, count = (int)(bytes / (rd_mpi_reduces(what) ? sizeof(double) : 1));
     MPI_Datatype type = rd_mpi_reduces(what) ? MPI_DOUBLE : MPI_BYTE;
 
@@ -33,6 +36,7 @@ static rd_mpi_call_t call_of(const measuring_t *m, rd_mpi_what_t what, uint64_t 
         m->displs[r] = r * count;
     }
     return (rd_mpi_call_t){.what = what,
+                           .form = (rd_mpi_form_t)(kind / RD_MPI_NUM),
                            .send = m->send,
                            .recv = what == RD_MPI_BCAST ? m->send : m->recv,
                            .sendcount = count,
@@ -47,8 +51,15 @@ static rd_mpi_call_t call_of(const measuring_t *m, rd_mpi_what_t what, uint64_t 
                            .comm = m->c->comm};
 }
 
+static int once(measuring_t *m, const rd_mpi_call_t *call, bool rondo)
+{
+    if (call->form == RD_MPI_PERSISTENT)
+        return rd_mpi_start_and_wait(&m->requests[rondo]);
+    return rondo ? rd_mpi_serve(m->c, call) : rd_mpi_pass(call);
+}
+
 /* Seconds of `times` calls, until all ranks are through. Negative: this one is not served. */
-static double turn(const measuring_t *m, const rd_mpi_call_t *call, bool rondo, int times)
+static double turn(measuring_t *m, const rd_mpi_call_t *call, bool rondo, int times)
 {
     double began;
     int result = MPI_SUCCESS;
@@ -56,13 +67,13 @@ static double turn(const measuring_t *m, const rd_mpi_call_t *call, bool rondo, 
     PMPI_Barrier(m->c->comm);
     began = rd_mpi_clock();
     for (int i = 0; i < times && result == MPI_SUCCESS; i++)
-        result = rondo ? rd_mpi_serve(m->c, call) : rd_mpi_pass(call);
+        result = once(m, call, rondo);
     PMPI_Barrier(m->c->comm);
     return result == MPI_SUCCESS ? (rd_mpi_clock() - began) / times : -1;
 }
 
 /* The first two turns make plans and connections, the third one says how many calls make a turn. */
-static bool measure(const measuring_t *m, const rd_mpi_call_t *call, rd_mpi_timing_t *t)
+static bool measure(measuring_t *m, const rd_mpi_call_t *call, rd_mpi_timing_t *t)
 {
     double took, mine[2], all[2];
     int times;
@@ -87,20 +98,40 @@ static bool measure(const measuring_t *m, const rd_mpi_call_t *call, rd_mpi_timi
 }
 
 /* Of calls whose bytes differ by rank, the mean block of all ranks and calls. */
-static uint64_t mean_block(rd_mpi_comm_t *c, rd_mpi_what_t what)
+static uint64_t mean_block(rd_mpi_comm_t *c, int kind)
 {
-    double mine = (double)c->core->moved[what], all = 0, blocks = (double)c->nranks * (double)c->core->moves[what];
+    double mine = (double)c->core->moved[kind], all = 0, blocks = (double)c->nranks * (double)c->core->moves[kind];
 
     PMPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, c->comm);
-    if (what == RD_MPI_ALLTOALLV)
+    if (kind % RD_MPI_NUM == RD_MPI_ALLTOALLV)
         blocks *= c->nranks;
     return all > blocks ? (uint64_t)(all / blocks) : 1;
+}
+
+/* All ranks have both requests, or none does, and there is nothing to be measured. */
+static bool requests_init(measuring_t *m, const rd_mpi_call_t *call)
+{
+    int mine, all = 0;
+
+    if (call->form != RD_MPI_PERSISTENT)
+        return true;
+    mine = rd_mpi_init_own(m->c, call, &m->requests[true]) == MPI_SUCCESS &&
+           rd_mpi_pass_init(call, &m->requests[false]) == MPI_SUCCESS;
+    return PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, m->c->comm) == MPI_SUCCESS && all;
+}
+
+static void requests_free(measuring_t *m)
+{
+    for (int i = 0; i < 2; i++) {
+        if (m->requests[i] != MPI_REQUEST_NULL)
+            rd_mpi_request_free(&m->requests[i]);
+    }
 }
 
 /* On one rank without memory for it, it stays as it is. */
 static bool measure_in(rd_mpi_comm_t *c, rd_mpi_timing_t *t)
 {
-    measuring_t m = {.c = c};
+    measuring_t m = {.c = c, .requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL}};
     size_t n = (size_t)c->nranks, room = n * t->bytes + n * sizeof(double);
     int mine, all = 0;
 
@@ -110,8 +141,9 @@ static bool measure_in(rd_mpi_comm_t *c, rd_mpi_timing_t *t)
     m.displs = m.counts ? m.counts + n : NULL;
     mine = m.send && m.recv && m.counts;
     if (PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, c->comm) == MPI_SUCCESS && all) {
-        rd_mpi_call_t call = call_of(&m, t->what, t->bytes);
-        all = measure(&m, &call, t);
+        rd_mpi_call_t call = call_of(&m, t->kind, t->bytes);
+        all = requests_init(&m, &call) && measure(&m, &call, t);
+        requests_free(&m);
     }
     free(m.send);
     free(m.recv);
@@ -122,20 +154,20 @@ static bool measure_in(rd_mpi_comm_t *c, rd_mpi_timing_t *t)
 void rd_mpi_measure(rd_mpi_comm_t *c)
 {
     rd_mpi_core_t *core = c->core;
-    rd_mpi_timing_t t = {.what = core->due_what, .nranks = c->nranks, .bytes = core->due_bytes};
-    rd_mpi_tally_t before = rd_mpi_tallies[t.what];
+    rd_mpi_timing_t t = {.kind = core->due_kind, .nranks = c->nranks, .bytes = core->due_bytes};
+    rd_mpi_tally_t before = rd_mpi_tallies[t.kind];
     double began = rd_mpi_clock();
 
-    if (rd_mpi_unequal(t.what))
-        t.bytes = mean_block(c, t.what);
+    if (rd_mpi_unequal(t.kind))
+        t.bytes = mean_block(c, t.kind);
     if (t.bytes > ROOM / (uint64_t)c->nranks || !measure_in(c, &t))
         t.rondo_us = t.mpi_us = 0;
-    rd_mpi_tallies[t.what] = before;
+    rd_mpi_tallies[t.kind] = before;
     core->due = false; /* those calls were counted, too */
     rd_mpi_table_add(&core->rules, &t, c->rank == 0 && t.rondo_us > 0);
     if (rd_mpi_settings.log && c->rank == 0)
         fprintf(stderr,
                 "rondo: measured %s of %llu bytes for %d ranks: %.2f us by rondo, %.2f by the MPI (in %.1f ms)\n",
-                rd_mpi_names[t.what], (unsigned long long)t.bytes, c->nranks, t.rondo_us, t.mpi_us,
+                rd_mpi_names[t.kind], (unsigned long long)t.bytes, c->nranks, t.rondo_us, t.mpi_us,
                 1e3 * (rd_mpi_clock() - began));
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "mpi/interpose.h"
+#include "mpi/waits.h"
 
 #if RD_MPI_HAS_INIT
 #define MOST 8    /* of rondo's communicators that are made for one of the MPI's */
@@ -105,11 +106,24 @@ static int request_init(rd_mpi_operation_t *o)
     return result;
 }
 
-static int init(rd_mpi_comm_t *c, const rd_mpi_call_t *call, MPI_Request *request)
+/* Who is quicker is found out before there is a request. */
+static int rehearse_and_measure(rd_mpi_operation_t *o)
+{
+    rd_mpi_core_t *core = o->c->core;
+    int result = rehearse(o);
+
+    if (result != MPI_SUCCESS || !core->due)
+        return result;
+    rd_mpi_count_moved(core, core->due_kind, o->work.bytes);
+    rd_mpi_measure(o->c);
+    return rehearse(o);
+}
+
+static int init(rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool may_measure, MPI_Request *request)
 {
     rd_mpi_operation_t *o = rd_mpi_operation_create(c, NULL, call, true);
     rd_mpi_reason_t why;
-    int result = o ? rehearse(o) : rd_mpi_raise(c, MPI_ERR_NO_MEM);
+    int result = !o ? rd_mpi_raise(c, MPI_ERR_NO_MEM) : may_measure ? rehearse_and_measure(o) : rehearse(o);
 
     if (result == MPI_SUCCESS) {
         o->flight.core = rd_mpi_core_take(c, c->made < MOST, &why);
@@ -140,7 +154,7 @@ int rd_mpi_init(const rd_mpi_call_t *call, MPI_Request *request)
     if (!c)
         return error == MPI_SUCCESS ? RD_MPI_HAND_ON(RD_MPI_ARGUMENT) : error;
     reason = rd_mpi_judge(c, call);
-    result = reason == RD_MPI_SERVED ? init(c, call, request) : RD_MPI_HAND_ON(reason);
+    result = reason == RD_MPI_SERVED ? init(c, call, true, request) : RD_MPI_HAND_ON(reason);
     if (result < 0)
         rd_mpi_handed_on(rd_mpi_kind(call), (rd_mpi_reason_t)-result);
     return result;
@@ -197,6 +211,23 @@ static int c_request_free(W request)
     return result;
 }
 
+int rd_mpi_init_own(rd_mpi_comm_t *c, const rd_mpi_call_t *call, MPI_Request *request)
+{
+    return init(c, call, false, request);
+}
+
+int rd_mpi_start_and_wait(MPI_Request *request)
+{
+    int result = c_start((W)request);
+
+    return result == MPI_SUCCESS ? rd_mpi_wait(request) : result;
+}
+
+void rd_mpi_request_free(MPI_Request *request)
+{
+    c_request_free((W)request);
+}
+
 void rd_mpi_persistent_fill(rd_mpi_entries_t *entries)
 {
     entries->Start = c_start;
@@ -217,6 +248,23 @@ void rd_mpi_persistent_end(void)
     }
 }
 #else
+int rd_mpi_init_own(rd_mpi_comm_t *c, const rd_mpi_call_t *call, MPI_Request *request)
+{
+    (void)call;
+    (void)request;
+    return rd_mpi_raise(c, MPI_ERR_OTHER);
+}
+
+int rd_mpi_start_and_wait(MPI_Request *request)
+{
+    return rd_mpi_wait(request);
+}
+
+void rd_mpi_request_free(MPI_Request *request)
+{
+    PMPI_Request_free(request);
+}
+
 void rd_mpi_persistent_fill(rd_mpi_entries_t *entries)
 {
     (void)entries;

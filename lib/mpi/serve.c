@@ -53,15 +53,6 @@ int rd_mpi_end(rd_mpi_work_t *w, int result)
     return result;
 }
 
-/* For who is quicker (measure.c). */
-static void count_moved(const rd_mpi_comm_t *c, rd_mpi_what_t what, uint64_t bytes)
-{
-    if (rd_mpi_unequal(what)) {
-        c->core->moves[what]++;
-        c->core->moved[what] += bytes;
-    }
-}
-
 int rd_mpi_serve(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 {
     rd_mpi_work_t w;
@@ -73,7 +64,7 @@ int rd_mpi_serve(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
     result = rd_mpi_begin(&w);
     if (result >= 0) {
         rd_mpi_count_served(rd_mpi_kind(call), w.bytes);
-        count_moved(c, call->what, w.bytes);
+        rd_mpi_count_moved(c->core, rd_mpi_kind(call), w.bytes);
     }
     return rd_mpi_end(&w, result);
 }

@@ -1,4 +1,5 @@
-/* Which of the two is quicker, the MPI or rondo: what is known of it, and what follows from that for a call.
+/* Which of the two is quicker, the MPI or rondo: what is known of it, and what follows from that for a call. A
+ * nonblocking one is always rondo's: it may not wait for the others, so they could not measure it together.
  *
  * Known is a verdict for an operation and a class of bytes, a power of two; between two classes of one verdict all have
  * that. What is not known is open: rondo serves it, and when that has happened often, it is measured (measure.c) at the
@@ -25,6 +26,14 @@
 #define CLASSES RD_MPI_CLASSES
 #define OFTEN 64 /* calls, after which it is measured who is quicker */
 
+/* MPICH 4.0's own persistent collectives give wrong results (OSU's gather, scatter and allgather, with validation), so
+ * they get none that rondo can serve. */
+#ifdef OPEN_MPI
+#define PERSISTENT_RIGHT true
+#else
+#define PERSISTENT_RIGHT false
+#endif
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static rd_mpi_timing_t *known; /* of this job, where this process was rank 0 */
 static int num_known;
@@ -43,15 +52,17 @@ static void name_of_mpi(char name[MPI_MAX_LIBRARY_VERSION_STRING])
 }
 
 /* No rank knows the bytes of all others in these, so they have one class for all. */
-bool rd_mpi_unequal(int what)
+bool rd_mpi_unequal(int kind)
 {
+    int what = kind % RD_MPI_NUM;
+
     return what == RD_MPI_GATHERV || what == RD_MPI_SCATTERV || what == RD_MPI_ALLTOALLV;
 }
 
 /* 0 for 0 bytes, k for 2^(k-1) to 2^k - 1 */
-static int class_of(int what, uint64_t bytes)
+static int class_of(int kind, uint64_t bytes)
 {
-    int class = bytes && !rd_mpi_unequal(what) ? 64 - __builtin_clzll(bytes) : 0;
+    int class = bytes && !rd_mpi_unequal(kind) ? 64 - __builtin_clzll(bytes) : 0;
 
     return class < CLASSES ? class : CLASSES - 1;
 }
@@ -78,9 +89,9 @@ static uint64_t filled(uint64_t measured, uint64_t verdict)
 }
 
 /* The first run of classes that are rondo's, within what the user allows, is what the short ways look at. */
-static void first_range(rd_mpi_rules_t *rules, int what, uint64_t rondos)
+static void first_range(rd_mpi_rules_t *rules, int kind, uint64_t rondos)
 {
-    uint64_t *widest = rules->widest[what], least, most;
+    uint64_t *widest = rules->widest[kind], least, most;
     int first = 0, last;
 
     while (first < CLASSES && !(rondos >> first & 1))
@@ -90,42 +101,44 @@ static void first_range(rd_mpi_rules_t *rules, int what, uint64_t rondos)
         last++;
     least = first ? UINT64_C(1) << (first - 1) : 0;
     most = last ? (UINT64_C(1) << (last - 1)) - 1 : 0;
-    rules->least[what] = first == CLASSES ? 1 : least > widest[0] ? least : widest[0];
-    rules->most[what] = first == CLASSES ? 0 : last < CLASSES && most < widest[1] ? most : widest[1];
+    rules->least[kind] = first == CLASSES ? 1 : least > widest[0] ? least : widest[0];
+    rules->most[kind] = first == CLASSES ? 0 : last < CLASSES && most < widest[1] ? most : widest[1];
 }
 
-static void conclude(rd_mpi_rules_t *rules, int what)
+static void conclude(rd_mpi_rules_t *rules, int kind)
 {
-    uint64_t measured = rules->measured[what], rondos = filled(measured, measured & ~rules->quicker[what]);
+    uint64_t measured = rules->measured[kind], rondos = filled(measured, measured & ~rules->quicker[kind]);
 
-    rules->mpis[what] = filled(measured, rules->quicker[what]);
-    rules->open[what] = ~(rondos | rules->mpis[what]);
-    first_range(rules, what, rondos);
+    rules->mpis[kind] = filled(measured, rules->quicker[kind]);
+    rules->open[kind] = ~(rondos | rules->mpis[kind]);
+    first_range(rules, kind, rondos);
 }
 
-static bool may_measure(const rd_mpi_rules_t *rules, int what)
+static bool may_measure(const rd_mpi_rules_t *rules, int kind)
 {
-    if (rules->least[what] > rules->most[what]) /* it is switched off */
+    if (rules->least[kind] > rules->most[kind]) /* it is switched off */
         return false;
-    return rd_mpi_reduces(what) ? rules->choose == RD_MPI_CHOOSE_ALL && !rules->reproducible
-                                : rules->choose != RD_MPI_CHOOSE_NONE;
+    if (kind / RD_MPI_NUM == RD_MPI_NONBLOCKING || (kind / RD_MPI_NUM == RD_MPI_PERSISTENT && !PERSISTENT_RIGHT))
+        return false;
+    return rd_mpi_reduces(kind % RD_MPI_NUM) ? rules->choose == RD_MPI_CHOOSE_ALL && !rules->reproducible
+                                             : rules->choose != RD_MPI_CHOOSE_NONE;
 }
 
 static void learn(rd_mpi_rules_t *rules, const rd_mpi_timing_t *t)
 {
-    uint64_t class = UINT64_C(1) << class_of(t->what, t->bytes);
+    uint64_t class = UINT64_C(1) << class_of(t->kind, t->bytes);
 
-    rules->measured[t->what] |= class;
-    rules->quicker[t->what] &= ~class;
+    rules->measured[t->kind] |= class;
+    rules->quicker[t->kind] &= ~class;
     if (t->mpi_us * 1.1 < t->rondo_us)
-        rules->quicker[t->what] |= class;
+        rules->quicker[t->kind] |= class;
 }
 
 static int find(const char *name)
 {
-    for (int what = 0; what < RD_MPI_NUM; what++) {
-        if (strcmp(rd_mpi_names[what], name) == 0)
-            return what;
+    for (int kind = 0; kind < RD_MPI_KINDS; kind++) {
+        if (strcmp(rd_mpi_names[kind], name) == 0)
+            return kind;
     }
     return -1;
 }
@@ -138,9 +151,9 @@ static bool parse(const char *line, const char *mpi, rd_mpi_timing_t *t)
 
     if (sscanf(line, "%255s %d %255s %llu %lf %lf", name, &t->nranks, operation, &bytes, &t->rondo_us, &t->mpi_us) != 6)
         return false;
-    t->what = find(operation);
+    t->kind = find(operation);
     t->bytes = bytes;
-    return t->what >= 0 && t->nranks > 0 && strcmp(name, mpi) == 0;
+    return t->kind >= 0 && t->nranks > 0 && strcmp(name, mpi) == 0;
 }
 
 /* Of two lines for the same the later one counts. */
@@ -173,11 +186,11 @@ void rd_mpi_table_begin(rd_mpi_rules_t *rules, int nranks)
             learn(rules, &known[i]);
     }
     pthread_mutex_unlock(&lock);
-    for (int what = 0; what < RD_MPI_NUM; what++) {
-        rules->widest[what][0] = rules->least[what];
-        rules->widest[what][1] = rules->most[what];
-        if (may_measure(rules, what))
-            conclude(rules, what);
+    for (int kind = 0; kind < RD_MPI_KINDS; kind++) {
+        rules->widest[kind][0] = rules->least[kind];
+        rules->widest[kind][1] = rules->most[kind];
+        if (may_measure(rules, kind))
+            conclude(rules, kind);
     }
 }
 
@@ -189,7 +202,7 @@ static void append(const char *path, const rd_mpi_timing_t *t)
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666), length;
 
     name_of_mpi(mpi);
-    length = snprintf(line, sizeof line, "%s %d %s %llu %.2f %.2f\n", mpi, t->nranks, rd_mpi_names[t->what],
+    length = snprintf(line, sizeof line, "%s %d %s %llu %.2f %.2f\n", mpi, t->nranks, rd_mpi_names[t->kind],
                       (unsigned long long)t->bytes, t->rondo_us, t->mpi_us);
     if ((fd < 0 || write(fd, line, (size_t)length) != length) && !atomic_exchange(&warned, true))
         fprintf(stderr, "rondo: RONDO_MPI_TABLE=%s cannot be written: %s; this job uses what it has measured\n", path,
@@ -198,12 +211,20 @@ static void append(const char *path, const rd_mpi_timing_t *t)
         close(fd);
 }
 
+void rd_mpi_count_moved(rd_mpi_core_t *core, int kind, uint64_t bytes)
+{
+    if (rd_mpi_unequal(kind)) {
+        core->moves[kind]++;
+        core->moved[kind] += bytes;
+    }
+}
+
 void rd_mpi_table_add(rd_mpi_rules_t *rules, const rd_mpi_timing_t *t, bool remember)
 {
     rd_mpi_timing_t *more;
 
     learn(rules, t);
-    conclude(rules, t->what);
+    conclude(rules, t->kind);
     if (!remember)
         return;
     pthread_mutex_lock(&lock);
@@ -219,28 +240,30 @@ void rd_mpi_table_add(rd_mpi_rules_t *rules, const rd_mpi_timing_t *t, bool reme
 
 /* ---- a call ---- */
 
-static bool is_widest(const rd_mpi_rules_t *rules, int what, uint64_t bytes)
+static bool is_widest(const rd_mpi_rules_t *rules, int kind, uint64_t bytes)
 {
-    return bytes >= rules->widest[what][0] && bytes <= rules->widest[what][1];
+    return bytes >= rules->widest[kind][0] && bytes <= rules->widest[kind][1];
 }
 
-bool rd_mpi_allowed_else(const rd_mpi_rules_t *rules, int what, uint64_t bytes)
+bool rd_mpi_allowed_else(const rd_mpi_rules_t *rules, int kind, uint64_t bytes)
 {
-    uint64_t others = rules->mpis[what] | rules->open[what];
+    uint64_t others = rules->mpis[kind] | rules->open[kind];
 
-    return is_widest(rules, what, bytes) && !(others >> class_of(what, bytes) & 1);
+    return is_widest(rules, kind, bytes) && !(others >> class_of(kind, bytes) & 1);
 }
 
-/* One more of what is open; all ranks come to the last one at the same call. */
-static void count(rd_mpi_core_t *core, int what, uint64_t bytes)
+/* One more of what is open; all ranks come to the last one at the same call. A persistent operation will be started
+ * often, and making its request may take its time. */
+static void count(rd_mpi_core_t *core, int kind, uint64_t bytes)
 {
-    int class = class_of(what, bytes);
+    int class = class_of(kind, bytes);
 
-    if (++core->seen[what][class] < OFTEN)
+    if (kind < RD_MPI_NUM && ++core->seen[kind][class] < OFTEN)
         return;
-    core->seen[what][class] = 0;
+    if (kind < RD_MPI_NUM)
+        core->seen[kind][class] = 0;
     core->due = true;
-    core->due_what = what;
+    core->due_kind = kind;
     core->due_bytes = bytes;
 }
 
@@ -251,7 +274,7 @@ int rd_mpi_admit(rd_mpi_comm_t *c, const rd_mpi_call_t *call, uint64_t bytes)
 
     if (rd_mpi_allowed(c, kind, bytes))
         return MPI_SUCCESS;
-    if (kind >= RD_MPI_NUM || !is_widest(rules, kind, bytes))
+    if (!is_widest(rules, kind, bytes))
         return RD_MPI_HAND_ON(RD_MPI_SIZE);
     if (rules->mpis[kind] >> class_of(kind, bytes) & 1)
         return RD_MPI_HAND_ON(RD_MPI_SLOWER);

@@ -86,6 +86,15 @@ TEST(Testsome, testsome, (W a, W b, W c, W d, W e), (a, b, c, d, e))
 TEST(Request_get_status, request_get_status, (W a, W b, W c), (a, b, c))
 #endif
 
+int rd_mpi_wait(MPI_Request *request)
+{
+#ifdef OPEN_MPI
+    return PMPI_Wait(request, MPI_STATUS_IGNORE);
+#else
+    return c_wait((W)request, (W)MPI_STATUS_IGNORE);
+#endif
+}
+
 #define FILL(Name, name, n, n_f08)                                                                                     \
     entries->Name = c_##name;                                                                                          \
     entries->f08_##name = f08_##name;

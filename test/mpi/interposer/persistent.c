@@ -282,7 +282,43 @@ static void errors(void)
 }
 #endif
 
-static const corner_t corners[] = {{"persistent", persistent}, {"again", again}, {"errors", errors}};
+/* Who is quicker is found out when a request is made, once for each length, and the result is right with either. */
+static void choose(void)
+{
+    static const int bytes[] = {8, 65536};
+    static int data[16384], counts[64], displs[64], from[64], to[64];
+
+    for (int i = 0; i < nranks; i++) {
+        counts[i] = 1;
+        displs[i] = i;
+    }
+    sum_of(1, MPI_COMM_WORLD); /* rondo's communicator is made */
+    for (int turn = 0; turn < 6; turn++) {
+        int count = bytes[turn % 2] / (int)sizeof(int), one = 1, sum = 0;
+        MPI_Request requests[3];
+        INIT(Bcast)(data, count, MPI_INT, turn % nranks, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+        INIT(Alltoallv)(from, counts, displs, MPI_INT, to, counts, displs, MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL,
+                        &requests[1]);
+        INIT(Allreduce)(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[2]);
+        for (int again = 0; again < 2; again++) {
+            for (int i = 0; i < count; i++)
+                data[i] = rank == turn % nranks ? turn + again + i : -1;
+            for (int i = 0; i < nranks; i++)
+                from[i] = 100 * rank + i + again;
+            MPI_Startall(3, requests);
+            MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+            for (int i = 0; i < count; i++)
+                CHECK(data[i] == turn + again + i, "turn %d: data[%d] is %d", turn, i, data[i]);
+            for (int i = 0; i < nranks; i++)
+                CHECK(to[i] == 100 * i + rank + again, "turn %d: to[%d] is %d", turn, i, to[i]);
+            CHECK(sum == nranks, "turn %d: the sum is %d", turn, sum);
+        }
+        for (int i = 0; i < 3; i++)
+            MPI_Request_free(&requests[i]);
+    }
+}
+
+static const corner_t corners[] = {{"choose", choose}, {"persistent", persistent}, {"again", again}, {"errors", errors}};
 
 int main(int argc, char **argv)
 {
