@@ -49,25 +49,25 @@ static uint64_t handed_on(const rd_mpi_tally_t *t)
     return all;
 }
 
-static void print_row(const char *name, const rd_mpi_tally_t *t)
+static void print_row(FILE *out, const char *name, const rd_mpi_tally_t *t)
 {
     uint64_t others = handed_on(t), compared = t->handed_on[RD_MPI_COMPARED];
 
     if (!t->served && !others)
         return;
-    fprintf(stderr, "  %-20s %10llu %10llu %6.1f%% %14llu %9.3f", name, (unsigned long long)(t->served + others),
+    fprintf(out, "  %-20s %10llu %10llu %6.1f%% %14llu %9.3f", name, (unsigned long long)(t->served + others),
             (unsigned long long)t->served, 100.0 * (double)t->served / (double)(t->served + others),
             (unsigned long long)t->bytes, t->served_s);
     if (t->served)
-        fprintf(stderr, " %9.2f", 1e6 * t->served_s / (double)t->served);
+        fprintf(out, " %9.2f", 1e6 * t->served_s / (double)t->served);
     else
-        fprintf(stderr, " %9s", "-");
+        fprintf(out, " %9s", "-");
     if (compared)
-        fprintf(stderr, " %9.2f", 1e6 * t->compared_s / (double)compared);
-    fprintf(stderr, "\n");
+        fprintf(out, " %9.2f", 1e6 * t->compared_s / (double)compared);
+    fprintf(out, "\n");
 }
 
-static void report(void)
+static void write_report(FILE *out)
 {
     rd_mpi_tally_t all = {0};
 
@@ -79,20 +79,35 @@ static void report(void)
             all.handed_on[reason] += rd_mpi_tallies[kind].handed_on[reason];
     }
     if (!all.served && !handed_on(&all)) {
-        fprintf(stderr, "rondo: rank 0 made no collective call\n");
+        fprintf(out, "rondo: rank 0 made no collective call\n");
         return;
     }
-    fprintf(stderr,
+    fprintf(out,
             "rondo: collective calls of rank 0: all, those that rondo served, their bytes and seconds, the "
             "mean microseconds of one%s\n",
             all.handed_on[RD_MPI_COMPARED] ? " and of one by the MPI" : "");
     for (int kind = 0; kind < RD_MPI_KINDS; kind++)
-        print_row(rd_mpi_names[kind], &rd_mpi_tallies[kind]);
-    print_row("all", &all);
+        print_row(out, rd_mpi_names[kind], &rd_mpi_tallies[kind]);
+    print_row(out, "all", &all);
     for (int reason = 1; reason < RD_MPI_REASONS; reason++) {
         if (all.handed_on[reason])
-            fprintf(stderr, "  the MPI served %llu %s\n", (unsigned long long)all.handed_on[reason], reasons[reason]);
+            fprintf(out, "  the MPI served %llu %s\n", (unsigned long long)all.handed_on[reason], reasons[reason]);
     }
+}
+
+/* In one piece, or what other ranks and the program say would get between its numbers. */
+static void report(void)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+
+    if (!out)
+        return;
+    write_report(out);
+    if (fclose(out) == 0)
+        fputs(text, stderr);
+    free(text);
 }
 
 void rd_mpi_report_start(void)

@@ -45,7 +45,7 @@ run() {
 good() {
     run "$@"
     code=$?
-    if [ $code -ne 0 ] || ! grep -q '^good$' "$dir/out"; then
+    if [ $code -ne 0 ] || ! grep -q 'good$' "$dir/out"; then
         cat "$dir/out"
         fail "result $code: $*"
     fi
