@@ -9,6 +9,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 static rd_chan_t *chan_create(int fd, int server, const rd_creds_t *creds, const void *endpoint, size_t bytes,
                               const rd_hello_t *mine)
@@ -19,6 +20,8 @@ static rd_chan_t *chan_create(int fd, int server, const rd_creds_t *creds, const
         return NULL;
     }
     c->fd = fd;
+    c->takes = mine->purpose == RD_FOR_NODE;
+    c->passed = -1;
     c->in = c->early;
     c->since_ms = rd_clock_ms();
     rd_auth_begin(&c->auth, creds, server, endpoint, bytes, mine);
@@ -46,6 +49,7 @@ void rd_chan_free(rd_chan_t *c)
     if (!c)
         return;
     rd_fd_close(c->fd);
+    rd_fd_close(c->passed);
     if (c->in != c->early)
         free(c->in);
     free(c->out);
@@ -165,11 +169,42 @@ static void connected(rd_chan_t *c)
     say_hello(c);
 }
 
+/* As recv, but keeps a descriptor that comes along. */
+static ssize_t receive(rd_chan_t *c, void *to, size_t bytes)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec io = {to, bytes};
+    struct msghdr message = {
+        .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control};
+
+    if (!c->takes)
+        return recv(c->fd, to, bytes, MSG_DONTWAIT);
+    rd_fd_fork_lock();
+    ssize_t n = recvmsg(c->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    int error = errno, got = -1;
+    struct cmsghdr *head = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
+        head->cmsg_len == CMSG_LEN(sizeof(int))) {
+        memcpy(&got, CMSG_DATA(head), sizeof got);
+        got = rd_fd_keep(got);
+    }
+    rd_fd_fork_unlock();
+    if (got >= 0) {
+        rd_fd_close(c->passed);
+        c->passed = got;
+    }
+    errno = error;
+    return n;
+}
+
 /* Reads until `want` bytes are there, or no more come now. Returns true if they are there. */
 static bool fill(rd_chan_t *c, size_t want)
 {
     while (c->in_have < want) {
-        ssize_t n = recv(c->fd, c->in + c->in_have, want - c->in_have, MSG_DONTWAIT);
+        ssize_t n = receive(c, c->in + c->in_have, want - c->in_have);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))

@@ -20,6 +20,8 @@ typedef struct rd_chan {
     int ended;        /* the peer has closed the connection; records may still be waiting */
     int error;        /* the errno that killed it, if one did */
     int poor;         /* the peer is authenticated, but there was no memory for its records */
+    bool takes;       /* descriptors that come along are kept: only where a node's are passed */
+    int passed;       /* the last one of them; -1: none */
     int64_t since_ms; /* when it began */
     rd_auth_t auth;
     rd_hello_t theirs;

@@ -311,7 +311,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
 
     begin_team(comm);
     if ((result = agree(comm, &agreed)) ||
-        (result = rd_node_find(&comm->node, comm->boot, comm->team.rank, comm->team.nranks, &comm->env, &comm->ctx,
+        (result = rd_node_find(&comm->node, comm->boot, comm->team.rank, comm->team.nranks, &comm->env, -1, &comm->ctx,
                                &comm->health.stop)))
         return result;
     connection_layout(&layout, comm);

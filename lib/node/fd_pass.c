@@ -26,7 +26,8 @@ enum { REQUESTED = 1, GONE };
 
 typedef struct parcel {
     int32_t count, last; /* last: nonzero if no more follow */
-    int32_t rank[PER_MESSAGE];
+    int32_t
+        rank[PER_MESSAGE]; /* whose pidfd it is; plus the number of ranks: the descriptor that the rank has brought */
 } parcel_t;
 
 #define PARCEL_BYTES (RD_RECORD_HEAD + sizeof(parcel_t) + RD_PROOF)
@@ -150,24 +151,33 @@ static void lead_turn(lead_t *l, const unsigned char *expected, int *pidfd, stru
     }
 }
 
-/* Sends one sealed record with descriptors attached. Returns 0 or -1. */
-static int send_parcel(rd_chan_t *c, const parcel_t *parcel, const int *fds)
+/* What the ranks have brought along is the leader's from here on. */
+static void take_brought(lead_t *l)
 {
-    unsigned char record[PARCEL_BYTES];
+    for (int r = 0; r < l->p->nranks && l->p->others; r++) {
+        if (!l->chan[r] || l->requested[r] != REQUESTED)
+            continue;
+        l->p->others[r] = l->chan[r]->passed;
+        l->chan[r]->passed = -1;
+    }
+}
+
+/* Sends a sealed record of `bytes` with descriptors attached. Returns 0 or -1. */
+static int send_with(rd_chan_t *c, unsigned char *record, size_t bytes, const int *fds, int nfds)
+{
     union {
         struct cmsghdr align;
         char bytes[CMSG_SPACE(PER_MESSAGE * sizeof(int))];
     } control;
-    struct iovec io = {record, sizeof(record)};
-    size_t room = CMSG_SPACE((size_t)parcel->count * sizeof(int));
+    struct iovec io = {record, bytes};
+    size_t room = CMSG_SPACE((size_t)nfds * sizeof(int));
     struct msghdr message = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = room};
     struct cmsghdr *head = &control.align;
     memset(&control, 0, sizeof(control));
     head->cmsg_level = SOL_SOCKET;
     head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN((size_t)parcel->count * sizeof(int));
-    memcpy(CMSG_DATA(head), fds, (size_t)parcel->count * sizeof(int));
-    rd_auth_seal(&c->auth, REC_GIVE, parcel, sizeof(*parcel), record);
+    head->cmsg_len = CMSG_LEN((size_t)nfds * sizeof(int));
+    memcpy(CMSG_DATA(head), fds, (size_t)nfds * sizeof(int));
     for (int64_t until = rd_clock_ms() + WAIT_MS; rd_clock_ms() < until;) {
         ssize_t n = sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n >= 0) {
@@ -188,20 +198,30 @@ static int send_parcel(rd_chan_t *c, const parcel_t *parcel, const int *fds)
     return -1;
 }
 
-static int give(rd_chan_t *c, int nranks, int memory, const int *pidfd)
+static int send_parcel(rd_chan_t *c, const parcel_t *parcel, const int *fds)
+{
+    unsigned char record[PARCEL_BYTES];
+    rd_auth_seal(&c->auth, REC_GIVE, parcel, sizeof(*parcel), record);
+    return send_with(c, record, sizeof(record), fds, parcel->count);
+}
+
+/* To rank `to`, which has what it has brought itself. */
+static int give(const rd_pass_t *p, rd_chan_t *c, int to, int memory, const int *pidfd)
 {
     parcel_t parcel = {.count = 1, .rank = {MEMORY_RANK}};
     int fds[PER_MESSAGE] = {memory};
-    for (int r = 0; r < nranks; r++) {
-        if (pidfd[r] < 0)
+    for (int i = 0; i < 2 * p->nranks; i++) {
+        int r = i % p->nranks, own = r == p->rank ? p->brought : p->others ? p->others[r] : -1;
+        int fd = i < p->nranks ? pidfd[r] : r == to ? -1 : own;
+        if (fd < 0)
             continue;
         if (parcel.count == PER_MESSAGE) {
             if (send_parcel(c, &parcel, fds) != 0)
                 return -1;
             parcel.count = 0;
         }
-        parcel.rank[parcel.count] = r;
-        fds[parcel.count++] = pidfd[r];
+        parcel.rank[parcel.count] = i;
+        fds[parcel.count++] = fd;
     }
     parcel.last = 1;
     return parcel.count ? send_parcel(c, &parcel, fds) : 0;
@@ -232,9 +252,10 @@ rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned cha
         lead_turn(&l, expected, pidfd, polls);
     if (l.incoming.poor && !code)
         code = rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to gather the ranks of a node");
+    take_brought(&l);
     for (size_t r = 0; r < n && !code; r++)
         if (l.requested[r] == REQUESTED)
-            give(l.chan[r], p->nranks, memory, pidfd); /* a member that does not get it reports that itself */
+            give(p, l.chan[r], (int)r, memory, pidfd); /* a member that does not get it reports that itself */
     rd_listener_close(&l.incoming);
     for (size_t r = 0; r < n; r++)
         rd_chan_free(l.chan[r]);
@@ -313,27 +334,38 @@ static int recv_parcel(const rd_pass_t *p, rd_chan_t *c, int64_t until, parcel_t
     return parcel->count == *nfds ? 0 : -1;
 }
 
-static void drop_all(int *memory, int *pidfd, int nranks)
+static void drop_all(int *fds, int n)
 {
-    rd_fd_close(*memory);
-    *memory = -1;
-    for (int r = 0; r < nranks; r++) {
-        rd_fd_close(pidfd[r]);
-        pidfd[r] = -1;
+    for (int i = 0; fds && i < n; i++) {
+        rd_fd_close(fds[i]);
+        fds[i] = -1;
     }
 }
 
-static void sort_parcel(const parcel_t *parcel, const int *fds, int *memory, int *pidfd, int nranks)
+static void sort_parcel(const rd_pass_t *p, const parcel_t *parcel, const int *fds, int *memory, int *pidfd)
 {
+    int n = p->nranks;
     for (int i = 0; i < parcel->count; i++) {
         int r = parcel->rank[i];
         if (r == MEMORY_RANK && *memory < 0)
             *memory = fds[i];
-        else if (r >= 0 && r < nranks && pidfd[r] < 0)
+        else if (r >= 0 && r < n && pidfd[r] < 0)
             pidfd[r] = fds[i];
+        else if (r >= n && r - n < n && p->others && p->others[r - n] < 0)
+            p->others[r - n] = fds[i];
         else
             rd_fd_close(fds[i]);
     }
+}
+
+/* Requests the descriptors, and brings this rank's along. Returns 0 or -1. */
+static int request(const rd_pass_t *p, rd_chan_t *c)
+{
+    unsigned char record[RD_RECORD_HEAD + RD_PROOF];
+    if (p->brought < 0)
+        return rd_chan_send(c, REC_ASK, NULL, 0);
+    rd_auth_seal(&c->auth, REC_ASK, NULL, 0, record);
+    return send_with(c, record, sizeof(record), &p->brought, 1);
 }
 
 rondo_result_t rd_pass_follow(const rd_pass_t *p, int fd, const unsigned char name[RD_NODE_NAME], int *memory,
@@ -347,18 +379,21 @@ rondo_result_t rd_pass_follow(const rd_pass_t *p, int fd, const unsigned char na
     rd_chan_t *c = rd_chan_client(fd, &p->creds, name, RD_NODE_NAME, &mine);
     if (!c)
         return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to reach the first rank of this node");
-    if (shake_hands(p, c, until) == 0 && rd_chan_send(c, REC_ASK, NULL, 0) == 0)
-        got = 0;
+    if (shake_hands(p, c, until) == 0)
+        got = request(p, c);
     while (got == 0 && !parcel.last) {
         got = recv_parcel(p, c, until, &parcel, fds, &nfds);
         for (int i = 0; i < nfds && got != 0; i++)
             rd_fd_close(fds[i]);
         if (got == 0)
-            sort_parcel(&parcel, fds, memory, pidfd, p->nranks);
+            sort_parcel(p, &parcel, fds, memory, pidfd);
     }
     rd_chan_free(c);
-    if (got != 0)
-        drop_all(memory, pidfd, p->nranks);
+    if (got != 0) {
+        drop_all(memory, 1);
+        drop_all(pidfd, p->nranks);
+        drop_all(p->others, p->nranks);
+    }
     if (got == -2)
         return rd_error(ctx, RONDO_ERR_SYSTEM, "cannot take the descriptors of this node's ranks: %s",
                         rd_fd_strerror(EMFILE));

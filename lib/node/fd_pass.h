@@ -18,10 +18,14 @@ typedef struct rd_pass {
     int rank, nranks;
     rd_stop_t *stop;
     rd_boot_t *boot; /* checked for deaths while waiting; NULL: there is none to check */
+    /* A descriptor of its process that each rank may bring along, for all others. */
+    int brought; /* this rank's, which stays its own; -1: none */
+    int *others; /* [nranks] of the other ranks, -1 where none came; filled as pidfd is. NULL: they are not wanted */
 } rd_pass_t;
 
-/* The leader's side: accepts the ranks marked in `expected` at `listener`, opens a pidfd of each, then passes `memory`
- * and all pidfds to each. Sets pidfd[r] for the ranks that came. A rank that does not come in time is left out. */
+/* The leader's side: accepts the ranks marked in `expected` at `listener`, opens a pidfd of each, then passes `memory`,
+ * all pidfds and what the ranks have brought to each. Sets pidfd[r] for the ranks that came. A rank that does not come
+ * in time is left out. */
 rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned char name[RD_NODE_NAME],
                             const unsigned char *expected, int memory, int *pidfd, rd_log_ctx_t *ctx);
 /* A member's side, on a connected descriptor, which it takes over. *memory is -1 on return if the handshake with the

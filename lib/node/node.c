@@ -38,6 +38,7 @@ typedef struct finding {
     int32_t *said;           /* what each rank reports in an exchange */
     unsigned char *expected; /* ranks that have reached this leader */
     int *all_pidfd;          /* by rank in the communicator */
+    int *all_brought;        /* the same */
     int memory;
 } finding_t;
 
@@ -186,6 +187,15 @@ static bool all_assigned(const finding_t *f)
     return true;
 }
 
+/* Returns n numbers, all of which say that there is no descriptor; NULL if there is no memory. */
+static int *no_descriptors(int n)
+{
+    int *fds = malloc((size_t)n * sizeof(int));
+    if (fds)
+        memset(fds, 0xff, (size_t)n * sizeof(int));
+    return fds;
+}
+
 /* Nodes are numbered by their lowest rank, which is their leader. */
 static rondo_result_t write_down(finding_t *f)
 {
@@ -201,10 +211,9 @@ static rondo_result_t write_down(finding_t *f)
         node->most = f->led[r] > node->most ? f->led[r] : node->most;
     }
     node->local = malloc((size_t)node->nlocal * sizeof(int));
-    node->pidfd = malloc((size_t)node->nlocal * sizeof(int));
-    if (node->pidfd) /* rd_node_free closes what is in it */
-        memset(node->pidfd, 0xff, (size_t)node->nlocal * sizeof(int));
-    if (!node->local || !node->pidfd)
+    node->pidfd = no_descriptors(node->nlocal);
+    node->brought = no_descriptors(node->nlocal);
+    if (!node->local || !node->pidfd || !node->brought)
         return rd_error(f->ctx, RONDO_ERR_NO_MEMORY, "no memory for a node of %d ranks", node->nlocal);
     for (int r = 0, m = 0; r < n; r++) {
         if (f->leader_of[r] != f->leader_of[self])
@@ -215,6 +224,8 @@ static rondo_result_t write_down(finding_t *f)
         if (!same_process(&f->identities[r], &f->identities[self])) {
             node->pidfd[m] = f->all_pidfd[r];
             f->all_pidfd[r] = -1;
+            node->brought[m] = f->all_brought[r];
+            f->all_brought[r] = -1;
         }
         m++;
     }
@@ -245,11 +256,11 @@ static rondo_result_t finding_alloc(finding_t *f)
     f->led = calloc(n, sizeof(*f->led));
     f->said = calloc(n, sizeof(*f->said));
     f->expected = calloc(n, 1);
-    f->all_pidfd = malloc(n * sizeof(int));
+    f->all_pidfd = no_descriptors((int)n); /* finding_free closes what is in these two */
+    f->all_brought = f->pass.others = no_descriptors((int)n);
     f->node->node_of = calloc(n, sizeof(int));
-    if (f->all_pidfd) /* before all else: finding_free closes what is in it */
-        memset(f->all_pidfd, 0xff, n * sizeof(int));
-    if (!f->identities || !f->leader_of || !f->led || !f->said || !f->expected || !f->all_pidfd || !f->node->node_of)
+    if (!f->identities || !f->leader_of || !f->led || !f->said || !f->expected || !f->all_pidfd || !f->all_brought ||
+        !f->node->node_of)
         return rd_error(f->ctx, RONDO_ERR_NO_MEMORY, "no memory to find the nodes of %zu ranks", n);
     memset(f->leader_of, 0xff, n * sizeof(int));
     return RONDO_SUCCESS;
@@ -259,6 +270,8 @@ static void finding_free(finding_t *f)
 {
     for (int r = 0; f->all_pidfd && r < f->pass.nranks; r++)
         rd_fd_close(f->all_pidfd[r]);
+    for (int r = 0; f->all_brought && r < f->pass.nranks; r++)
+        rd_fd_close(f->all_brought[r]);
     rd_fd_close(f->memory);
     rd_fd_close(f->listener);
     free(f->identities);
@@ -267,10 +280,11 @@ static void finding_free(finding_t *f)
     free(f->said);
     free(f->expected);
     free(f->all_pidfd);
+    free(f->all_brought);
     sodium_memzero(&f->pass.creds, sizeof(f->pass.creds));
 }
 
-rondo_result_t rd_node_find(rd_node_t *node, rd_boot_t *boot, int rank, int nranks, const rd_env_t *env,
+rondo_result_t rd_node_find(rd_node_t *node, rd_boot_t *boot, int rank, int nranks, const rd_env_t *env, int bring,
                             rd_log_ctx_t *ctx, rd_stop_t *stop)
 {
     finding_t f = {.node = node, .boot = boot, .ctx = ctx, .listener = -1, .memory = -1};
@@ -278,6 +292,7 @@ rondo_result_t rd_node_find(rd_node_t *node, rd_boot_t *boot, int rank, int nran
     f.pass.nranks = nranks;
     f.pass.stop = stop;
     f.pass.boot = boot;
+    f.pass.brought = bring;
     memset(node, 0, sizeof(*node));
     node->fd = -1;
     rd_boot_key(boot, "node job", f.pass.creds.secret);

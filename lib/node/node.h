@@ -19,13 +19,15 @@ typedef struct rd_node {
     int *local;           /* their ranks, ascending */
     int self;             /* this rank's index in local[] */
     int *pidfd;           /* of each local rank; -1: unknown, or the same process */
+    int *brought;         /* what each local rank has brought along; -1: nothing, or the same process */
     char *base;           /* the node's shared memory; NULL if nlocal == 1 */
     size_t segment_bytes; /* bytes of each member's segment */
     int fd;               /* the memfd, or -1 (ranks that are threads of one process share plain memory) */
 } rd_node_t;
 
-/* Collective over the bootstrap. Fills all fields but base and segment_bytes. */
-rondo_result_t rd_node_find(rd_node_t *node, rd_boot_t *boot, int rank, int nranks, const rd_env_t *env,
+/* Collective over the bootstrap. Fills all fields but base and segment_bytes. `bring` is a descriptor that the other
+ * processes of this node get, too; it stays the caller's. -1: this rank brings none. */
+rondo_result_t rd_node_find(rd_node_t *node, rd_boot_t *boot, int rank, int nranks, const rd_env_t *env, int bring,
                             rd_log_ctx_t *ctx, rd_stop_t *stop);
 /* Collective over the bootstrap. Every rank passes the same segment_bytes (a multiple of 4096). The memory is zeroed.
  * If one node cannot get it, every rank fails. */

@@ -124,10 +124,13 @@ void rd_node_free(rd_node_t *node)
     unmap(node, node->segment_bytes * (size_t)node->nlocal);
     for (int m = 0; node->pidfd && m < node->nlocal; m++)
         rd_fd_close(node->pidfd[m]);
+    for (int m = 0; node->brought && m < node->nlocal; m++)
+        rd_fd_close(node->brought[m]);
     rd_fd_close(node->fd);
     free(node->node_of);
     free(node->local);
     free(node->pidfd);
+    free(node->brought);
     memset(node, 0, sizeof(*node));
     node->fd = -1;
 }

@@ -33,7 +33,7 @@ static int run_rank(const rondo_unique_id_t *id, int rank, int nranks, const cha
     if (code != RONDO_SUCCESS)
         return 1;
     bad = rd_addr_is_loopback(&boot->addr); /* here, or it could not have worked */
-    bad |= rd_node_find(&node, boot, rank, nranks, &env, &ctx, &stop) != RONDO_SUCCESS;
+    bad |= rd_node_find(&node, boot, rank, nranks, &env, -1, &ctx, &stop) != RONDO_SUCCESS;
     if (!bad && (node.nnodes != 2 || node.node_of[1] != 1 || node.node_of[4] != 0))
         bad = 1;
     all[rank] = rank;

@@ -1,6 +1,6 @@
-/* Strangers at the socket over which a node's descriptors pass: silence, garbage, a member of another job, a rank that
- * is not expected. They get no descriptor; the real members get the memory and a pidfd of everybody, and nothing that
- * was opened stays open. */
+/* Strangers at the socket over which a node's descriptors pass: silence, garbage with a descriptor attached, a member
+ * of another job, a rank that is not expected. They get no descriptor; the real members get the memory, a pidfd of
+ * everybody and what the others have brought along, and nothing that was opened stays open. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #define STRANGERS 80
 
 static rd_stop_t stop;
-static rd_pass_t pass = {.nranks = RANKS, .stop = &stop};
+static rd_pass_t pass = {.nranks = RANKS, .stop = &stop, .brought = -1};
 static unsigned char name[RD_NODE_NAME];
 static pthread_barrier_t come, led;
 
@@ -32,12 +32,39 @@ static int count_fds(void)
     return n;
 }
 
+/* Ranks 0 and 1 bring a descriptor along, of a file that says whose it is. */
+static int brought_by(int rank)
+{
+    char who = (char)('0' + rank);
+    int fd = rank < 2 ? memfd_create("brought", MFD_CLOEXEC) : -1;
+    if (fd >= 0 && pwrite(fd, &who, 1, 0) != 1)
+        exit(1);
+    return fd;
+}
+
+/* Returns true if what the others have brought, and nothing else, is there; closes it. */
+static int has_brought(const int others[RANKS], int self)
+{
+    int good = 1;
+    for (int r = 0; r < RANKS; r++) {
+        char who = 0;
+        if (r < 2 && r != self)
+            good &= others[r] >= 0 && pread(others[r], &who, 1, 0) == 1 && who == '0' + r;
+        else
+            good &= others[r] < 0;
+        rd_fd_close(others[r]);
+    }
+    return good;
+}
+
 /* 0: got all; 1: got nothing; 2: something between. */
 static int follow(int rank, const rd_pass_t *as)
 {
-    int memory = -1, pidfd[RANKS] = {-1, -1, -1, -1}, known = 0;
+    int memory = -1, pidfd[RANKS] = {-1, -1, -1, -1}, others[RANKS] = {-1, -1, -1, -1}, known = 0;
     rd_pass_t p = *as;
     p.rank = rank;
+    p.brought = brought_by(rank);
+    p.others = others;
     int fd = rd_pass_connect(name);
     if (fd < 0 || rd_pass_follow(&p, fd, name, &memory, pidfd, NULL) != RONDO_SUCCESS)
         return 2;
@@ -46,11 +73,26 @@ static int follow(int rank, const rd_pass_t *as)
         rd_fd_close(pidfd[r]);
     }
     if (memory < 0)
-        return known ? 2 : 1;
+        return known || others[0] >= 0 || others[1] >= 0 ? 2 : 1;
     char *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     int right = at != MAP_FAILED && strcmp(at, "shared") == 0;
     rd_fd_close(memory);
-    return right && known == RANKS - 1 ? 0 : 2; /* rank 3 never comes */
+    return right && known == RANKS - 1 && has_brought(others, rank) ? 0 : 2; /* rank 3 never comes */
+}
+
+/* Sends the text with a descriptor attached, which the listener must not keep. */
+static void send_with(int fd, char *text, size_t bytes)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.align = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+    struct iovec io = {text, bytes};
+    struct msghdr message = {
+        .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control};
+    int some = STDOUT_FILENO;
+    memcpy(CMSG_DATA(&control.align), &some, sizeof some);
+    sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
 /* At the listener before it opens, and until the members are through. */
@@ -60,7 +102,7 @@ static void *pending(void *arg)
     int kind = (int)(intptr_t)arg, fd = rd_pass_connect(name);
     memset(text, kind, sizeof(text));
     if (fd >= 0 && kind)
-        send(fd, text, sizeof(text), MSG_NOSIGNAL);
+        send_with(fd, text, sizeof(text));
     pthread_barrier_wait(&come);
     pthread_barrier_wait(&led);
     rd_fd_close(fd);
@@ -70,7 +112,7 @@ static void *pending(void *arg)
 static int lead(int listener)
 {
     unsigned char expected[RANKS] = {0, 1, 1, 0};
-    int pidfd[RANKS] = {-1, -1, -1, -1}, bad = 0;
+    int pidfd[RANKS] = {-1, -1, -1, -1}, others[RANKS] = {-1, -1, -1, -1}, bad = 0;
     pthread_t t[STRANGERS];
     int memory = memfd_create("test", MFD_CLOEXEC);
     if (memory < 0 || ftruncate(memory, 4096) != 0 || pwrite(memory, "shared", 7, 0) != 7)
@@ -80,6 +122,8 @@ static int lead(int listener)
     for (int i = 0; i < STRANGERS; i++)
         pthread_create(&t[i], NULL, pending, (void *)(intptr_t)(i % 3));
     pthread_barrier_wait(&come);
+    pass.brought = brought_by(0);
+    pass.others = others;
     bad |= rd_pass_lead(&pass, listener, name, expected, memory, pidfd, NULL) != RONDO_SUCCESS;
     for (int r = 0; r < RANKS; r++) {
         bad |= (pidfd[r] >= 0) != (r < 3);
@@ -88,6 +132,8 @@ static int lead(int listener)
     pthread_barrier_wait(&led);
     for (int i = 0; i < STRANGERS; i++)
         pthread_join(t[i], NULL);
+    bad |= !has_brought(others, 0);
+    close(pass.brought);
     close(memory);
     return bad;
 }

@@ -95,7 +95,7 @@ static int with_node(rank_t *r, rd_boot_t *boot, const rd_env_t *env, rd_log_ctx
 {
     rd_node_t node;
     const plan_t *p = r->plan;
-    if (rd_node_find(&node, boot, r->rank, p->nranks, env, ctx, stop) != RONDO_SUCCESS)
+    if (rd_node_find(&node, boot, r->rank, p->nranks, env, -1, ctx, stop) != RONDO_SUCCESS)
         return fail(r, "find");
     int bad = check_node(r, &node);
     rondo_result_t code = bad ? RONDO_SUCCESS : rd_node_map(&node, boot, SEGMENT, env, ctx, stop);

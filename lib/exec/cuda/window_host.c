@@ -91,7 +91,7 @@ rondo_result_t rd_window_host_map(rd_cuda_t *cuda)
     rd_verdict_t verdicts[RD_KRANKS];
     rondo_result_t result;
 
-    if ((result = rd_node_find(&cuda->shared, team->boot, team->rank, team->nranks, team->env, team->ctx,
+    if ((result = rd_node_find(&cuda->shared, team->boot, team->rank, team->nranks, team->env, -1, team->ctx,
                                &team->health->stop)) ||
         (result =
              rd_node_map(&cuda->shared, team->boot, cuda->shared_bytes, team->env, team->ctx, &team->health->stop)))
