@@ -29,6 +29,7 @@ topo 1
 boot 1
 cost 2
 node 2
+monitor 2
 transport 3
 ucx 4
 plan 5

@@ -11,6 +11,7 @@ typedef enum rd_fork_order {
     RD_FORK_ERROR,       /* it is the first in the child, so that every other handler may report an error */
     RD_FORK_GUARD,       /* the places of closed descriptors */
     RD_FORK_SOCKETS,     /* its lock is taken while a descriptor is opened or closed, by every entry below */
+    RD_FORK_MONITOR,     /* the record of this process; opens descriptors while it holds its lock */
     RD_FORK_RENDEZVOUS,  /* the threads that serve ids */
     RD_FORK_COMM,        /* makes the parent's communicators unusable in the child; has no lock */
     RD_FORK_OUTSTANDING, /* forgets the parent's work in the child; its lock is not taken */

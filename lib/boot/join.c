@@ -471,12 +471,13 @@ static void tell_without_descriptors(joining_t *j)
         pthread_join(thread, NULL);
 }
 
-/* Returns how many descriptors a rank needs while a communicator is made: for its neighbours, the others of its node, a
- * network, and some for itself. This is checked first, because a library that runs out of them later reports something
- * else, or ends the process. */
-static int most_fds(const rd_boot_t *b)
+/* Returns how many descriptors a rank needs while a communicator is made: for its neighbours, the others of its node
+ * and their records, a network, and some for itself. This is checked first, because a library that runs out of them
+ * later reports something else, or ends the process. */
+static int most_fds(const rd_boot_t *b, const rd_env_t *env)
 {
-    return OWN_FDS + 2 * b->rounds + (b->nranks < NODE_FDS ? b->nranks : NODE_FDS);
+    int locals = b->nranks < NODE_FDS ? b->nranks : NODE_FDS;
+    return OWN_FDS + 2 * b->rounds + (env->monitor ? 2 : 1) * locals;
 }
 
 rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
@@ -487,7 +488,7 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
         j.deadline_ms = rd_clock_ms() + b->timeout_ms + 2000;
     dial_begin(&j.rendezvous, &b->id.addr, &hello);
     j.rendezvous.unheard = 1;
-    if (rd_fd_free(most_fds(b)) < most_fds(b))
+    if (rd_fd_free(most_fds(b, env)) < most_fds(b, env))
         no_descriptor(&j, "make a communicator", EMFILE);
     while (!j.code) {
         rendezvous_pump(&j);

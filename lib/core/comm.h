@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "cost/prices.h"
+#include "monitor/seat.h"
 #include "node/team.h"
 #include "progress/queue.h"
 #include "transport/liveness.h"
@@ -23,6 +24,7 @@ struct rondo_comm {
     _Atomic int abandoned;  /* it was aborted while it was being made */
     _Atomic int references;
     _Atomic int closed; /* it is being ended: no thread may enter */
+    bool internal;      /* a net sub-communicator, of which the user knows nothing */
     rd_env_t env;
     /* What follows is set to zero before each attempt to make it. */
     rd_log_ctx_t ctx;
@@ -39,7 +41,10 @@ struct rondo_comm {
     struct rd_cuda *cuda; /* NULL: a host communicator */
     rd_liveness_t *liveness;
     rd_queue_t queue;
-    struct { /* the last blocking collective with a flat plan: see rd_call_repeats of submit.h */
+    rd_seat_t seat;   /* what rondo-ras shows of this rank */
+    bool recorded;    /* it takes part in the record of this process, */
+    int *held, nheld; /* and holds records of others */
+    struct {          /* the last blocking collective with a flat plan: see rd_call_repeats of submit.h */
         rd_coll_desc_t desc;
         rd_plan_t *plan; /* NULL: there is none */
     } last;

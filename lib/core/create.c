@@ -12,6 +12,7 @@
 #include "exec/cuda/cuda.h"
 #include "exec/host/reduce.h"
 #include "core/op.h"
+#include "core/records.h"
 #include "core/transports.h"
 #include "plan/candidates.h"
 #include "progress/lengths.h"
@@ -137,6 +138,7 @@ void rd_comm_take_down(rondo_comm_t comm)
     rd_fpenv_begin(&program);
     rd_queue_flush(&comm->queue, code != RONDO_SUCCESS ? code : RONDO_ERR_ABORTED);
     rd_liveness_remove(comm->liveness);
+    rd_seat_leave(&comm->seat);
     rd_queue_free(&comm->queue);
     rd_op_free_all(comm);
     rd_cuda_free(comm->cuda, &comm->node);
@@ -147,6 +149,7 @@ void rd_comm_take_down(rondo_comm_t comm)
     rd_conns_free(&comm->conns);
     rd_node_free(&comm->node);
     rd_boot_destroy(comm->boot);
+    rd_comm_drop_records(comm);
     rd_fpenv_end(&program);
 }
 
@@ -308,12 +311,14 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     rd_layout_t layout;
     rd_agreed_t agreed;
     rondo_result_t result;
+    int record = rd_comm_record(comm);
 
     begin_team(comm);
     if ((result = agree(comm, &agreed)) ||
-        (result = rd_node_find(&comm->node, comm->boot, comm->team.rank, comm->team.nranks, &comm->env, -1, &comm->ctx,
-                               &comm->health.stop)))
+        (result = rd_node_find(&comm->node, comm->boot, comm->team.rank, comm->team.nranks, &comm->env, record,
+                               &comm->ctx, &comm->health.stop)))
         return result;
+    rd_comm_hold_records(comm);
     connection_layout(&layout, comm);
     if ((result =
              rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->ctx, &comm->health.stop)) ||
@@ -321,6 +326,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         return result;
     comm->health.notice = &comm->conns.self->notice;
     comm->team.controls = comm->conns.controls;
+    comm->team.seat = &comm->seat;
     const rd_planner_args_t args = {comm->team.rank, comm->team.nranks, &comm->node,   agreed.cores, agreed.sharing,
                                     &comm->conns,    &comm->env,        &comm->prices, &comm->ctx,   rd_reducer_init};
     if ((result = comm->team.device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &net_comm_ops)
@@ -329,6 +335,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         (result = rd_liveness_add(&comm->liveness, comm->boot, &comm->node, &comm->ctx, &comm->health.stop,
                                   &liveness_ops, comm)))
         return result;
+    rd_comm_take_seat(comm);
     if (comm->cuda && comm->team.nranks > 1)
         rd_liveness_poll(comm->liveness, poll_device);
     if (comm->team.rank == 0)
@@ -400,6 +407,7 @@ static void begin(rondo_comm_t comm, int nranks, int rank)
     comm->team.rank = comm->ctx.rank = rank;
     comm->team.nranks = comm->ctx.nranks = nranks;
     comm->conns.self = &comm->conns.own;
+    rd_seat_init(&comm->seat);
     rd_health_begin(&comm->health, &comm->ctx, &comm->conns.own.notice, &health_ops, comm);
     stop_abandoned(comm);
     pthread_mutex_unlock(&making_lock);
@@ -416,6 +424,7 @@ rondo_result_t rd_comm_allocate(rondo_comm_t *comm, const rd_env_t *env)
     memset(made, 0, sizeof *made);
     if (env)
         made->env = *env;
+    made->internal = env != NULL;
     if ((!env && (result = rd_env_read(&made->env))) || (result = rd_transport_check(&made->env, NULL))) {
         free(made);
         return result;

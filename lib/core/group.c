@@ -300,6 +300,7 @@ static rondo_result_t hand_on(struct rondo_request *request)
     while (own()->first) {
         rd_task_t *t = take_task();
         rd_signature_number(t, &rd_comm_of(t->queue)->sequence);
+        rd_call_begin_task(rd_comm_of(t->queue), t);
         t->completion = &request->completion;
         rd_queue_add(t->queue, t);
     }

@@ -69,8 +69,10 @@ rondo_result_t rd_comm_leave_slowly(rondo_comm_t comm, rondo_result_t result)
 {
     rondo_result_t stop = rd_health_check(&comm->health);
 
-    if (result != RONDO_SUCCESS && stop != RONDO_SUCCESS && !rd_comm_gone(comm))
+    if (result != RONDO_SUCCESS && stop != RONDO_SUCCESS && !rd_comm_gone(comm)) {
+        rd_seat_failed(&comm->seat, (int)stop);
         rd_comm_cancel(comm);
+    }
     if (result != RONDO_SUCCESS && stop == result)
         rd_error_again(&comm->ctx, comm->health.stop.text);
     give_back(comm);

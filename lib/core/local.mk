@@ -13,6 +13,8 @@ librondo_core_la_SOURCES += \
 	lib/core/memory.c \
 	lib/core/op.c \
 	lib/core/op.h \
+	lib/core/records.c \
+	lib/core/records.h \
 	lib/core/shrink.c \
 	lib/core/shrink.h \
 	lib/core/split.c \

@@ -9,6 +9,66 @@
 #include "core/binding.h"
 #include "progress/signature.h"
 
+/* ---- what the record says of a call (monitor/) ---- */
+
+/* Returns how many blocks of `count` elements the longer of the two buffers has. */
+static uint64_t blocks_of(rd_coll_t coll, int nranks)
+{
+    switch (coll) {
+    case RD_ALLGATHER:
+    case RD_REDUCE_SCATTER:
+    case RD_ALLTOALL:
+    case RD_GATHER:
+    case RD_SCATTER:
+        return (uint64_t)nranks;
+    case RD_BARRIER:
+        return 0;
+    default:
+        return 1;
+    }
+}
+
+static rd_monitor_call_t noted(rondo_comm_t comm, const rd_call_t *call)
+{
+    const rd_coll_desc_t *d = &call->desc;
+    uint64_t count = call->tables || d->coll == RD_BARRIER ? 0 : d->count;
+    rd_coll_t coll = d->coll;
+
+    if (call->name) /* gatherv, which runs as an alltoallv, is a gather here */
+        for (int c = 0; c < RD_NUM_COLLS; c++)
+            if (strncmp(call->name, rd_coll_name((rd_coll_t)c), strlen(rd_coll_name((rd_coll_t)c))) == 0)
+                coll = (rd_coll_t)c;
+    return (rd_monitor_call_t){
+        .count = count,
+        .bytes = count * rondo_type_size(d->type) * blocks_of(coll, comm->team.nranks),
+        .root = call->name ? call->root : d->root,
+        .kind = (uint8_t)coll,
+        .type = (uint8_t)d->type,
+        .op = (uint8_t)(d->op < RONDO_NUM_OPS ? d->op : RONDO_NUM_OPS),
+        .flags = (uint8_t)((call->tables ? RD_MONITOR_TABLES : 0) | (rd_group_depth ? RD_MONITOR_GROUPED : 0))};
+}
+
+/* A collective begins that has an event of its own: the next one that is counted as a repetition must repeat this one,
+ * and not the one that is remembered. */
+static uint64_t begin(rondo_comm_t comm, const rd_monitor_call_t *call)
+{
+    uint64_t entry = rd_monitor_begin(&comm->seat, RD_TRACK_COLLECTIVE, call);
+
+    if (entry && comm->last.plan) {
+        rd_plan_put(comm->last.plan);
+        comm->last.plan = NULL;
+    }
+    return entry;
+}
+
+void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task)
+{
+    if (task->track == RD_TASK_COLLECTIVE)
+        task->entry = begin(comm, &task->noted);
+    else if (task->track != RD_TASK_UNNOTED)
+        task->entry = rd_monitor_begin(&comm->seat, rd_task_track(task), &task->noted);
+}
+
 static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
 {
     rondo_result_t result = RONDO_SUCCESS;
@@ -26,6 +86,8 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
     result = rd_task_create(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out, &task);
     if (result != RONDO_SUCCESS)
         return result;
+    task->track = RD_TASK_COLLECTIVE;
+    task->noted = noted(comm, call);
     if (call->bounce) {
         task->out = task->bounce = malloc(call->bounce);
         task->result = call->out;
@@ -78,17 +140,11 @@ static void trace(rondo_comm_t comm, const rd_call_t *call, const rd_plan_t *pla
                rd_group_depth ? " in a group" : "", d->count, rd_type_name(d->type), op, d->root, call->stream);
 }
 
-static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
+static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call, const rd_reducer_t *custom)
 {
-    const rd_reducer_t *custom = NULL;
     rondo_result_t result;
     rd_plan_t *plan;
 
-    if (call->desc.op >= RONDO_NUM_OPS) {
-        custom = rd_op_reducer(comm, call->desc.op, call->desc.type, rd_coll_name(call->desc.coll));
-        if (!custom)
-            return RONDO_ERR_INVALID_ARGUMENT;
-    }
     if (comm->env.check && comm->team.nranks > 1 && !rd_group_depth) {
         result = rd_signature_exchange(&comm->queue, call, &comm->sequence);
         if (result != RONDO_SUCCESS)
@@ -115,6 +171,24 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
     return result;
 }
 
+static rondo_result_t run_on_host(rondo_comm_t comm, const rd_call_t *call)
+{
+    const rd_reducer_t *custom = NULL;
+
+    if (call->desc.op >= RONDO_NUM_OPS) {
+        custom = rd_op_reducer(comm, call->desc.op, call->desc.type, rd_coll_name(call->desc.coll));
+        if (!custom)
+            return RONDO_ERR_INVALID_ARGUMENT;
+    }
+    if (rd_group_depth)
+        return run(comm, call, custom);
+    const rd_monitor_call_t what = noted(comm, call);
+    uint64_t entry = begin(comm, &what);
+    rondo_result_t result = run(comm, call, custom);
+    rd_monitor_end(&comm->seat, RD_TRACK_COLLECTIVE, entry, result);
+    return result;
+}
+
 /* A group that uses the communicator holds it until its end. */
 static rondo_result_t note_group(rondo_comm_t comm)
 {
@@ -131,14 +205,32 @@ static rondo_result_t run_on_device(rondo_comm_t comm, const rd_call_t *call)
         trace(comm, call, NULL);
     if (call->desc.op >= RONDO_NUM_OPS)
         whole.scalar = rd_op_scalar(comm, call->desc.op);
-    return result == RONDO_SUCCESS ? rd_cuda_collective(comm->cuda, &whole) : result;
+    if (result != RONDO_SUCCESS)
+        return result;
+    const rd_monitor_call_t what = noted(comm, call);
+    uint64_t entry = begin(comm, &what);
+    result = rd_cuda_collective(comm->cuda, &whole);
+    rd_monitor_end(&comm->seat, RD_TRACK_COLLECTIVE, entry, result);
+    return result;
+}
+
+static uint8_t message_flags(void)
+{
+    return rd_group_depth ? RD_MONITOR_GROUPED : 0;
 }
 
 static rondo_result_t message_on_device(rondo_comm_t comm, const rd_message_t *message)
 {
+    rd_track_t track = message->send ? RD_TRACK_SEND : RD_TRACK_RECV;
     rondo_result_t result = note_group(comm);
 
-    return result == RONDO_SUCCESS ? rd_cuda_message(comm->cuda, message) : result;
+    if (result != RONDO_SUCCESS)
+        return result;
+    uint64_t entry =
+        rd_monitor_begin_message(&comm->seat, message->send, message->bytes, message->peer, message_flags());
+    result = rd_cuda_message(comm->cuda, message);
+    rd_monitor_end(&comm->seat, track, entry, result);
+    return result;
 }
 
 static void trace_message(rondo_comm_t comm, int send, size_t bytes, int peer)
@@ -151,8 +243,10 @@ rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out)
 {
     rondo_result_t result = rd_comm_enter(comm);
 
+    rd_monitor_repeat_begin(&comm->seat);
     if (result == RONDO_SUCCESS)
         result = rd_queue_repeat(&comm->queue, comm->last.plan, in, out);
+    rd_monitor_repeat_end(&comm->seat);
     if (result != RONDO_SUCCESS)
         result = rd_group_failed(rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);
@@ -172,7 +266,7 @@ rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call)
     rondo_result_t result = rd_comm_enter(comm);
 
     if (result == RONDO_SUCCESS)
-        result = comm->cuda ? run_on_device(comm, call) : run(comm, call);
+        result = comm->cuda ? run_on_device(comm, call) : run_on_host(comm, call);
     if (result != RONDO_SUCCESS)
         result = rd_group_failed(rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);
@@ -181,6 +275,7 @@ rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call)
 static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer)
 {
     int chain = send ? RD_CHAIN_SEND(peer) : RD_CHAIN_RECV(peer);
+    rd_track_t track = send ? RD_TRACK_SEND : RD_TRACK_RECV;
     rondo_result_t result;
     rd_plan_t *plan;
     rd_task_t *task;
@@ -196,10 +291,18 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
     result = rd_plan_get_p2p(comm->planner, peer, send, bytes, &plan);
     if (result != RONDO_SUCCESS)
         return result;
-    if (!rd_group_depth)
-        return rd_queue_run(&comm->queue, plan, chain, buffer, buffer);
+    if (!rd_group_depth) {
+        uint64_t entry = rd_monitor_begin_message(&comm->seat, send, bytes, peer, message_flags());
+        result = rd_queue_run(&comm->queue, plan, chain, buffer, buffer);
+        rd_monitor_end(&comm->seat, track, entry, result);
+        return result;
+    }
     result = rd_task_create(&comm->queue, plan, chain, buffer, buffer, &task);
-    return result == RONDO_SUCCESS ? rd_group_record(comm, task) : result;
+    if (result != RONDO_SUCCESS)
+        return result;
+    task->track = send ? RD_TASK_SEND : RD_TASK_RECV;
+    task->noted = rd_monitor_message(send, bytes, peer, message_flags());
+    return rd_group_record(comm, task);
 }
 
 rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer, rondo_stream_t stream)

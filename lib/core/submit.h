@@ -35,6 +35,9 @@ rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t
  * final result. */
 rondo_result_t rd_call_spoiled(rondo_comm_t comm, rondo_result_t result);
 
+/* To be called when a task of a group enters its queue: the record says so. */
+void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task);
+
 /* Record a task, or a message of this rank to itself, in this thread's group. They take over the plan. */
 rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task);
 rondo_result_t rd_group_record_self(rondo_comm_t comm, int send, void *buffer, size_t bytes);

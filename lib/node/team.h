@@ -7,6 +7,7 @@
 #include "node/node.h"
 
 struct rd_control;
+struct rd_seat;
 struct rd_prices;
 
 typedef struct rd_team {
@@ -16,6 +17,7 @@ typedef struct rd_team {
     const rd_env_t *env;   /* the settings, as they were when the communicator was made */
     rd_boot_t *boot;       /* for exchanges at creation, and to name ranks */
     rd_health_t *health;
+    struct rd_seat *seat;           /* monitor/seat.h: what this rank says of its calls; NULL: nothing */
     rd_log_ctx_t *ctx;              /* the name under which messages are logged */
     const struct rd_prices *prices; /* cost/prices.h */
     struct rd_control *const

@@ -69,12 +69,41 @@ rondo_result_t rd_queue_peer_left(rd_queue_t *q)
         peer, rd_health_whois(q->health, peer));
 }
 
+/* Finds the step at which the one run that waits has stopped, from 1 on, and how many it has; -1: several run, or it
+ * has no steps. */
+static void step_of(const rd_queue_t *q, int64_t *step, int64_t *steps)
+{
+    const rd_run_t *run = q->active ? &q->active->run : &q->run;
+
+    *step = *steps = -1;
+    if ((q->active && (q->active->next || q->run.open)) || !run->open || run->plan->board.board)
+        return;
+    if (run->plan->flat) {
+        *step = run->flat + 1;
+        *steps = run->plan->nflat;
+        return;
+    }
+    for (int lane = 0; lane < run->plan->program->nlanes; lane++) {
+        const rd_lane_run_t *at = &run->lanes[lane];
+        if (!at->passes)
+            continue;
+        *step = at->step - at->first + 1;
+        *steps = at->end - at->first;
+        return;
+    }
+}
+
 static void say_wait(rd_queue_t *q, int64_t now)
 {
     int peer = waited_for(q);
     uint64_t waits = (uint64_t)(uint32_t)now << 32 | (uint32_t)(peer + 1);
 
     atomic_store_explicit(&q->self->waits, waits, memory_order_relaxed);
+    if (q->team->seat) {
+        int64_t step, steps;
+        step_of(q, &step, &steps);
+        rd_monitor_wait(q->team->seat, peer, q->wait.began_ms, now, step, steps);
+    }
     if (peer >= 0 && now - q->wait.began_ms >= SEEK_MS)
         rd_transport_seek(q->net, peer);
 }

@@ -210,6 +210,13 @@ rondo_result_t rd_queue_submit(rd_queue_t *q, rd_task_t *t, rd_completion_t *com
     return RONDO_SUCCESS;
 }
 
+/* The record says that the call of a task has ended. */
+static void note_end(rd_queue_t *q, const rd_task_t *t, rondo_result_t result)
+{
+    if (t->track != RD_TASK_UNNOTED)
+        rd_monitor_end(q->team->seat, rd_task_track(t), t->entry, (int)result);
+}
+
 /* Takes a finished task off the list and starts the next one of its chain. */
 static rondo_result_t retire(rd_queue_t *q, rd_task_t *before, rd_task_t *t)
 {
@@ -227,6 +234,7 @@ static rondo_result_t retire(rd_queue_t *q, rd_task_t *before, rd_task_t *t)
         memcpy(t->result, t->bounce, t->result_bytes);
     if (t->on_done)
         result = t->on_done(t);
+    note_end(q, t, result);
     if (t->after)
         start(q, t->after); /* after an error it only gets flushed with the others */
     if (t->completion)
@@ -323,6 +331,7 @@ void rd_queue_flush(rd_queue_t *q, rondo_result_t code)
         q->active = t->next;
         while (t) {
             rd_task_t *after = t->after;
+            note_end(q, t, code);
             if (t->completion) {
                 rd_completion_fail(t->completion, code);
                 atomic_fetch_sub(&t->completion->pending, 1);

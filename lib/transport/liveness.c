@@ -18,13 +18,15 @@
 #include <unistd.h>
 
 #include "boot/sock.h"
+#include "monitor/ras_socket.h"
 #include "transport/core_dump.h"
 #include "base/fork.h"
 #include "base/thread.h"
 #include "base/wait.h"
 
 #define MOST_SOCKETS 64
-#define WAKE UINT64_MAX /* the event that ends the thread, or tells it that there are callbacks now */
+#define WAKE UINT64_MAX  /* the event that ends the thread, or tells it that there are callbacks now */
+#define SERVE (WAKE - 1) /* somebody asks for the record of this process */
 
 /* How a rank has gone. One that has left, in order or by an abort, lives, and will come to no meeting. One that had
  * reported a failure before its connection ended may have left or died. */
@@ -222,6 +224,10 @@ static bool on_event(uint64_t which)
         uint64_t times;
         (void)!read(wake_fd, &times, sizeof times);
         return atomic_load(&ending);
+    }
+    if (which == SERVE) {
+        rd_serve_turn();
+        return false;
     }
     pthread_mutex_lock(&lock);
     slot_t *s = &slots[which & UINT32_MAX];
@@ -427,6 +433,7 @@ rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const 
     users++;
     pthread_mutex_lock(&lock);
     int failed = observe_all(w, node);
+    rd_serve_observe(epoll_fd, SERVE); /* it comes and goes with the record of this process */
     pthread_mutex_unlock(&lock);
     if (!failed) {
         pthread_mutex_unlock(&life);

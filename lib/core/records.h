@@ -1,0 +1,17 @@
+/* A communicator in the records of its node's processes (monitor/), which rondo-ras reads. */
+#ifndef RD_CORE_RECORDS_H
+#define RD_CORE_RECORDS_H
+
+#include "core/comm.h"
+
+/* Before the node is found: takes part in the record of this process. Returns the descriptor that the other processes
+ * get, or -1. */
+int rd_comm_record(rondo_comm_t comm);
+/* After it: this process holds the records that the others have brought along. */
+void rd_comm_hold_records(rondo_comm_t comm);
+/* When all but the user's calls can begin: this rank is seen. */
+void rd_comm_take_seat(rondo_comm_t comm);
+/* The end of all that, also where nothing of it was done. */
+void rd_comm_drop_records(rondo_comm_t comm);
+
+#endif

@@ -1,0 +1,14 @@
+/* The records of other processes of this node, which this one holds so that they outlive them. */
+#ifndef RD_MONITOR_HELD_H
+#define RD_MONITOR_HELD_H
+
+/* Takes over a descriptor that another process has passed; one of a record that is held already is closed. Returns a
+ * number for rd_held_drop, or -1 if it is not held: it is no record, or there is no memory. */
+int rd_held_take(int fd);
+void rd_held_drop(int held);
+/* Copies the descriptors of all records that are held from the `from`-th on, at most `most`. Returns their number. They
+ * stay open while the caller holds rd_record_lock. */
+int rd_held_list(int from, int *fds, int most);
+void rd_held_forget(void); /* in a forked child, whose descriptors have been closed */
+
+#endif

@@ -1,0 +1,15 @@
+# Layer 2: what a process is doing, in memory that others may read: the record, and how it leaves the process.
+librondo_core_la_SOURCES += \
+	lib/monitor/held.c \
+	lib/monitor/held.h \
+	lib/monitor/process.c \
+	lib/monitor/process.h \
+	lib/monitor/process_int.h \
+	lib/monitor/ras_socket.c \
+	lib/monitor/ras_socket.h \
+	lib/monitor/read.c \
+	lib/monitor/read.h \
+	lib/monitor/record.h \
+	lib/monitor/seat.c \
+	lib/monitor/seat.h \
+	lib/monitor/ticks.h

@@ -1,0 +1,312 @@
+/* How the record of this process comes about: memory that is sealed in size, or a file where the user wants one. */
+#include "monitor/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fork.h"
+#include "base/wait.h"
+#include "boot/sock.h"
+#include "monitor/held.h"
+#include "monitor/process_int.h"
+#include "monitor/ras_socket.h"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1 */
+#endif
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int users;
+static rd_record_t *record;
+
+rd_record_t *rd_record(void)
+{
+    return record;
+}
+
+void rd_record_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void rd_record_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- what the head says ---- */
+
+/* Returns the number in the first of these variables that is set to one; -1: none is. */
+static int launcher_number(const char *const *names)
+{
+    for (; *names; names++) {
+        const char *text = getenv(*names);
+        char *end = NULL;
+        long number = text && *text ? strtol(text, &end, 10) : -1;
+        if (end && !*end && number >= 0 && number <= INT32_MAX)
+            return (int)number;
+    }
+    return -1;
+}
+
+/* Returns field 22 of /proc/self/stat; 0: unknown. The name in field 2 may contain anything, so fields are counted from
+ * its last parenthesis. */
+static uint64_t start_time(void)
+{
+    char line[1024] = "";
+    FILE *f = rd_file_read("/proc/self/stat");
+    unsigned long long started = 0;
+
+    if (!f)
+        return 0;
+    size_t n = fread(line, 1, sizeof line - 1, f);
+    fclose(f);
+    line[n] = 0;
+    char *at = strrchr(line, ')');
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    return at && sscanf(at, " %llu", &started) == 1 ? started : 0;
+}
+
+static uint64_t pid_space(void)
+{
+    struct stat st;
+
+    return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+static void boot_id(char text[RD_MONITOR_NAME])
+{
+    FILE *f = rd_file_read("/proc/sys/kernel/random/boot_id");
+
+    if (f && !fgets(text, RD_MONITOR_NAME, f))
+        text[0] = 0;
+    if (f)
+        fclose(f);
+    text[strcspn(text, "\n")] = 0;
+}
+
+static void fill_head(const rd_record_t *made)
+{
+    rd_monitor_head_t *head = made->head;
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "RANK", NULL};
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", "WORLD_SIZE", NULL};
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    head->version = RD_MONITOR_VERSION;
+    head->head_bytes = RD_MONITOR_PAGE;
+    head->comm_bytes = sizeof(rd_monitor_comm_t);
+    head->ncomms = RD_MONITOR_COMMS;
+    head->event_bytes = sizeof(rd_monitor_event_t);
+    head->nevents = (uint32_t)(made->mask + 1);
+    head->comms_at = RD_MONITOR_PAGE;
+    head->events_at = RD_MONITOR_PAGE + sizeof(rd_monitor_comm_t) * RD_MONITOR_COMMS;
+    head->bytes = made->bytes;
+    head->pid = (int32_t)getpid();
+    head->uid = (int32_t)geteuid();
+    head->job_rank = launcher_number(ranks);
+    head->job_size = launcher_number(sizes);
+    head->pid_space = pid_space();
+    head->started = start_time();
+    head->clock = (uint32_t)made->clock;
+    head->made_ticks = rd_ticks_now(made->clock);
+    head->made_ns = (uint64_t)rd_clock_ns();
+    head->made_unix_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    gethostname(head->host, sizeof head->host - 1);
+    boot_id(head->boot);
+    snprintf(head->program, sizeof head->program, "%s", program_invocation_short_name);
+    snprintf(head->library, sizeof head->library, "%d.%d.%d", RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR,
+             RONDO_VERSION_PATCH);
+    atomic_store_explicit(&head->magic, RD_MONITOR_MAGIC, memory_order_release);
+}
+
+/* ---- its memory ---- */
+
+/* A file beyond the limit would raise a signal. */
+static bool too_long(size_t bytes)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur;
+}
+
+static int make_memfd(size_t bytes)
+{
+    rd_fd_fork_lock();
+    int fd = rd_fd_keep(memfd_create(RD_MONITOR_MEMFD, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    rd_fd_fork_unlock();
+    if (fd < 0 || ftruncate(fd, (off_t)bytes) == 0)
+        return fd;
+    int error = errno;
+    rd_fd_close(fd);
+    errno = error;
+    return -1;
+}
+
+/* A folder into which others write could have any file under the name. */
+static bool own_folder(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return false;
+    errno = EPERM;
+    return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 077) == 0;
+}
+
+/* Pages of a file are reserved: a full disk would raise a signal later. */
+static int make_file(const char *folder, size_t bytes, char *path, size_t room)
+{
+    char host[RD_MONITOR_NAME] = "";
+
+    if (!own_folder(folder))
+        return -1;
+    gethostname(host, sizeof host - 1);
+    if ((size_t)snprintf(path, room, "%s/%s.%d.rondo-record", folder, host, (int)getpid()) >= room) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    rd_fd_fork_lock();
+    int fd = rd_fd_keep(open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    rd_fd_fork_unlock();
+    if (fd < 0)
+        return -1;
+    int error = posix_fallocate(fd, 0, (off_t)bytes);
+    if (error == 0)
+        return fd;
+    rd_fd_close(fd);
+    unlink(path);
+    errno = error;
+    return -1;
+}
+
+/* With the mapping made, nobody shall map it for writing again. An older kernel has no such seal. */
+static bool seal(int fd)
+{
+    return fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_FUTURE_WRITE) == 0 || fcntl(fd, F_ADD_SEALS, SEALS) == 0;
+}
+
+/* What is passed on of a file is a descriptor that cannot write. */
+static bool read_only(rd_record_t *made)
+{
+    rd_fd_fork_lock();
+    int fd = rd_fd_keep(open(made->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    rd_fd_fork_unlock();
+    if (fd < 0)
+        return false;
+    rd_fd_close(made->fd);
+    made->fd = fd;
+    return true;
+}
+
+static void unmake(rd_record_t *made)
+{
+    if (made->head)
+        munmap(made->head, made->bytes);
+    rd_fd_close(made->fd);
+    if (made->path[0])
+        unlink(made->path);
+    free(made);
+}
+
+/* Returns NULL with errno. */
+static rd_record_t *make(const rd_env_t *env)
+{
+    size_t nevents = env->monitor_events ? (size_t)env->monitor_events : RD_MONITOR_EVENTS;
+    size_t bytes =
+        RD_MONITOR_PAGE + RD_MONITOR_COMMS * sizeof(rd_monitor_comm_t) + nevents * sizeof(rd_monitor_event_t);
+    rd_record_t *made = calloc(1, sizeof *made);
+
+    if (!made)
+        return NULL;
+    made->bytes = bytes;
+    made->fd = -1;
+    errno = EFBIG;
+    if (!too_long(bytes))
+        made->fd =
+            env->monitor_dir[0] ? make_file(env->monitor_dir, bytes, made->path, sizeof made->path) : make_memfd(bytes);
+    if (made->fd < 0) {
+        int error = errno;
+        free(made); /* a file of that name would be another process's */
+        errno = error;
+        return NULL;
+    }
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, made->fd, 0);
+    if (at != MAP_FAILED)
+        made->head = at;
+    if (!made->head || !(made->path[0] ? read_only(made) : seal(made->fd))) {
+        int error = errno;
+        unmake(made);
+        errno = error;
+        return NULL;
+    }
+    made->comms = (rd_monitor_comm_t *)(void *)((char *)at + RD_MONITOR_PAGE);
+    made->events = (rd_monitor_event_t *)(void *)(made->comms + RD_MONITOR_COMMS);
+    made->mask = nevents - 1;
+    made->clock = rd_ticks_kind();
+    fill_head(made);
+    return made;
+}
+
+/* ---- its users ---- */
+
+/* A child has the memory, too, and what it writes there would be taken for the parent's: so it gets other memory in the
+ * same place, for a call that goes on in the child, and so does the struct that describes it. */
+static void fork_child(void)
+{
+    pthread_mutex_unlock(&lock);
+    if (record)
+        mmap(record->head, record->bytes, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    record = NULL; /* its descriptors are closed with all others (boot/sock.h) */
+    users = 0;
+    rd_serve_forget();
+    rd_held_forget();
+}
+
+static const rd_fork_handlers_t at_fork = {rd_record_lock, rd_record_unlock, fork_child};
+
+bool rd_record_join(const rd_env_t *env, const rd_log_ctx_t *ctx)
+{
+    if (!env->monitor)
+        return false;
+    rd_fork_register(RD_FORK_MONITOR, &at_fork);
+    int error = 0;
+
+    rd_record_lock();
+    if (!record)
+        record = make(env);
+    if (!record)
+        error = errno ? errno : ENOMEM;
+    else if (users++ == 0)
+        rd_serve_open();
+    rd_record_unlock();
+    if (error)
+        rd_log(ctx, RD_LOG_INFO, "there will be no record of this process for rondo-ras: %s%s%s", rd_fd_strerror(error),
+               env->monitor_dir[0] ? " in " : "", env->monitor_dir);
+    return error == 0;
+}
+
+void rd_record_leave(void)
+{
+    rd_record_lock();
+    if (users && --users == 0) {
+        rd_serve_close();
+        unmake(record);
+        record = NULL;
+    }
+    rd_record_unlock();
+}
+
+int rd_record_fd(void)
+{
+    return record ? record->fd : -1;
+}

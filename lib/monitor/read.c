@@ -1,0 +1,201 @@
+/* Reading records: see read.h. */
+#include "monitor/read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "monitor/ticks.h"
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+
+/* Words are copied one by one, as they were stored. */
+static void load_words(void *to, const void *from, size_t bytes)
+{
+    const _Atomic uint64_t *at = from;
+
+    for (size_t i = 0; i < bytes / sizeof *at; i++) {
+        uint64_t word = atomic_load_explicit(&at[i], memory_order_relaxed);
+        memcpy((char *)to + i * sizeof word, &word, sizeof word);
+    }
+}
+
+static uint64_t load(const void *at)
+{
+    return atomic_load_explicit((const _Atomic uint64_t *)at, memory_order_acquire);
+}
+
+/* Returns true if `count` items of `each` bytes at `offset` lie within the record, where words may be loaded. */
+static bool within(const rd_reader_t *r, uint64_t offset, uint64_t count, uint64_t each)
+{
+    return offset % 64 == 0 && offset <= r->bytes && count <= (r->bytes - offset) / each;
+}
+
+static const char *check_head(const rd_reader_t *r)
+{
+    const rd_monitor_head_t *h = &r->head;
+
+    if (h->magic != RD_MONITOR_MAGIC)
+        return "it is not a record of rondo, or not whole yet";
+    if (h->version != RD_MONITOR_VERSION)
+        return "it is of another version of rondo";
+    if (h->bytes > r->bytes)
+        return "it has been cut short";
+    if (h->comm_bytes != sizeof(rd_monitor_comm_t) || h->event_bytes != sizeof(rd_monitor_event_t) || h->nevents == 0 ||
+        (h->nevents & (h->nevents - 1)) || h->ncomms > 65536 || !within(r, h->comms_at, h->ncomms, h->comm_bytes) ||
+        !within(r, h->events_at, h->nevents, h->event_bytes))
+        return "its head makes no sense";
+    return NULL;
+}
+
+/* What a text may do to a terminal is not up to whoever wrote the record. */
+static void clean_text(char text[RD_MONITOR_NAME])
+{
+    text[RD_MONITOR_NAME - 1] = 0;
+    for (char *at = text; *at; at++)
+        if ((unsigned char)*at < ' ' || (unsigned char)*at >= 0x7f)
+            *at = '?';
+}
+
+const char *rd_reader_memory(rd_reader_t *r, const void *base, size_t bytes)
+{
+    memset(r, 0, sizeof *r);
+    if (bytes < RD_MONITOR_PAGE)
+        return "it is too short for a record";
+    r->base = base;
+    r->bytes = bytes;
+    load_words(&r->head, base, sizeof r->head);
+    clean_text(r->head.host);
+    clean_text(r->head.program);
+    clean_text(r->head.library);
+    clean_text(r->head.boot);
+    return check_head(r);
+}
+
+/* A file may be cut short by whoever may write it, and a mapping of it would then raise a signal. */
+static char *copy_file(int fd, size_t bytes)
+{
+    char *copy = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    size_t have = 0;
+
+    while (copy && have < bytes) {
+        ssize_t n = pread(fd, copy + have, bytes - have, (off_t)have);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        have += (size_t)n;
+    }
+    if (copy && have == bytes)
+        return copy;
+    free(copy);
+    return NULL;
+}
+
+static void drop(const char *base, size_t bytes, bool mapped)
+{
+    if (base && mapped)
+        munmap((void *)(uintptr_t)base, bytes);
+    else
+        free((void *)(uintptr_t)base);
+}
+
+const char *rd_reader_open(rd_reader_t *r, int fd)
+{
+    struct stat st;
+
+    memset(r, 0, sizeof *r);
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size < RD_MONITOR_PAGE)
+        return "it is too short for a record";
+    if ((uint64_t)st.st_size > RD_READ_MOST)
+        return "it is too long for a record";
+    size_t bytes = (size_t)st.st_size;
+    int seals = fcntl(fd, F_GET_SEALS);
+    bool mapped = seals >= 0 && (seals & SEALS) == SEALS;
+    void *at = mapped ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0) : copy_file(fd, bytes);
+    if (!at || at == MAP_FAILED)
+        return "it cannot be read";
+    const char *why = rd_reader_memory(r, at, bytes);
+    r->mapped = mapped;
+    r->dev = (uint64_t)st.st_dev;
+    r->ino = (uint64_t)st.st_ino;
+    if (why)
+        rd_reader_close(r);
+    return why;
+}
+
+void rd_reader_close(rd_reader_t *r)
+{
+    drop(r->base, r->bytes, r->mapped);
+    r->base = NULL;
+}
+
+int rd_reader_comms(const rd_reader_t *r)
+{
+    uint64_t used = load(r->base + offsetof(rd_monitor_head_t, used));
+
+    return (int)(used < r->head.ncomms ? used : r->head.ncomms);
+}
+
+/* The first word is the version of what follows it: the whole is copied while it stays the same, and none of the
+ * versions that say "being written". Lines that change meanwhile do so word by word. */
+static bool copy_steady(void *to, const char *at, size_t bytes, uint64_t being_written, uint64_t *version)
+{
+    for (int i = 0; i < RD_READ_TRIES; i++) {
+        *version = load(at);
+        if ((*version & being_written) == 1)
+            continue;
+        load_words(to, at, bytes);
+        atomic_thread_fence(memory_order_acquire);
+        if (load(at) == *version)
+            return true;
+    }
+    return false;
+}
+
+bool rd_reader_comm(const rd_reader_t *r, int i, rd_monitor_comm_t *comm)
+{
+    uint64_t version;
+
+    if (i < 0 || i >= rd_reader_comms(r) ||
+        !copy_steady(comm, r->base + r->head.comms_at + (size_t)i * sizeof *comm, sizeof *comm, 1, &version))
+        return false;
+    clean_text(comm->name);
+    return version && comm->state > RD_MONITOR_FREE && comm->state <= RD_MONITOR_ENDED && comm->size > 0 &&
+           comm->rank >= 0 && comm->rank < comm->size;
+}
+
+uint64_t rd_reader_events(const rd_reader_t *r)
+{
+    return load(r->base + offsetof(rd_monitor_head_t, next));
+}
+
+bool rd_reader_event(const rd_reader_t *r, uint64_t index, rd_monitor_event_t *event)
+{
+    uint64_t stamp, at = index & (r->head.nevents - 1);
+
+    return copy_steady(event, r->base + r->head.events_at + at * sizeof *event, sizeof *event, 0xff, &stamp) && stamp &&
+           stamp >> 8 == ((index + 1) & (UINT64_MAX >> 8));
+}
+
+/* Both clocks have run on from the moment of the head until now, and so are compared. */
+double rd_reader_ago(const rd_reader_t *r, uint64_t ticks)
+{
+    const rd_monitor_head_t *h = &r->head;
+    uint64_t now = rd_ticks_now((rd_ticks_t)h->clock), ns = (uint64_t)rd_clock_ns();
+
+    if (h->clock > RD_TICKS_TSC || !ticks || ticks > now || h->made_ticks >= now || h->made_ns >= ns)
+        return 0;
+    return (double)(now - ticks) * ((double)(ns - h->made_ns) / (double)(now - h->made_ticks)) / 1e9;
+}
+
+bool rd_reader_last(const rd_reader_t *r, const rd_monitor_comm_t *comm, rd_track_t track, rd_monitor_event_t *event)
+{
+    uint64_t entry = comm->calls[track].entry;
+
+    return entry && rd_reader_event(r, entry - 1, event) && event->comm == comm->id;
+}

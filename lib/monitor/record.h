@@ -1,0 +1,114 @@
+/* The record of a process: what it is doing with its communicators, in memory that others may read while it runs, while
+ * it is stopped, and after it has been killed.
+ *
+ *   | head, a page | communicators: a fixed table | events: a ring |
+ *
+ * It is a memfd that is sealed in size and has no name; the processes of the node hold descriptors of each other's
+ * (held.h), so it lives as long as one of them. Only its own process writes it, and never waits for a reader: what may
+ * change while it is read is either one word, or carries a version that is odd while it is written. A reader believes
+ * nothing that it has not checked (read.h).
+ *
+ * All words have the byte order of the machine. Times are nanoseconds of CLOCK_MONOTONIC, or ticks of the head's clock
+ * (ticks.h); 0: never. Whoever
+ * changes the layout counts RD_MONITOR_VERSION up. */
+#ifndef RD_MONITOR_RECORD_H
+#define RD_MONITOR_RECORD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define RD_MONITOR_MAGIC UINT64_C(0x726f6e646f6d6f6e) /* "rondomon" */
+#define RD_MONITOR_VERSION 1
+#define RD_MONITOR_MEMFD "rondo-record" /* as /proc/PID/fd names it: "/memfd:rondo-record (deleted)" */
+#define RD_MONITOR_COMMS 256
+#define RD_MONITOR_NAME 64
+#define RD_MONITOR_PAGE 4096
+
+typedef struct rd_monitor_head {
+    _Atomic uint64_t magic; /* written last */
+    uint32_t version, head_bytes, comm_bytes, ncomms, event_bytes, nevents;
+    uint64_t comms_at, events_at, bytes; /* offsets, and the length of the whole record */
+    int32_t pid, uid;
+    int32_t job_rank, job_size; /* by the launcher's variables; -1: there are none */
+    uint64_t pid_space;         /* inode of /proc/self/ns/pid: where `pid` means this process */
+    uint64_t started;           /* field 22 of /proc/PID/stat: tells the process from a later one of this number */
+    uint64_t made_ns, made_unix_ns, made_ticks; /* one moment */
+    uint32_t clock, zero;                       /* rd_ticks_t */
+    char host[RD_MONITOR_NAME], program[RD_MONITOR_NAME], library[RD_MONITOR_NAME];
+    char boot[RD_MONITOR_NAME];         /* the kernel's boot id: a file may be of a boot before this one */
+    _Alignas(64) _Atomic uint64_t next; /* events that have begun */
+    _Alignas(64) _Atomic uint64_t used; /* communicators: the entries of the table that were ever used */
+} rd_monitor_head_t;
+
+/* The three runs of calls of a communicator. Ranks compare their numbers of collectives; messages have a number for
+ * each direction. */
+typedef enum rd_track { RD_TRACK_COLLECTIVE, RD_TRACK_SEND, RD_TRACK_RECV, RD_TRACKS } rd_track_t;
+
+/* Calls of one track. A call that repeats the one before it counts `begun` and `ended` up and leaves everything else
+ * alone, so that the shortest calls pay two stores. */
+typedef struct rd_monitor_calls {
+    _Atomic uint64_t begun, ended;
+    _Atomic uint64_t entry; /* the event of the last call that differed from the one before it, plus one; 0: none */
+    _Atomic uint64_t bytes; /* of all calls before that one */
+} rd_monitor_calls_t;
+
+typedef enum rd_monitor_state {
+    RD_MONITOR_FREE, /* the entry is not used */
+    RD_MONITOR_ALIVE,
+    RD_MONITOR_FAILED, /* `result` says how; the communicator was not ended yet */
+    RD_MONITOR_ENDED   /* destroyed or aborted; the entry may be used again */
+} rd_monitor_state_t;
+
+/* A rank in a communicator. The lines after the first two are the rank's board: it alone writes them. */
+typedef struct rd_monitor_comm {
+    _Alignas(64) _Atomic uint64_t version; /* of what follows up to `name`; odd: it is being written */
+    _Atomic uint64_t id;                   /* alike on all ranks, and like no other communicator's */
+    _Atomic int32_t state, result;
+    int32_t rank, size, nodes, node, locals; /* `locals`: the ranks of this rank's node */
+    int32_t device;                          /* -1: host memory. On a device a call has ended when it is enqueued */
+    uint64_t made_ns;
+    _Atomic uint64_t ended_ns;
+    char name[RD_MONITOR_NAME];
+    _Alignas(64) rd_monitor_calls_t calls[RD_TRACKS];
+    /* At slow misses: the rank that is waited for, in which call (the sum of all `begun`), and since when. */
+    _Alignas(64) _Atomic uint64_t waits_in;
+    _Atomic int64_t waits_for;          /* -1: no particular rank */
+    _Atomic uint64_t since_ms, seen_ms; /* of the coarse clock: the wait's first slow miss, and its latest */
+    _Atomic int64_t step, steps;        /* of the program that waits; -1: several run */
+} rd_monitor_comm_t;
+
+typedef enum rd_monitor_flag {
+    RD_MONITOR_GROUPED = 1, /* called inside a group */
+    RD_MONITOR_TABLES = 2   /* blocks of different lengths: `count` and `bytes` are 0 */
+} rd_monitor_flag_t;
+
+/* What kind of call, where it is no collective of rd_coll_t. */
+#define RD_MONITOR_SEND 64
+#define RD_MONITOR_RECV 65
+#define RD_MONITOR_BYTE 255 /* the type of a message: only its bytes are known */
+
+/* A call, in two lines: the first is written when it begins, the second when it ends or when its run does. While the
+ * second is written, which a process may be killed at, the first stays as it is, and each word of the second is old or
+ * new. */
+typedef struct rd_monitor_event {
+    _Alignas(
+        64) uint64_t stamp; /* (index + 1) << 8 | version. Version 1: it is being written; odd: its second line is */
+    uint64_t begun;         /* ticks */
+    uint64_t comm;          /* its id */
+    uint64_t number;        /* of the call in its track of this communicator, from 1 on */
+    uint64_t count, bytes;
+    uint64_t caller; /* return address into the program; 0: unknown */
+    uint8_t kind, type, op, flags;
+    int32_t root;     /* or the peer */
+    uint64_t ended;   /* ticks, of the run's first call; 0: it has not ended */
+    uint64_t repeats; /* calls of the run after the first; while the run goes on, the board says it */
+    int32_t rank, result;
+    uint64_t thread; /* the kernel's number */
+    uint64_t reserved[4];
+} rd_monitor_event_t;
+
+_Static_assert(sizeof(rd_monitor_head_t) <= RD_MONITOR_PAGE, "the head is one page");
+_Static_assert(sizeof(rd_monitor_comm_t) == 320, "a communicator is five lines");
+_Static_assert(sizeof(rd_monitor_event_t) == 128, "an event is two lines");
+
+#endif

@@ -1,0 +1,103 @@
+/* What a rank says of its calls while it runs: a seat in the record of its process (record.h).
+ *
+ * Nothing here waits, fails or allocates. Without a record (RONDO_MONITOR=0, or there was no memory for one) the seat's
+ * board is the communicator's own memory, which nobody reads: so the shortest calls need not ask. */
+#ifndef RD_MONITOR_SEAT_H
+#define RD_MONITOR_SEAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "monitor/record.h"
+
+/* A call as its event says it. */
+typedef struct rd_monitor_call {
+    uint64_t count, bytes;
+    int32_t root; /* or the peer */
+    uint8_t kind, type, op, flags;
+} rd_monitor_call_t;
+
+typedef struct rd_seat {
+    rd_monitor_comm_t *board; /* never NULL between rd_seat_take and the end */
+    void *record;             /* record.c's; NULL: `board` is `own` */
+    struct {                  /* the run of equal calls that goes on in each track */
+        rd_monitor_call_t call;
+        uint64_t number; /* of its first call */
+        uint64_t entry;  /* index of its event plus one; 0: there is none */
+    } runs[RD_TRACKS];
+    rd_monitor_comm_t own;
+} rd_seat_t;
+
+/* What a communicator is, for its entry. */
+typedef struct rd_monitor_comm_args {
+    uint64_t id;
+    const char *name;
+    int rank, size, nodes, node, locals, device;
+} rd_monitor_comm_args_t;
+
+/* Begins a seat that nobody sees. */
+void rd_seat_init(rd_seat_t *seat);
+/* Takes an entry of this process's record, if there is a record and a free entry. */
+void rd_seat_take(rd_seat_t *seat, const rd_monitor_comm_args_t *args);
+/* Gives the entry back; its board stays as it is until another communicator takes it. */
+void rd_seat_leave(rd_seat_t *seat);
+/* The communicator has failed. Any thread. */
+void rd_seat_failed(rd_seat_t *seat, int result);
+
+static inline void rd_monitor_count(_Atomic uint64_t *counter)
+{
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+/* A collective that repeats the one before it, as it is known to do: two plain stores into a line that only this rank
+ * writes. */
+static inline void rd_monitor_repeat_begin(const rd_seat_t *seat)
+{
+    rd_monitor_count(&seat->board->calls[RD_TRACK_COLLECTIVE].begun);
+}
+
+static inline void rd_monitor_repeat_end(const rd_seat_t *seat)
+{
+    rd_monitor_count(&seat->board->calls[RD_TRACK_COLLECTIVE].ended);
+}
+
+static inline rd_monitor_call_t rd_monitor_message(int send, uint64_t bytes, int peer, uint8_t flags)
+{
+    return (rd_monitor_call_t){.count = bytes,
+                               .bytes = bytes,
+                               .root = peer,
+                               .kind = send ? RD_MONITOR_SEND : RD_MONITOR_RECV,
+                               .type = RD_MONITOR_BYTE,
+                               .flags = flags};
+}
+
+/* A call begins. Returns its event's index plus one, or 0 if it repeats the one before it, or if there is no record. */
+uint64_t rd_monitor_begin(rd_seat_t *seat, rd_track_t track, const rd_monitor_call_t *call);
+/* What has ended has an event to be completed, or has failed. */
+void rd_monitor_end_event(rd_seat_t *seat, rd_track_t track, uint64_t entry, int result);
+
+/* A call has ended. `entry` is what the beginning returned. */
+static inline void rd_monitor_end(rd_seat_t *seat, rd_track_t track, uint64_t entry, int result)
+{
+    rd_monitor_count(&seat->board->calls[track].ended);
+    if (entry || result)
+        rd_monitor_end_event(seat, track, entry, result);
+}
+
+/* The same as rd_monitor_begin for a message, which in latency-bound codes is like the last one that way. */
+static inline uint64_t rd_monitor_begin_message(rd_seat_t *seat, int send, uint64_t bytes, int peer, uint8_t flags)
+{
+    rd_track_t track = send ? RD_TRACK_SEND : RD_TRACK_RECV;
+    const rd_monitor_call_t *last = &seat->runs[track].call;
+
+    if (seat->runs[track].number && last->bytes == bytes && last->root == peer && last->flags == flags) {
+        rd_monitor_count(&seat->board->calls[track].begun);
+        return 0;
+    }
+    const rd_monitor_call_t call = rd_monitor_message(send, bytes, peer, flags);
+    return rd_monitor_begin(seat, track, &call);
+}
+/* The rank waits: see rd_monitor_comm_t. */
+void rd_monitor_wait(rd_seat_t *seat, int peer, int64_t since_ms, int64_t now_ms, int64_t step, int64_t steps);
+
+#endif
