@@ -1,8 +1,10 @@
 check_PROGRAMS += \
 	test/monitor/forged \
 	test/monitor/killed \
+	test/monitor/ras \
 	test/monitor/record \
 	test/monitor/socket
 test_monitor_forged_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_killed_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_monitor_ras_LDADD = libtest.la
 test_monitor_socket_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm

@@ -4,7 +4,7 @@
 set -u
 source=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${top_builddir:-.}
-[ -x "$build/rondo-info" ] && [ -x "$build/rondo-perf" ] && [ -x "$build/rondo-tune" ] || { echo "the programs are not built"; exit 77; }
+[ -x "$build/rondo-info" ] && [ -x "$build/rondo-perf" ] && [ -x "$build/rondo-ras" ] && [ -x "$build/rondo-tune" ] || { echo "the programs are not built"; exit 77; }
 man=$source/doc/man
 failed=0
 wrong() {
@@ -13,7 +13,7 @@ wrong() {
 }
 
 # Long options are written "Fl -name", short ones "Fl n".
-for program in rondo-info rondo-perf rondo-tune; do
+for program in rondo-info rondo-perf rondo-ras rondo-tune; do
     page=$man/$program.1
     help=$("$build/$program" --help)
     for option in $(printf '%s\n' "$help" | grep -o -e '--[a-z][a-z-]*' | sort -u); do

@@ -1,0 +1,167 @@
+/* What is known of one rank, and how it is said. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/types.h"
+#include "base/wait.h"
+#include "ras.h"
+#include "sched/program.h"
+
+const ras_rank_t *ras_rank_of(const ras_comm_t *comm, int rank)
+{
+    for (int i = 0; i < comm->nranks; i++)
+        if (comm->ranks[i].comm.rank == rank)
+            return &comm->ranks[i];
+    return NULL;
+}
+
+bool ras_gone(const ras_view_t *view, const ras_rank_t *rank)
+{
+    char state = view->processes[rank->process].state;
+
+    return state == RAS_ENDED || state == 'Z' || state == 'X';
+}
+
+bool ras_stopped(const ras_view_t *view, const ras_rank_t *rank)
+{
+    char state = view->processes[rank->process].state;
+
+    return state == 'T' || state == 't';
+}
+
+uint64_t ras_begun(const rd_monitor_comm_t *comm)
+{
+    uint64_t sum = 0;
+
+    for (int track = 0; track < RD_TRACKS; track++)
+        sum += comm->calls[track].begun;
+    return sum;
+}
+
+int ras_inside(const rd_monitor_comm_t *comm)
+{
+    for (int track = 0; track < RD_TRACKS; track++)
+        if (comm->calls[track].begun != comm->calls[track].ended)
+            return track;
+    return -1;
+}
+
+int ras_waits_for(const rd_monitor_comm_t *comm)
+{
+    int64_t peer = comm->waits_for;
+
+    if (ras_inside(comm) < 0 || !comm->seen_ms || comm->waits_in != ras_begun(comm) || peer < 0 || peer >= comm->size)
+        return -1;
+    return (int)peer;
+}
+
+double ras_waits_since(const rd_monitor_comm_t *comm)
+{
+    int64_t ms = rd_clock_ms() - (int64_t)comm->since_ms;
+
+    return ms > 0 && ms < INT64_C(1) << 40 ? (double)ms / 1000 : 0;
+}
+
+uint64_t ras_bytes(const ras_view_t *view, const ras_rank_t *rank)
+{
+    const rd_reader_t *reader = &view->processes[rank->process].reader;
+    uint64_t sum = 0;
+
+    for (int track = 0; track < RD_TRACKS; track++) {
+        const rd_monitor_calls_t *calls = &rank->comm.calls[track];
+        rd_monitor_event_t event;
+        sum += calls->bytes;
+        if (rd_reader_last(reader, &rank->comm, (rd_track_t)track, &event) && calls->begun >= event.number)
+            sum += (calls->begun - event.number + 1) * event.bytes;
+    }
+    return sum;
+}
+
+static const char *kind_name(int kind)
+{
+    return kind == RD_MONITOR_SEND            ? "send"
+           : kind == RD_MONITOR_RECV          ? "recv"
+           : kind >= 0 && kind < RD_NUM_COLLS ? rd_coll_name((rd_coll_t)kind)
+                                              : "call";
+}
+
+static void arguments(const rd_monitor_event_t *e, char *text, size_t bytes)
+{
+    const char *type = e->type < RONDO_NUM_TYPES ? rd_type_name((rondo_type_t)e->type) : NULL;
+    const char *op = e->op < RONDO_NUM_OPS ? rd_op_name((rondo_op_t)e->op) : "a user's operator";
+    unsigned long long count = (unsigned long long)e->count;
+
+    if (e->kind == RD_MONITOR_SEND || e->kind == RD_MONITOR_RECV)
+        snprintf(text, bytes, " (%llu bytes, rank %d)", count, e->root);
+    else if (e->kind == RD_BARRIER)
+        snprintf(text, bytes, "%s", "");
+    else if (e->flags & RD_MONITOR_TABLES)
+        snprintf(text, bytes, " (by tables, %s)", type ? type : "?");
+    else if (e->kind < RD_NUM_COLLS && rd_coll_reduces((rd_coll_t)e->kind))
+        snprintf(text, bytes, " (%llu %s, %s)", count, type ? type : "?", op);
+    else
+        snprintf(text, bytes, " (%llu %s)", count, type ? type : "?");
+}
+
+void ras_call_text(const ras_view_t *view, const ras_rank_t *rank, int track, char *text, size_t bytes)
+{
+    static const char *const tracks[RD_TRACKS] = {"collective", "send", "recv"};
+    const rd_monitor_calls_t *calls = &rank->comm.calls[track];
+    unsigned long long number = (unsigned long long)calls->begun;
+    rd_monitor_event_t event;
+    char more[128];
+
+    if (!rd_reader_last(&view->processes[rank->process].reader, &rank->comm, (rd_track_t)track, &event)) {
+        snprintf(text, bytes, "%s number %llu", tracks[track], number);
+        return;
+    }
+    arguments(&event, more, sizeof more);
+    snprintf(text, bytes, "%s%s number %llu%s", kind_name(event.kind),
+             track == RD_TRACK_COLLECTIVE ? ", collective" : ",", number, more);
+}
+
+void ras_rank_text(const ras_view_t *view, const ras_rank_t *rank, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "rank %d (pid %d)", rank->comm.rank, view->processes[rank->process].reader.head.pid);
+}
+
+void ras_where_text(const ras_view_t *view, const ras_rank_t *rank, bool numbers, char *text, size_t bytes)
+{
+    const rd_monitor_comm_t *c = &rank->comm;
+    int track = ras_inside(c), peer = ras_waits_for(c);
+    char call[192], wait[96] = "";
+    const char *what = ras_gone(view, rank)            ? "dead, "
+                       : ras_stopped(view, rank)       ? "stopped, "
+                       : c->state == RD_MONITOR_FAILED ? "failed, "
+                       : c->state == RD_MONITOR_ENDED  ? "has left, "
+                                                       : "";
+
+    ras_call_text(view, rank, track < 0 ? RD_TRACK_COLLECTIVE : track, call, sizeof call);
+    if (peer >= 0 && numbers && c->step > 0)
+        snprintf(wait, sizeof wait, ", waits for rank %d since %.1f s, step %lld of %lld", peer, ras_waits_since(c),
+                 (long long)c->step, (long long)c->steps);
+    else if (peer >= 0 && numbers)
+        snprintf(wait, sizeof wait, ", waits for rank %d since %.1f s", peer, ras_waits_since(c));
+    else if (peer >= 0)
+        snprintf(wait, sizeof wait, ", waits for rank %d", peer);
+    if (track >= 0)
+        snprintf(text, bytes, "%sin %s%s", what, call, wait);
+    else if (c->calls[RD_TRACK_COLLECTIVE].begun)
+        snprintf(text, bytes, "%s%s %s", what, c->device >= 0 ? "has enqueued" : "outside, after", call);
+    else
+        snprintf(text, bytes, "%soutside, no collective yet", what);
+}
+
+void ras_print_json(const char *text)
+{
+    putchar('"');
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        if (*at == '"' || *at == '\\')
+            printf("\\%c", *at);
+        else if (*at < 0x20 || *at >= 0x7f)
+            printf("\\u%04x", *at);
+        else
+            putchar(*at);
+    }
+    putchar('"');
+}

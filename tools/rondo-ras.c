@@ -1,0 +1,167 @@
+/* rondo-ras: what the jobs of this host do, and who holds them up. It reads the records that rondo's processes keep of
+ * their calls (lib/monitor); no thread of a job takes part, so it also works while all of them are stopped. */
+#include <getopt.h>
+#include <rondo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ras.h"
+
+static const char usage[] =
+    "NAME\n"
+    "    rondo-ras - show what the jobs of this host do, and which rank holds them up\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    rondo-ras list   [--json] [--job PID] [--dir DIR]\n"
+    "    rondo-ras status [-v] [--json] [--job PID] [--dir DIR]\n"
+    "    rondo-ras who    [--json] [--job PID] [--dir DIR]\n"
+    "    rondo-ras top    [-n PAGES] [-d SECONDS] [--job PID] [--dir DIR]\n"
+    "    rondo-ras --version | --help\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Each process that has a communicator of rondo keeps a record of its calls, which the other processes of its\n"
+    "    node hold, too (RONDO_MONITOR). rondo-ras reads the records of this user's processes; root reads all. The\n"
+    "    job takes no part in that: it may be stopped, and what a killed process did last is seen as long as one of\n"
+    "    its node lives, or if RONDO_MONITOR_DIR kept the record as a file.\n"
+    "\n"
+    "    list: the processes. A job is the processes that share communicators; its number is its lowest pid.\n"
+    "\n"
+    "    status: the communicators, and where their ranks are; ranks that are alike are on one line.\n"
+    "\n"
+    "    who: who is dead, stopped, late or has left, in a sentence for each communicator that is held up, or\n"
+    "    \"unknown\" where records and kernel do not show it. Looks twice, 0.3 s apart. On GPUs the calls that\n"
+    "    are known are those that were enqueued, so only dead and stopped processes are named there.\n"
+    "\n"
+    "    top: a page each second: where each rank is, whom it waits for, its calls and bytes.\n"
+    "\n"
+    "OPTIONS\n"
+    "    -v           status: a line for each rank, with its pid and its counts\n"
+    "    --json       for programs\n"
+    "    --job PID    this job alone\n"
+    "    --dir DIR    also the records in this folder (default: RONDO_MONITOR_DIR)\n"
+    "    -n PAGES     top: ends after so many (default: until it is interrupted)\n"
+    "    -d SECONDS   top: between two pages (default 1)\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 good; who: nobody is waited for. 1 no record was found, or none could be read; 2 usage.\n"
+    "    who: 3 a rank is late; 4 a rank is dead or stopped, or has left; 5 ranks wait, and it is unknown why.\n"
+    "\n"
+    "EXAMPLES\n"
+    "    rondo-ras who\n"
+    "    watch rondo-ras status\n";
+
+typedef struct command {
+    const char *name;
+    int (*run)(ras_view_t *view, const ras_options_t *options);
+} command_t;
+
+static const command_t commands[] = {{"list", ras_list}, {"status", ras_status}, {"who", ras_who}, {"top", ras_top}};
+
+static int wrong(const char *what, const char *value)
+{
+    fprintf(stderr, "rondo-ras: %s%s%s; see rondo-ras --help\n", what, value ? ": " : "", value ? value : "");
+    return RAS_USAGE;
+}
+
+/* Returns 0, or -1 if the text is not a number of that range. */
+static int number(const char *text, double least, double most, double *value)
+{
+    char *end;
+
+    *value = strtod(text, &end);
+    return *text && !*end && *value >= least && *value <= most ? 0 : -1;
+}
+
+static int parse(int argc, char **argv, ras_options_t *options)
+{
+    static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
+                                          {"job", required_argument, NULL, 'J'},
+                                          {"dir", required_argument, NULL, 'D'},
+                                          {0}};
+    double value;
+
+    for (int c; (c = getopt_long(argc, argv, "vn:d:", longs, NULL)) >= 0;) {
+        switch (c) {
+        case 'v':
+            options->all = true;
+            break;
+        case 'j':
+            options->json = true;
+            break;
+        case 'D':
+            options->dir = optarg;
+            break;
+        case 'J':
+            if (number(optarg, 1, INT32_MAX, &value) != 0)
+                return wrong("--job needs the number of a job, as list shows it", optarg);
+            options->job = (int)value;
+            break;
+        case 'n':
+            if (number(optarg, 1, 1e9, &value) != 0)
+                return wrong("-n needs a number of pages", optarg);
+            options->count = (int)value;
+            break;
+        case 'd':
+            if (number(optarg, 0.01, 1e6, &options->seconds) != 0)
+                return wrong("-d needs a number of seconds", optarg);
+            break;
+        default:
+            return RAS_USAGE; /* getopt has said why */
+        }
+    }
+    return optind < argc ? wrong("there is nothing more to say than the command", argv[optind]) : 0;
+}
+
+static int no_record(const ras_view_t *view, const ras_options_t *options)
+{
+    if (view->unreadable)
+        fprintf(stderr, "rondo-ras: %d record%s cannot be read: %s\n", view->unreadable,
+                view->unreadable == 1 ? "" : "s", view->why);
+    else if (options->job)
+        fprintf(stderr, "rondo-ras: there is no job %d; rondo-ras list shows which there are\n", options->job);
+    else
+        fprintf(stderr,
+                "rondo-ras: no process of this user on this host has a communicator of rondo, or RONDO_MONITOR is "
+                "0 there (in a container: look from inside)\n");
+    return RAS_NOTHING;
+}
+
+static bool has_job(const ras_view_t *view, int job)
+{
+    for (int i = 0; i < view->nprocesses; i++)
+        if (!job || view->processes[i].job == job)
+            return true;
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    ras_options_t options = {.dir = getenv("RONDO_MONITOR_DIR"), .seconds = 1};
+    const command_t *command = NULL;
+    ras_view_t view;
+
+    if (argc > 1 && strcmp(argv[1], "--help") == 0)
+        return fputs(usage, stdout) < 0;
+    if (argc > 1 && strcmp(argv[1], "--version") == 0)
+        return printf("rondo-ras %d.%d.%d\n", RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH) < 0;
+    for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            command = &commands[i];
+    if (!command)
+        return wrong(argc > 1 ? "there is no such command" : "a command is needed: list, status, who or top",
+                     argc > 1 ? argv[1] : NULL);
+    int bad = parse(argc - 1, argv + 1, &options);
+    if (bad)
+        return bad;
+    if (options.dir && !*options.dir)
+        options.dir = NULL;
+    if (!ras_find(&view, &options)) {
+        fprintf(stderr, "rondo-ras: no memory\n");
+        return RAS_NOTHING;
+    }
+    int status = has_job(&view, options.job) || command->run == ras_top ? command->run(&view, &options)
+                                                                        : no_record(&view, &options);
+    ras_free(&view);
+    return fflush(stdout) == 0 ? status : RAS_NOTHING;
+}
