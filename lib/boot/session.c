@@ -169,7 +169,8 @@ static void connected(rd_chan_t *c)
     say_hello(c);
 }
 
-/* As recv, but keeps a descriptor that comes along. */
+/* As recv, but keeps a descriptor that comes along. There is room for one: CMSG_SPACE has it for two, and the kernel
+ * would open both. */
 static ssize_t receive(rd_chan_t *c, void *to, size_t bytes)
 {
     union {
@@ -178,7 +179,7 @@ static ssize_t receive(rd_chan_t *c, void *to, size_t bytes)
     } control;
     struct iovec io = {to, bytes};
     struct msghdr message = {
-        .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control};
+        .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = CMSG_LEN(sizeof(int))};
 
     if (!c->takes)
         return recv(c->fd, to, bytes, MSG_DONTWAIT);

@@ -80,18 +80,18 @@ static int follow(int rank, const rd_pass_t *as)
     return right && known == RANKS - 1 && has_brought(others, rank) ? 0 : 2; /* rank 3 never comes */
 }
 
-/* Sends the text with a descriptor attached, which the listener must not keep. */
+/* Sends the text with two descriptors attached, which the listener must not keep. */
 static void send_with(int fd, char *text, size_t bytes)
 {
     union {
         struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {.align = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+        char bytes[CMSG_SPACE(2 * sizeof(int))];
+    } control = {.align = {CMSG_LEN(2 * sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
     struct iovec io = {text, bytes};
     struct msghdr message = {
         .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control};
-    int some = STDOUT_FILENO;
-    memcpy(CMSG_DATA(&control.align), &some, sizeof some);
+    const int some[2] = {STDOUT_FILENO, STDERR_FILENO};
+    memcpy(CMSG_DATA(&control.align), some, sizeof some);
     sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
