@@ -32,20 +32,23 @@ compile() { # NAME FLAGS...
     shift
     "mpicc.$mpi" -w -g -O1 "$here/$name.c" -o "$dir/$name.$mpi" -pthread "$@" || fail "$name.c does not compile"
 }
-# run RANKS PROGRAM...: with the interposer; what it prints is in $dir/out
+# run RANKS PROGRAM...: with the interposer; what it prints is in $dir/out, its standard output alone in $dir/said
 run() {
     ranks=$1
     shift
     oversubscribe=
     [ "$mpi" = openmpi ] && oversubscribe=--oversubscribe
     timeout "${RONDO_TEST_SECONDS:-120}" "mpirun.$mpi" $oversubscribe -n "$ranks" \
-        sh "$build/tools/rondo-run" --library "$preload" "$@" >"$dir/out" 2>&1
+        sh "$build/tools/rondo-run" --library "$preload" "$@" >"$dir/said" 2>"$dir/out"
+    code=$?
+    cat "$dir/said" >>"$dir/out"
+    return $code
 }
 # good RANKS PROGRAM...: must print "good"
 good() {
     run "$@"
     code=$?
-    if [ $code -ne 0 ] || ! grep -q 'good$' "$dir/out"; then
+    if [ $code -ne 0 ] || ! grep -q '^good$' "$dir/said"; then
         cat "$dir/out"
         fail "result $code: $*"
     fi
