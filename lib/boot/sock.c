@@ -116,6 +116,19 @@ int rd_fd_own_table(int *own, int n)
     return 0;
 }
 
+void rd_fd_attach(struct msghdr *message, const int *fds, int n)
+{
+    size_t bytes = (size_t)n * sizeof(int);
+    struct cmsghdr *head = message->msg_control;
+
+    message->msg_controllen = CMSG_SPACE(bytes);
+    memset(head, 0, message->msg_controllen);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(bytes);
+    memcpy(CMSG_DATA(head), fds, bytes);
+}
+
 static socklen_t to_sockaddr(const rd_addr_t *addr, struct sockaddr_storage *sa)
 {
     memset(sa, 0, sizeof(*sa));

@@ -42,6 +42,9 @@ void rd_sock_heartbeat(int fd);
  * another probe at once. */
 void rd_sock_doubt(int fd);
 
+/* Attaches `n` descriptors to a message whose control buffer has CMSG_SPACE(n * sizeof(int)) bytes. */
+void rd_fd_attach(struct msghdr *message, const int *fds, int n);
+
 /* Descriptors that a forked child must not keep: a copy there would hide this process's end from its peers. They are
  * closed in the child right after fork (exec is covered by CLOEXEC). The caller holds rd_fd_fork_lock from before a
  * descriptor is created until rd_fd_keep, so that no fork comes between. */

@@ -112,18 +112,10 @@ static bool send_answer(int fd, rd_serve_status_t status, const int *fds, int co
         char bytes[CMSG_SPACE(RD_SERVE_MOST * sizeof(int))];
     } control;
     struct iovec io = {&answer, sizeof answer};
-    struct msghdr message = {.msg_iov = &io, .msg_iovlen = 1};
+    struct msghdr message = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = &control};
 
-    if (count) {
-        size_t bytes = (size_t)count * sizeof(int);
-        memset(&control, 0, sizeof control);
-        message.msg_control = control.bytes;
-        message.msg_controllen = CMSG_SPACE(bytes);
-        control.align.cmsg_level = SOL_SOCKET;
-        control.align.cmsg_type = SCM_RIGHTS;
-        control.align.cmsg_len = CMSG_LEN(bytes);
-        memcpy(CMSG_DATA(&control.align), fds, bytes);
-    }
+    if (count)
+        rd_fd_attach(&message, fds, count);
     return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof answer;
 }
 

@@ -26,8 +26,8 @@ enum { REQUESTED = 1, GONE };
 
 typedef struct parcel {
     int32_t count, last; /* last: nonzero if no more follow */
-    int32_t
-        rank[PER_MESSAGE]; /* whose pidfd it is; plus the number of ranks: the descriptor that the rank has brought */
+    /* Whose pidfd it is; plus the number of ranks: the descriptor that the rank has brought. */
+    int32_t rank[PER_MESSAGE];
 } parcel_t;
 
 #define PARCEL_BYTES (RD_RECORD_HEAD + sizeof(parcel_t) + RD_PROOF)
@@ -170,14 +170,8 @@ static int send_with(rd_chan_t *c, unsigned char *record, size_t bytes, const in
         char bytes[CMSG_SPACE(PER_MESSAGE * sizeof(int))];
     } control;
     struct iovec io = {record, bytes};
-    size_t room = CMSG_SPACE((size_t)nfds * sizeof(int));
-    struct msghdr message = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = room};
-    struct cmsghdr *head = &control.align;
-    memset(&control, 0, sizeof(control));
-    head->cmsg_level = SOL_SOCKET;
-    head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN((size_t)nfds * sizeof(int));
-    memcpy(CMSG_DATA(head), fds, (size_t)nfds * sizeof(int));
+    struct msghdr message = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = &control};
+    rd_fd_attach(&message, fds, nfds);
     for (int64_t until = rd_clock_ms() + WAIT_MS; rd_clock_ms() < until;) {
         ssize_t n = sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n >= 0) {
