@@ -63,10 +63,9 @@ static uint64_t begin(rondo_comm_t comm, const rd_monitor_call_t *call)
 
 void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task)
 {
-    if (task->track == RD_TASK_COLLECTIVE)
-        task->entry = begin(comm, &task->noted);
-    else if (task->track != RD_TASK_UNNOTED)
-        task->entry = rd_monitor_begin(&comm->seat, rd_task_track(task), &task->noted);
+    if (task->recorded)
+        task->entry = task->track == RD_TRACK_COLLECTIVE ? begin(comm, &task->noted)
+                                                         : rd_monitor_begin(&comm->seat, task->track, &task->noted);
 }
 
 static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
@@ -86,7 +85,8 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
     result = rd_task_create(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out, &task);
     if (result != RONDO_SUCCESS)
         return result;
-    task->track = RD_TASK_COLLECTIVE;
+    task->recorded = true;
+    task->track = RD_TRACK_COLLECTIVE;
     task->noted = noted(comm, call);
     if (call->bounce) {
         task->out = task->bounce = malloc(call->bounce);
@@ -300,7 +300,8 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
     result = rd_task_create(&comm->queue, plan, chain, buffer, buffer, &task);
     if (result != RONDO_SUCCESS)
         return result;
-    task->track = send ? RD_TASK_SEND : RD_TASK_RECV;
+    task->recorded = true;
+    task->track = track;
     task->noted = rd_monitor_message(send, bytes, peer, message_flags());
     return rd_group_record(comm, task);
 }

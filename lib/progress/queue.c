@@ -213,8 +213,8 @@ rondo_result_t rd_queue_submit(rd_queue_t *q, rd_task_t *t, rd_completion_t *com
 /* The record says that the call of a task has ended. */
 static void note_end(rd_queue_t *q, const rd_task_t *t, rondo_result_t result)
 {
-    if (t->track != RD_TASK_UNNOTED)
-        rd_monitor_end(q->team->seat, rd_task_track(t), t->entry, (int)result);
+    if (t->recorded)
+        rd_monitor_end(q->team->seat, t->track, t->entry, (int)result);
 }
 
 /* Takes a finished task off the list and starts the next one of its chain. */

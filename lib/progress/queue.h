@@ -29,9 +29,6 @@ static inline void rd_completion_fail(rd_completion_t *completion, rondo_result_
     atomic_compare_exchange_strong(&completion->result, &success, (int)result);
 }
 
-/* Which calls of the record (monitor/) a task belongs to; unnoted: it is the library's own. */
-typedef enum rd_task_noted { RD_TASK_UNNOTED, RD_TASK_COLLECTIVE, RD_TASK_SEND, RD_TASK_RECV } rd_task_noted_t;
-
 typedef struct rd_task {
     struct rd_task *next;  /* of the recorded tasks of a group, later of the active ones, finally of the spent ones */
     struct rd_task *after; /* the next task of its chain */
@@ -48,18 +45,13 @@ typedef struct rd_task {
      * be NULL. */
     rondo_result_t (*on_done)(struct rd_task *task);
     void *record; /* for on_done; freed with the task */
-    rd_task_noted_t track;
+    /* What the record (monitor/) says of it. */
+    bool recorded; /* else it is the library's own, and no call */
+    rd_track_t track;
     rd_monitor_call_t noted;
-    uint64_t entry; /* of the record */
+    uint64_t entry;
     rd_run_t run;
 } rd_task_t;
-
-static inline rd_track_t rd_task_track(const rd_task_t *task)
-{
-    return task->track == RD_TASK_SEND   ? RD_TRACK_SEND
-           : task->track == RD_TASK_RECV ? RD_TRACK_RECV
-                                         : RD_TRACK_COLLECTIVE;
-}
 
 typedef struct rd_queue {
     /* What runs here: plans of this planner, for this team. */
