@@ -55,6 +55,7 @@ bool ras_find(ras_view_t *view, const ras_options_t *options);
 /* Reads the records again: process states, and communicators. */
 bool ras_look(ras_view_t *view, const ras_options_t *options);
 void ras_free(ras_view_t *view);
+void ras_free_comms(ras_comm_t *comms, int ncomms); /* of a view from which they were taken */
 
 /* The records of processes that /proc shows, and those that are given out at sockets (ras_find.c calls these). `add`
  * takes over the descriptor. */

@@ -57,6 +57,13 @@ static double rate(uint64_t now, uint64_t then, double seconds)
     return now > then && seconds > 0 ? (double)(now - then) / seconds : 0;
 }
 
+static double calls_each_second(const pages_t *p, const ras_rank_t *r, double seconds)
+{
+    const past_t *past = past_of(p, r->comm.id, r->comm.rank);
+
+    return past ? rate(ras_begun(&r->comm), past->calls, seconds) : 0;
+}
+
 static void print_bar(const pages_t *p, double part)
 {
     int full = part > 0 ? (int)(part * BAR + 0.5) : 0;
@@ -68,7 +75,7 @@ static void print_bar(const pages_t *p, double part)
 static void print_rank(const pages_t *p, const ras_view_t *view, const ras_rank_t *r, double seconds, double most)
 {
     const past_t *past = past_of(p, r->comm.id, r->comm.rank);
-    double calls = past ? rate(ras_begun(&r->comm), past->calls, seconds) : 0;
+    double calls = calls_each_second(p, r, seconds);
     double bytes = past ? rate(ras_bytes(view, r), past->bytes, seconds) : 0;
     const char *color = !p->live                                    ? ""
                         : ras_gone(view, r) || ras_stopped(view, r) ? "\033[31m"
@@ -97,8 +104,7 @@ static void print_page(const pages_t *p, const ras_view_t *view)
         const ras_comm_t *c = &view->comms[i];
         double most = 0;
         for (int r = 0; r < c->nranks; r++) {
-            const past_t *past = past_of(p, c->id, c->ranks[r].comm.rank);
-            double calls = past ? rate(ras_begun(&c->ranks[r].comm), past->calls, seconds) : 0;
+            double calls = calls_each_second(p, &c->ranks[r], seconds);
             most = calls > most ? calls : most;
         }
         printf("\n'%s', %d ranks on %d node%s\n%5s %8s %10s %8s %-*s  %s\n", c->ranks[0].comm.name,

@@ -3,22 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "monitor/origin.h"
 #include "ras.h"
 
 typedef struct found {
     ras_view_t *view;
+    rd_origin_t here;
     bool poor;
 } found_t;
-
-static uint64_t own_pid_space(void)
-{
-    struct stat st;
-
-    return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
-}
 
 /* ---- records ---- */
 
@@ -53,10 +47,11 @@ static void add_record(void *arg, int fd)
 
 static bool known(void *arg, int pid)
 {
-    const ras_view_t *v = ((found_t *)arg)->view;
+    const found_t *found = arg;
+    const ras_view_t *v = found->view;
 
     for (int i = 0; i < v->nprocesses; i++)
-        if (v->processes[i].reader.head.pid == pid && v->processes[i].reader.head.pid_space == own_pid_space())
+        if (v->processes[i].reader.head.pid == pid && v->processes[i].reader.head.pid_space == found->here.pid_space)
             return true;
     return false;
 }
@@ -75,6 +70,7 @@ bool ras_find(ras_view_t *view, const ras_options_t *options)
     found_t found = {.view = view};
 
     memset(view, 0, sizeof *view);
+    rd_origin_find(&found.here);
     ras_scan_proc(add_record, &found);
     ras_scan_sockets(known, add_record, &found);
     if (options->dir)
@@ -86,54 +82,30 @@ bool ras_find(ras_view_t *view, const ras_options_t *options)
 
 /* ---- processes ---- */
 
-/* The host was started again since the record was written. */
-static bool of_earlier_boot(const rd_monitor_head_t *head)
-{
-    char boot[RD_MONITOR_NAME] = "";
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-    if (f && !fgets(boot, sizeof boot, f))
-        boot[0] = 0;
-    if (f)
-        fclose(f);
-    boot[strcspn(boot, "\n")] = 0;
-    return boot[0] && head->boot[0] && strcmp(boot, head->boot) != 0;
-}
-
 /* Reads the state and the time of a process, unless its number is another process's now. */
-static void look_at_process(ras_process_t *p, uint64_t own_space)
+static void look_at_process(ras_process_t *p, const rd_origin_t *here)
 {
     const rd_monitor_head_t *head = &p->reader.head;
-    unsigned long long user, system, started;
-    char path[64], line[1024] = "", state, host[RD_MONITOR_NAME] = "";
-    int threads;
+    rd_process_stat_t now;
+    char number[16];
 
-    gethostname(host, sizeof host - 1);
     p->state = RAS_ELSEWHERE;
-    if (head->pid_space != own_space || !own_space || strcmp(host, head->host) != 0 ||
+    if (head->pid_space != here->pid_space || !here->pid_space || strcmp(here->host, head->host) != 0 ||
         (geteuid() != 0 && (uid_t)head->uid != geteuid())) /* /proc may hide other users' processes */
         return;
     p->state = RAS_ENDED;
-    if (of_earlier_boot(head))
+    if (here->boot[0] && head->boot[0] && strcmp(here->boot, head->boot) != 0) /* the host was started again since */
         return;
-    snprintf(path, sizeof path, "/proc/%d/stat", head->pid);
-    FILE *f = fopen(path, "re");
-    if (!f) {
-        p->state = errno == ENOENT || errno == ESRCH ? RAS_ENDED : RAS_ELSEWHERE;
+    snprintf(number, sizeof number, "%d", head->pid);
+    if (!rd_process_stat(number, &now)) {
+        p->state = errno == ENOENT || errno == ESRCH || errno == 0 ? RAS_ENDED : RAS_ELSEWHERE;
         return;
     }
-    size_t n = fread(line, 1, sizeof line - 1, f);
-    fclose(f);
-    line[n] = 0;
-    const char *at = strrchr(line, ')');
-    if (!at ||
-        sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %d %*d %llu", &state,
-               &user, &system, &threads, &started) != 5 ||
-        started != head->started)
+    if (now.started != head->started)
         return;
     /* A process whose first thread has ended looks like a zombie, and may go on. */
-    p->state = state == 'Z' && threads > 1 ? RAS_ELSEWHERE : state;
-    p->ticks = user + system;
+    p->state = now.state == 'Z' && now.threads > 1 ? RAS_ELSEWHERE : now.state;
+    p->ticks = now.user_system;
 }
 
 /* ---- communicators ---- */
@@ -166,11 +138,16 @@ static bool add_rank(ras_view_t *v, const ras_rank_t *rank)
     return true;
 }
 
+void ras_free_comms(ras_comm_t *comms, int ncomms)
+{
+    for (int i = 0; i < ncomms; i++)
+        free(comms[i].ranks);
+    free(comms);
+}
+
 static void forget_comms(ras_view_t *v)
 {
-    for (int i = 0; i < v->ncomms; i++)
-        free(v->comms[i].ranks);
-    free(v->comms);
+    ras_free_comms(v->comms, v->ncomms);
     v->comms = NULL;
     v->ncomms = 0;
 }
@@ -223,13 +200,14 @@ static void find_jobs(ras_view_t *v)
 
 bool ras_look(ras_view_t *v, const ras_options_t *options)
 {
-    uint64_t space = own_pid_space();
+    rd_origin_t here;
 
+    rd_origin_find(&here);
     forget_comms(v);
     for (int i = 0; i < v->nprocesses; i++) {
         const rd_reader_t *reader = &v->processes[i].reader;
         ras_rank_t rank = {.process = i};
-        look_at_process(&v->processes[i], space);
+        look_at_process(&v->processes[i], &here);
         for (rank.entry = 0; rank.entry < rd_reader_comms(reader); rank.entry++)
             if (rd_reader_comm(reader, rank.entry, &rank.comm) && !add_rank(v, &rank))
                 return false;

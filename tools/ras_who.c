@@ -52,12 +52,10 @@ static void blame_processes(const ras_view_t *view, const ras_comm_t *c, verdict
         const ras_rank_t *r = &c->ranks[i];
         if (!ras_gone(view, r) || r->comm.state == RD_MONITOR_ENDED)
             continue;
-        rd_monitor_comm_t as_written = r->comm;
-        ras_rank_t alive = *r;
-        int track = ras_inside(&as_written);
+        int track = ras_inside(&r->comm);
         ras_rank_text(view, r, who, sizeof who);
-        ras_call_text(view, &alive, track < 0 ? RD_TRACK_COLLECTIVE : track, where, sizeof where);
-        if (as_written.calls[RD_TRACK_COLLECTIVE].begun == 0 && track < 0)
+        ras_call_text(view, r, track < 0 ? RD_TRACK_COLLECTIVE : track, where, sizeof where);
+        if (r->comm.calls[RD_TRACK_COLLECTIVE].begun == 0 && track < 0)
             say(v, RAS_BLAMED, "%s is dead: its process ended before its first collective here", who);
         else
             say(v, RAS_BLAMED, "%s is dead: its process ended %s %s", who, track < 0 ? "outside of calls, after" : "in",
@@ -264,8 +262,6 @@ int ras_who(ras_view_t *view, const ras_options_t *options)
     nanosleep(&between, NULL);
     bool looked = ras_look(view, options);
     status = looked ? finish(view, then, nthen, options->json) : RAS_NOTHING;
-    for (int i = 0; i < nthen; i++)
-        free(then[i].ranks);
-    free(then);
+    ras_free_comms(then, nthen);
     return status;
 }

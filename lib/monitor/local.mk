@@ -2,6 +2,8 @@
 librondo_core_la_SOURCES += \
 	lib/monitor/held.c \
 	lib/monitor/held.h \
+	lib/monitor/origin.c \
+	lib/monitor/origin.h \
 	lib/monitor/process.c \
 	lib/monitor/process.h \
 	lib/monitor/process_int.h \

@@ -15,6 +15,7 @@
 #include "base/wait.h"
 #include "boot/sock.h"
 #include "monitor/held.h"
+#include "monitor/origin.h"
 #include "monitor/process_int.h"
 #include "monitor/ras_socket.h"
 
@@ -57,50 +58,16 @@ static int launcher_number(const char *const *names)
     return -1;
 }
 
-/* Returns field 22 of /proc/self/stat; 0: unknown. The name in field 2 may contain anything, so fields are counted from
- * its last parenthesis. */
-static uint64_t start_time(void)
-{
-    char line[1024] = "";
-    FILE *f = rd_file_read("/proc/self/stat");
-    unsigned long long started = 0;
-
-    if (!f)
-        return 0;
-    size_t n = fread(line, 1, sizeof line - 1, f);
-    fclose(f);
-    line[n] = 0;
-    char *at = strrchr(line, ')');
-    for (int field = 2; at && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    return at && sscanf(at, " %llu", &started) == 1 ? started : 0;
-}
-
-static uint64_t pid_space(void)
-{
-    struct stat st;
-
-    return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
-}
-
-static void boot_id(char text[RD_MONITOR_NAME])
-{
-    FILE *f = rd_file_read("/proc/sys/kernel/random/boot_id");
-
-    if (f && !fgets(text, RD_MONITOR_NAME, f))
-        text[0] = 0;
-    if (f)
-        fclose(f);
-    text[strcspn(text, "\n")] = 0;
-}
-
 static void fill_head(const rd_record_t *made)
 {
     rd_monitor_head_t *head = made->head;
     static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "RANK", NULL};
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", "WORLD_SIZE", NULL};
+    rd_process_stat_t self;
+    rd_origin_t here;
     struct timespec now;
 
+    rd_origin_find(&here);
     clock_gettime(CLOCK_REALTIME, &now);
     head->version = RD_MONITOR_VERSION;
     head->head_bytes = RD_MONITOR_PAGE;
@@ -115,14 +82,14 @@ static void fill_head(const rd_record_t *made)
     head->uid = (int32_t)geteuid();
     head->job_rank = launcher_number(ranks);
     head->job_size = launcher_number(sizes);
-    head->pid_space = pid_space();
-    head->started = start_time();
+    head->pid_space = here.pid_space;
+    head->started = rd_process_stat("self", &self) ? self.started : 0;
     head->clock = (uint32_t)made->clock;
     head->made_ticks = rd_ticks_now(made->clock);
     head->made_ns = (uint64_t)rd_clock_ns();
     head->made_unix_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-    gethostname(head->host, sizeof head->host - 1);
-    boot_id(head->boot);
+    memcpy(head->host, here.host, sizeof head->host);
+    memcpy(head->boot, here.boot, sizeof head->boot);
     snprintf(head->program, sizeof head->program, "%s", program_invocation_short_name);
     snprintf(head->library, sizeof head->library, "%d.%d.%d", RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR,
              RONDO_VERSION_PATCH);

@@ -9,8 +9,7 @@
  * nothing that it has not checked (read.h).
  *
  * All words have the byte order of the machine. Times are nanoseconds of CLOCK_MONOTONIC, or ticks of the head's clock
- * (ticks.h); 0: never. Whoever
- * changes the layout counts RD_MONITOR_VERSION up. */
+ * (ticks.h); 0: never. Whoever changes the layout counts RD_MONITOR_VERSION up. */
 #ifndef RD_MONITOR_RECORD_H
 #define RD_MONITOR_RECORD_H
 

@@ -18,8 +18,8 @@ typedef struct rd_monitor_call {
 } rd_monitor_call_t;
 
 typedef struct rd_seat {
-    rd_monitor_comm_t *board; /* never NULL between rd_seat_take and the end */
-    void *record;             /* record.c's; NULL: `board` is `own` */
+    rd_monitor_comm_t *board; /* never NULL after rd_seat_init */
+    void *record;             /* an rd_record_t (process_int.h); NULL: `board` is `own` */
     struct {                  /* the run of equal calls that goes on in each track */
         rd_monitor_call_t call;
         uint64_t number; /* of its first call */
