@@ -110,13 +110,20 @@ static void refuse(rd_mpi_comm_t *c, rd_mpi_reason_t reason)
     c->refused = reason;
 }
 
+/* c has been counted among the core's users. */
 static void use(rd_mpi_comm_t *c, rd_mpi_core_t *core)
 {
-    core->users++;
     c->core = core;
     c->rondo = core->rondo;
     c->rules = &core->rules;
     c->status = RD_MPI_SERVING;
+}
+
+/* Threads do not share: no lock is needed. */
+static void share(rd_mpi_comm_t *c, rd_mpi_core_t *core)
+{
+    core->users++;
+    use(c, core);
 }
 
 static void agree(rd_mpi_comm_t *c)
@@ -139,7 +146,7 @@ static void agree(rd_mpi_comm_t *c)
     c->own_after = all[AFTER];
     c->status = RD_MPI_AGREED;
     if (core && all[SAME] == core->id && all[SAME_TOO] == -core->id)
-        use(c, core);
+        share(c, core);
 }
 
 /* ---- creation ---- */
@@ -263,6 +270,7 @@ static bool all_made(const rd_mpi_comm_t *c, const char *failed, bool mine, MPI_
     return false;
 }
 
+/* It has one user from the beginning: what has none is another thread's to throw away, as soon as it is on the list. */
 static rd_mpi_core_t *core_create(rd_mpi_comm_t *c, rondo_comm_t rondo, const invitation_t *invitation)
 {
     rd_mpi_core_t *core = calloc(1, sizeof *core);
@@ -270,6 +278,7 @@ static rd_mpi_core_t *core_create(rd_mpi_comm_t *c, rondo_comm_t rondo, const in
     if (!core)
         return NULL;
     core->rondo = rondo;
+    core->users = 1;
     core->id = invitation->core_id;
     core->rules = invitation->rules;
     PMPI_Comm_group(c->comm, &core->group);
@@ -451,7 +460,7 @@ void rd_mpi_setup(rd_mpi_comm_t *c)
     c->calls++;
     if (c->status == RD_MPI_NEW && c->like_world && worlds) {
         c->own_after = worlds_after;
-        use(c, worlds);
+        share(c, worlds);
     } else if (c->status == RD_MPI_NEW && c->calls >= (c->like_world ? 1 : 2)) {
         agree(c);
     }

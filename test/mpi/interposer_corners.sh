@@ -36,7 +36,7 @@ for mpi in $(mpis); do
     good 3 --report "$dir/nonblocking.$mpi" early
     grep -q '^  iallgather  *40  *20 ' "$dir/out" || { cat "$dir/out"; fail "not 20 of 40 iallgather were served"; }
     # Threads, each with a communicator: the blocking calls are served, but for the first seven, the others never.
-    compile threads
+    compile threads -ldl
     for ranks in 2 3; do
         good $ranks "$dir/threads.$mpi" threads
         good $ranks --report "$dir/threads.$mpi" threads_choose

@@ -3,6 +3,8 @@
  *
  *   mpirun -n N threads threads...   (2 to 4 ranks)
  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,6 +12,16 @@
 #include "corner.h"
 
 enum { THREADS = 3, MANY = 12, ROUNDS = 40 };
+
+/* The interposer frees one of its own when it has made rondo's communicator, and before it uses that: the other threads
+ * get time to throw it away. */
+int PMPI_Comm_free(MPI_Comm *comm)
+{
+    int (*next)(MPI_Comm *) = (int (*)(MPI_Comm *))dlsym(RTLD_NEXT, "PMPI_Comm_free");
+
+    usleep(5000);
+    return next(comm);
+}
 
 static void run(void *(*of_thread)(void *comm))
 {
