@@ -11,5 +11,6 @@ EXTRA_DIST += \
 	test/model/pull.pml \
 	test/model/ring.pml \
 	test/model/roll.pml \
+	test/model/room.pml \
 	test/model/shrink.pml \
 	test/model/simple.pml
