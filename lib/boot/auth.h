@@ -27,7 +27,8 @@ typedef enum {
     RD_FOR_MEETING = 'm',
     RD_FOR_NEIGHBOUR = 'n',
     RD_FOR_NODE = 'u',
-    RD_FOR_AGREE_SHRINK = 'r'
+    RD_FOR_AGREE_SHRINK = 'r',
+    RD_FOR_LIFELINE = 'l'
 } rd_purpose_t;
 
 typedef struct rd_hello {

@@ -83,11 +83,12 @@ static rd_boot_t *boot_alloc(int nranks)
     rd_boot_t *b = calloc(1, sizeof(*b));
     if (!b)
         return NULL;
+    b->deaths = calloc(n, sizeof(*b->deaths));
     b->whois = calloc(n, sizeof(*b->whois));
     b->addrs = calloc(n, sizeof(*b->addrs));
     b->listener = -1;
     pthread_mutex_init(&b->lock, NULL);
-    if (b->whois && b->addrs)
+    if (b->deaths && b->whois && b->addrs)
         return b;
     rd_boot_destroy(b);
     return NULL;
@@ -147,9 +148,12 @@ void rd_boot_destroy(rd_boot_t *b)
         rd_chan_free(b->from[k].chan);
         rd_chan_free(b->to[k].chan);
     }
+    for (int i = 0; i < b->nlifelines; i++)
+        rd_fd_close(b->lifeline[i].fd);
     rd_fd_close(b->listener);
     pthread_mutex_destroy(&b->lock);
     free(b->whois);
+    free((void *)b->deaths);
     free(b->addrs);
     sodium_memzero(b, sizeof(*b));
     free(b);

@@ -69,6 +69,19 @@ void rd_boot_farewell_alike(rd_boot_t *boot);
  * reported a failure; if so, sets `stop` and passes the failure on. Never blocks. */
 rondo_result_t rd_boot_check(rd_boot_t *boot);
 
+/* Collective: makes a second connection to each neighbour that is `far`, that is on another node. No child of its
+ * process will hold it (lifeline.c), so it ends with the process. `far` has an entry for each rank. */
+rondo_result_t rd_boot_lifelines(rd_boot_t *boot, const bool *far);
+/* Hands them out, with the ranks at their other ends. They are the caller's. Returns their number. */
+int rd_boot_take_lifelines(rd_boot_t *boot, int *fds, int *ranks, int most);
+/* Returns true if the neighbour has sent an orderly farewell. */
+bool rd_boot_has_left(rd_boot_t *boot, int rank);
+
+/* This process has seen that a rank's process has ended: passes that on. */
+void rd_boot_died(rd_boot_t *boot, int rank);
+/* Returns true if that, or a neighbour's word of it, is known here. */
+bool rd_boot_is_dead(const rd_boot_t *boot, int rank);
+
 typedef struct rd_boot_news {
     int left;                  /* the neighbour has sent an orderly farewell */
     int silent;                /* its socket ended without one */

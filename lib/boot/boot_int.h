@@ -18,6 +18,11 @@ typedef struct rd_neighbour {
     int left; /* it has sent an orderly farewell */
 } rd_neighbour_t;
 
+/* A connection on which nothing is sent: see lifeline.c. */
+typedef struct rd_lifeline {
+    int fd, rank;
+} rd_lifeline_t;
+
 struct rd_boot {
     rd_id_t id;
     rd_creds_t creds; /* of this communicator alone: each meeting under a derived id has its own */
@@ -28,12 +33,15 @@ struct rd_boot {
     int listener; /* kept for the rendezvous of a derived id; -1: none */
     rd_addr_t addr;
     rd_neighbour_t from[RD_BOOT_ROUNDS], to[RD_BOOT_ROUNDS];
-    char (*whois)[RD_WHOIS]; /* host and process of each rank */
-    rd_addr_t *addrs;        /* where each rank listens */
-    pthread_mutex_t lock;    /* guards the neighbours, which operations and the liveness thread use */
-    int busy;                /* an allgather reads from the neighbours: the liveness thread does not */
-    int said;                /* a farewell has been sent */
-    rd_fail_t parting;       /* a farewell that was requested during an allgather is sent when that ends */
+    rd_lifeline_t lifeline[2 * RD_BOOT_ROUNDS]; /* until they are taken */
+    int nlifelines;
+    char (*whois)[RD_WHOIS];       /* host and process of each rank */
+    rd_addr_t *addrs;              /* where each rank listens */
+    pthread_mutex_t lock;          /* guards the neighbours, which operations and the liveness thread use */
+    int busy;                      /* an allgather reads from the neighbours: the liveness thread does not */
+    int said;                      /* a farewell has been sent */
+    _Atomic unsigned char *deaths; /* of each rank, as deaths.c has it */
+    rd_fail_t parting;             /* a farewell that was requested during an allgather is sent when that ends */
     int parting_set, parting_reporter;
     char parting_text[RD_ERROR_BYTES];
     unsigned char derived[16]; /* the job of the rendezvous that this rank serves on its listener */
@@ -52,6 +60,11 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
 /* Handles a farewell record. Defined in leave.c. */
 rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
                              rd_boot_news_t *news);
+/* Handles the record of a death, and tells the neighbours. The caller holds the lock or has set `busy`. Defined in
+ * deaths.c, as is the next one. */
+void rd_boot_heard_death(rd_boot_t *b, const unsigned char *data, size_t bytes);
+/* Tells the neighbours of the deaths that became known during an allgather. The caller holds the lock. */
+void rd_boot_tell_deaths(rd_boot_t *b);
 /* Sends a farewell. The caller holds the lock or has set `busy`. `text`: the sentence of a mismatch; NULL: none. */
 void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const char *text);
 

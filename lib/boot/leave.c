@@ -93,7 +93,11 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
             rd_chan_put_back(from->chan);
             return RONDO_SUCCESS;
         }
-        rondo_result_t code = rd_boot_heard(b, from, data, bytes, news);
+        rondo_result_t code = RONDO_SUCCESS;
+        if (type == RD_REC_DEATH)
+            rd_boot_heard_death(b, data, bytes);
+        else
+            code = rd_boot_heard(b, from, data, bytes, news);
         if (code)
             return code;
     }
@@ -190,6 +194,18 @@ rondo_result_t rd_boot_socket_ready(rd_boot_t *b, int fd, rd_boot_news_t *news)
     }
     pthread_mutex_unlock(&b->lock);
     return code;
+}
+
+bool rd_boot_has_left(rd_boot_t *b, int rank)
+{
+    bool left = false;
+    pthread_mutex_lock(&b->lock);
+    for (int k = 0; k < 2 * b->rounds; k++) {
+        const rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
+        left |= one->rank == rank && one->left;
+    }
+    pthread_mutex_unlock(&b->lock);
+    return left;
 }
 
 rondo_result_t rd_boot_check(rd_boot_t *b)

@@ -9,10 +9,12 @@ librondo_core_la_SOURCES += \
 	lib/boot/boot.c \
 	lib/boot/boot.h \
 	lib/boot/boot_int.h \
+	lib/boot/deaths.c \
 	lib/boot/id.c \
 	lib/boot/id.h \
 	lib/boot/join.c \
 	lib/boot/leave.c \
+	lib/boot/lifeline.c \
 	lib/boot/listener.c \
 	lib/boot/listener.h \
 	lib/boot/registry.c \

@@ -305,6 +305,24 @@ static rondo_result_t agree(rondo_comm_t comm, rd_agreed_t *agreed)
     return RONDO_SUCCESS;
 }
 
+/* To neighbours on other nodes, whose processes nothing else shows. */
+static rondo_result_t make_lifelines(rondo_comm_t comm)
+{
+    const rd_node_t *node = &comm->node;
+    int here = node->node_of[comm->team.rank];
+
+    if (node->nnodes == 1)
+        return RONDO_SUCCESS;
+    bool *far = malloc((size_t)comm->team.nranks * sizeof *far);
+    if (!far)
+        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a list of %d ranks", comm->team.nranks);
+    for (int r = 0; r < comm->team.nranks; r++)
+        far[r] = node->node_of[r] != here;
+    rondo_result_t result = rd_boot_lifelines(comm->boot, far);
+    free(far);
+    return result;
+}
+
 /* Makes the modules after the bootstrap, each of which uses those before it. */
 static rondo_result_t make_rooms(rondo_comm_t comm)
 {
@@ -329,7 +347,8 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     comm->team.seat = &comm->seat;
     const rd_planner_args_t args = {comm->team.rank, comm->team.nranks, &comm->node,   agreed.cores, agreed.sharing,
                                     &comm->conns,    &comm->env,        &comm->prices, &comm->ctx,   rd_reducer_init};
-    if ((result = comm->team.device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &net_comm_ops)
+    if ((result = make_lifelines(comm)) ||
+        (result = comm->team.device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &net_comm_ops)
                                          : rd_planner_create(&comm->planner, &args)) ||
         (result = rd_queue_create(&comm->queue, &comm->team, comm->planner, &comm->conns, comm->net)) ||
         (result = rd_liveness_add(&comm->liveness, comm->boot, &comm->node, &comm->ctx, &comm->health.stop,

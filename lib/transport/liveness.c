@@ -4,9 +4,10 @@
  * few times a second each rank looks at the next one of its node that lives. A bootstrap socket tells of neighbours
  * on other nodes, and carries what they have heard of others. A host or a link that falls silent closes nothing: there
  * the kernels' own heartbeat ends the socket, and the thread checks a few times a second whether a socket needs a
- * faster one. When a peer is gone, the thread writes the communicator's stop word, which every wait checks, and passes
- * the news on. Everything that it uses is guarded by one lock, held while an event is handled, so that after
- * rd_liveness_remove nothing of the communicator is used. */
+ * faster one. A process that has ended while a child of it holds its sockets is seen by its lifeline (boot/lifeline.c).
+ * When a peer is gone, the thread writes the communicator's stop word, which every wait checks, and passes the news on.
+ * Everything that it uses is guarded by one lock, held while an event is handled, so that after rd_liveness_remove
+ * nothing of the communicator is used. */
 #include "transport/liveness.h"
 
 #include <errno.h>
@@ -19,12 +20,14 @@
 
 #include "boot/sock.h"
 #include "monitor/ras_socket.h"
+#include "transport/keeper.h"
 #include "transport/core_dump.h"
 #include "base/fork.h"
 #include "base/thread.h"
 #include "base/wait.h"
 
 #define MOST_SOCKETS 64
+#define PARTING_MS 2000  /* within which a farewell that was sent before a lifeline ended has come */
 #define WAKE UINT64_MAX  /* the event that ends the thread, or tells it that there are callbacks now */
 #define SERVE (WAKE - 1) /* somebody asks for the record of this process */
 
@@ -56,6 +59,9 @@ typedef struct slot {
     int beats; /* a socket to another node */
     int spoke; /* it has reported a failure */
     pid_t pid; /* of a pidfd's process; 0: unknown */
+    bool lifeline;
+    bool kept;        /* the keeper has it, under the number of this slot, and there is no fd */
+    int64_t ended_ms; /* when a lifeline ended; 0: it has not */
     uint32_t age;
 } slot_t;
 
@@ -92,6 +98,7 @@ static void fork_child(void)
     meetings = NULL; /* those threads stayed in the parent, too */
     pollers = NULL;
     polled = 0;
+    rd_keeper_forget();
     epoll_fd = wake_fd = -1;
     fork_parent();
 }
@@ -102,7 +109,12 @@ static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child
 
 static void cancel_slot(slot_t *s)
 {
-    epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+    if (!s->kept)
+        epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+    if (s->kept)
+        rd_keeper_drop((int)(s - slots)); /* it leaves the epoll set when it is closed */
+    else if (s->lifeline)
+        rd_fd_close(s->fd);
     s->liveness = NULL;
     s->age++;
     if (s->beats || s->pid)
@@ -153,6 +165,8 @@ static void note_gone(rd_liveness_t *w, int rank, int how)
     if (w->gone[rank] >= how)
         return;
     w->gone[rank] = (unsigned char)how;
+    if (how == DEAD)
+        rd_boot_died(w->boot, rank);
     for (rd_meeting_t *m = meetings; m; m = m->next)
         note_gone_member(m, w);
 }
@@ -191,13 +205,19 @@ static void on_socket(slot_t *s)
         continue;
 }
 
+/* Takes in what has come by the sockets of one rank, or of all (-1). */
+static void hear_sockets(rd_liveness_t *w, int rank)
+{
+    for (int i = 0; i < nslots; i++)
+        if (slots[i].liveness == w && !slots[i].is_pidfd && !slots[i].lifeline && (rank < 0 || slots[i].rank == rank))
+            on_socket(&slots[i]);
+}
+
 /* Takes in what has come already, before a rank is blamed that may only have ended because of another one. */
 static void hear_all(rd_liveness_t *w)
 {
     w->ops->hear(w->arg);
-    for (int i = 0; i < nslots; i++)
-        if (slots[i].liveness == w && !slots[i].is_pidfd)
-            on_socket(&slots[i]);
+    hear_sockets(w, -1);
 }
 
 static void on_death(slot_t *s, const char *how)
@@ -218,6 +238,25 @@ static void on_death(slot_t *s, const char *how)
     w->ops->tell(w->arg);
 }
 
+/* A lifeline has ended a while ago, and if its rank has left in order its farewell has come; else its process is gone,
+ * though somebody still holds its other connections. */
+static void on_lifeline(slot_t *s)
+{
+    rd_liveness_t *w = s->liveness;
+    hear_sockets(w, s->rank);
+    if (w->gone[s->rank] == HERE && !rd_boot_has_left(w->boot, s->rank))
+        on_death(s, "has ended, and a child of it holds its connections");
+    else
+        cancel_slot(s);
+}
+
+static void check_lifelines(int64_t now)
+{
+    for (int i = 0; i < nslots; i++)
+        if (slots[i].liveness && slots[i].ended_ms && now - slots[i].ended_ms > PARTING_MS)
+            on_lifeline(&slots[i]);
+}
+
 static bool on_event(uint64_t which)
 {
     if (which == WAKE) {
@@ -234,6 +273,8 @@ static bool on_event(uint64_t which)
     if (s->liveness && s->age == (uint32_t)(which >> 32)) {
         if (s->is_pidfd)
             on_death(s, "has ended");
+        else if (s->lifeline)
+            s->ended_ms = rd_clock_ms();
         else
             on_socket(s);
     }
@@ -284,6 +325,7 @@ static int poll_all(int64_t *polled_ms)
             if (slots[i].liveness && slots[i].beats)
                 rd_sock_doubt(slots[i].fd);
         check_processes();
+        check_lifelines(now);
         pthread_mutex_unlock(&lock);
     }
     return RD_LIVENESS_MS;
@@ -327,6 +369,7 @@ static void end(void)
     atomic_store(&ending, 1);
     if (write(wake_fd, &one, sizeof(one)) == sizeof(one))
         pthread_join(thread, NULL);
+    rd_keeper_end();
     rd_fd_close(wake_fd);
     rd_fd_close(epoll_fd);
     epoll_fd = wake_fd = -1;
@@ -366,10 +409,13 @@ static int observe_fd(const slot_t *what)
     slots[i].age = age;
     struct epoll_event event = {.events = what->is_pidfd ? EPOLLIN : EPOLLIN | EPOLLRDHUP | EPOLLET,
                                 .data.u64 = (uint64_t)age << 32 | (uint32_t)i};
+    if (what->lifeline)
+        event.events = EPOLLRDHUP | EPOLLET;
     if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, what->fd, &event) != 0) {
         slots[i].liveness = NULL;
         return -1;
     }
+    slots[i].kept = what->lifeline && rd_keeper_hold(i, what->fd);
     if ((what->beats || what->pid) && atomic_fetch_add(&polled, 1) == 0)
         (void)!write(wake_fd, &one, sizeof one);
     return 0;
@@ -395,6 +441,19 @@ static int observe_all(rd_liveness_t *w, const rd_node_t *node)
                                                         .pid = rd_pidfd_pid(node->pidfd[m])}) != 0)
             return -1;
     return 0;
+}
+
+static int observe_lifelines(rd_liveness_t *w)
+{
+    int fds[MOST_SOCKETS], ranks[MOST_SOCKETS], failed = 0;
+    int n = rd_boot_take_lifelines(w->boot, fds, ranks, MOST_SOCKETS);
+    for (int i = 0; i < n; i++) {
+        if (failed || observe_fd(&(slot_t){.liveness = w, .fd = fds[i], .rank = ranks[i], .lifeline = true}) != 0) {
+            rd_fd_close(fds[i]);
+            failed = -1;
+        }
+    }
+    return failed;
 }
 
 static void forget(rd_liveness_t *w)
@@ -432,7 +491,7 @@ rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const 
         goto unlock;
     users++;
     pthread_mutex_lock(&lock);
-    int failed = observe_all(w, node);
+    int failed = observe_all(w, node) != 0 || observe_lifelines(w) != 0;
     rd_serve_observe(epoll_fd, SERVE); /* it comes and goes with the record of this process */
     pthread_mutex_unlock(&lock);
     if (!failed) {
@@ -478,10 +537,7 @@ void rd_liveness_remove(rd_liveness_t *w)
 
 bool rd_liveness_died(rd_liveness_t *w, int rank)
 {
-    pthread_mutex_lock(&lock);
-    bool died = w->gone[rank] == DEAD;
-    pthread_mutex_unlock(&lock);
-    return died;
+    return rd_boot_is_dead(w->boot, rank);
 }
 
 void rd_liveness_meeting(rd_liveness_t *liveness, rd_meeting_t *meeting, const int *members, int nmembers)

@@ -31,7 +31,7 @@ rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const 
 void rd_liveness_poll(rd_liveness_t *liveness, void (*on_poll)(void *arg));
 void rd_liveness_remove(rd_liveness_t *liveness); /* after it returns, nothing of the communicator is used */
 
-/* Returns true if this process has seen itself that the rank has died. */
+/* Returns true if the rank has died for certain: this process has seen it, or one that did has said so. */
 bool rd_liveness_died(rd_liveness_t *liveness, int rank);
 
 /* A meeting: a communicator is being made of `members`, some ranks of an existing one, in ascending order. A rank that

@@ -6,6 +6,8 @@ librondo_core_la_SOURCES += \
 	lib/transport/conns.h \
 	lib/transport/core_dump.c \
 	lib/transport/core_dump.h \
+	lib/transport/keeper.c \
+	lib/transport/keeper.h \
 	lib/transport/liveness.c \
 	lib/transport/liveness.h \
 	lib/transport/transport.h

@@ -140,6 +140,7 @@ typedef struct room {
     rd_log_ctx_t ctx;
     char whois[RANKS][RD_WHOIS];
     rd_addr_t addrs[RANKS];
+    _Atomic unsigned char deaths[RANKS];
     joining_t j;
 } room_t;
 
@@ -152,6 +153,7 @@ static void enter(room_t *r, const char *what)
     r->b = (rd_boot_t){.rank = 1, .nranks = RANKS, .rounds = 2, .ctx = &r->ctx, .stop = &r->stop, .listener = -1};
     r->b.whois = r->whois;
     r->b.addrs = r->addrs;
+    r->b.deaths = r->deaths;
     r->b.timeout_ms = 3000;
     pthread_mutex_init(&r->b.lock, NULL);
     r->j = (joining_t){.b = &r->b, .missing = 4};
@@ -234,6 +236,35 @@ static void farewells(void)
     CHECK(rd_boot_heard(&r.b, &from, message, sizeof mismatch, &news) == RONDO_SUCCESS && from.left);
 }
 
+/* A neighbour says who has died. */
+static void deaths(void)
+{
+    static const struct {
+        int32_t rank;
+        size_t bytes;
+        int dead; /* who is then; -1: nobody */
+        const char *what;
+    } said[] = {{2, 3, -1, "a death that is too short"},
+                {2, 8, -1, "a death that is too long"},
+                {-1, 4, -1, "the death of rank -1"},
+                {RANKS, 4, -1, "the death of a rank too many"},
+                {INT32_MAX, 4, -1, "the death of a huge rank"},
+                {1, 4, -1, "the death of this rank"},
+                {2, 4, 2, "the death of rank 2"},
+                {2, 4, 2, "the same death again"}};
+    room_t r;
+
+    enter(&r, "deaths");
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+        unsigned char bytes[8] = {0};
+        check_now = said[i].what;
+        memcpy(bytes, &said[i].rank, sizeof said[i].rank);
+        rd_boot_heard_death(&r.b, bytes, said[i].bytes);
+        for (int k = 0; k < RANKS; k++)
+            CHECK(rd_boot_is_dead(&r.b, k) == (k == said[i].dead));
+    }
+}
+
 /* Of two ranks the other sends more than is due. */
 static void exchange(void)
 {
@@ -268,6 +299,7 @@ int main(void)
     from_rendezvous();
     neighbours();
     farewells();
+    deaths();
     exchange();
     return failures != 0;
 }

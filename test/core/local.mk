@@ -4,6 +4,7 @@ check_PROGRAMS += \
 	test/core/gather_put \
 	test/core/group_memory \
 	test/core/groups \
+	test/core/lifetime_bare_clone \
 	test/core/lifetime_cancel_reads \
 	test/core/lifetime_create_destroy \
 	test/core/lifetime_exit_fork \
@@ -29,6 +30,7 @@ test_core_core_dump_LDADD = libtest.la
 test_core_gather_put_LDADD = libtest.la
 test_core_group_memory_LDADD = libtest.la
 test_core_groups_LDADD = libtest.la
+test_core_lifetime_bare_clone_LDADD = libtest.la
 test_core_lifetime_create_destroy_LDADD = libtest.la
 test_core_lifetime_exit_fork_LDADD = libtest.la
 test_core_lifetime_peer_leaves_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm

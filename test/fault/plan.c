@@ -64,13 +64,11 @@ static void draw_place(plan_t *p, int nnodes, uint64_t *random)
 }
 
 /* What it happens to, and how: only a death has ways, and a rank that is stopped in a split is waited for as long as a
- * creation is. A child that holds the sockets of a dead rank keeps it alive for other nodes. */
+ * creation is. */
 static void draw_manner(plan_t *p, const plan_choice_t *choice, uint64_t *random)
 {
     unsigned works = choice->works, ways = choice->ways & ~(choice->cores ? 0 : 1u << BY_CORE);
 
-    if (p->nnodes > 1)
-        ways &= ~(1u << WITH_CHILD);
     p->way = (way_t)draw_of(ways ? ways : 1u << BY_SIGNAL, NUM_WAYS, random);
     if (p->kind != KILL)
         p->way = BY_SIGNAL;
