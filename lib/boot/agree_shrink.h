@@ -12,8 +12,8 @@
  *
  * All this relies on two assumptions: a connection is refused only by a rank that has ended, and a host that has not
  * answered for five seconds is gone. A child that knows nothing of rondo (a bare clone) may go on listening for a rank
- * that has died; where a rank has seen the death itself it has told the others, and no connection is needed. If the network falls
- * apart, each part makes a communicator of its own. */
+ * that has died; where a rank has seen the death itself it has told the others, and no connection is needed. If the
+ * network falls apart, each part makes a communicator of its own. */
 #ifndef RD_BOOT_AGREE_SHRINK_H
 #define RD_BOOT_AGREE_SHRINK_H
 

@@ -8,13 +8,13 @@
 
 #include "boot/boot_int.h"
 
-enum { ALIVE, TO_TELL, TOLD };
+enum { ALIVE, DIED, ANNOUNCED };
 
 static void tell(rd_boot_t *b, int rank)
 {
     const int32_t number = rank;
 
-    atomic_store(&b->deaths[rank], TOLD);
+    atomic_store(&b->deaths[rank], ANNOUNCED);
     for (int k = 0; k < 2 * b->rounds; k++) {
         rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
         if (one->chan && !one->left && !rd_chan_over(one->chan))
@@ -29,7 +29,7 @@ void rd_boot_heard_death(rd_boot_t *b, const unsigned char *data, size_t bytes)
     if (bytes != sizeof rank)
         return;
     memcpy(&rank, data, sizeof rank);
-    if (rank >= 0 && rank < b->nranks && rank != b->rank && atomic_load(&b->deaths[rank]) != TOLD)
+    if (rank >= 0 && rank < b->nranks && rank != b->rank && atomic_load(&b->deaths[rank]) != ANNOUNCED)
         tell(b, rank);
 }
 
@@ -37,7 +37,7 @@ void rd_boot_died(rd_boot_t *b, int rank)
 {
     pthread_mutex_lock(&b->lock);
     if (atomic_load(&b->deaths[rank]) == ALIVE && b->busy)
-        atomic_store(&b->deaths[rank], TO_TELL);
+        atomic_store(&b->deaths[rank], DIED);
     else if (atomic_load(&b->deaths[rank]) == ALIVE)
         tell(b, rank);
     pthread_mutex_unlock(&b->lock);
@@ -46,7 +46,7 @@ void rd_boot_died(rd_boot_t *b, int rank)
 void rd_boot_tell_deaths(rd_boot_t *b)
 {
     for (int r = 0; r < b->nranks; r++)
-        if (atomic_load(&b->deaths[r]) == TO_TELL)
+        if (atomic_load(&b->deaths[r]) == DIED)
             tell(b, r);
 }
 
