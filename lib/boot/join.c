@@ -290,10 +290,27 @@ static void rendezvous_pump(joining_t *j)
         fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made", b->id.maker);
 }
 
-static void dials_pump(joining_t *j)
+/* The rank has listened there, for it has said where. On this host nothing but its end changes that. */
+static void no_neighbour(joining_t *j, int peer, const rd_addr_t *addr, int error)
 {
     rd_boot_t *b = j->b;
     char text[RD_ADDR_TEXT];
+
+    rd_addr_print(addr, text);
+    if (error != ECONNREFUSED || !rd_addr_same_host(addr, &b->addr)) {
+        fail(j, RONDO_ERR_SYSTEM, "cannot connect to rank %d (%s) at %s: %s (see RONDO_IFACE, RONDO_PORTS)", peer,
+             b->whois[peer], text, strerror(error));
+        return;
+    }
+    if (!j->code)
+        j->failed_rank = peer;
+    fail(j, RONDO_ERR_REMOTE, "rank %d (%s) is not there any more: nobody listens at %s, as it did", peer,
+         b->whois[peer], text);
+}
+
+static void dials_pump(joining_t *j)
+{
+    rd_boot_t *b = j->b;
     for (int k = 0; k < b->rounds && !j->code; k++) {
         dial_t *d = &j->dial[k];
         int peer = (int)((b->rank + (int64_t)(1 << k)) % b->nranks);
@@ -307,8 +324,7 @@ static void dials_pump(joining_t *j)
         if (rd_fd_none_left(error))
             no_descriptor(j, "connect to the other ranks", error);
         else if (error && is_lasting(d))
-            fail(j, RONDO_ERR_SYSTEM, "cannot connect to rank %d (%s) at %s: %s (see RONDO_IFACE, RONDO_PORTS)", peer,
-                 b->whois[peer], rd_addr_print(&d->addr, text), strerror(error));
+            no_neighbour(j, peer, &d->addr, error);
         if (!is_open(d))
             continue;
         b->from[k] = (rd_neighbour_t){.chan = d->chan, .rank = peer};
