@@ -82,6 +82,14 @@ static bool has_left(void *arg, int rank)
     return control && atomic_load_explicit(&control->left, memory_order_acquire);
 }
 
+static bool has_failed(void *arg, int rank)
+{
+    rondo_comm_t comm = arg;
+    rd_control_t *control = comm->conns.controls[rank];
+
+    return control && atomic_load_explicit(&control->failed, memory_order_acquire);
+}
+
 static void hear(void *arg)
 {
     rondo_comm_t comm = arg;
@@ -100,7 +108,7 @@ static void tell(void *arg)
         tell_node(comm, code, failed_rank, atomic_load(&comm->health.stop.reporter));
 }
 
-static const rd_liveness_ops_t liveness_ops = {has_left, hear, tell};
+static const rd_liveness_ops_t liveness_ops = {has_left, has_failed, hear, tell};
 
 static void end_transports(rondo_comm_t comm)
 {

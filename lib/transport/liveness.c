@@ -171,6 +171,12 @@ static void note_gone(rd_liveness_t *w, int rank, int how)
         note_gone_member(m, w);
 }
 
+/* A program ends in order, too, once a call has failed. It will come to no meeting all the same. */
+static int how_ended(const rd_liveness_t *w, int rank, bool spoke)
+{
+    return spoke || w->ops->has_failed(w->arg, rank) ? LOST : DEAD;
+}
+
 /* Returns true if there may be more: a rank that reports a failure may end its connection in the same moment. */
 static bool on_news(slot_t *s)
 {
@@ -185,7 +191,7 @@ static bool on_news(slot_t *s)
     if (orderly || news.silent)
         cancel_slot(s);
     if (orderly || news.silent)
-        note_gone(w, rank, orderly ? LEFT : s->spoke ? LOST : DEAD);
+        note_gone(w, rank, orderly ? LEFT : how_ended(w, rank, s->spoke));
     s->spoke = 1;
     if (orderly)
         return false;
@@ -229,8 +235,9 @@ static void on_death(slot_t *s, const char *how)
         note_gone(w, rank, LEFT);
         return;
     }
-    note_gone(w, rank, DEAD);
-    hear_all(w);
+    hear_all(w); /* the failure, because of which the program on that rank may have ended in order */
+    note_gone(w, rank, how_ended(w, rank, false));
+    rd_boot_died(w->boot, rank);
     rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank); /* first: once the stop word is set, the user may leave */
     rd_stop_set(w->stop, w->ctx, RONDO_ERR_REMOTE, rank,
                 "rank %d (%s) died: its process %s; abort this communicator, then shrink it or end", rank,

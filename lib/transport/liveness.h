@@ -16,6 +16,8 @@ typedef struct rd_liveness_ops {
      * left may end its process without being called dead. It must be true only after an orderly leave: an abort or a
      * failure is reported by rd_boot_farewell, and that counts whatever this returns. */
     bool (*has_left)(void *arg, int rank);
+    /* True once a call has failed on that rank of this node: it may end for that reason. */
+    bool (*has_failed)(void *arg, int rank);
     /* Takes in what the ranks of this node have published (rd_health_poll). It is called when one of them is found
      * dead: a rank that ends because of an error has said so before. */
     void (*hear)(void *arg);

@@ -40,6 +40,13 @@ static bool has_left(void *arg, int rank)
     return ((const trial_t *)arg)->left[rank];
 }
 
+static bool has_failed(void *arg, int rank)
+{
+    (void)arg;
+    (void)rank;
+    return false;
+}
+
 static void hear(void *arg)
 {
     (void)arg;
@@ -50,7 +57,7 @@ static void tell(void *arg)
     (void)arg;
 }
 
-static const rd_liveness_ops_t ops = {has_left, hear, tell};
+static const rd_liveness_ops_t ops = {has_left, has_failed, hear, tell};
 
 /* Killed by itself: nothing of the library gets to run, as with any other kill -9. */
 static void suffer(const trial_t *t, rd_boot_t *boot)
