@@ -83,6 +83,21 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
                                        sizeof(news->text));
 }
 
+static const char *how_it_ended(int error)
+{
+    switch (error) {
+    case ETIMEDOUT:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+        return "is cut off: its host or the network to it has not answered for five seconds";
+    case ENOBUFS:
+    case ENOMEM:
+        return "cannot be heard here any more: this host's kernel has no memory for its connection";
+    default:
+        return "died: its connection ended without a farewell";
+    }
+}
+
 rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *news)
 {
     const unsigned char *data;
@@ -107,9 +122,7 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
     news->failed_rank = from->rank;
     news->reporter = 0;
     snprintf(news->text, sizeof(news->text), "rank %d (%s) %s", from->rank, rd_boot_whois(b, from->rank),
-             from->chan->error == ETIMEDOUT || from->chan->error == EHOSTUNREACH || from->chan->error == ENETUNREACH
-                 ? "is cut off: its host or the network to it has not answered for five seconds"
-                 : "died: its connection ended without a farewell");
+             how_it_ended(from->chan->error));
     return news->said = RONDO_ERR_REMOTE;
 }
 

@@ -91,11 +91,13 @@ bool rd_chan_over(const rd_chan_t *c)
 
 static void flush(rd_chan_t *c)
 {
+    int tries = 0;
+
     while (c->state != RD_CHAN_DEAD && c->out_done < c->out_have) {
         ssize_t n = send(c->fd, c->out + c->out_done, c->out_have - c->out_done, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return;
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && rd_sock_again(errno, &tries))
             continue;
         if (n < 0) { /* what the peer had sent before it closed may still be read */
             c->error = errno;
@@ -204,12 +206,14 @@ static ssize_t receive(rd_chan_t *c, void *to, size_t bytes)
 /* Reads until `want` bytes are there, or no more come now. Returns true if they are there. */
 static bool fill(rd_chan_t *c, size_t want)
 {
+    int tries = 0;
+
     while (c->in_have < want) {
         ssize_t n = receive(c, c->in + c->in_have, want - c->in_have);
-        if (n < 0 && errno == EINTR)
-            continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return false;
+        if (n < 0 && rd_sock_again(errno, &tries))
+            continue;
         if (n <= 0) {
             c->ended = 1;
             c->error = n < 0 ? errno : 0;

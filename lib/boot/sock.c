@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -114,6 +115,18 @@ int rd_fd_own_table(int *own, int n)
     }
     close_span(first, UINT_MAX);
     return 0;
+}
+
+bool rd_sock_again(int error, int *tries)
+{
+    const int most = 200; /* of a millisecond each */
+
+    if (error == EINTR)
+        return true;
+    if ((error != ENOBUFS && error != ENOMEM) || ++*tries > most)
+        return false;
+    poll(NULL, 0, 1);
+    return true;
 }
 
 void rd_fd_attach(struct msghdr *message, const int *fds, int n)

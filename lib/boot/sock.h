@@ -34,6 +34,9 @@ rondo_result_t rd_sock_listen(int *fd, rd_addr_t *addr, const rd_env_t *env, rd_
 /* Begins to connect, without waiting. Returns the descriptor, or -1 with errno set. */
 int rd_sock_connect(const rd_addr_t *addr);
 int rd_sock_accept(int listener); /* returns a descriptor with O_NONBLOCK, close-on-exec and TCP_NODELAY, or -1 */
+/* Returns true if what has failed is to be tried again: a signal came, or the kernel had no memory just now. That is no
+ * news of the other side; for a fifth of a second it is waited for. *tries is 0 before the first time. */
+bool rd_sock_again(int error, int *tries);
 /* Makes the kernel probe the other host: a connection whose other host has not answered for about five seconds ends
  * with ETIMEDOUT. The hosts answer, not the processes, so a rank that is late, stopped or without a core is not taken
  * for dead. Has no effect on a unix socket. */

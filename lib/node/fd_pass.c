@@ -171,6 +171,7 @@ static int send_with(rd_chan_t *c, unsigned char *record, size_t bytes, const in
     } control;
     struct iovec io = {record, bytes};
     struct msghdr message = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = &control};
+    int tries = 0;
     rd_fd_attach(&message, fds, nfds);
     for (int64_t until = rd_clock_ms() + WAIT_MS; rd_clock_ms() < until;) {
         ssize_t n = sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -186,7 +187,7 @@ static int send_with(rd_chan_t *c, unsigned char *record, size_t bytes, const in
         struct pollfd p = {.fd = c->fd, .events = POLLOUT};
         if (errno == EAGAIN)
             poll(&p, 1, 50);
-        else if (errno != EINTR)
+        else if (!rd_sock_again(errno, &tries))
             return -1;
     }
     return -1;
@@ -303,7 +304,7 @@ static int recv_parcel(const rd_pass_t *p, rd_chan_t *c, int64_t until, parcel_t
 {
     unsigned char record[PARCEL_BYTES] = {0};
     size_t have = 0;
-    int type, lost = 0;
+    int type, lost = 0, tries = 0;
     *nfds = 0;
     while (have < sizeof(record)) {
         char control[CMSG_SPACE(PER_MESSAGE * sizeof(int))];
@@ -317,7 +318,7 @@ static int recv_parcel(const rd_pass_t *p, rd_chan_t *c, int64_t until, parcel_t
         rd_fd_fork_unlock();
         if (n > 0)
             have += (size_t)n;
-        else if (n == 0 || (errno != EAGAIN && errno != EINTR) || !wait_for(p, c->fd, POLLIN, until))
+        else if (n == 0 || (errno != EAGAIN && !rd_sock_again(errno, &tries)) || !wait_for(p, c->fd, POLLIN, until))
             return -1;
     }
     if (lost)
