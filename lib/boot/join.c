@@ -154,8 +154,11 @@ static void say_join(joining_t *j)
     memset(&join, 0, sizeof(join));
     rd_whois(join.whois);
     if (rd_addr_local(j->rendezvous.chan->fd, &here) != 0 || rd_addr_remote(j->rendezvous.chan->fd, &there) != 0) {
-        fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) closed the connection", b->id.maker);
-        return;
+        if (errno == ENOTCONN)
+            fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) closed the connection", b->id.maker);
+        else
+            fail(j, RONDO_ERR_SYSTEM, "cannot find out this rank's own address: %s", strerror(errno));
+        here = there = b->id.addr; /* for what is said after a failure */
     }
     join.near = (unsigned char)rd_addr_same_host(&here, &there);
     join.fixed = *j->env->iface != 0;
@@ -228,6 +231,12 @@ static bool is_lasting(dial_t *d)
     return now - d->failed_ms > DEATH_MS;
 }
 
+/* An error that says nothing of the other side, but of this host, which may do it the next time. */
+static bool is_own(int error)
+{
+    return error == EPERM || error == EACCES || error == EINTR || error == ENOBUFS || error == ENOMEM;
+}
+
 /* The rendezvous cannot be dialled, or has broken off. Where a communicator is made from another one that is often the
  * consequence of a death of which the stop word is just about to tell. */
 static void no_rendezvous(joining_t *j, int error, bool was_open)
@@ -239,7 +248,7 @@ static void no_rendezvous(joining_t *j, int error, bool was_open)
         no_descriptor(j, "dial the rendezvous", error);
     else if (rd_stop_get(b->stop))
         stopped(j);
-    else if (b->id.derived && !is_lasting(&j->rendezvous))
+    else if (b->id.derived ? !is_lasting(&j->rendezvous) : !was_open && is_own(error) && !is_lasting(&j->rendezvous))
         return;
     else if (was_open)
         fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s at %s) broke off: %s", b->id.maker,
