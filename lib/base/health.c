@@ -95,15 +95,18 @@ const char *rd_health_whois(const rd_health_t *health, int rank)
     return rank >= 0 && rank < health->ctx->nranks ? health->ops->whois(health->arg, rank) : "?";
 }
 
-static rondo_result_t fail_heard(rd_health_t *h, rondo_result_t code, int failed_rank, int reporter, const char *text)
+/* `said`: what the failure is called that this rank calls REMOTE: with it the sentence goes along to the others. */
+static rondo_result_t fail_heard(rd_health_t *h, rondo_result_t code, rondo_result_t said, int failed_rank,
+                                 int reporter, const char *text)
 {
     int blamed = failed_rank >= 0 ? failed_rank : h->ctx->rank;
 
     code = rd_stop_heard(&h->stop, h->ctx, code, failed_rank, reporter, text);
-    h->ops->tell_node(h->arg, code, blamed, reporter);
+    rondo_result_t passed_on = code == RONDO_ERR_REMOTE && said != RONDO_ERR_ABORTED ? said : code;
+    h->ops->tell_node(h->arg, passed_on, blamed, reporter);
     /* A missed deadline is no death: ranks of other nodes find it as this rank did. */
     if (code != RONDO_ERR_TIMEOUT)
-        h->ops->tell_others(h->arg, code, blamed, reporter);
+        h->ops->tell_others(h->arg, passed_on, blamed, reporter);
     return code;
 }
 
@@ -117,7 +120,7 @@ rondo_result_t rd_health_fail(rd_health_t *h, rondo_result_t code, int failed_ra
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return fail_heard(h, code, failed_rank, 0, text);
+    return fail_heard(h, code, code, failed_rank, 0, text);
 }
 
 rondo_result_t rd_health_lengths(rd_health_t *h, const rd_lengths_t *lengths)
@@ -127,7 +130,7 @@ rondo_result_t rd_health_lengths(rd_health_t *h, const rd_lengths_t *lengths)
     if (rd_health_check(h) != RONDO_SUCCESS)
         return rd_health_check(h);
     rd_lengths_text(lengths, rd_health_whois(h, lengths->from), rd_health_whois(h, lengths->to), text, sizeof text);
-    return fail_heard(h, RONDO_ERR_MISMATCH, lengths->from, lengths->to + 1, text);
+    return fail_heard(h, RONDO_ERR_MISMATCH, RONDO_ERR_MISMATCH, lengths->from, lengths->to + 1, text);
 }
 
 /* Makes the sentence for a failure that another rank of this node has reported or passed on. */
@@ -135,7 +138,7 @@ static void notice_text(const rd_health_t *h, rondo_result_t said, int failed_ra
                         size_t size)
 {
     const char *ctx = rd_health_whois(h, failed_rank);
-    char by[200] = "another rank";
+    char by[200] = "another rank", why[RD_ERROR_BYTES];
 
     if (reporter >= 0 && reporter < h->ctx->nranks && reporter != failed_rank)
         snprintf(by, sizeof by, "rank %d (%s)", reporter, rd_health_whois(h, reporter));
@@ -144,10 +147,12 @@ static void notice_text(const rd_health_t *h, rondo_result_t said, int failed_ra
     else if (said == RONDO_ERR_REMOTE && failed_rank == h->ctx->rank)
         snprintf(text, size, "%s reports that this rank, %d (%s), was lost: nothing of it arrives any more", by,
                  failed_rank, ctx);
-    else if (said == RONDO_ERR_REMOTE)
-        snprintf(text, size, "rank %d (%s) died or left, %s reports", failed_rank, ctx, by);
     else if (said == RONDO_ERR_TIMEOUT)
         snprintf(text, size, "rank %d (%s) did not come in time, %s reports", failed_rank, ctx, by);
+    else if (h->ops->cause(h->arg, failed_rank, why))
+        snprintf(text, size, "rank %d (%s): %.*s", failed_rank, ctx, RD_ERROR_BYTES - 100, why);
+    else if (said == RONDO_ERR_REMOTE)
+        snprintf(text, size, "rank %d (%s) died or left, %s reports", failed_rank, ctx, by);
     else
         snprintf(text, size, "rank %d (%s) failed: %s", failed_rank, ctx, rondo_result_string(said));
 }
@@ -160,7 +165,7 @@ rondo_result_t rd_health_take_in(rd_health_t *h, uint64_t notice)
     char text[RD_ERROR_BYTES];
 
     if (said == RONDO_ERR_MISMATCH) /* without a sentence: it is being written, and this is called again */
-        return h->ops->cause(h->arg, text) ? fail_heard(h, said, failed_rank, reporter, text) : RONDO_SUCCESS;
+        return h->ops->cause(h->arg, -1, text) ? fail_heard(h, said, said, failed_rank, reporter, text) : RONDO_SUCCESS;
     notice_text(h, said, failed_rank, reporter - 1, text, sizeof text);
-    return fail_heard(h, said == RONDO_ERR_TIMEOUT ? said : RONDO_ERR_REMOTE, failed_rank, reporter, text);
+    return fail_heard(h, said == RONDO_ERR_TIMEOUT ? said : RONDO_ERR_REMOTE, said, failed_rank, reporter, text);
 }

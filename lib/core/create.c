@@ -65,11 +65,11 @@ static const char *whois(void *arg, int rank)
     return rd_boot_whois(comm->boot, rank);
 }
 
-static bool cause(void *arg, char text[RD_ERROR_BYTES])
+static bool cause(void *arg, int rank, char text[RD_ERROR_BYTES])
 {
     rondo_comm_t comm = arg;
 
-    return rd_conns_cause(&comm->conns, text);
+    return rd_conns_cause(&comm->conns, rank, text);
 }
 
 static const rd_health_ops_t health_ops = {tell_node, tell_others, whois, cause};
@@ -403,9 +403,10 @@ static void say_why(rondo_comm_t made, rondo_result_t result)
     char text[RD_ERROR_BYTES + 160];
 
     snprintf(text, sizeof text, "the communicator cannot be made: %s", rd_thread_error());
-    rd_boot_pass_on(made->boot, result, failed_rank, 0, text);
+    /* First: who hears of it by the bootstrap tells its node, and has no sentence to tell. */
     if (failed_rank >= 0 && result != RONDO_ERR_MISMATCH)
-        tell_node(made, result, failed_rank, 0);
+        rd_conns_notify(&made->conns, result, failed_rank + 1, rd_reporter(0, made->team.rank), text);
+    rd_boot_pass_on(made->boot, result, failed_rank, 0, text);
 }
 
 /* Guards the stop word of a communicator that is being made: an abort sets it while an attempt may be beginning. */

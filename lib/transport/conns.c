@@ -249,11 +249,12 @@ static void publish_cause(rd_control_t *self, const char *text)
     atomic_store_explicit(&self->caused, 2, memory_order_release);
 }
 
-bool rd_conns_cause(const rd_conns_t *c, char text[RD_ERROR_BYTES])
+bool rd_conns_cause(const rd_conns_t *c, int rank, char text[RD_ERROR_BYTES])
 {
     for (int r = 0; r < c->nranks; r++) {
         const rd_control_t *its = c->controls[r];
-        if (!its || its == c->self || atomic_load_explicit(&its->caused, memory_order_acquire) != 2)
+        if (!its || its == c->self || (rank >= 0 && rank != r) ||
+            atomic_load_explicit(&its->caused, memory_order_acquire) != 2)
             continue;
         memcpy(text, its->cause, RD_ERROR_BYTES);
         return true;
@@ -265,7 +266,8 @@ void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int failed_rank, int re
 {
     uint64_t notice = rd_notice(code, failed_rank, reporter);
 
-    if (c->controls && code == RONDO_ERR_MISMATCH)
+    /* A failure of this rank's own is known to no other. */
+    if (c->controls && (code == RONDO_ERR_MISMATCH || (failed_rank > 0 && c->controls[failed_rank - 1] == c->self)))
         publish_cause(c->self, text);
     for (int r = 0; r < c->nranks && c->controls; r++) {
         uint64_t none = 0;

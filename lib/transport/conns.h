@@ -99,12 +99,12 @@ void rd_recv_lay(rd_recv_t *recv, const rd_layout_t *layout, char *inbox, rd_cou
 void rd_conns_free(rd_conns_t *conns);
 
 /* Notifies every rank of the node that this one aborts or fails. `text`: the sentence, which goes along with a
- * mismatch.
- */
+ * mismatch, and with what has failed on this rank itself. */
 void rd_conns_notify(rd_conns_t *conns, rondo_result_t code, int failed_rank, int reporter,
                      const char *text); /* failed rank and reporter: numbers plus one */
-/* Copies the sentence of the mismatch that a rank of the node has published. Returns false if there is none. */
-bool rd_conns_cause(const rd_conns_t *conns, char text[RD_ERROR_BYTES]);
+/* Copies the sentence that a rank of the node has published, or, with -1, any of them. Returns false if there is none.
+ */
+bool rd_conns_cause(const rd_conns_t *conns, int rank, char text[RD_ERROR_BYTES]);
 /* Returns true if another rank of the node is a thread of this process, and so may read by itself what is posted
  * here. */
 bool rd_conns_shared(const rd_conns_t *conns);

@@ -1,5 +1,6 @@
 /* Health: a failure is told to the node and to the others once it stands, a notice of another rank's becomes this
- * rank's failure, a mismatch with the sentence of the rank that found it, and a missed deadline goes no further. */
+ * rank's failure, a mismatch with the sentence of the rank that found it, what failed on that rank with its own, and a
+ * missed deadline goes no further. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 
 typedef struct told {
     int node, others;
-    rondo_result_t code; /* what stood when the node was told */
+    rondo_result_t code, passed; /* what stood when the node was told, and what it was told */
     int failed_rank, reporter;
     rd_health_t *health;
 } told_t;
@@ -21,15 +22,16 @@ static void tell_node(void *arg, rondo_result_t code, int failed_rank, int repor
     t->code = rd_health_check(t->health);
     t->failed_rank = failed_rank;
     t->reporter = reporter;
-    CHECK(code == t->code, "the code that is told is the one that stands");
+    t->passed = code;
 }
 
 static void tell_others(void *arg, rondo_result_t code, int failed_rank, int reporter)
 {
     told_t *t = arg;
 
-    (void)code, (void)reporter;
+    (void)reporter;
     t->others++;
+    CHECK(t->passed == code, "both are told the same code");
     CHECK(t->failed_rank == failed_rank, "both are told of the same rank");
 }
 
@@ -43,12 +45,15 @@ static const char *whois(void *arg, int rank)
 
 static const char *published; /* NULL: no sentence yet */
 
-static bool cause(void *arg, char text[RD_ERROR_BYTES])
+static int publisher = -1; /* whose sentence it is */
+
+static bool cause(void *arg, int rank, char text[RD_ERROR_BYTES])
 {
     (void)arg;
-    if (published)
-        snprintf(text, RD_ERROR_BYTES, "%s", published);
-    return published;
+    if (!published || (rank >= 0 && rank != publisher))
+        return false;
+    snprintf(text, RD_ERROR_BYTES, "%s", published);
+    return true;
 }
 
 static const rd_health_ops_t ops = {tell_node, tell_others, whois, cause};
@@ -74,6 +79,7 @@ static void fails(rondo_result_t code, int failed_rank, int others)
     CHECK(rd_health_poll(&health) == RONDO_SUCCESS, "it begins healthy");
     CHECK(rd_health_fail(&health, code, failed_rank, "something of rank %d", failed_rank) == code, "it fails");
     CHECK(told.node == 1 && told.others == others, "who is told");
+    CHECK(told.code == code && told.passed == code, "the code that is told is the one that stands");
     CHECK(told.failed_rank == (failed_rank < 0 ? 1 : failed_rank) && told.reporter == 0, "and of whom");
     CHECK(rd_health_fail(&health, RONDO_ERR_ABORTED, 0, "later") == code, "the first failure stands");
     CHECK(told.node == 1, "and a later one is told to nobody");
@@ -89,7 +95,9 @@ static void notices(rondo_result_t said, int of, rondo_result_t expected, const 
     CHECK(rd_health_poll(&health) == expected, "what a poll makes of it");
     CHECK(strcmp(health.stop.text, sentence) == 0, "the sentence");
     if (expected != RONDO_SUCCESS)
-        CHECK(told.failed_rank == of && told.reporter == 3, "it is passed on as it was heard");
+        CHECK(told.failed_rank == of && told.reporter == 3 && told.code == expected &&
+                  told.passed == (said == RONDO_ERR_ABORTED ? RONDO_ERR_REMOTE : said),
+              "it is passed on as it was heard");
     CHECK(rd_health_poll(&health) == expected && told.node == (expected != RONDO_SUCCESS), "once");
 }
 
@@ -106,8 +114,16 @@ int main(void)
     notices(RONDO_ERR_REMOTE, 1, RONDO_ERR_REMOTE,
             "rank 2 (host2) reports that this rank, 1 (host1), was lost: nothing of it arrives any more");
     notices(RONDO_ERR_MISMATCH, 3, RONDO_SUCCESS, "");
+    notices(RONDO_ERR_SYSTEM, 2, RONDO_ERR_REMOTE, "rank 2 (host2) failed: system call failed");
     published = "rank 2 calls this, rank 3 that";
     notices(RONDO_ERR_MISMATCH, 3, RONDO_ERR_MISMATCH, published);
+    published = "no more threads";
+    publisher = 3;
+    notices(RONDO_ERR_SYSTEM, 2, RONDO_ERR_REMOTE, "rank 2 (host2) failed: system call failed");
+    publisher = 2;
+    notices(RONDO_ERR_SYSTEM, 2, RONDO_ERR_REMOTE, "rank 2 (host2): no more threads");
+    notices(RONDO_ERR_REMOTE, 2, RONDO_ERR_REMOTE, "rank 2 (host2): no more threads");
+    notices(RONDO_ERR_REMOTE, 3, RONDO_ERR_REMOTE, "rank 3 (host3) died or left, rank 2 (host2) reports");
     CHECK(strcmp(rd_health_whois(&health, 4), "?") == 0 && strcmp(rd_health_whois(&health, -1), "?") == 0, "no rank");
     return failures != 0;
 }
