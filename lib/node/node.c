@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -142,6 +143,27 @@ static void stop_listening(finding_t *f)
     f->listener = -1;
 }
 
+/* Collective, where one of the ranks has failed: all get to know why. `code`: how this one has; RONDO_SUCCESS: it has
+ * not. Returns that, or what all say of the first one. */
+static rondo_result_t say_failure(finding_t *f, rondo_result_t code)
+{
+    int self = f->pass.rank, first = 0;
+    char(*why)[RD_ERROR_BYTES] = calloc((size_t)f->pass.nranks, sizeof *why);
+
+    while (f->said[first] >= 0)
+        first++;
+    if (!why)
+        return code ? code : rd_error(f->ctx, RONDO_ERR_NO_MEMORY, "no memory for what rank %d says", first);
+    if (code)
+        snprintf(why[self], sizeof *why, "%s", rd_thread_error());
+    rondo_result_t exchanged = rd_boot_allgather(f->boot, why, sizeof *why);
+    if (code == RONDO_SUCCESS && exchanged == RONDO_SUCCESS)
+        code = rd_error(f->ctx, (rondo_result_t)-f->said[first], "rank %d (%s) could not join its node: %.*s", first,
+                        rd_boot_whois(f->boot, first), RD_ERROR_BYTES - 120, why[first]);
+    free(why);
+    return code ? code : exchanged;
+}
+
 /* Takes one turn: every rank tries, and every rank learns how it went. */
 static rondo_result_t take_turn(finding_t *f)
 {
@@ -165,12 +187,11 @@ static rondo_result_t take_turn(finding_t *f)
         stop_listening(f);
     f->said[self] = code ? -(int32_t)code : leader < 0 || leader == self || f->memory >= 0;
     rondo_result_t exchanged = rd_boot_allgather(f->boot, f->said, sizeof(*f->said));
-    if (code || exchanged)
+    if (exchanged)
         return code ? code : exchanged;
     for (int r = 0; r < n; r++)
         if (f->said[r] < 0)
-            return rd_error(f->ctx, (rondo_result_t)-f->said[r],
-                            "rank %d (%s) could not join its node: see its message", r, rd_boot_whois(f->boot, r));
+            return say_failure(f, code);
     for (int r = n - 1; r >= 0; r--) { /* downwards, because would_lead reads the ranks below */
         int l = would_lead(f, r);
         if (l >= 0 && f->said[r] == 1)

@@ -260,8 +260,10 @@ static void make_huge(char *base, size_t bytes, size_t own, size_t own_bytes, in
 rondo_result_t rd_mem_map(const rd_mem_file_t *file, char **base, char text[RD_MEM_TEXT])
 {
     struct stat st;
-    if (fstat(file->fd, &st) != 0 || (size_t)st.st_size != file->bytes ||
-        (fcntl(file->fd, F_GET_SEALS) & SEALS) != SEALS) {
+    int seals = fcntl(file->fd, F_GET_SEALS);
+    if (seals < 0 || fstat(file->fd, &st) != 0)
+        return failed(text, "look at", file->bytes);
+    if ((size_t)st.st_size != file->bytes || (seals & SEALS) != SEALS) {
         snprintf(text, RD_MEM_TEXT, "the shared memory that came is not sealed at %zu bytes", file->bytes);
         return RONDO_ERR_SYSTEM;
     }
