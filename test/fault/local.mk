@@ -29,6 +29,14 @@ test_fault_trials_SOURCES = \
 test_fault_trials_CPPFLAGS = $(AM_CPPFLAGS)
 test_fault_trials_LDADD = librondo_core.la $(cuda_parts) -lm
 
+# A system call is refused once, whoever makes it.
+check_PROGRAMS += test/fault/refused
+test_fault_refused_SOURCES = \
+	test/fault/refused.c \
+	test/util/harness.c \
+	test/util/harness.h
+test_fault_refused_CPPFLAGS = $(AM_CPPFLAGS)
+
 # The k-th call that asks the system for something fails: the linker hands over the calls of librondo's own objects.
 check_PROGRAMS += test/fault/kth
 test_fault_kth_SOURCES = \

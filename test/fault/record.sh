@@ -15,6 +15,7 @@ run() {
 echo "$(date -u +%Y-%m-%d), $(cd "$here" && git rev-parse --short HEAD 2>/dev/null), $(nproc) cores, $(uname -sr)"
 run test/fault/trials --count $((20000 / by)) --seed 100000 --jobs "$(nproc)"
 run test/fault/trials --count $((2500 / by)) --seed 300000 --jobs "$(nproc)" --nodes 2 --kinds kill,stop,late,abort
+run test/fault/refused --sample $((100 / by))
 run test/fault/kth --seed 1 --sample $((1000 / by))
 run test/fault/kth --seed 2 --nodes 2 --sample $((100 / by))
 [ "$by" -gt 1 ] || run "$here/test/fault/mutants.sh"
