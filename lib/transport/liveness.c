@@ -109,12 +109,13 @@ static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child
 
 static void cancel_slot(slot_t *s)
 {
-    if (!s->kept)
-        epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
-    if (s->kept)
+    if (s->kept) {
         rd_keeper_drop((int)(s - slots)); /* it leaves the epoll set when it is closed */
-    else if (s->lifeline)
-        rd_fd_close(s->fd);
+    } else {
+        epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+        if (s->lifeline)
+            rd_fd_close(s->fd);
+    }
     s->liveness = NULL;
     s->age++;
     if (s->beats || s->pid)
