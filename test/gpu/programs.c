@@ -5,6 +5,7 @@
  *           [--nodes 2+1]
  */
 #include <getopt.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #define STREAMS 3
 #define FLYING 12 /* operations that have not been waited for */
 #define SPENT 32  /* graphs that have been replayed and not been destroyed */
+#define STUCK_US 60000000
 
 typedef struct {
     uint64_t seed;
@@ -30,6 +32,7 @@ typedef struct {
     cudaEvent_t fork;
     device_call_t flying[FLYING];
     cudaStream_t where[FLYING];
+    cudaEvent_t filled[FLYING], over[FLYING]; /* its input is there; it and what was before it in its stream is over */
     int nflying;
     cudaGraphExec_t spent[SPENT];
     int nspent;
@@ -54,15 +57,49 @@ static void draw(program_t *p, do_case_t *c, int may_be_in_place)
     c->in_place = may_be_in_place && test_below(r, 4) == 0 && do_has_in_place(c->what);
 }
 
+/* Notes which operations are not over, each with its stream and whether it has its input. The harness prints that when
+ * the test is out of time. */
+static void note_stuck(program_t *p, int n)
+{
+    char text[250];
+    size_t used = 0;
+
+    text[0] = 0;
+    for (int i = 0; i < n && used < sizeof text; i++) {
+        int stream = 0;
+        while (stream < STREAMS - 1 && p->stream[stream] != p->where[i])
+            stream++;
+        if (cudaEventQuery(p->over[i]) != cudaSuccess)
+            used += (size_t)snprintf(text + used, sizeof text - used, ", %s in %d%s", do_name(p->flying[i].call.c.what),
+                                     stream, cudaEventQuery(p->filled[i]) != cudaSuccess ? " without input" : "");
+    }
+    test_note(p->t, "not over%s", text);
+}
+
+/* Waits for the last of n operations. */
+static void await(program_t *p, int n)
+{
+    int64_t until = test_clock_us() + STUCK_US;
+
+    while (cudaEventQuery(p->over[n - 1]) == cudaErrorNotReady) {
+        if (test_clock_us() > until) {
+            note_stuck(p, n);
+            TEST_CUDA(p->t, cudaEventSynchronize(p->over[n - 1]));
+        }
+        sched_yield();
+    }
+}
+
 /* Waits for everything, the last first, and compares. */
 static void settle(program_t *p)
 {
     char text[200];
 
     while (p->nflying) {
-        device_call_t *d = &p->flying[--p->nflying];
+        device_call_t *d = &p->flying[p->nflying - 1];
         do_text(&d->call.c, text, sizeof text);
         test_note(p->t, "verify %s", text);
+        await(p, p->nflying--);
         device_verify(p->t, d, 1, p->where[p->nflying]);
         device_release(d);
     }
@@ -82,8 +119,16 @@ static device_call_t *next_call(program_t *p, cudaStream_t stream, int may_be_in
     p->where[p->nflying++] = stream;
     device_prepare(p->t, d, &c, 0);
     device_fill(p->t, d, stream);
+    TEST_CUDA(p->t, cudaEventRecord(p->filled[p->nflying - 1], stream));
     p->operations++;
     return d;
+}
+
+/* The last n operations have been started. */
+static void started(program_t *p, int n)
+{
+    for (int i = p->nflying - n; i < p->nflying; i++)
+        TEST_CUDA(p->t, cudaEventRecord(p->over[i], p->where[i]));
 }
 
 static void post(program_t *p, device_call_t *d, int comm, cudaStream_t stream)
@@ -100,6 +145,7 @@ static void plain(program_t *p)
     if (p->nflying == FLYING)
         settle(p);
     post(p, next_call(p, stream, 1), comm, stream);
+    started(p, 1);
 }
 
 static void group(program_t *p)
@@ -122,6 +168,7 @@ static void group(program_t *p)
     } else {
         TEST_OK(p->t, NULL, rondo_group_end());
     }
+    started(p, (int)n);
     p->groups++;
 }
 
@@ -178,8 +225,10 @@ static void graph(program_t *p)
             plain(p);
         p->replays++;
     }
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         p->where[i] = into;
+        TEST_CUDA(t, cudaEventRecord(p->over[i], into));
+    }
     settle(p);
     p->spent[p->nspent++] = exec;
     if (p->nspent == SPENT)
@@ -198,6 +247,10 @@ static void body(test_rank_t *t, void *arg)
     for (int i = 0; i < STREAMS; i++)
         TEST_CUDA(t, cudaStreamCreateWithFlags(&p.stream[i], cudaStreamNonBlocking));
     TEST_CUDA(t, cudaEventCreateWithFlags(&p.fork, cudaEventDisableTiming));
+    for (int i = 0; i < FLYING; i++) {
+        TEST_CUDA(t, cudaEventCreateWithFlags(&p.filled[i], cudaEventDisableTiming));
+        TEST_CUDA(t, cudaEventCreateWithFlags(&p.over[i], cudaEventDisableTiming));
+    }
     test_barrier(t);
     for (int step = 0; step < p.options->steps; step++) {
         unsigned dice = test_below(&p.random, 10);
@@ -227,6 +280,10 @@ static void body(test_rank_t *t, void *arg)
     for (int i = 0; i < STREAMS; i++)
         TEST_CUDA(t, cudaStreamDestroy(p.stream[i]));
     TEST_CUDA(t, cudaEventDestroy(p.fork));
+    for (int i = 0; i < FLYING; i++) {
+        TEST_CUDA(t, cudaEventDestroy(p.filled[i]));
+        TEST_CUDA(t, cudaEventDestroy(p.over[i]));
+    }
     if (t->rank == 0)
         printf("programs: %u operations, %u groups, %u graphs, %u replays\n", p.operations, p.groups, p.graphs,
                p.replays);
