@@ -98,17 +98,27 @@ static void dial_again(dial_t *d)
     d->tries++;
 }
 
-/* Continues the attempt to connect. Returns 0, or the errno for which it is given up. A server that closes early may
- * only have been flooded, so it is dialled again; a port where nobody listens is given up. */
+/* Returns true if a connection that has ended so is worth another attempt. A server that closes early may only have
+ * been flooded. One that has let this rank in and says nothing is the rendezvous before: its end is a reset, and not an
+ * orderly one, if it has not read what this rank had to say. A port where nobody listens is given up. */
+static bool is_dialled_again(const dial_t *d, int error, bool opened)
+{
+    if (opened)
+        return d->unheard && (error == ECONNRESET || error == EPIPE);
+    return error == ECONNRESET || error == EPIPE || error == EPROTO;
+}
+
+/* Continues the attempt to connect. Returns 0, or the errno for which it is given up. */
 static int dial_pump(dial_t *d, const rd_creds_t *creds)
 {
     int64_t now = rd_clock_ms();
     if (d->chan)
         rd_chan_pump(d->chan);
     if (d->chan && d->chan->state == RD_CHAN_DEAD) {
-        int error = d->chan->error, opened = d->opened;
+        int error = d->chan->error;
+        bool again = is_dialled_again(d, error, d->opened);
         dial_again(d);
-        if (opened || (error != ECONNRESET && error != EPIPE && error != EPROTO) || now > d->cancel_ms)
+        if (!again || now > d->cancel_ms)
             return error ? error : EIO;
     }
     if (d->chan)
@@ -154,6 +164,8 @@ static void say_join(joining_t *j)
     memset(&join, 0, sizeof(join));
     rd_whois(join.whois);
     if (rd_addr_local(j->rendezvous.chan->fd, &here) != 0 || rd_addr_remote(j->rendezvous.chan->fd, &there) != 0) {
+        if (errno == ENOTCONN && j->rendezvous.unheard)
+            return; /* it is over already, as the next attempt to read will say */
         if (errno == ENOTCONN)
             fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) closed the connection", b->id.maker);
         else

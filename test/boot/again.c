@@ -1,11 +1,12 @@
 /* A derived id that is used again while a rank is not yet through with the last time. The rendezvous turns away who has
- * been told and comes again; a rank that is turned away, or is shown the listener before it has heard anything, comes until
- * it is let stay. */
+ * been told and comes again; a rank that is turned away, or is shown the listener before it has heard anything, comes
+ * until it is let stay. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "boot/boot.h"
@@ -148,6 +149,34 @@ static void is_turned_away(int derived)
     rd_chan_free(c);
 }
 
+/* So it is for a while, and what the rank has said is not read: its connections are reset. */
+static void is_reset(void)
+{
+    static const struct linger at_once = {.l_onoff = 1};
+    rd_hello_t mine = {.purpose = RD_FOR_MEETING, .rank = -1};
+    rd_listener_t incoming;
+    rank_t one;
+    rd_id_t id;
+    int fd = make_id(&id), resets = 0;
+
+    check_now = "is reset";
+    rd_listener_open(&incoming, fd, &id.creds, &id.addr, sizeof id.addr, &mine);
+    begin_rank(&one, &id, 0, 1);
+    for (int64_t until = rd_clock_ms() + 600; rd_clock_ms() < until;) {
+        struct pollfd p[RD_LISTENER_POLLS];
+        poll(p, (nfds_t)rd_listener_fill(&incoming, p), 20);
+        rd_listener_pump(&incoming);
+        for (rd_chan_t *c; (c = rd_listener_next(&incoming)); resets++) {
+            setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+            rd_chan_free(c);
+        }
+    }
+    rd_listener_close(&incoming);
+    CHECK(rd_rendezvous_start(&id, fd, env.create_timeout_ms, NULL) == RONDO_SUCCESS);
+    pthread_join(one.thread, NULL);
+    CHECK(resets > 1 && one.result == RONDO_SUCCESS);
+}
+
 int main(void)
 {
     alarm(60);
@@ -160,6 +189,7 @@ int main(void)
     comes_too_early();
     is_turned_away(1);
     is_turned_away(0);
+    is_reset();
     printf("boot_again: %d failures\n", failures);
     return failures != 0;
 }
