@@ -81,6 +81,7 @@ static const char *kind_name(int kind)
 {
     return kind == RD_MONITOR_SEND            ? "send"
            : kind == RD_MONITOR_RECV          ? "recv"
+           : kind == RD_MONITOR_SPLIT         ? "comm_split"
            : kind >= 0 && kind < RD_NUM_COLLS ? rd_coll_name((rd_coll_t)kind)
                                               : "call";
 }
@@ -93,7 +94,7 @@ static void arguments(const rd_monitor_event_t *e, char *text, size_t bytes)
 
     if (e->kind == RD_MONITOR_SEND || e->kind == RD_MONITOR_RECV)
         snprintf(text, bytes, " (%llu bytes, rank %d)", count, e->root);
-    else if (e->kind == RD_BARRIER)
+    else if (e->kind == RD_BARRIER || e->kind == RD_MONITOR_SPLIT)
         snprintf(text, bytes, "%s", "");
     else if (e->flags & RD_MONITOR_TABLES)
         snprintf(text, bytes, " (by tables, %s)", type ? type : "?");

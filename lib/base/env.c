@@ -46,8 +46,9 @@ static const tunable_t table[] = {
     {"RONDO_CREATE_TIMEOUT_MS", MILLISECONDS, 0, AT(create_timeout_ms), "120000", 1, INT64_C(1) << 40, NULL,
      "how long making a communicator waits for late ranks"},
     {"RONDO_CHECK", FLAG, 1, AT(check), "0", 0, 1, NULL, "compares every call across ranks before data moves"},
-    {"RONDO_MONITOR", FLAG, 0, AT(monitor), "1", 0, 1, NULL,
-     "each process keeps a record of its calls that rondo-ras reads, while it runs and after"},
+    {"RONDO_MONITOR", FLAG, 1, AT(monitor), "1", 0, 1, NULL,
+     "each process keeps a record of its calls that rondo-ras reads, while it runs and after; what ranks call is "
+     "compared"},
     {"RONDO_MONITOR_EVENTS", COUNT, 0, AT(monitor_events), "2048", 64, 1 << 20, NULL,
      "calls that the record holds, of 128 bytes; equal calls in a row are one; 0: 2048"},
     {"RONDO_MONITOR_DIR", TEXT, 0, AT(monitor_dir), "", 0, 255, NULL,

@@ -20,7 +20,7 @@ typedef struct rd_env {
     int64_t timeout_ms;        /* RONDO_TIMEOUT_MS: 0: never */
     int64_t create_timeout_ms; /* RONDO_CREATE_TIMEOUT_MS: how long creation waits for late ranks */
     int check;                 /* RONDO_CHECK */
-    int monitor;               /* RONDO_MONITOR: there is a record of this process for rondo-ras */
+    int monitor;               /* RONDO_MONITOR: calls are recorded for rondo-ras, and signed */
     int monitor_events;        /* RONDO_MONITOR_EVENTS: a power of two; 0: 2048 */
     char monitor_dir[256];     /* RONDO_MONITOR_DIR: the record is a file there; "": it has no name */
     int spin;                  /* RONDO_SPIN: polls before the first yield; -1: by local ranks and allowed cores */

@@ -47,6 +47,7 @@ struct rondo_comm {
     struct {          /* the last blocking collective with a flat plan: see rd_call_repeats of submit.h */
         rd_coll_desc_t desc;
         rd_plan_t *plan; /* NULL: there is none */
+        uint64_t hash;   /* of the call: monitor/called.h */
     } last;
     struct rd_user_op *user_ops;
     /* Which threads are inside, and how the communicator ends: lifetime.h. */

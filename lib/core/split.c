@@ -73,10 +73,14 @@ static rondo_result_t first_cause(rondo_comm_t comm, rondo_result_t result)
 static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *size, int *first)
 {
     rondo_result_t result = rd_comm_enter(comm);
+    bool entered = result == RONDO_SUCCESS;
+    uint64_t entry = 0;
     int served = 0;
 
     if (result == RONDO_SUCCESS)
         result = check(comm);
+    if (entered)
+        entry = rd_call_begin_split(comm);
     rd_comm_pause(comm);
     if (result == RONDO_SUCCESS)
         result = rd_boot_allgather(comm->boot, all, sizeof *all);
@@ -88,6 +92,8 @@ static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *
     }
     rd_comm_resume(comm);
     result = rd_call_spoiled(comm, first_cause(comm, result));
+    if (entered)
+        rd_call_end_split(comm, entry, result);
     if (result != RONDO_SUCCESS && served)
         rd_boot_cancel(&all[comm->team.rank].id, RONDO_ERR_ABORTED);
     return rd_comm_leave(comm, result);

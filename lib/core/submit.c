@@ -48,24 +48,88 @@ static rd_monitor_call_t noted(rondo_comm_t comm, const rd_call_t *call)
         .flags = (uint8_t)((call->tables ? RD_MONITOR_TABLES : 0) | (rd_group_depth ? RD_MONITOR_GROUPED : 0))};
 }
 
+static void forget_last(rondo_comm_t comm)
+{
+    if (comm->last.plan)
+        rd_plan_put(comm->last.plan);
+    comm->last.plan = NULL;
+}
+
 /* A collective begins that has an event of its own: the next one that is counted as a repetition must repeat this one,
  * and not the one that is remembered. */
 static uint64_t begin(rondo_comm_t comm, const rd_monitor_call_t *call)
 {
     uint64_t entry = rd_monitor_begin(&comm->seat, RD_TRACK_COLLECTIVE, call);
 
-    if (entry && comm->last.plan) {
-        rd_plan_put(comm->last.plan);
-        comm->last.plan = NULL;
-    }
+    if (entry)
+        forget_last(comm);
     return entry;
+}
+
+/* ---- signatures (monitor/called.h) ---- */
+
+/* A hash of a table that every rank knows; 0: there is none. Of what only moves the table counts bytes. */
+static uint64_t tables_hash(const rd_call_t *call, int nranks)
+{
+    const rd_tables_t *tables = call->desc.coll == RD_ALLTOALL ? NULL : call->tables;
+    size_t bytes = rd_coll_reduces(call->desc.coll) ? 1 : rondo_type_size(call->desc.type);
+    uint64_t hash = 1;
+
+    if (!tables)
+        return 0;
+    const size_t *counts = tables->out_counts ? tables->out_counts : tables->in_counts;
+    for (int r = 0; r < nranks; r++)
+        hash = rd_sign_mix(hash, counts[r] * bytes);
+    return hash;
+}
+
+static rd_signed_call_t signed_call(rondo_comm_t comm, const rd_call_t *call, const rd_monitor_call_t *what)
+{
+    rd_signed_call_t s = {.call = *what, .tables = tables_hash(call, comm->team.nranks)};
+
+    if (call->tables)
+        s.call.count = call->desc.count; /* of all blocks, where every rank knows it */
+    rd_sign_hash(&s, rd_coll_reduces(call->desc.coll));
+    return s;
+}
+
+/* Signs a call that the record says has begun. As for the record, what is remembered is repeated no more. */
+static uint64_t sign(rondo_comm_t comm, const rd_signed_call_t *call)
+{
+    const rd_monitor_calls_t *calls = &comm->seat.board->calls[RD_TRACK_COLLECTIVE];
+
+    if (!comm->queue.signing.called)
+        return 0;
+    if (call->hash != comm->queue.signing.last)
+        forget_last(comm);
+    return rd_sign_call(&comm->queue.signing, call, atomic_load_explicit(&calls->begun, memory_order_relaxed));
 }
 
 void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task)
 {
-    if (task->recorded)
-        task->entry = task->track == RD_TRACK_COLLECTIVE ? begin(comm, &task->noted)
-                                                         : rd_monitor_begin(&comm->seat, task->track, &task->noted);
+    if (!task->recorded)
+        return;
+    if (task->track != RD_TRACK_COLLECTIVE) {
+        task->entry = rd_monitor_begin(&comm->seat, task->track, &task->noted);
+        return;
+    }
+    task->entry = begin(comm, &task->noted);
+    task->sign = sign(comm, &task->called);
+}
+
+uint64_t rd_call_begin_split(rondo_comm_t comm)
+{
+    rd_signed_call_t split = {.call = {.kind = RD_MONITOR_SPLIT}};
+    uint64_t entry = begin(comm, &split.call);
+
+    rd_sign_hash(&split, false);
+    sign(comm, &split);
+    return entry;
+}
+
+void rd_call_end_split(rondo_comm_t comm, uint64_t entry, rondo_result_t result)
+{
+    rd_monitor_end(&comm->seat, RD_TRACK_COLLECTIVE, entry, result);
 }
 
 static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
@@ -88,6 +152,7 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
     task->recorded = true;
     task->track = RD_TRACK_COLLECTIVE;
     task->noted = noted(comm, call);
+    task->called = signed_call(comm, call, &task->noted);
     if (call->bounce) {
         task->out = task->bounce = malloc(call->bounce);
         task->result = call->out;
@@ -122,6 +187,7 @@ static void remember(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
     rd_plan_put(comm->last.plan);
     comm->last.plan = plan;
     comm->last.desc = call->desc;
+    comm->last.hash = comm->queue.signing.last;
 }
 
 /* RONDO_DEBUG=trace: a line for each call. `plan` is NULL on a CUDA communicator, which says its choice itself. */
@@ -140,7 +206,9 @@ static void trace(rondo_comm_t comm, const rd_call_t *call, const rd_plan_t *pla
                rd_group_depth ? " in a group" : "", d->count, rd_type_name(d->type), op, d->root, call->stream);
 }
 
-static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call, const rd_reducer_t *custom)
+/* `what`: what the record says of the call; NULL in a group, where it has not begun. */
+static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call, const rd_reducer_t *custom,
+                          const rd_monitor_call_t *what)
 {
     rondo_result_t result;
     rd_plan_t *plan;
@@ -155,8 +223,12 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call, const rd_red
         return result;
     if (rd_log_enabled(RD_LOG_TRACE))
         trace(comm, call, plan);
-    if (rd_group_depth)
+    if (!what)
         return record(comm, call, plan);
+    if (comm->queue.signing.called) {
+        const rd_signed_call_t s = signed_call(comm, call, what);
+        sign(comm, &s);
+    }
     if (call->bounce)
         return run_bounce(comm, call, plan);
     if (!plan->flat || call->tables || custom || call->desc.own || comm->env.check ||
@@ -181,10 +253,10 @@ static rondo_result_t run_on_host(rondo_comm_t comm, const rd_call_t *call)
             return RONDO_ERR_INVALID_ARGUMENT;
     }
     if (rd_group_depth)
-        return run(comm, call, custom);
+        return run(comm, call, custom, NULL);
     const rd_monitor_call_t what = noted(comm, call);
     uint64_t entry = begin(comm, &what);
-    rondo_result_t result = run(comm, call, custom);
+    rondo_result_t result = run(comm, call, custom, &what);
     rd_monitor_end(&comm->seat, RD_TRACK_COLLECTIVE, entry, result);
     return result;
 }
@@ -243,9 +315,10 @@ rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out)
 {
     rondo_result_t result = rd_comm_enter(comm);
 
-    rd_monitor_repeat_begin(&comm->seat);
+    uint64_t number = rd_monitor_repeat_begin(&comm->seat);
     if (result == RONDO_SUCCESS)
-        result = rd_queue_repeat(&comm->queue, comm->last.plan, in, out);
+        result = rd_queue_repeat(&comm->queue, comm->last.plan, in, out,
+                                 rd_sign_repeat(&comm->queue.signing, comm->last.hash, number));
     rd_monitor_repeat_end(&comm->seat);
     if (result != RONDO_SUCCESS)
         result = rd_group_failed(rd_call_spoiled(comm, result));

@@ -35,6 +35,11 @@ rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t
  * final result. */
 rondo_result_t rd_call_spoiled(rondo_comm_t comm, rondo_result_t result);
 
+/* A split begins, and ends: the record says so, and it is signed like a collective. The caller is inside the
+ * communicator. */
+uint64_t rd_call_begin_split(rondo_comm_t comm);
+void rd_call_end_split(rondo_comm_t comm, uint64_t entry, rondo_result_t result);
+
 /* To be called when a task of a group enters its queue: the record says so. */
 void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task);
 

@@ -1,5 +1,7 @@
 # Layer 2: what a process is doing, in memory that others may read: the record, and how it leaves the process.
 librondo_core_la_SOURCES += \
+	lib/monitor/called.c \
+	lib/monitor/called.h \
 	lib/monitor/held.c \
 	lib/monitor/held.h \
 	lib/monitor/origin.c \

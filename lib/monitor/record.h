@@ -84,6 +84,7 @@ typedef enum rd_monitor_flag {
 /* What kind of call, where it is no collective of rd_coll_t. */
 #define RD_MONITOR_SEND 64
 #define RD_MONITOR_RECV 65
+#define RD_MONITOR_SPLIT 66
 #define RD_MONITOR_BYTE 255 /* the type of a message: only its bytes are known */
 
 /* A call, in two lines: the first is written when it begins, the second when it ends or when its run does. While the

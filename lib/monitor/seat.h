@@ -44,16 +44,19 @@ void rd_seat_leave(rd_seat_t *seat);
 /* The communicator has failed. Any thread. */
 void rd_seat_failed(rd_seat_t *seat, int result);
 
-static inline void rd_monitor_count(_Atomic uint64_t *counter)
+static inline uint64_t rd_monitor_count(_Atomic uint64_t *counter)
 {
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, memory_order_relaxed);
+    uint64_t n = atomic_load_explicit(counter, memory_order_relaxed) + 1;
+
+    atomic_store_explicit(counter, n, memory_order_relaxed);
+    return n;
 }
 
 /* A collective that repeats the one before it, as it is known to do: two plain stores into a line that only this rank
- * writes. */
-static inline void rd_monitor_repeat_begin(const rd_seat_t *seat)
+ * writes. Returns its number. */
+static inline uint64_t rd_monitor_repeat_begin(const rd_seat_t *seat)
 {
-    rd_monitor_count(&seat->board->calls[RD_TRACK_COLLECTIVE].begun);
+    return rd_monitor_count(&seat->board->calls[RD_TRACK_COLLECTIVE].begun);
 }
 
 static inline void rd_monitor_repeat_end(const rd_seat_t *seat)

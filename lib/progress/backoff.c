@@ -1,6 +1,7 @@
 /* What follows a turn in which nothing has moved: finds the rank that is waited for, checks whether it has left, and
  * finds the rank that is late. */
 #include "progress/queue.h"
+#include "progress/unlike.h"
 
 #include <time.h>
 
@@ -57,6 +58,8 @@ rondo_result_t rd_queue_peer_left(rd_queue_t *q)
     }
     if (++q->peer_left < (mismatch ? MISMATCH_MISSES : 3))
         return RONDO_SUCCESS;
+    if (!mismatch && rd_unlike_wait(q, -1) != RONDO_SUCCESS)
+        return rd_health_check(q->health);
     if (mismatch && news_come(q))
         return rd_health_check(q->health);
     if (mismatch)
@@ -106,6 +109,8 @@ static void say_wait(rd_queue_t *q, int64_t now)
     }
     if (peer >= 0 && now - q->wait.began_ms >= SEEK_MS)
         rd_transport_seek(q->net, peer);
+    if (now - q->wait.began_ms >= SEEK_MS)
+        rd_unlike_ask(q, peer, now);
 }
 
 /* Returns the rank that `rank` has lately waited for; -1: it does not wait, or it is on another node, and that is
@@ -188,6 +193,8 @@ rondo_result_t rd_queue_backoff(rd_queue_t *q)
         call_on_wait(q);
     if (q->wait.clock_ms) {
         say_wait(q, q->wait.clock_ms);
+        if (result == RONDO_SUCCESS)
+            result = rd_unlike_check(q, q->wait.clock_ms);
         if (q->deadlock.listed && result == RONDO_SUCCESS)
             result = rd_deadlock_check(q, waited_for(q), q->wait.clock_ms);
         q->wait.clock_ms = 0;

@@ -12,4 +12,6 @@ librondo_core_la_SOURCES += \
 	lib/progress/queue.h \
 	lib/progress/ring_entry.h \
 	lib/progress/signature.c \
-	lib/progress/signature.h
+	lib/progress/signature.h \
+	lib/progress/unlike.c \
+	lib/progress/unlike.h

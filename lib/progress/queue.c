@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "exec/host/run_flat.h"
+#include "progress/unlike.h"
 
 #define POLLS 8        /* polls of the network in a row, some 300 ns each */
 #define FLAT_POLLS 500 /* a few microseconds */
@@ -46,6 +47,8 @@ rondo_result_t rd_queue_create(rd_queue_t *q, const rd_team_t *team, rd_planner_
     q->spin_us = team->spin_us;
     q->spin_yield = team->spin_yield;
     q->timeout_ms = team->timeout_ms;
+    if (planner && team->env->monitor && team->nranks > 1)
+        q->signing.called = &conns->self->called;
     rd_outstanding_init(&q->outstanding, turn);
     q->tails = calloc(1 + 2 * (size_t)team->nranks, sizeof(rd_task_t *));
     if (!q->tails)
@@ -159,7 +162,7 @@ static void start(rd_queue_t *q, rd_task_t *t)
     q->last = t;
     if (t->chain == &q->tails[RD_CHAIN_COLLECTIVE])
         take_spare(q, rd_plan_scratch(t->plan));
-    rd_run_begin(&t->run, t->plan, t->in, t->out, q->scratch);
+    rd_run_begin(&t->run, t->plan, t->in, t->out, q->scratch, t->sign);
 }
 
 rondo_result_t rd_queue_prepare(rd_queue_t *q, rd_task_t *t)
@@ -258,6 +261,8 @@ static rondo_result_t failed(rd_queue_t *q, rondo_result_t result, int peer, con
     if (result == RONDO_ERR_REMOTE)
         return rd_health_fail(q->health, result, peer,
                               "the memory of rank %d (%s) cannot be read any more: it died or failed", peer, whois);
+    if (result == RONDO_ERR_MISMATCH && lengths->sent == UINT64_MAX && rd_unlike_wait(q, peer) != RONDO_SUCCESS)
+        return rd_health_check(q->health);
     if (result == RONDO_ERR_MISMATCH && rd_lengths_differ(lengths) && lengths->sent != UINT64_MAX)
         return rd_health_lengths(q->health, lengths);
     if (result == RONDO_ERR_MISMATCH)
@@ -500,7 +505,7 @@ rondo_result_t rd_queue_run(rd_queue_t *q, rd_plan_t *plan, int chain, const voi
             take_spare(q, rd_plan_scratch(plan));
     }
     if (result == RONDO_SUCCESS) {
-        rd_run_begin(run, plan, in, out, q->scratch);
+        rd_run_begin(run, plan, in, out, q->scratch, chain == RD_CHAIN_COLLECTIVE ? rd_sign_now(&q->signing) : 0);
         if (run->open)
             rd_run_advance(run);
         if (run->open && plan->flat)
@@ -512,13 +517,13 @@ rondo_result_t rd_queue_run(rd_queue_t *q, rd_plan_t *plan, int chain, const voi
     return result;
 }
 
-rondo_result_t rd_queue_repeat(rd_queue_t *q, rd_plan_t *plan, const void *in, void *out)
+rondo_result_t rd_queue_repeat(rd_queue_t *q, rd_plan_t *plan, const void *in, void *out, uint64_t sign)
 {
     if (q->tails[RD_CHAIN_COLLECTIVE] || q->polled) {
         plan->users++;
         return rd_queue_run(q, plan, RD_CHAIN_COLLECTIVE, in, out);
     }
-    rd_run_begin(&q->run, plan, in, out, q->scratch);
+    rd_run_begin(&q->run, plan, in, out, q->scratch, sign);
     rd_flat_advance(&q->run);
     if (q->run.open)
         poll_flat(q, &q->run);

@@ -9,6 +9,7 @@
 #include "base/outstanding.h"
 #include "base/wait.h"
 #include "exec/host/run.h"
+#include "monitor/called.h"
 #include "monitor/seat.h"
 #include "node/team.h"
 #include "progress/deadlock.h"
@@ -50,6 +51,8 @@ typedef struct rd_task {
     rd_track_t track;
     rd_monitor_call_t noted;
     uint64_t entry;
+    rd_signed_call_t called; /* a collective: is signed when its group begins */
+    uint64_t sign;           /* of its messages */
     rd_run_t run;
 } rd_task_t;
 
@@ -77,6 +80,12 @@ typedef struct rd_queue {
     rd_wait_t wait;
     rd_outstanding_t outstanding; /* for waits in other communicators, while a submitted request is not over */
     rd_deadlock_t deadlock;       /* RONDO_CHECK=1 */
+    rd_signing_t signing;         /* of the collectives that the user calls */
+    uint64_t asked_in;            /* the call in which ranks of other nodes were last asked what they call, */
+    int64_t asked_gap;            /* milliseconds until they are asked again, */
+    int64_t asked_ms;             /* and when they were */
+    int64_t looked_ms;            /* when this rank last looked whether ranks call the same */
+    int64_t unlike_ms;            /* when it was first seen that ranks do not call the same; 0: it was not */
     int peer_left;                /* consecutive misses while waiting for a rank that has left */
     void (*on_wait)(void *data);  /* the caller's: called now and then by a call that waits; NULL: none */
     void *on_wait_data;
@@ -138,9 +147,10 @@ rondo_result_t rd_queue_drained(rd_queue_t *queue);
 /* Ends everything active with `code`. */
 void rd_queue_flush(rd_queue_t *queue, rondo_result_t code);
 
-/* Runs one plan to its end, behind whatever its chain holds. Takes over the caller's reference to `plan`. */
+/* Runs one plan to its end, behind whatever its chain holds. Takes over the caller's reference to `plan`. A collective
+ * has the signature of the last call. */
 rondo_result_t rd_queue_run(rd_queue_t *queue, rd_plan_t *plan, int chain, const void *in, void *out);
 /* The same for a flat plan of a collective that has run before; the caller keeps its reference. */
-rondo_result_t rd_queue_repeat(rd_queue_t *queue, rd_plan_t *plan, const void *in, void *out);
+rondo_result_t rd_queue_repeat(rd_queue_t *queue, rd_plan_t *plan, const void *in, void *out, uint64_t sign);
 
 #endif

@@ -1,19 +1,14 @@
 /* Signatures of calls: the record, its comparison, and the three ways of exchange. See signature.h. */
 #include "progress/signature.h"
 #include "progress/ring_entry.h"
+#include "progress/unlike.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What a rank has called. */
-typedef struct signature {
-    uint64_t sequence, count;
-    uint64_t counts; /* of allgatherv and reduce_scatterv, whose counts every rank knows: a hash of them */
-    int32_t type, op, root;
-    char name[20]; /* of the operation */
-} signature_t;
+typedef rd_signature_t signature_t;
 
 static uint64_t hash_of(const size_t *counts, int n)
 {
@@ -48,13 +43,6 @@ static void fill(signature_t *s, const rd_call_t *call, const rd_team_t *team, u
     snprintf(s->name, sizeof s->name, "%s", call->name ? call->name : rd_coll_name(desc->coll));
 }
 
-static void describe(char *text, size_t room, const signature_t *s)
-{
-    snprintf(text, room, "%s number %llu: count %llu, type %s, op %s, root %d", s->name,
-             (unsigned long long)s->sequence, (unsigned long long)s->count, rd_type_name((rondo_type_t)s->type),
-             s->op < RONDO_NUM_OPS ? rd_op_name(s->op) : "user", s->root);
-}
-
 /* Returns the first field in which they differ, or NULL. */
 static const char *differs(const signature_t *a, const signature_t *b)
 {
@@ -77,15 +65,9 @@ static rondo_result_t compare(rd_health_t *health, int rank, const signature_t *
                               const signature_t *others)
 {
     const char *field = differs(its, others);
-    char one[160], two[160];
+    const rd_unlike_t found = {field, {rank, other}, {*its, *others}, 0};
 
-    if (!field)
-        return RONDO_SUCCESS;
-    describe(one, sizeof one, its);
-    describe(two, sizeof two, others);
-    return rd_health_fail(health, RONDO_ERR_MISMATCH, other,
-                          "ranks do not call the same: they differ in %s. rank %d (%s) calls %s; rank %d (%s) calls %s",
-                          field, rank, rd_health_whois(health, rank), one, other, rd_health_whois(health, other), two);
+    return field ? rd_unlike_say(health, &found) : RONDO_SUCCESS;
 }
 
 static rondo_result_t no_memory(const rd_team_t *team)
@@ -181,6 +163,7 @@ void rd_signature_number(rd_task_t *task, uint64_t *sequence)
 
     if (task->on_done != exchanged)
         return;
+    task->sign = rd_sign_now(&task->queue->signing); /* of the call before */
     rd_deadlock_call(task->queue, records[task->queue->team->rank].name, (int64_t)*sequence);
     records[task->queue->team->rank].sequence = (*sequence)++;
 }

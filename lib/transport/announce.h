@@ -37,88 +37,99 @@ static inline bool rd_announce_in_slot(rd_send_t *s, uint64_t bytes)
     return true;
 }
 
-/* Returns true if a message that begins in a slot is the next one: its bytes through *sent. A slot must have come. */
-static inline bool rd_announce_slot_next(const rd_recv_t *r, uint64_t *sent)
+/* Returns true if a message that begins in a slot is the next one: its bytes through *sent; of another call:
+ * UINT64_MAX. A slot must have come. */
+static inline bool rd_announce_slot_next(const rd_recv_t *r, uint64_t sign, uint64_t *sent)
 {
     uint64_t word = atomic_load_explicit(&r->tail->whole[r->received % RD_WHOLES], memory_order_relaxed);
 
-    *sent = word & ((UINT64_C(1) << RD_WHOLE_AT) - 1);
+    *sent = rd_slot_signed(r, sign) ? word & ((UINT64_C(1) << RD_WHOLE_AT) - 1) : UINT64_MAX;
     return word >> RD_WHOLE_AT == (r->ll_received & UINT64_MAX >> RD_WHOLE_AT);
+}
+
+/* Returns the bytes of a message whose lines have this tag. */
+static inline uint64_t rd_announce_of_tag(uint64_t tag)
+{
+    return tag - 1 <= RD_LL_MOST ? tag - 1 : UINT64_MAX;
 }
 
 /* Returns true if a line is the next message: its bytes through *sent. A message of another operation has UINT64_MAX
  * bytes. */
-static inline bool rd_announce_line_next(const rd_recv_t *r, uint64_t *sent)
+static inline bool rd_announce_line_next(const rd_recv_t *r, uint64_t sign, uint64_t *sent)
 {
     uint64_t tag;
 
-    if (!rd_ll_next(r, &tag, sent))
+    if (!rd_ll_next(r, sign, &tag, sent))
         return false;
     if (tag != RD_LL_ANNOUNCED)
-        *sent = tag - 1;
+        *sent = rd_announce_of_tag(tag);
     return true;
 }
 
-/* Returns the bytes of the message that has come in place of one on lines with `tag`: through *sent. False: nothing has
- * come, or what was expected. */
-static inline bool rd_announce_other(rd_recv_t *r, uint64_t tag, uint64_t *sent)
+/* Returns the bytes of the message that has come in place of one on lines with the tag and the signature of this call:
+ * through *sent. False: nothing has come, or what was expected. */
+static inline bool rd_announce_other(rd_recv_t *r, uint64_t sign, uint64_t tag, uint64_t *sent)
 {
-    bool in_slot = rd_slot_arrived(r); /* first: the lines that were written before it are seen then */
+    bool in_slot = rd_slot_there(r); /* first: the lines that were written before it are seen then */
     uint64_t there, data;
 
-    if (!rd_ll_next(r, &there, &data))
-        return in_slot && rd_announce_slot_next(r, sent);
-    *sent = there == RD_LL_ANNOUNCED ? data : there - 1;
+    if (!rd_ll_next(r, sign, &there, &data))
+        return in_slot && rd_announce_slot_next(r, sign, sent);
+    *sent = there == RD_LL_ANNOUNCED ? data : rd_announce_of_tag(there);
     return rd_ll_tag(there) != tag;
 }
 
 /* Sends the announcement of a message. Returns false if there is no space for it yet. */
-static inline bool rd_announce(rd_send_t *s, uint64_t bytes, rondo_result_t *result)
+static inline bool rd_announce(rd_send_t *s, uint64_t sign, uint64_t bytes, rondo_result_t *result)
 {
     if (!s->mirrored) {
         if (!rd_ll_may_send(s, 1))
             return false;
-        rd_ll_send(s, (const char *)&bytes, sizeof bytes, rd_ll_tag(RD_LL_ANNOUNCED));
+        rd_ll_send(s, (const char *)&bytes, sizeof bytes, sign + rd_ll_tag(RD_LL_ANNOUNCED));
         return true;
     }
     if (!rd_slot_may_send(s, sizeof bytes))
         return false;
     memcpy(rd_slot_to_fill(s, sizeof bytes), &bytes, sizeof bytes);
-    *result = rd_slot_publish(s, sizeof bytes, bytes != 0);
+    *result = rd_slot_publish(s, sign, sizeof bytes, bytes != 0);
     return true;
 }
 
 /* Takes what says the length of the next message, which is to begin in a slot, or in a line if that is what has come.
  * Returns false if nothing has. */
-static inline bool rd_announce_slot_take(rd_recv_t *r, uint64_t *sent)
+static inline bool rd_announce_slot_take(rd_recv_t *r, uint64_t sign, uint64_t *sent)
 {
-    if (!rd_slot_arrived(r))
-        return rd_announce_line_next(r, sent);
-    if (rd_announce_slot_next(r, sent)) {
+    if (!rd_slot_there(r))
+        return rd_announce_line_next(r, sign, sent);
+    if (rd_announce_slot_next(r, sign, sent)) {
         rd_ll_consume(r, 1);
         return true;
     }
-    if (!rd_announce_line_next(r, sent))
+    if (!rd_announce_line_next(r, sign, sent))
         *sent = UINT64_MAX;
     return true;
 }
 
 /* Takes the announcement of the next message. Returns false if none has come. */
-static inline bool rd_announce_take(rd_recv_t *r, uint64_t *sent, rondo_result_t *result)
+static inline bool rd_announce_take(rd_recv_t *r, uint64_t sign, uint64_t *sent, rondo_result_t *result)
 {
     if (!r->mirrored) {
-        bool in_slot = rd_slot_arrived(r);
+        bool in_slot = rd_slot_there(r);
         uint64_t tag;
-        if (!rd_ll_next(r, &tag, sent))
-            return in_slot && rd_announce_slot_next(r, sent);
+        if (!rd_ll_next(r, sign, &tag, sent))
+            return in_slot && rd_announce_slot_next(r, sign, sent);
         if (tag == RD_LL_ANNOUNCED)
             rd_ll_consume(r, sizeof *sent);
         else
-            *sent = tag - 1;
+            *sent = rd_announce_of_tag(tag);
         return true;
     }
-    if (!rd_slot_arrived(r))
+    if (!rd_slot_there(r))
         return false;
+    if (!rd_slot_signed(r, sign)) {
+        *sent = UINT64_MAX;
+        return true;
+    }
     memcpy(sent, rd_slot_to_read(r, sizeof *sent), sizeof *sent);
     *result = rd_slot_return(r, sizeof *sent);
     return true;

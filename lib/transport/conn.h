@@ -4,9 +4,10 @@
  * protocol:
  *
  *   LL      a ring of 64-byte lines, each with up to 56 bytes of data and a sequence number (transport/shm/ll.h). A
- *           message takes ceil(bytes / 56) lines; the sequence is the line's number since creation, plus one, so a line
- *           validates itself.
- *   Simple  a ring of slots that hold plain data; then the count of messages is stored with release.
+ *           message takes ceil(bytes / 56) lines; the sequence is the line's number since creation, plus one, and the
+ *           signature of the call, so a line validates itself.
+ *   Simple  a ring of slots that hold plain data; then the count of messages is stored with release. Beside it lie the
+ *           signatures of the calls that the last messages belong to.
  *
  * Each side counts in its own memory (rd_send_t, rd_recv_t). The counts continue over all operations, so a plan holds
  * none. On a mirrored connection the sender's inbox is a mirror in its own memory, and a transport (transport.h)
@@ -30,8 +31,8 @@
 
 #define RD_WHOLES 7 /* messages whose length is said in the line of the count of messages */
 
-/* Where the receiver wants the message that begins with line `number` - 1: cma/room.h. The kernel reads the first two
- * fields as a struct iovec. */
+/* Where the receiver wants the message that begins with the line of sequence `number`: cma/room.h. The kernel reads the
+ * first two fields as a struct iovec. */
 typedef struct rd_room {
     _Atomic uintptr_t address;
     _Atomic size_t bytes; /* 0: there is no room, or no more */
@@ -39,7 +40,7 @@ typedef struct rd_room {
     _Atomic int32_t writer; /* the sender's thread that may be writing there; stored by the sender */
 } rd_room_t;
 
-/* Beside the count of consumed lines lies `asked`. It is the number of a line, plus one: the receiver asks for what
+/* Beside the count of consumed lines lies `asked`. It is the sequence of a line: the receiver asks for what
  * that line posts, from byte `asked_at` on, by slots, because the kernel refuses it to read the sender's memory. There
  * lies the `room` for a message, too. Beside the count of published messages lies what announce.h says of the last of
  * them: `whole`, of message m at m % RD_WHOLES. */
@@ -76,10 +77,12 @@ typedef struct rd_send {
      * again. */
     uint64_t slot;
     uint64_t ll_sent, ll_credit;
-    uint64_t ll_posted; /* ll_sent after the last post: the peer has read all posts when ll_credit reaches it */
-    uint64_t answered;  /* the last value of `asked` that was answered completely */
-    uint64_t answering; /* the one that is being answered */
-    uint64_t answer_at; /* the next byte of that */
+    uint64_t ll_posted;      /* ll_sent after the last post: the peer has read all posts when ll_credit reaches it */
+    uint64_t answered;       /* the last value of `asked` that was answered completely */
+    uint64_t answering;      /* the one that is being answered */
+    uint64_t answer_at;      /* the next byte of that */
+    _Atomic uint32_t *signs; /* signatures of the messages in slots: of message m at m & signs_mask */
+    uint32_t signs_mask;
     uint32_t slots_mask, lines_mask;
     uint32_t slot_bytes;
     rd_ring_t shorter[RD_RINGS]; /* the shortest first */
@@ -104,14 +107,17 @@ typedef struct rd_recv {
     rd_counter_t *ll_head;
     uint64_t received, seen; /* messages consumed; the last value of tail that was seen */
     /* Mirrored: where the step that waits for message `received` wants its bytes, so that they need not pass through a
-     * slot. NULL: it is not known yet. */
+     * slot. NULL: it is not known yet. Only a message of the call with this signature may go there. */
     char *dest;
+    uint32_t dest_sign;
     size_t dest_bytes;
     int delivered; /* they have been put there */
     /* Mirrored: the number of the message that lies in slot 0. A message that finds the inbox empty goes there, because
      * that slot is still in the cache. It is counted like `received`, whose low bits give the slot. */
     uint32_t base;
     uint64_t ll_received, ll_returned;
+    _Atomic uint32_t *signs; /* NULL: they do not come along */
+    uint32_t signs_mask;
     uint32_t slots_mask, lines_mask;
     uint32_t slot_bytes;
     rd_ring_t shorter[RD_RINGS];

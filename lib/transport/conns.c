@@ -18,6 +18,12 @@
 #define LONG_SLOT_BYTES ((size_t)508 << 10)    /* up to what UCX's tcp carries whole: see ucx/ucx_config.c */
 #define SHORTER_MOST 4096
 #define REMOTES_MANY 16 /* ranks on other nodes: with more of them each has fewer of the shorter slots */
+/* The line beside that of the count of messages has room for so many signatures. More lie behind the LL ring, whose
+ * last page has room for them. */
+#define SIGNS_NEAR (RD_LINE / sizeof(uint32_t))
+#define SLOTS_MOST 64 /* RONDO_SLOTS */
+_Static_assert(PAGE - (COUNTERS + LINES * RD_LINE) % PAGE >= SLOTS_MOST * sizeof(uint32_t), "room for signatures");
+
 #define SLOT_BYTES_LEAST ((size_t)4 << 10)
 #define SEGMENT_BUDGET ((size_t)12 << 20) /* of slots, a rank */
 
@@ -86,10 +92,19 @@ void rd_layout_init(rd_layout_t *l, int nlocal, int nnodes, const rd_env_t *env)
     l->segment_bytes += nnodes == 1 ? RD_BOARD_SIZE : 0;
 }
 
+static _Atomic uint32_t *signs_at(const rd_layout_t *l, char *inbox, uint32_t *mask)
+{
+    bool near = l->slots <= SIGNS_NEAR;
+
+    *mask = (near ? (uint32_t)SIGNS_NEAR : l->slots) - 1;
+    return (_Atomic uint32_t *)(void *)(inbox + (near ? RD_LINE : COUNTERS + l->ring_bytes));
+}
+
 void rd_send_lay(rd_send_t *s, const rd_layout_t *l, char *inbox, rd_counter_t *credits, int peer)
 {
     s->tail = (rd_counter_t *)inbox;
     s->lines = inbox + COUNTERS;
+    s->signs = signs_at(l, inbox, &s->signs_mask);
     s->slots = inbox + round_up(COUNTERS + l->ring_bytes, PAGE);
     s->head = &credits[0];
     s->ll_head = &credits[1];
@@ -103,6 +118,7 @@ void rd_recv_lay(rd_recv_t *r, const rd_layout_t *l, char *inbox, rd_counter_t *
 {
     r->tail = (rd_counter_t *)inbox;
     r->lines = inbox + COUNTERS;
+    r->signs = signs_at(l, inbox, &r->signs_mask);
     r->slots = inbox + round_up(COUNTERS + l->ring_bytes, PAGE);
     r->head = &credits[0];
     r->ll_head = &credits[1];
@@ -152,6 +168,10 @@ static char *lay_mirrors(rd_conns_t *c, const rd_transport_ops_t *ops, int peer,
     s->slot_bytes = r->slot_bytes = (uint32_t)c->layout.long_bytes;
     bind_shorter(s->shorter, &c->layout, s->slots);
     bind_shorter(r->shorter, &c->layout, r->slots);
+    /* There are no lines here, so signatures lie in their place, as many as the most slots. */
+    s->signs = (_Atomic uint32_t *)(void *)s->lines;
+    r->signs = ops->signs ? (_Atomic uint32_t *)(void *)r->lines : NULL;
+    s->signs_mask = r->signs_mask = SHORTER_MOST - 1;
     s->mirrored = r->mirrored = true;
     s->ops = r->ops = ops;
     return at;

@@ -2,7 +2,7 @@
  *
  *   segment of rank m:  | control | credits, a pair for each (peer, channel) | inboxes, one for each (peer, channel) |
  *                       | board, if all ranks share the node: shm/board.h |
- *   inbox:              | tail, own pair of lines | LL ring | slots, page aligned |
+ *   inbox:              | tail, signatures | LL ring | signatures if they are many | slots, page aligned |
  *
  * A rank's inboxes lie in its own segment and are written by its peers; the credits for what it has sent come back into
  * its own segment, too. So everything that a rank polls is local to it, and everything that it stores into other
@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "base/health.h"
+#include "monitor/called.h"
 #include "transport/shm/board.h"
 #include "transport/transport.h"
 #include "sched/step.h"
@@ -51,6 +52,8 @@ typedef struct rd_control {
     _Alignas(RD_LINE) _Atomic int core; /* the core on which this rank ran when it last waited; used where ranks share
                                            cores */
     rd_waiting_t waiting;
+    _Atomic int unlike; /* on the first rank of the node: the rank, plus one, that says that calls differ */
+    rd_called_t called; /* what this rank has called lately, if calls are signed */
 } rd_control_t;
 
 typedef struct rd_layout {

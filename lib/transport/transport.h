@@ -27,14 +27,16 @@
  *   - The memory of all mirrored connections is one piece, conns->mirrors, and exists before `create`: a transport
  *     whose device needs it registered may register it there and exchange keys. The user's memory is registered when a
  *     message with it is posted.
- *   - A receiver names in `dest` of rd_recv_t where it wants the message `received`, if that is `dest_bytes` long.
- *     The transport may put it there instead of into its slot, and then sets `delivered`. It never clears `delivered`,
- *     because the next message may come into its slot while the one before lies there. */
+ *   - A receiver names in `dest` of rd_recv_t where it wants the message `received`, if that is `dest_bytes` long and,
+ * of a transport that carries signatures, has the signature `dest_sign`. The transport may put it there instead of into
+ * its slot, and then sets `delivered`. It never clears `delivered`, because the next message may come into its slot
+ * while the one before lies there. */
 #ifndef RD_TRANSPORT_TRANSPORT_H
 #define RD_TRANSPORT_TRANSPORT_H
 
 #include <stdbool.h>
 
+#include "monitor/called.h"
 #include "node/node.h"
 #include "transport/conn.h"
 
@@ -99,6 +101,9 @@ typedef enum {
 struct rd_transport_ops {
     const char *name; /* in RONDO_TRANSPORT and in what rondo-info prints */
     rd_reach_t reach;
+    /* Mirrored: it carries signatures (monitor/called.h): what lies at send->signs for a message comes to lie at
+     * recv->signs, before the message is counted there. Connections without memory for them have NULL there. */
+    bool signs;
     const char *(*version)(void); /* the name and version of the library behind it; NULL: there is no such library */
     /* Returns a sentence that says why it cannot be used in this process, or NULL if it can. May itself be NULL. */
     const char *(*unusable)(void);
@@ -152,6 +157,10 @@ struct rd_transport_ops {
     /* Called when this rank has waited for `peer` for a while: makes the connection to it, if there is none, so that
      * each learns of the other's end. */
     void (*seek)(rd_transport_t *transport, int peer);
+    /* Asks a peer what it has called lately; nothing is done if it has not answered the last question. The answer comes
+     * by the `progress` of both, and `called` returns what is known by then; NULL: nothing. Both may be NULL. */
+    void (*ask_called)(rd_transport_t *transport, int peer);
+    const rd_called_t *(*called)(const rd_transport_t *transport, int peer);
     /* Returns how a rank has left: RONDO_SUCCESS (in order) or RONDO_ERR_MISMATCH, when all that it had sent is here,
      * or RONDO_IN_PROGRESS if it has not left or some of that is still to come. A rank that has left otherwise has set
      * the stop word. */
@@ -202,6 +211,17 @@ static inline void rd_transport_seek(rd_transport_t *t, int peer)
 {
     if (t->ops->seek)
         t->ops->seek(t, peer);
+}
+
+static inline void rd_transport_ask_called(rd_transport_t *t, int peer)
+{
+    if (t->ops->ask_called)
+        t->ops->ask_called(t, peer);
+}
+
+static inline const rd_called_t *rd_transport_called(const rd_transport_t *t, int peer)
+{
+    return t->ops->called ? t->ops->called(t, peer) : NULL;
 }
 
 static inline rondo_result_t rd_transport_farewell(const rd_transport_t *t, int peer)

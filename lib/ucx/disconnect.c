@@ -253,6 +253,7 @@ static void net_free(rd_ucx_net_t *net)
             conn_free(peer->conns[c]);
         free(peer->conns);
         free(peer->gdr);
+        free(peer->called);
     }
     free(net->peers);
     free(net->addresses);

@@ -7,6 +7,7 @@ librondo_core_la_SOURCES += \
 	lib/ucx/exchange.c \
 	lib/ucx/linger.c \
 	lib/ucx/net.c \
+	lib/ucx/question.c \
 	lib/ucx/receive.c \
 	lib/ucx/rkey.c \
 	lib/ucx/rndv.c \

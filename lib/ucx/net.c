@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "transport/conns.h"
 #include "ucx/ucx.h"
 
 #define QUIET 16                              /* polls of the network, some microseconds */
@@ -40,6 +41,7 @@ static rd_ucx_net_t *net_make(const rd_transport_args_t *args)
                           .stop = args->stop,
                           .rank = args->rank,
                           .nranks = args->nranks,
+                          .self = args->conns ? &args->conns->self->called : NULL,
                           .peers = peers};
     for (int r = 0; r < net->nranks; r++) {
         peers[r].net = net;
@@ -199,7 +201,9 @@ static rondo_result_t head(rd_send_t *send, size_t bytes, rd_ucx_header_t *heade
     rd_ucx_net_t *net = conn->peer->net;
     if (conn->peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS)
         return rd_ucx_has_left(conn->peer);
-    rd_ucx_header_fill(header, net, conn->channel, RD_UCX_DATA, send->sent - 1, bytes);
+    uint64_t sign =
+        send->signs ? atomic_load_explicit(&send->signs[(send->sent - 1) & send->signs_mask], memory_order_relaxed) : 0;
+    rd_ucx_header_fill(header, net, conn->channel, RD_UCX_DATA, send->sent - 1, bytes | sign << 32);
     if (bytes > RD_SHORT) {
         conn->longer = send->sent;
         conn->longest = bytes > conn->longest ? bytes : conn->longest;
@@ -357,13 +361,14 @@ bool rd_ucx_progress(rd_transport_t *transport)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
     net->progressed = 0;
+    net->asides = 0;
     rd_ucx_send_held(net);
     rd_ucx_rndv_advance(net);
     unsigned events = rd_ucp.worker_progress(net->worker);
     rd_ucx_rndv_advance(net);
     if (net->nlost != 0)
         rd_ucx_judge_lost(net);
-    int moved = events != 0 || net->progressed;
+    int moved = (events != 0 && !net->asides) || net->progressed;
     net->quiet = moved ? 0 : net->quiet + (net->quiet <= QUIET);
     if (net->quiet == QUIET)
         rd_ucx_credits_flush(net, 1);
@@ -399,6 +404,7 @@ static bool idle(rd_transport_t *transport)
 
 const rd_transport_ops_t rd_transport_ucx = {.name = "ucx",
                                              .reach = RD_BETWEEN_NODES,
+                                             .signs = true,
                                              .version = rd_ucx_version,
                                              .unusable = rd_ucx_unusable,
                                              .fragile = rd_ucx_fragile,
@@ -418,5 +424,7 @@ const rd_transport_ops_t rd_transport_ucx = {.name = "ucx",
                                              .gdr = rd_ucx_gdr,
                                              .gdr_peer = rd_ucx_gdr_peer,
                                              .seek = rd_ucx_seek,
+                                             .ask_called = rd_ucx_ask_called,
+                                             .called = rd_ucx_called,
                                              .farewell = rd_ucx_farewell,
                                              .cancel = rd_ucx_cancel};

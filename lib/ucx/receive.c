@@ -138,17 +138,26 @@ static bool credit_wrong(rd_ucx_conn_t *conn, uint64_t consumed)
     return false;
 }
 
+/* Returns where the message is wanted, if it is the one; else NULL. `sign`: of its call. */
+static char *wanted(const rd_recv_t *recv, uint64_t number, uint32_t sign, size_t bytes)
+{
+    bool is_it = recv->dest && number == recv->received && bytes == recv->dest_bytes &&
+                 (!recv->signs || sign == recv->dest_sign);
+    return is_it ? recv->dest : NULL;
+}
+
 static ucs_status_t take_data(rd_ucx_conn_t *conn, const rd_ucx_header_t *h, void *data, size_t bytes, int announced)
 {
     rd_ucx_net_t *net = conn->peer->net;
     rd_recv_t *recv = conn->recv;
     uint64_t at = h->number & (ring(conn) - 1);
+    uint32_t sign = (uint32_t)(h->bytes >> 32);
     /* The sender holds a credit for messages up to here: their slots are free, or just being filled. */
     if (h->number < conn->next || h->number - conn->credited > rd_recv_ring(recv, bytes).mask ||
         (conn->claimed && marked(conn->claimed, at)))
         return drop(net, "its number is not due", h->number);
-    if (h->bytes != bytes || bytes > recv->slot_bytes)
-        return drop(net, "its length does not fit", h->bytes);
+    if ((h->bytes & UINT32_MAX) != bytes || bytes > recv->slot_bytes)
+        return drop(net, "its length does not fit", h->bytes & UINT32_MAX);
     if (h->credit != 0 && (!conn->send || credit_wrong(conn, h->credit)))
         return drop(net, "it returns more credits than were taken", h->credit);
     int in_turn = h->number == conn->next && !announced; /* as nearly all are: nothing needs to be remembered of it */
@@ -160,11 +169,14 @@ static ucs_status_t take_data(rd_ucx_conn_t *conn, const rd_ucx_header_t *h, voi
         conn->claimed[at / 64] |= UINT64_C(1) << (at % 64);
     if (in_turn && h->number == recv->received && !conn->claimed) /* no slot is in use */
         recv->base = (uint32_t)h->number;
+    if (recv->signs)
+        atomic_store_explicit(&recv->signs[h->number & recv->signs_mask], sign, memory_order_relaxed);
     char *to = rd_recv_slot(recv, bytes, h->number);
     if (announced) /* into the slot, since a fetch under way could not be kept out of the user's memory */
         return fetch(conn, at, data, to, bytes);
-    if (recv->dest && h->number == recv->received && bytes == recv->dest_bytes) {
-        to = recv->dest;
+    char *dest = wanted(recv, h->number, sign, bytes);
+    if (dest) {
+        to = dest;
         recv->delivered = 1;
     }
     memcpy(to, data, bytes);
@@ -200,6 +212,18 @@ static ucs_status_t take_rts(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, cons
     if (!announced)
         wrong = h->kind == RD_UCX_RTS ? rd_ucx_offered(peer, h, data, bytes) : rd_ucx_ack(peer, h);
     return !wrong ? UCS_OK : drop(peer->net, wrong, h->bytes);
+}
+
+static ucs_status_t take_called(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const void *data, size_t bytes,
+                                int announced)
+{
+    const char *wrong = NULL;
+    peer->net->asides = 1;
+    if (h->kind == RD_UCX_ASK)
+        rd_ucx_asked(peer);
+    else
+        wrong = announced ? "an answer that is not with it" : rd_ucx_answered(peer, data, bytes);
+    return !wrong ? UCS_OK : drop(peer->net, wrong, bytes);
 }
 
 /* Handles a failure like the bootstrap's farewells, so that it does not matter which comes first. */
@@ -241,7 +265,7 @@ static ucs_status_t take(rd_ucx_net_t *net, const void *header, void *data, size
     if (h.rank >= (uint32_t)net->nranks || !net->peers[h.rank].address)
         return drop(net, "no rank on another node has the number that it says", h.rank);
     rd_ucx_peer_t *peer = &net->peers[h.rank];
-    int has_data = h.kind == RD_UCX_DATA || h.kind == RD_UCX_GDR || h.kind == RD_UCX_RTS;
+    int has_data = h.kind == RD_UCX_DATA || h.kind == RD_UCX_GDR || h.kind == RD_UCX_RTS || h.kind == RD_UCX_CALLED;
     if (h.zero != 0 || (!has_data && bytes != 0))
         return drop(net, "it is not well-formed, of kind", h.kind);
     rd_ucx_peer_used(peer);
@@ -251,6 +275,8 @@ static ucs_status_t take(rd_ucx_net_t *net, const void *header, void *data, size
         peer->greeted = 1;
         return UCS_OK;
     }
+    if (h.kind == RD_UCX_ASK || h.kind == RD_UCX_CALLED)
+        return take_called(peer, &h, data, bytes, announced);
     if (h.kind == RD_UCX_GDR)
         return take_gdr(peer, &h, data, bytes, announced);
     if (h.kind == RD_UCX_RTS || h.kind == RD_UCX_ACK)
@@ -271,7 +297,8 @@ static ucs_status_t take_short(rd_ucx_net_t *net, char *data, size_t bytes)
 {
     rd_ucx_header_t h;
     memcpy(&h, data + bytes - sizeof h, sizeof h);
-    size_t other = token_right(net, h.token) && h.bytes < bytes - sizeof h ? bytes - sizeof h - h.bytes : 0;
+    uint64_t own = h.bytes & UINT32_MAX; /* it is data */
+    size_t other = token_right(net, h.token) && own < bytes - sizeof h ? bytes - sizeof h - own : 0;
     if (other >= sizeof h) {
         take(net, data + other - sizeof h, data, other - sizeof h, 0);
         data += other;

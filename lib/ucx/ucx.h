@@ -36,7 +36,9 @@ typedef enum {
     RD_UCX_HELLO,
     RD_UCX_GDR,
     RD_UCX_RTS,
-    RD_UCX_ACK
+    RD_UCX_ACK,
+    RD_UCX_ASK,
+    RD_UCX_CALLED
 } rd_ucx_kind_t;
 
 /* The header ahead of every message, or after the data of a short one, of which two may come as one. All ranks of a job
@@ -49,15 +51,17 @@ typedef struct rd_ucx_header {
     uint8_t zero;
     uint64_t number; /* data, GDR: number of the message; RTS: number of the first one; credit: messages consumed so
                         far; farewell: a rondo_result_t; else 0 */
-    uint64_t bytes;  /* data, GDR: payload; RTS: number of messages; ACK: slots, as bits; credit: 0; farewell: the
-                        failed rank plus one, or 0, and in the upper half, likewise, the rank that found it out */
+    uint64_t bytes; /* data: payload, and in the upper half the signature of the call; GDR, called: payload; RTS: number
+                       of messages; ACK: slots, as bits; credit: 0; farewell: the failed rank plus one, or 0, and in the
+                       upper half, likewise, the rank that found it out */
     uint64_t credit; /* data: messages consumed so far of the same channel's other direction; farewell: messages sent
                         before it, on all channels; else 0 */
 } rd_ucx_header_t;
 
 typedef struct rd_ucx_net rd_ucx_net_t;
 typedef struct rd_ucx_conn rd_ucx_conn_t;
-typedef struct rd_ucx_gdr rd_ucx_gdr_t; /* ucx_gdr.h: the GDR messages of a peer */
+typedef struct rd_ucx_gdr rd_ucx_gdr_t;       /* ucx_gdr.h: the GDR messages of a peer */
+typedef struct rd_ucx_called rd_ucx_called_t; /* question.c: what a peer has called */
 
 typedef struct rd_ucx_peer {
     rd_ucx_net_t *net;
@@ -68,6 +72,7 @@ typedef struct rd_ucx_peer {
     ucp_ep_h ep;                  /* NULL until first used */
     int zcopies;                  /* messages under way from the user's memory, or directly into it */
     rd_ucx_gdr_t *gdr;            /* made when first needed */
+    rd_ucx_called_t *called;      /* likewise */
     int used;                     /* something was sent to it or came from it: it needs a farewell */
     int greeted;                  /* its greeting has arrived */
     int settled;                  /* something has been sent to it completely: the connection is made */
@@ -139,6 +144,7 @@ struct rd_ucx_net {
     rd_log_ctx_t *ctx;
     rd_stop_t *stop;
     int rank, nranks;
+    const rd_called_t *self; /* what this rank has called; NULL: nobody says */
     unsigned char token[RD_UCX_TOKEN];
     rd_ucx_alone_t *alone; /* set if it lingers; NULL: it belongs to a communicator */
     rd_ucx_peer_t *peers;
@@ -167,6 +173,7 @@ struct rd_ucx_net {
     int quiet;       /* successive polls of the network that found nothing */
     int nlost;       /* number of peers with a broken connection and no verdict yet */
     int progressed;  /* set when something is delivered */
+    int asides;      /* likewise when a question or an answer of question.c comes, which is no progress of a call */
 };
 
 static inline rd_ucx_net_t *rd_ucx_of(rd_transport_t *transport)
@@ -242,6 +249,13 @@ void rd_ucx_offers_back(rd_ucx_peer_t *peer, int announced);
 bool rd_ucx_wires_all(const rd_ucx_net_t *net);
 rondo_result_t rd_ucx_wireup(rd_ucx_net_t *net, const rd_env_t *env);
 void rd_ucx_seek(rd_transport_t *transport, int rank);
+
+/* question.c */
+void rd_ucx_ask_called(rd_transport_t *transport, int rank);
+const rd_called_t *rd_ucx_called(const rd_transport_t *transport, int rank);
+/* Take a question, and an answer, which has `bytes`. The second returns what is wrong with it, or NULL. */
+void rd_ucx_asked(rd_ucx_peer_t *peer);
+const char *rd_ucx_answered(rd_ucx_peer_t *peer, const void *data, size_t bytes);
 
 /* endpoint.c */
 void rd_ucx_peer_used(rd_ucx_peer_t *peer);

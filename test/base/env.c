@@ -109,6 +109,7 @@ static const char *const agreed[][3] = {
     {"RONDO_PROTO", "simple", "'simple'"},
     {"RONDO_TRANSPORT", "shm", "'shm'"},
     {"RONDO_CHECK", "1", "1"},
+    {"RONDO_MONITOR", "0", "0"},
     {"RONDO_SLOT_BYTES", "65536", "64K"},
     {"RONDO_SLOTS", "4", "4"},
     {"RONDO_SLICE_BYTES", "64K", "64K"},

@@ -3,7 +3,8 @@
  * Rank 0 sends to rank 1, which adds to each message and sends it on to rank 2: a fused step, which looks for room
  * first, then for the message, sends, and gives credits back last. Messages take 1, 2, 2, 1, 2, 2... lines, so they
  * begin everywhere in a ring of four. A line is two words, data and sequence; numbers of lines are modulo 8 here and
- * never come round in the library. State: the lines and credits as they are seen and as they are held back, the counts
+ * modulo 2^32 in the library, where the ring has 256. The sequence's other half, the signature of the call, is left out:
+ * these ranks call the same. State: the lines and credits as they are seen and as they are held back, the counts
  * of both ends of both connections, and whether each line still holds something that was not read.
  *
  * Checked for ever: each message arrives once, in order, with the right sum; no line is written before its last

@@ -1,4 +1,6 @@
 check_PROGRAMS += \
+	test/monitor/alike \
+	test/monitor/differ \
 	test/monitor/forged \
 	test/monitor/killed \
 	test/monitor/ras \
@@ -6,5 +8,7 @@ check_PROGRAMS += \
 	test/monitor/socket
 test_monitor_forged_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_killed_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_monitor_alike_LDADD = libtest.la
+test_monitor_differ_LDADD = libtest.la
 test_monitor_ras_LDADD = libtest.la
 test_monitor_socket_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm

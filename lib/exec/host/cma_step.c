@@ -22,14 +22,14 @@ static bool ready(const rd_cma_step_t *s, posted_t *posted, int *waits_for)
 {
     for (int i = 0; i < s->step->ndst; i++) {
         rd_send_t *send = s->dst[i] ? NULL : s->plan->sends[s->step->dst[i].index];
-        if (send && (!rd_ll_may_send(send, 1) || (s->put && !rd_room_is_open(send)))) {
+        if (send && (!rd_ll_may_send(send, 1) || (s->put && !rd_room_is_open(send, s->sign)))) {
             *waits_for = send->peer;
             return false;
         }
     }
     for (int i = 0; i < s->step->nsrc; i++) {
         rd_recv_t *recv = s->src[i] ? NULL : s->plan->recvs[s->step->src[i].index];
-        if (recv && !rd_ll_peek(recv, (char *)&posted[i], sizeof posted[i], 0)) {
+        if (recv && !rd_ll_peek(recv, (char *)&posted[i], sizeof posted[i], s->sign)) {
             *waits_for = recv->peer;
             return false;
         }
@@ -71,24 +71,26 @@ static rd_recv_t *source(const rd_cma_step_t *s, int i)
 }
 
 /* Makes the sender answer by slots from byte `at` on. */
-static void ask(rd_recv_t *recv, size_t at)
+static void ask(rd_recv_t *recv, uint64_t sign, size_t at)
 {
     recv->refused = true;
     recv->refused_at = at;
     recv->ll_head->asked_at = at;
-    atomic_store_explicit(&recv->ll_head->asked, recv->ll_received + 1, memory_order_release);
+    atomic_store_explicit(&recv->ll_head->asked, rd_ll_sequence(sign, recv->ll_received), memory_order_release);
 }
 
 /* A post whose receiver has been refused before is asked for without another try. */
-static void ask_first(rd_recv_t *recv)
+static void ask_first(rd_recv_t *recv, uint64_t sign)
 {
-    if (recv->refused && atomic_load_explicit(&recv->ll_head->asked, memory_order_relaxed) != recv->ll_received + 1)
-        ask(recv, 0);
+    if (recv->refused &&
+        atomic_load_explicit(&recv->ll_head->asked, memory_order_relaxed) != rd_ll_sequence(sign, recv->ll_received))
+        ask(recv, sign, 0);
 }
 
 /* Sets *data to `bytes` of the buffer that `recv`'s sender has posted, from `at` on. They lie in the sender's memory,
  * in a slot, or, if they were read from another process, in `room`. */
-static taken_t take(rd_recv_t *recv, const posted_t *posted, size_t at, size_t bytes, char *room, const char **data)
+static taken_t take(rd_recv_t *recv, uint64_t sign, const posted_t *posted, size_t at, size_t bytes, char *room,
+                    const char **data)
 {
     *data = room;
     if (!recv->read) {
@@ -97,11 +99,11 @@ static taken_t take(rd_recv_t *recv, const posted_t *posted, size_t at, size_t b
     }
     if (recv->refused) {
         *data = rd_slot_to_read(recv, bytes);
-        return rd_slot_arrived(recv) ? TAKEN : NOT_YET;
+        return rd_slot_arrived(recv, sign) ? TAKEN : NOT_YET;
     }
     int failed = recv->read(recv, room, posted->address + at, bytes);
     if (failed > 0)
-        ask(recv, at);
+        ask(recv, sign, at);
     return failed > 0 ? NOT_YET : failed < 0 ? GONE : TAKEN;
 }
 
@@ -126,7 +128,8 @@ static taken_t sum_block(const rd_cma_step_t *s, const posted_t *posted, char *t
     for (int i = 0; i < s->step->nsrc; i++) {
         rd_recv_t *recv = source(s, i);
         src[i] = s->src[i] ? s->src[i] + at : NULL;
-        taken_t now = recv ? take(recv, &posted[i], at, bytes, s->staging + (size_t)i * RD_CMA_BLOCK, &src[i]) : TAKEN;
+        taken_t now =
+            recv ? take(recv, s->sign, &posted[i], at, bytes, s->staging + (size_t)i * RD_CMA_BLOCK, &src[i]) : TAKEN;
         if (now != TAKEN) {
             *waits_for = recv->peer;
             return now;
@@ -157,7 +160,7 @@ static size_t resumed(const rd_cma_step_t *s, size_t *block)
         rd_recv_t *recv = source(s, i);
         if (!recv)
             continue;
-        ask_first(recv);
+        ask_first(recv, s->sign);
         if (!recv->refused)
             continue;
         *block = block_of(recv->slot_bytes);
@@ -179,7 +182,7 @@ static taken_t fetch(const rd_cma_step_t *s, const posted_t *posted, char *to, i
     }
     if (only && !only->refused) {
         *waits_for = only->peer;
-        return take(only, posted, 0, s->bytes, to, &data);
+        return take(only, s->sign, posted, 0, s->bytes, to, &data);
     }
     for (size_t bytes; at < s->bytes && now == TAKEN; at += bytes) {
         bytes = s->bytes - at < block ? s->bytes - at : block;
@@ -231,7 +234,7 @@ static bool put(const rd_cma_step_t *s, int *waits_for, rondo_result_t *result)
         *result = RONDO_ERR_REMOTE;
     }
     if (failed == 0)
-        rd_ll_send(send, (const char *)&done, sizeof done, 0);
+        rd_ll_send(send, (const char *)&done, sizeof done, s->sign);
     return failed <= 0;
 }
 
@@ -242,7 +245,7 @@ static void hand_on(const rd_cma_step_t *s, const char *value)
     for (int i = 0; i < s->step->ndst; i++) {
         if (!s->dst[i]) {
             rd_send_t *send = s->plan->sends[s->step->dst[i].index];
-            rd_ll_send(send, (const char *)&post, sizeof post, 0);
+            rd_ll_send(send, (const char *)&post, sizeof post, s->sign);
             send->ll_posted = send->ll_sent;
         } else if (s->dst[i] != value) {
             rd_copy(s->dst[i], value, s->bytes);
@@ -309,7 +312,7 @@ static bool answer(rd_send_t *send, uint64_t asked)
     for (; send->answer_at < post.bytes && rd_slot_may_send(send, block); send->answer_at += bytes) {
         bytes = post.bytes - send->answer_at < block ? post.bytes - send->answer_at : block;
         memcpy(rd_slot_to_fill(send, bytes), (const char *)(uintptr_t)(post.address + send->answer_at), bytes);
-        rd_slot_publish(send, bytes, 0);
+        rd_slot_publish(send, asked & RD_SIGN, bytes, 0);
         moved = true;
     }
     if (send->answer_at == post.bytes)

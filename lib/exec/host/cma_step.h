@@ -11,6 +11,7 @@
 typedef struct rd_cma_step {
     const rd_plan_t *plan;
     const rd_step_t *step;
+    uint64_t sign;                /* of its messages: the signature of the call */
     const char *src[RD_MAX_ENDS]; /* NULL: a peer */
     char *dst[RD_MAX_ENDS];       /* NULL: a peer */
     bool put; /* the sender puts the message where the receiver wants it, if it may: transport/cma/room.h */

@@ -26,8 +26,9 @@ typedef struct {
     const rd_step_t *step, *next; /* `next`: the lane's next step; NULL: this pass is over */
     int32_t shift;
     size_t start, bytes;
-    uint64_t tag; /* of its lines */
-    bool put;     /* rd_lane_plan_t.put */
+    uint64_t tag;  /* of its lines */
+    uint64_t sign; /* the call's */
+    bool put;      /* rd_lane_plan_t.put */
 } turn_t;
 
 static inline int32_t shifted(const turn_t *t, int32_t chunk)
@@ -143,6 +144,17 @@ static void expect(const turn_t *t, rd_recv_t *recv)
         return;
     recv->dest = local_destination(t, step->dst[0]);
     recv->dest_bytes = t->bytes;
+    recv->dest_sign = (uint32_t)(t->sign >> 32);
+}
+
+/* A message of another call that has come from another node is refused at once; on a node it is found who is wrong by
+ * looking at what they call (progress/unlike.h). */
+static void expect_or_refuse(const turn_t *t, rd_recv_t *recv)
+{
+    if (recv->seen == recv->received)
+        expect(t, recv);
+    else
+        rd_run_mismatch(t->run, recv, UINT64_MAX, t->bytes);
 }
 
 static bool ready_slots(const turn_t *t)
@@ -152,10 +164,10 @@ static bool ready_slots(const turn_t *t)
 
     for (int i = 0; i < step->nsrc; i++) {
         rd_recv_t *recv = step->src[i].where == RD_PEER ? plan->recvs[step->src[i].index] : NULL;
-        if (recv && !rd_slot_arrived(recv)) {
-            if (recv->mirrored)
-                expect(t, recv);
+        if (recv && !rd_slot_arrived(recv, t->sign)) {
             t->run->waits_for = recv->peer;
+            if (recv->mirrored)
+                expect_or_refuse(t, recv);
             return false;
         }
     }
@@ -264,9 +276,9 @@ static int step_slots(const turn_t *t)
         rd_send_t *send = plan->sends[step->dst[i].index];
         int more = send->mirrored && sends_more(t, step->dst[i]);
         if (zcopy && zcopy_to(t, i))
-            t->run->result = rd_slot_zcopy(send, from, t->bytes, more);
+            t->run->result = rd_slot_zcopy(send, t->sign, from, t->bytes, more);
         else
-            t->run->result = rd_slot_publish(send, t->bytes, more);
+            t->run->result = rd_slot_publish(send, t->sign, t->bytes, more);
     }
     for (int i = 0; i < step->nsrc && t->run->result == RONDO_SUCCESS; i++) {
         if (step->src[i].where == RD_PEER)
@@ -281,7 +293,7 @@ static void missed(const turn_t *t, rd_recv_t *recv)
     uint64_t sent;
 
     t->run->waits_for = recv->peer;
-    if (t->tag && rd_announce_other(recv, t->tag, &sent))
+    if (t->tag && rd_announce_other(recv, t->sign, t->tag, &sent))
         rd_run_mismatch(t->run, recv, sent, t->bytes);
 }
 
@@ -301,7 +313,7 @@ static int step_lines(const turn_t *t)
     }
     for (int i = 0; i < step->nsrc; i++) {
         if (step->src[i].where == RD_PEER) {
-            if (!rd_ll_peek(plan->recvs[step->src[i].index], message[i], t->bytes, t->tag)) {
+            if (!rd_ll_peek(plan->recvs[step->src[i].index], message[i], t->bytes, t->sign + t->tag)) {
                 missed(t, plan->recvs[step->src[i].index]);
                 return BLOCKED;
             }
@@ -315,7 +327,7 @@ static int step_lines(const turn_t *t)
     const char *from = value(t, src, sum);
     for (int i = 0; i < step->ndst; i++) {
         if (step->dst[i].where == RD_PEER)
-            rd_ll_send(plan->sends[step->dst[i].index], from, t->bytes, t->tag);
+            rd_ll_send(plan->sends[step->dst[i].index], from, t->bytes, t->sign + t->tag);
         else if (local_destination(t, step->dst[i]) != from)
             rd_copy(local_destination(t, step->dst[i]), from, t->bytes);
     }
@@ -330,7 +342,12 @@ static int step_lines(const turn_t *t)
 
 static int step_posts(const turn_t *t)
 {
-    rd_cma_step_t s = {.plan = t->run->plan, .step = t->step, .put = t->put, .bytes = t->bytes, .staging = t->run->tmp};
+    rd_cma_step_t s = {.plan = t->run->plan,
+                       .step = t->step,
+                       .sign = t->sign,
+                       .put = t->put,
+                       .bytes = t->bytes,
+                       .staging = t->run->tmp};
 
     for (int i = 0; i < t->step->nsrc; i++)
         s.src[i] = t->step->src[i].where == RD_PEER ? NULL : local_source(t, t->step->src[i]);
@@ -367,7 +384,7 @@ static int step_board(const turn_t *t)
         if (dst[i] != from)
             rd_copy(dst[i], from, t->bytes);
         if (step->dst[i].where == RD_PEER)
-            rd_board_publish(b, slot);
+            rd_board_publish(b, t->sign, slot);
     }
     return STEPPED;
 }
@@ -428,11 +445,12 @@ static bool announce(rd_run_t *run, const rd_lane_run_t *lane)
     if (step->dst[0].where == RD_PEER) {
         rd_send_t *send = run->plan->sends[step->dst[0].index];
         run->waits_for = send->peer;
-        return in_slot ? rd_announce_in_slot(send, wanted) : rd_announce(send, wanted, &run->result);
+        return in_slot ? rd_announce_in_slot(send, wanted) : rd_announce(send, run->sign, wanted, &run->result);
     }
     rd_recv_t *recv = run->plan->recvs[step->src[0].index];
     run->waits_for = recv->peer;
-    if (!(in_slot ? rd_announce_slot_take(recv, &sent) : rd_announce_take(recv, &sent, &run->result)))
+    if (!(in_slot ? rd_announce_slot_take(recv, run->sign, &sent)
+                  : rd_announce_take(recv, run->sign, &sent, &run->result)))
         return false;
     if (sent != wanted && run->result == RONDO_SUCCESS)
         rd_run_mismatch(run, recv, sent, wanted);
@@ -448,7 +466,7 @@ static void open_rooms(rd_run_t *run, const rd_lane_run_t *lane)
         const turn_t t = {.run = run, .step = step};
         size_t bytes = rd_chunk_bytes(&plan->out, step->chunk);
         if (step->src[0].where == RD_PEER && bytes)
-            rd_room_open(plan->recvs[step->src[0].index], local_destination(&t, step->dst[0]), bytes);
+            rd_room_open(plan->recvs[step->src[0].index], run->sign, local_destination(&t, step->dst[0]), bytes);
     }
 }
 
@@ -469,7 +487,8 @@ static bool advance(rd_run_t *run, rd_lane_run_t *lane)
         lane->opens = false;
     }
     while (lane->passes) {
-        turn_t t = {run, lane->step, upcoming(lane), lane->shift, lane->start, 0, lane->plan->tag, lane->plan->put};
+        turn_t t = {run, lane->step,      upcoming(lane), lane->shift,    lane->start,
+                    0,   lane->plan->tag, run->sign,      lane->plan->put};
         t.bytes = slice_bytes(plan, lane, shifted(&t, lane->step->chunk));
         if (t.bytes) {
             if (step_by(lane->plan->proto, &t) == BLOCKED || run->result != RONDO_SUCCESS)
@@ -489,7 +508,7 @@ static bool is_open(const rd_lane_run_t *lane)
     return lane->passes || lane->announces;
 }
 
-void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *out, char *tmp)
+void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *out, char *tmp, uint64_t sign)
 {
     const rd_program_t *program = plan->program;
 
@@ -499,6 +518,7 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
     run->out = (char *)((uintptr_t)out + (uintptr_t)plan->out.shift);
     run->tmp = tmp;
     run->waits_for = -1;
+    run->sign = sign;
     run->result = RONDO_SUCCESS;
     run->open = 0;
     run->in_place = plan->zcopy && rd_zcopy_overlap(plan, run->in, run->out);

@@ -23,17 +23,19 @@ static inline void fetch_ahead(rd_board_t *b, const rd_run_t *run)
     }
 }
 
-static inline bool peek(const rd_plan_t *plan, const rd_flat_step_t *q, char *board, uint64_t at, char *message)
+static inline bool peek(const rd_run_t *run, const rd_flat_step_t *q, char *board, uint64_t at, char *message)
 {
+    const rd_plan_t *plan = run->plan;
+
     if (plan->board.packed)
-        return rd_board_peek_part(board, at, plan->board.packed, q->from, message, q->bytes);
-    return rd_board_peek(board, at, message, q->bytes);
+        return rd_board_peek_part(board, run->sign, at, plan->board.packed, q->from, message, q->bytes);
+    return rd_board_peek(board, run->sign, at, message, q->bytes);
 }
 
 /* Looks for source i of the step. Returns false if it has not come. */
 static inline bool find(rd_run_t *run, const rd_flat_step_t *q, uint64_t at, int i, char *message)
 {
-    if (peek(run->plan, q, q->src[i].board, at, message))
+    if (peek(run, q, q->src[i].board, at, message))
         return true;
     run->plan->board.board->missing = i;
     run->waits_for = q->src[i].peer;
@@ -85,7 +87,7 @@ static inline bool step(rd_run_t *run, const rd_flat_step_t *q)
     const char *from = rd_flat_value(run, q, src, sum);
     for (int i = 0; i < q->ndst; i++) {
         if (q->dst[i].where == RD_PEER)
-            rd_board_write(b->of[b->self], at, from, q->bytes);
+            rd_board_write(b->of[b->self], run->sign, at, from, q->bytes);
         else if (rd_flat_address(run, &q->dst[i]) != from)
             rd_copy(rd_flat_address(run, &q->dst[i]), from, q->bytes);
     }
@@ -129,7 +131,7 @@ bool rd_board_ready(rd_run_t *run, const rd_step_t *step, rd_board_slot_t slot)
 
     for (int i = 0; i < step->nsrc; i++) {
         const rd_recv_t *recv = step->src[i].where == RD_PEER ? plan->recvs[step->src[i].index] : NULL;
-        if (recv && !rd_board_arrived(b->of[recv->peer], slot)) {
+        if (recv && !rd_board_arrived(b->of[recv->peer], run->sign, slot)) {
             run->waits_for = recv->peer;
             return false;
         }

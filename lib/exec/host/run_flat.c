@@ -24,7 +24,7 @@ static inline bool step(rd_run_t *run, const rd_flat_step_t *q)
     }
     for (int i = 0; i < q->nsrc; i++) {
         src[i] = q->src[i].where == RD_PEER ? message[i] : rd_flat_address(run, &q->src[i]);
-        if (q->src[i].where == RD_PEER && !rd_ll_peek(q->src[i].recv, message[i], q->bytes, q->tag)) {
+        if (q->src[i].where == RD_PEER && !rd_ll_peek(q->src[i].recv, message[i], q->bytes, run->sign + q->tag)) {
             run->waits_for = q->src[i].recv->peer;
             return false;
         }
@@ -34,7 +34,7 @@ static inline bool step(rd_run_t *run, const rd_flat_step_t *q)
     const char *from = rd_flat_value(run, q, src, sum);
     for (int i = 0; i < q->ndst; i++) {
         if (q->dst[i].where == RD_PEER)
-            rd_ll_send(q->dst[i].send, from, q->bytes, q->tag);
+            rd_ll_send(q->dst[i].send, from, q->bytes, run->sign + q->tag);
         else if (rd_flat_address(run, &q->dst[i]) != from)
             rd_copy(rd_flat_address(run, &q->dst[i]), from, q->bytes);
     }
@@ -64,7 +64,7 @@ void rd_flat_check(rd_run_t *run)
     uint64_t sent;
 
     for (int i = 0; i < q->nsrc && q->tag; i++) {
-        if (q->src[i].where == RD_PEER && rd_announce_other(q->src[i].recv, q->tag, &sent))
+        if (q->src[i].where == RD_PEER && rd_announce_other(q->src[i].recv, run->sign, q->tag, &sent))
             rd_run_mismatch(run, q->src[i].recv, sent, q->bytes);
     }
 }

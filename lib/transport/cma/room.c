@@ -18,14 +18,14 @@ _Static_assert(offsetof(rd_room_t, address) == offsetof(struct iovec, iov_base) 
                    sizeof(((rd_room_t *)0)->bytes) == sizeof(size_t),
                "the kernel reads a room as an iovec");
 
-void rd_room_open(rd_recv_t *recv, void *at, size_t bytes)
+void rd_room_open(rd_recv_t *recv, uint64_t sign, void *at, size_t bytes)
 {
     rd_room_t *room = &recv->ll_head->room;
 
     recv->gives_room = true;
     atomic_store_explicit(&room->address, (uintptr_t)at, memory_order_relaxed);
     atomic_store_explicit(&room->bytes, bytes, memory_order_relaxed);
-    atomic_store_explicit(&room->number, recv->ll_received + 1, memory_order_release);
+    atomic_store_explicit(&room->number, rd_ll_sequence(sign, recv->ll_received), memory_order_release);
 }
 
 /* The fence pairs with that of close_room: either this mark is seen there, or the kernel finds no bytes here. */

@@ -23,16 +23,18 @@
 #include <stdbool.h>
 
 #include "transport/conns.h"
+#include "transport/shm/ll.h"
 
-/* Gives room for the message that begins with the next line of the connection. */
-void rd_room_open(rd_recv_t *recv, void *at, size_t bytes);
+/* Gives room for the message that begins with the next line of the connection, in the call with this signature. */
+void rd_room_open(rd_recv_t *recv, uint64_t sign, void *at, size_t bytes);
 /* Takes back all room that this rank has given. When it returns, no rank writes into it, nor will. To be called after a
  * failure, when no thread of this rank is in a call. */
 void rd_rooms_close(const rd_conns_t *conns);
 
-static inline bool rd_room_is_open(const rd_send_t *send)
+static inline bool rd_room_is_open(const rd_send_t *send, uint64_t sign)
 {
-    return atomic_load_explicit(&send->ll_head->room.number, memory_order_acquire) == send->ll_sent + 1;
+    return atomic_load_explicit(&send->ll_head->room.number, memory_order_acquire) ==
+           rd_ll_sequence(sign, send->ll_sent);
 }
 
 /* Puts the message into its room, in the memory of process `pid`. Returns 0, or -1 with errno; that is 0 if the room is

@@ -7,6 +7,8 @@
  * There are two rings, one for each protocol: board-ll has the lines of ll.h, each of which shows by itself that it has
  * come; board has slots of plain data, and a flag for each, stored with release behind the data.
  *
+ * Lines and flags have the signature of their call in their upper half, as in ll.h.
+ *
  * Nobody is told where a message lies. An operation by this protocol uses up as much of the ring of each rank, whatever
  * the rank writes, so all ring positions are functions of the operation and of how many went before (rd_board_plan_t).
  * A position counts lines, or bytes, since the communicator was made; a line's sequence and a slot's flag are numbers
@@ -92,24 +94,25 @@ static inline char *rd_board_line(char *board, uint64_t number)
     return board + RD_BOARD_LINES_AT + (number & (RD_BOARD_LINES - 1)) * RD_LINE;
 }
 
-/* Copies the message at `number` of a rank's board to `data`, if all of it has come. */
-static inline bool rd_board_peek(char *board, uint64_t number, char *data, size_t bytes)
+/* Copies the message at `number` of a rank's board to `data`, if all of it has come with this sign. */
+static inline bool rd_board_peek(char *board, uint64_t sign, uint64_t number, char *data, size_t bytes)
 {
     for (size_t part; bytes; bytes -= part, data += part, number++) {
         part = rd_ll_part(bytes);
-        if (!rd_ll_line_load(rd_board_line(board, number), number + 1, data, part))
+        if (!rd_ll_line_load(rd_board_line(board, number), rd_ll_sequence(sign, number), data, part))
             return false;
     }
     return true;
 }
 
 /* The same for `bytes` of a longer message, of `whole`, from byte `from` on. */
-static inline bool rd_board_peek_part(char *board, uint64_t number, size_t whole, size_t from, char *data, size_t bytes)
+static inline bool rd_board_peek_part(char *board, uint64_t sign, uint64_t number, size_t whole, size_t from,
+                                      char *data, size_t bytes)
 {
     char line[RD_LL_LINE_DATA];
 
     for (size_t i = from / RD_LL_LINE_DATA, skip = from % RD_LL_LINE_DATA, part; bytes; i++, skip = 0) {
-        if (!rd_ll_line_load(rd_board_line(board, number + i), number + i + 1, line,
+        if (!rd_ll_line_load(rd_board_line(board, number + i), rd_ll_sequence(sign, number + i), line,
                              rd_ll_part(whole - i * RD_LL_LINE_DATA)))
             return false;
         part = rd_ll_part(skip + bytes) - skip;
@@ -120,11 +123,11 @@ static inline bool rd_board_peek_part(char *board, uint64_t number, size_t whole
     return true;
 }
 
-static inline void rd_board_write(char *board, uint64_t number, const char *data, size_t bytes)
+static inline void rd_board_write(char *board, uint64_t sign, uint64_t number, const char *data, size_t bytes)
 {
     for (size_t part; bytes; bytes -= part, data += part, number++) {
         part = rd_ll_part(bytes);
-        rd_ll_line_store(rd_board_line(board, number), number + 1, data, part);
+        rd_ll_line_store(rd_board_line(board, number), rd_ll_sequence(sign, number), data, part);
     }
 }
 
@@ -164,14 +167,16 @@ static inline rd_counter_t *rd_board_flag(char *board, rd_board_slot_t slot)
 }
 
 /* Acquire: whoever sees the flag sees the slot. */
-static inline bool rd_board_arrived(char *board, rd_board_slot_t slot)
+static inline bool rd_board_arrived(char *board, uint64_t sign, rd_board_slot_t slot)
 {
-    return atomic_load_explicit(&rd_board_flag(board, slot)->value, memory_order_acquire) == slot.number;
+    return atomic_load_explicit(&rd_board_flag(board, slot)->value, memory_order_acquire) ==
+           (sign | (uint32_t)slot.number);
 }
 
-static inline void rd_board_publish(const rd_board_t *b, rd_board_slot_t slot)
+static inline void rd_board_publish(const rd_board_t *b, uint64_t sign, rd_board_slot_t slot)
 {
-    atomic_store_explicit(&rd_board_flag(b->of[b->self], slot)->value, slot.number, memory_order_release);
+    atomic_store_explicit(&rd_board_flag(b->of[b->self], slot)->value, sign | (uint32_t)slot.number,
+                          memory_order_release);
 }
 
 /* This rank has read all that it reads of the passes before `start`. Release, as above. */

@@ -8,9 +8,11 @@
  * others of their kind. Elsewhere the sequence is stored with release and loaded with acquire, which has the same
  * effect. The same is done under the thread sanitizer, which knows nothing of what processors promise.
  *
- * The upper 12 bits of the sequence are a tag: for a message whose two ends may give different lengths its bytes plus
- * one, or RD_LL_ANNOUNCED (transport/announce.h); else 0. The other 52 are the line's number plus one, and last for
- * years of lines. A reader that expects another tag never takes the line. */
+ * The lower half of the sequence is that of the line's number plus one: what lies in a ring is never 2^32 lines old.
+ * The upper half is the sign: the signature of the call (monitor/called.h), 0 for sends and receives, plus a tag, which
+ * is for a message whose two ends may give different lengths its bytes plus one, or RD_LL_ANNOUNCED
+ * (transport/announce.h), else 0. A reader that expects another sign never takes the line. Signs and tags are shifted,
+ * where no other unit is named. */
 #ifndef RD_TRANSPORT_SHM_LL_H
 #define RD_TRANSPORT_SHM_LL_H
 
@@ -21,7 +23,7 @@
 
 #define RD_LL_GRANULE 16
 #define RD_LL_CLAIM 4 /* lines */
-#define RD_LL_TAG_AT 52
+#define RD_LL_TAG_AT 32
 #define RD_LL_ANNOUNCED 4095u /* more than any message's bytes plus one */
 
 /* Fetches the line into this core's cache, to be written soon. The builtin would fetch it for reading, unless the
@@ -69,6 +71,12 @@ static inline bool rd_granule_load(const char *granule, uint64_t sequence, uint6
 static inline uint64_t rd_ll_tag(uint64_t tag)
 {
     return tag << RD_LL_TAG_AT;
+}
+
+/* Returns the sequence of line `number`. */
+static inline uint64_t rd_ll_sequence(uint64_t sign, uint64_t number)
+{
+    return sign | (uint32_t)(number + 1);
 }
 
 static inline uint32_t rd_ll_lines(size_t bytes)
@@ -164,40 +172,42 @@ static inline void rd_ll_claim(const rd_send_t *s, uint32_t lines)
         rd_line_claim(s->lines + ((s->ll_sent + i) & s->lines_mask) * RD_LINE);
 }
 
-static inline void rd_ll_send(rd_send_t *s, const char *data, size_t bytes, uint64_t tag)
+static inline void rd_ll_send(rd_send_t *s, const char *data, size_t bytes, uint64_t sign)
 {
     uint32_t lines = rd_ll_lines(bytes);
 
     for (size_t part; bytes; bytes -= part, data += part) {
         part = rd_ll_part(bytes);
-        rd_ll_line_store(s->lines + (s->ll_sent & s->lines_mask) * RD_LINE, tag | (s->ll_sent + 1), data, part);
+        rd_ll_line_store(s->lines + (s->ll_sent & s->lines_mask) * RD_LINE, rd_ll_sequence(sign, s->ll_sent), data,
+                         part);
         s->ll_sent++;
     }
     rd_ll_claim(s, lines);
 }
 
-/* Copies the next message to `data` if all of it has arrived and has this tag. Nothing is consumed. */
-static inline bool rd_ll_peek(const rd_recv_t *r, char *data, size_t bytes, uint64_t tag)
+/* Copies the next message to `data` if all of it has arrived and has this sign. Nothing is consumed. */
+static inline bool rd_ll_peek(const rd_recv_t *r, char *data, size_t bytes, uint64_t sign)
 {
     uint64_t number = r->ll_received;
 
     for (size_t part; bytes; bytes -= part, data += part, number++) {
         part = rd_ll_part(bytes);
-        if (!rd_ll_line_load(r->lines + (number & r->lines_mask) * RD_LINE, tag | (number + 1), data, part))
+        if (!rd_ll_line_load(r->lines + (number & r->lines_mask) * RD_LINE, rd_ll_sequence(sign, number), data, part))
             return false;
     }
     return true;
 }
 
-/* Returns true if the next line has come, whatever its tag is, with the tag and the first 8 bytes of its data. */
-static inline bool rd_ll_next(const rd_recv_t *r, uint64_t *tag, uint64_t *data)
+/* Returns true if the next line has come, whatever its sign is, with the first 8 bytes of its data and, not shifted,
+ * what its sign has more than the signature `sign`: its tag, or any number if it is of another call. */
+static inline bool rd_ll_next(const rd_recv_t *r, uint64_t sign, uint64_t *tag, uint64_t *data)
 {
     const char *granule = r->lines + (r->ll_received & r->lines_mask) * RD_LINE + RD_LINE - RD_LL_GRANULE;
     uint64_t sequence =
         atomic_load_explicit((const _Atomic uint64_t *)(const void *)(granule + 8), memory_order_acquire);
 
-    *tag = sequence >> RD_LL_TAG_AT;
-    return (sequence & (rd_ll_tag(1) - 1)) == r->ll_received + 1 && rd_granule_load(granule, sequence, data);
+    *tag = (sequence - sign) >> RD_LL_TAG_AT;
+    return (uint32_t)sequence == (uint32_t)(r->ll_received + 1) && rd_granule_load(granule, sequence, data);
 }
 
 /* Consumes the message. Credits go back a quarter of the ring at a time: a message is at most half of the ring, so the

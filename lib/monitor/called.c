@@ -1,0 +1,125 @@
+/* Signatures of calls, and what a rank keeps of its last ones: see called.h. */
+#include "monitor/called.h"
+
+void rd_sign_hash(rd_signed_call_t *s, bool reduces)
+{
+    const rd_monitor_call_t *c = &s->call;
+    uint64_t what =
+        (uint64_t)c->kind | (uint64_t)(c->flags & RD_MONITOR_TABLES) << 8 | (uint64_t)(uint32_t)c->root << 32;
+
+    if (reduces)
+        what |= (uint64_t)c->type << 16 | (uint64_t)c->op << 24;
+    uint64_t amount = reduces ? c->count : c->flags & RD_MONITOR_TABLES ? 0 : c->bytes;
+    s->hash = rd_sign_mix(rd_sign_mix(rd_sign_mix(UINT64_C(0xcbf29ce484222325), what), amount), s->tables) | 1;
+}
+
+/* A reader that sees any of the new words sees that the run is being written, or what follows that. */
+static void write_run(rd_called_run_t *run, const rd_signed_call_t *s, uint64_t first)
+{
+    const rd_monitor_call_t *c = &s->call;
+
+    atomic_store_explicit(&run->first, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&run->count, c->count, memory_order_relaxed);
+    atomic_store_explicit(&run->bytes, c->bytes, memory_order_relaxed);
+    atomic_store_explicit(&run->tables, s->tables, memory_order_relaxed);
+    atomic_store_explicit(&run->what,
+                          (uint64_t)c->kind | (uint64_t)c->type << 8 | (uint64_t)c->op << 16 |
+                              (uint64_t)c->flags << 24 | (uint64_t)(uint32_t)c->root << 32,
+                          memory_order_relaxed);
+    atomic_store_explicit(&run->first, first, memory_order_release);
+}
+
+/* The run is there before the word of its first call, so who knows of the call finds what it was. */
+uint64_t rd_sign_call(rd_signing_t *s, const rd_signed_call_t *call, uint64_t number)
+{
+    if (!s->called || !call->hash)
+        return 0;
+    /* Calls that move the same bytes in another type are alike, but are said as they were made. */
+    if (call->hash != s->last || call->call.count != s->last_count || call->call.type != s->last_type)
+        write_run(&s->called->runs[s->runs++ % RD_CALLED_RUNS], call, number);
+    s->last = call->hash;
+    s->last_count = call->call.count;
+    s->last_type = call->call.type;
+    return rd_sign_repeat(s, call->hash, number);
+}
+
+static uint64_t read_run(const rd_called_run_t *run, rd_signed_call_t *s)
+{
+    uint64_t first = atomic_load_explicit(&run->first, memory_order_acquire);
+    uint64_t what = atomic_load_explicit(&run->what, memory_order_relaxed);
+
+    *s = (rd_signed_call_t){.call = {.count = atomic_load_explicit(&run->count, memory_order_relaxed),
+                                     .bytes = atomic_load_explicit(&run->bytes, memory_order_relaxed),
+                                     .root = (int32_t)(uint32_t)(what >> 32),
+                                     .kind = (uint8_t)what,
+                                     .type = (uint8_t)(what >> 8),
+                                     .op = (uint8_t)(what >> 16),
+                                     .flags = (uint8_t)(what >> 24)},
+                            .tables = atomic_load_explicit(&run->tables, memory_order_relaxed)};
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&run->first, memory_order_relaxed) == first ? first : 0;
+}
+
+/* Runs follow each other, so the call belongs to the last one that has begun by then, unless that is overwritten: then
+ * all that are left have begun later. */
+bool rd_called_find(const rd_called_t *called, uint64_t number, rd_signed_call_t *call)
+{
+    uint64_t latest = 0;
+
+    for (int i = 0; i < RD_CALLED_RUNS; i++) {
+        rd_signed_call_t one;
+        uint64_t first = read_run(&called->runs[i], &one);
+        if (first > latest && first <= number) {
+            latest = first;
+            *call = one;
+        }
+    }
+    return latest != 0;
+}
+
+/* ---- for ranks on other nodes ---- */
+
+/* Returns where the word of the last call lies: the next one has a word that is not of the next number. */
+static size_t newest(const rd_called_t *called)
+{
+    size_t at = 0;
+
+    while (at + 1 < RD_CALLED && (uint32_t)atomic_load_explicit(&called->words[at + 1], memory_order_relaxed) ==
+                                     (uint32_t)atomic_load_explicit(&called->words[at], memory_order_relaxed) + 1)
+        at++;
+    return at;
+}
+
+void rd_called_tell(const rd_called_t *called, rd_called_digest_t *d)
+{
+    size_t last = newest(called);
+
+    for (size_t i = 0; i < RD_CALLED_SENT; i++)
+        d->words[i] = atomic_load_explicit(&called->words[(last + 1 + i + RD_CALLED - RD_CALLED_SENT) % RD_CALLED],
+                                           memory_order_relaxed);
+    for (int i = 0; i < RD_CALLED_RUNS; i++) {
+        const rd_called_run_t *run = &called->runs[i];
+        d->runs[i].first = atomic_load_explicit(&run->first, memory_order_relaxed);
+        d->runs[i].count = atomic_load_explicit(&run->count, memory_order_relaxed);
+        d->runs[i].bytes = atomic_load_explicit(&run->bytes, memory_order_relaxed);
+        d->runs[i].tables = atomic_load_explicit(&run->tables, memory_order_relaxed);
+        d->runs[i].what = atomic_load_explicit(&run->what, memory_order_relaxed);
+    }
+}
+
+/* A word says its number, from which follows where it belongs. */
+void rd_called_hear(rd_called_t *heard, const rd_called_digest_t *d)
+{
+    for (size_t i = 0; i < RD_CALLED_SENT; i++)
+        if ((uint32_t)d->words[i])
+            atomic_store_explicit(&heard->words[d->words[i] % RD_CALLED], d->words[i], memory_order_relaxed);
+    for (int i = 0; i < RD_CALLED_RUNS; i++) {
+        rd_called_run_t *run = &heard->runs[i];
+        atomic_store_explicit(&run->first, d->runs[i].first, memory_order_relaxed);
+        atomic_store_explicit(&run->count, d->runs[i].count, memory_order_relaxed);
+        atomic_store_explicit(&run->bytes, d->runs[i].bytes, memory_order_relaxed);
+        atomic_store_explicit(&run->tables, d->runs[i].tables, memory_order_relaxed);
+        atomic_store_explicit(&run->what, d->runs[i].what, memory_order_relaxed);
+    }
+}

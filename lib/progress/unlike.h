@@ -1,0 +1,44 @@
+/* Ranks that do not call the same: how that is said, and how a rank that waits finds it (monitor/called.h).
+ *
+ * A message of another call is never taken, so whoever should take it waits. A rank that has waited for about a
+ * millisecond looks at what the ranks of its node have called lately: if two have different signatures for the call of
+ * one number, the first such number is where they parted. The larger part of the ranks is taken to be right, if it is
+ * so large that those who have not come yet cannot outnumber it; a rank waits for them for a moment. Else both sides
+ * are named, and neither is blamed. One rank of the node says it; the others hear its sentence.
+ *
+ * Ranks of other nodes are asked what they have called when a message of another call has come from there, when ranks
+ * of this node differ, and when a wait has become long; they answer as soon as they wait, too. */
+#ifndef RD_PROGRESS_UNLIKE_H
+#define RD_PROGRESS_UNLIKE_H
+
+#include "progress/queue.h"
+
+/* What a rank has called. */
+typedef struct rd_signature {
+    uint64_t sequence, count;
+    uint64_t counts; /* of allgatherv and reduce_scatterv, whose counts every rank knows: a hash of them */
+    int32_t type, op, root;
+    char name[20]; /* of the operation */
+} rd_signature_t;
+
+typedef struct rd_unlike {
+    const char *field; /* in which the two differ */
+    int ranks[2];
+    rd_signature_t calls[2];
+    int others; /* more ranks that call what the first one calls, where these are right; else 0 */
+} rd_unlike_t;
+
+/* Fails the communicator with RONDO_ERR_MISMATCH and the sentence, for which the second rank is to blame. */
+rondo_result_t rd_unlike_say(rd_health_t *health, const rd_unlike_t *found);
+
+/* Asks the ranks of other nodes, in a large communicator only `peer`, what they have called. */
+void rd_unlike_ask(rd_queue_t *queue, int peer, int64_t now_ms);
+
+/* For a rank that waits, each time it has read the clock: fails the communicator if ranks of its node do not call the
+ * same. */
+rondo_result_t rd_unlike_check(rd_queue_t *queue, int64_t now_ms);
+/* The same at once, for a rank whose wait for `peer` is over, or -1 if that has left. It waits only for what tells who
+ * is right. */
+rondo_result_t rd_unlike_wait(rd_queue_t *queue, int peer);
+
+#endif
