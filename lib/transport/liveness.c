@@ -172,6 +172,15 @@ static void note_gone(rd_liveness_t *w, int rank, int how)
         note_gone_member(m, w);
 }
 
+/* Takes in the deaths that others have told of. A rank of this node that executes another program goes on as a process,
+ * so that its neighbours alone see its end. */
+static void note_heard(rd_liveness_t *w)
+{
+    for (int r = 0; r < w->ctx->nranks; r++)
+        if (rd_boot_is_dead(w->boot, r))
+            note_gone(w, r, DEAD);
+}
+
 /* A program ends in order, too, once a call has failed. It will come to no meeting all the same. */
 static int how_ended(const rd_liveness_t *w, int rank, bool spoke)
 {
@@ -208,8 +217,11 @@ static bool on_news(slot_t *s)
 
 static void on_socket(slot_t *s)
 {
+    rd_liveness_t *w = s->liveness;
+
     while (on_news(s))
         continue;
+    note_heard(w);
 }
 
 /* Takes in what has come by the sockets of one rank, or of all (-1). */
@@ -552,6 +564,7 @@ void rd_liveness_meeting(rd_liveness_t *liveness, rd_meeting_t *meeting, const i
 {
     *meeting = (rd_meeting_t){.liveness = liveness, .members = members, .nmembers = nmembers, .gone = -1};
     pthread_mutex_lock(&lock);
+    note_heard(liveness);
     meeting->next = meetings;
     meetings = meeting;
     note_gone_member(meeting, liveness);

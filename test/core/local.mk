@@ -18,6 +18,7 @@ check_PROGRAMS += \
 	test/core/nonblocking \
 	test/core/opposite_orders \
 	test/core/progress_across \
+	test/core/shrink_exec \
 	test/core/shrink_survivors \
 	test/core/signature_mismatch \
 	test/core/slow_ways \
@@ -44,6 +45,7 @@ test_core_process_state_LDADD = -lm -ldl
 test_core_nonblocking_LDADD = libtest.la
 test_core_opposite_orders_LDADD = libtest.la
 test_core_progress_across_LDADD = libtest.la
+test_core_shrink_exec_LDADD = libtest.la
 test_core_shrink_survivors_LDADD = libtest.la
 test_core_signature_mismatch_LDADD = libtest.la
 test_core_slow_ways_LDADD = libtest.la
