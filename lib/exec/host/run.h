@@ -29,11 +29,11 @@ typedef struct rd_run {
     int in_place;  /* input and output share memory */
     int flat;      /* of a flat plan: the current step */
     int waits_for; /* the peer for which a lane waited last */
-    uint64_t sign; /* of all messages: the signature of the call, or 0 */
     rondo_result_t result;
     uint64_t sent, wanted; /* with RONDO_ERR_MISMATCH: what `waits_for` sends, and what this rank expects */
     int room;              /* the number of entries of lanes[] */
     rd_lane_run_t *lanes;
+    uint64_t sign; /* of all messages: the signature of the call, or 0 */
 } rd_run_t;
 
 /* Begins a run. The caller provides `run->lanes` and `room`. `sign`: monitor/called.h. */
