@@ -71,7 +71,7 @@ static rondo_result_t accept_all(sp_t *sp, int listener, int missing, const rd_e
     rd_wait_t wait;
 
     rd_wait_begin(&wait, sp->stop, 0, env->create_timeout_ms);
-    while (missing > 0 && (result == RONDO_SUCCESS || result == RONDO_IN_PROGRESS)) {
+    while (missing > 0 && result == RONDO_SUCCESS) {
         int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC), rank = fd < 0 ? -1 : hello_from(sp, fd);
         if (rank >= 0) {
             sp->peers[rank].fd = fd;
@@ -81,6 +81,8 @@ static rondo_result_t accept_all(sp_t *sp, int listener, int missing, const rd_e
             close(fd);
         } else {
             result = rd_wait_backoff(&wait);
+            if (result == RONDO_SUCCESS || result == RONDO_IN_PROGRESS)
+                result = rd_boot_check(sp->boot); /* the liveness thread does not run yet */
         }
     }
     return result != RONDO_ERR_TIMEOUT
