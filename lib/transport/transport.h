@@ -28,9 +28,9 @@
  *     whose device needs it registered may register it there and exchange keys. The user's memory is registered when a
  *     message with it is posted.
  *   - A receiver names in `dest` of rd_recv_t where it wants the message `received`, if that is `dest_bytes` long and,
- * of a transport that carries signatures, has the signature `dest_sign`. The transport may put it there instead of into
- * its slot, and then sets `delivered`. It never clears `delivered`, because the next message may come into its slot
- * while the one before lies there. */
+ *     where signatures come along, has `dest_sign`. The transport may put it there instead of into its slot, and then
+ *     sets `delivered`. It never clears `delivered`, because the next message may come into its slot while the one
+ *     before lies there. */
 #ifndef RD_TRANSPORT_TRANSPORT_H
 #define RD_TRANSPORT_TRANSPORT_H
 
@@ -115,7 +115,8 @@ struct rd_transport_ops {
     size_t (*conn_bytes)(
         void); /* its own memory for a bound pair (peer, channel) that has carried nothing; may be NULL */
 
-    /* ---- a handle: collective over the bootstrap; if it fails, nothing is left */
+    /* ---- a handle: collective over the bootstrap; if it fails, nothing is left. The liveness thread does not run yet:
+     * who waits for a peer in `create` calls rd_boot_check between two looks */
     rondo_result_t (*create)(rd_transport_t **transport, const rd_transport_args_t *args);
     /* Gives the connection of (peer, channel) what it lacks: its memory if it is shared, or the transport's own record
      * in `link` if it is mirrored. Either may be NULL. */
