@@ -9,6 +9,7 @@
  * On two nodes and on as many as there are ranks. */
 #define _GNU_SOURCE
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ static const char *const names[] = {"killed", "left", "stopped"};
 typedef struct job {
     end_t end;
     int nnodes, victim;
+    _Atomic int met; /* ranks that have their communicator, and have met in it */
     pid_t children[TEST_MAX_RANKS];
     volatile int64_t died_us, heard_us; /* heard: by the last one */
 } job_t;
@@ -81,6 +83,9 @@ static void body(test_rank_t *t, void *arg)
     close(alive[1]);
     TEST_OK(t, comm, rondo_barrier(comm, NULL));
     test_note(t, "rank %d is %s", j->victim, names[j->end]);
+    atomic_fetch_add(&j->met, 1);
+    while (t->rank == j->victim && atomic_load(&j->met) < t->nranks)
+        usleep(1000); /* what it has sent last would be lost with it */
     if (t->rank == j->victim)
         end(t, j, comm);
     if (j->end == LEFT) {
