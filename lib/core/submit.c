@@ -68,28 +68,15 @@ static uint64_t begin(rondo_comm_t comm, const rd_monitor_call_t *call)
 
 /* ---- signatures (monitor/called.h) ---- */
 
-/* A hash of a table that every rank knows; 0: there is none. Of what only moves the table counts bytes. */
-static uint64_t tables_hash(const rd_call_t *call, int nranks)
-{
-    const rd_tables_t *tables = call->desc.coll == RD_ALLTOALL ? NULL : call->tables;
-    size_t bytes = rd_coll_reduces(call->desc.coll) ? 1 : rondo_type_size(call->desc.type);
-    uint64_t hash = 1;
-
-    if (!tables)
-        return 0;
-    const size_t *counts = tables->out_counts ? tables->out_counts : tables->in_counts;
-    for (int r = 0; r < nranks; r++)
-        hash = rd_sign_mix(hash, counts[r] * bytes);
-    return hash;
-}
-
 static rd_signed_call_t signed_call(rondo_comm_t comm, const rd_call_t *call, const rd_monitor_call_t *what)
 {
-    rd_signed_call_t s = {.call = *what, .tables = tables_hash(call, comm->team.nranks)};
+    bool reduces = rd_coll_reduces(call->desc.coll);
+    size_t factor = reduces ? 1 : rondo_type_size(call->desc.type); /* of what only moves, bytes count */
+    rd_signed_call_t s = {.call = *what, .tables = rd_signature_counts(call, comm->team.nranks, factor)};
 
     if (call->tables)
         s.call.count = call->desc.count; /* of all blocks, where every rank knows it */
-    rd_sign_hash(&s, rd_coll_reduces(call->desc.coll));
+    rd_sign_hash(&s, reduces);
     return s;
 }
 

@@ -8,35 +8,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef rd_signature_t signature_t;
-
-static uint64_t hash_of(const size_t *counts, int n)
+uint64_t rd_signature_counts(const rd_call_t *call, int nranks, size_t factor)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
+    const rd_tables_t *tables = call->desc.coll == RD_ALLTOALL ? NULL : call->tables;
+    uint64_t hash = 1;
 
-    for (int r = 0; counts && r < n; r++) {
-        hash = (hash ^ counts[r]) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 32;
-    }
+    if (!tables)
+        return 0;
+    const size_t *counts = tables->out_counts ? tables->out_counts : tables->in_counts;
+    for (int r = 0; counts && r < nranks; r++)
+        hash = rd_sign_mix(hash, counts[r] * factor);
     return hash;
 }
 
-/* The counts of an all-to-all's blocks are known to pairs alone, which compare them (transport/announce.h). */
-static uint64_t counts_of(const rd_call_t *call, int nranks)
-{
-    const rd_tables_t *tables = call->desc.coll == RD_ALLTOALL ? NULL : call->tables;
-
-    return tables ? hash_of(tables->out_counts ? tables->out_counts : tables->in_counts, nranks) : 0;
-}
-
-static void fill(signature_t *s, const rd_call_t *call, const rd_team_t *team, uint64_t sequence)
+static void fill(rd_signature_t *s, const rd_call_t *call, const rd_team_t *team, uint64_t sequence)
 {
     const rd_coll_desc_t *desc = &call->desc;
 
     memset(s, 0, sizeof *s);
     s->sequence = sequence;
     s->count = desc->count;
-    s->counts = counts_of(call, team->nranks);
+    s->counts = rd_signature_counts(call, team->nranks, 1);
     s->type = (int32_t)desc->type;
     s->op = desc->op < RONDO_NUM_OPS ? (int32_t)desc->op : RONDO_NUM_OPS; /* each rank numbers its user ops itself */
     s->root = call->name ? call->root : desc->root;
@@ -44,7 +36,7 @@ static void fill(signature_t *s, const rd_call_t *call, const rd_team_t *team, u
 }
 
 /* Returns the first field in which they differ, or NULL. */
-static const char *differs(const signature_t *a, const signature_t *b)
+static const char *differs(const rd_signature_t *a, const rd_signature_t *b)
 {
     if (a->sequence != b->sequence)
         return "sequence number";
@@ -61,8 +53,8 @@ static const char *differs(const signature_t *a, const signature_t *b)
     return a->root != b->root ? "root" : NULL;
 }
 
-static rondo_result_t compare(rd_health_t *health, int rank, const signature_t *its, int other,
-                              const signature_t *others)
+static rondo_result_t compare(rd_health_t *health, int rank, const rd_signature_t *its, int other,
+                              const rd_signature_t *others)
 {
     const char *field = differs(its, others);
     const rd_unlike_t found = {field, {rank, other}, {*its, *others}, 0};
@@ -77,7 +69,7 @@ static rondo_result_t no_memory(const rd_team_t *team)
 
 /* ---- a task ---- */
 
-static rondo_result_t compare_all(rd_queue_t *q, const signature_t *records)
+static rondo_result_t compare_all(rd_queue_t *q, const rd_signature_t *records)
 {
     rondo_result_t result = RONDO_SUCCESS;
 
@@ -87,7 +79,7 @@ static rondo_result_t compare_all(rd_queue_t *q, const signature_t *records)
 }
 
 /* *records: one for each rank; that of this rank is filled in except for its sequence number. */
-static rondo_result_t prepare(rd_queue_t *q, const signature_t *own, signature_t **records, rd_plan_t **plan)
+static rondo_result_t prepare(rd_queue_t *q, const rd_signature_t *own, rd_signature_t **records, rd_plan_t **plan)
 {
     rd_coll_desc_t exchange;
     rondo_result_t result;
@@ -109,7 +101,7 @@ static rondo_result_t prepare(rd_queue_t *q, const signature_t *own, signature_t
 
 rondo_result_t rd_signature_exchange(rd_queue_t *q, const rd_call_t *call, uint64_t *sequence)
 {
-    signature_t own, *records;
+    rd_signature_t own, *records;
     rd_plan_t *plan;
     rondo_result_t result;
 
@@ -131,9 +123,9 @@ static rondo_result_t exchanged(rd_task_t *task)
     return compare_all(task->queue, task->record);
 }
 
-static rondo_result_t make_task(rd_queue_t *q, const signature_t *own, rd_task_t **task)
+static rondo_result_t make_task(rd_queue_t *q, const rd_signature_t *own, rd_task_t **task)
 {
-    signature_t *records;
+    rd_signature_t *records;
     rd_plan_t *plan;
     rondo_result_t result = prepare(q, own, &records, &plan);
 
@@ -151,7 +143,7 @@ static rondo_result_t make_task(rd_queue_t *q, const signature_t *own, rd_task_t
 
 rondo_result_t rd_signature_task(rd_queue_t *q, const rd_call_t *call, rd_task_t **task)
 {
-    signature_t own;
+    rd_signature_t own;
 
     fill(&own, call, q->team, 0);
     return make_task(q, &own, task);
@@ -159,7 +151,7 @@ rondo_result_t rd_signature_task(rd_queue_t *q, const rd_call_t *call, rd_task_t
 
 void rd_signature_number(rd_task_t *task, uint64_t *sequence)
 {
-    signature_t *records = task->record;
+    rd_signature_t *records = task->record;
 
     if (task->on_done != exchanged)
         return;
@@ -181,7 +173,7 @@ void rd_signature_number(rd_task_t *task, uint64_t *sequence)
 
 typedef struct entry {
     _Alignas(RD_LINE) _Atomic uint64_t number; /* of the operation: see ring_entry.h */
-    signature_t signature;
+    rd_signature_t signature;
 } entry_t;
 
 typedef struct member {
@@ -226,7 +218,7 @@ void rd_signature_ring_free(rd_signature_ring_t *ring)
     free(ring);
 }
 
-static void post(entry_t *ring, const signature_t *signature, uint64_t number)
+static void post(entry_t *ring, const rd_signature_t *signature, uint64_t number)
 {
     entry_t *entry = &ring[number % RING];
 
@@ -237,7 +229,7 @@ static void post(entry_t *ring, const signature_t *signature, uint64_t number)
 
 /* Returns 1 if `signature` is set to that of the ring's rank for this number, 0 if the rank has not come so far, -1 if
  * it has overwritten it since. */
-static int find(const entry_t *ring, uint64_t number, signature_t *signature)
+static int find(const entry_t *ring, uint64_t number, rd_signature_t *signature)
 {
     const entry_t *entry = &ring[number % RING];
     int there = rd_entry_find(&entry->number, number);
@@ -253,7 +245,7 @@ static rondo_result_t compare_peer(rd_signature_ring_t *ring, int peer)
     rd_health_t *health = ring->team->health;
     member_t *its = &ring->members[peer];
     int rank = ring->team->rank;
-    signature_t own, theirs;
+    rd_signature_t own, theirs;
 
     while (its->compared < ring->posted) {
         uint64_t number = its->compared + 1;
@@ -284,7 +276,7 @@ static rondo_result_t compare_peers(rd_signature_ring_t *ring)
 
 rondo_result_t rd_signature_ring_call(rd_signature_ring_t *ring, const rd_call_t *call)
 {
-    signature_t signature;
+    rd_signature_t signature;
 
     fill(&signature, call, ring->team, ring->posted);
     pthread_mutex_lock(&ring->lock);
@@ -312,7 +304,7 @@ void rd_signature_ring_poll(rd_signature_ring_t *ring)
 
 typedef struct item {
     struct item *next;
-    signature_t signature;
+    rd_signature_t signature;
 } item_t;
 
 struct rd_signature_list {

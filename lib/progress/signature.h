@@ -13,6 +13,10 @@
 #include "plan/call.h"
 #include "progress/queue.h"
 
+/* Returns a hash of the counts that every rank knows, each times `factor`; 0: there are none. The counts of an
+ * all-to-all's blocks are known to pairs alone, which compare them (transport/announce.h). */
+uint64_t rd_signature_counts(const rd_call_t *call, int nranks, size_t factor);
+
 /* ---- a task ---- */
 
 /* Exchanges and compares at once, for a blocking call. *sequence counts the communicator's operations. As everywhere
