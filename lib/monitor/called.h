@@ -43,6 +43,11 @@ typedef struct rd_called_run {
     _Atomic uint64_t what; /* collective, type, operator and flags, a byte each, and the root above them */
 } rd_called_run_t;
 
+/* The same, out of the memory that others see. */
+typedef struct rd_called_words {
+    uint64_t first, count, bytes, tables, what;
+} rd_called_words_t;
+
 /* Of one rank and communicator, which alone writes it. */
 typedef struct rd_called {
     _Alignas(
@@ -54,9 +59,7 @@ typedef struct rd_called {
 #define RD_CALLED_SENT 128
 typedef struct rd_called_digest {
     uint64_t words[RD_CALLED_SENT];
-    struct {
-        uint64_t first, count, bytes, tables, what;
-    } runs[RD_CALLED_RUNS];
+    rd_called_words_t runs[RD_CALLED_RUNS];
 } rd_called_digest_t;
 
 /* A call, as it is signed. */
@@ -102,7 +105,7 @@ static inline uint64_t rd_sign_repeat(rd_signing_t *s, uint64_t hash, uint64_t n
     return sign;
 }
 
-/* The same for any call. */
+/* The same for any call, where calls are signed. */
 uint64_t rd_sign_call(rd_signing_t *s, const rd_signed_call_t *call, uint64_t number);
 
 /* Returns true if the rank has made call `number`, and not so many since that it is forgotten: then *sign is its
