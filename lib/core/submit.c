@@ -68,8 +68,11 @@ static uint64_t begin(rondo_comm_t comm, const rd_monitor_call_t *call)
 
 /* ---- signatures (monitor/called.h) ---- */
 
+/* Without signatures it stays empty. */
 static rd_signed_call_t signed_call(rondo_comm_t comm, const rd_call_t *call, const rd_monitor_call_t *what)
 {
+    if (!comm->queue.signing.called)
+        return (rd_signed_call_t){.hash = 0};
     bool reduces = rd_coll_reduces(call->desc.coll);
     size_t factor = reduces ? 1 : rondo_type_size(call->desc.type); /* of what only moves, bytes count */
     rd_signed_call_t s = {.call = *what, .tables = rd_signature_counts(call, comm->team.nranks, factor)};
@@ -212,10 +215,8 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call, const rd_red
         trace(comm, call, plan);
     if (!what)
         return record(comm, call, plan);
-    if (comm->queue.signing.called) {
-        const rd_signed_call_t s = signed_call(comm, call, what);
-        sign(comm, &s);
-    }
+    const rd_signed_call_t s = signed_call(comm, call, what);
+    sign(comm, &s);
     if (call->bounce)
         return run_bounce(comm, call, plan);
     if (!plan->flat || call->tables || custom || call->desc.own || comm->env.check ||

@@ -231,7 +231,7 @@ static rondo_result_t check(rd_queue_t *q, int64_t now_ms)
     }
     if (!q->unlike_ms)
         q->unlike_ms = now_ms;
-    rd_unlike_ask(q, ranks[0], now_ms);
+    rd_unlike_ask(q, -1, now_ms);
     if (!weigh(q, number, ranks, &others) && now_ms - q->unlike_ms < patience_ms(q))
         return RONDO_SUCCESS;
     if (ranks[0] < 0 || ranks[1] < 0 || !claim(q, now_ms - q->unlike_ms))
