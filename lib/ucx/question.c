@@ -18,7 +18,7 @@ struct rd_ucx_called {
 /* NULL: there is no memory, and nothing is heard. */
 static rd_ucx_called_t *called_of(rd_ucx_peer_t *peer)
 {
-    size_t bytes = (sizeof *peer->called + RD_LINE - 1) / RD_LINE * RD_LINE;
+    const size_t bytes = sizeof *peer->called; /* whole lines, as of all that has lines in it */
 
     if (!peer->called && (peer->called = aligned_alloc(RD_LINE, bytes)) != NULL)
         memset(peer->called, 0, bytes);

@@ -63,6 +63,8 @@ static rondo_comm_t make(test_rank_t *t, const job_t *j)
 
 static void end(test_rank_t *t, job_t *j, rondo_comm_t comm)
 {
+    while (atomic_load(&j->met) < t->nranks)
+        usleep(1000); /* what it has sent last would be lost with it */
     if (j->end != STOPPED && (j->children[t->rank] = bare_child()) < 0)
         test_stop(t, "cannot clone");
     j->died_us = test_clock_us();
@@ -84,8 +86,6 @@ static void body(test_rank_t *t, void *arg)
     TEST_OK(t, comm, rondo_barrier(comm, NULL));
     test_note(t, "rank %d is %s", j->victim, names[j->end]);
     atomic_fetch_add(&j->met, 1);
-    while (t->rank == j->victim && atomic_load(&j->met) < t->nranks)
-        usleep(1000); /* what it has sent last would be lost with it */
     if (t->rank == j->victim)
         end(t, j, comm);
     if (j->end == LEFT) {
