@@ -97,17 +97,30 @@ static void told_soon(test_rank_t *t, const plan_t *p, rondo_comm_t comm)
         TEST_OK(t, comm, rondo_comm_get_error(comm, &error));
 }
 
+/* The rank that is told launches nothing of its group, not even what comes before the call in which it differs. */
+static void launched_nothing(test_rank_t *t, const float *buffer)
+{
+    float first;
+
+    TEST_CUDA(t, cudaMemcpy(&first, buffer, sizeof first, cudaMemcpyDefault));
+    if (first != 1)
+        test_fail(t, "the sum of a group that is refused became %g", (double)first);
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     const plan_t *p = arg;
     rondo_comm_t comm = device_comm(t);
     float *buffer = device_memory(t, 64 << 10, 0);
     cudaStream_t stream;
+    const float one = 1;
     int differs = t->rank == p->odd && p->field != NOTHING;
     rondo_result_t error;
 
     TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     alike(t, comm, buffer, stream);
+    TEST_CUDA(t, cudaMemcpyAsync(buffer, &one, sizeof one, cudaMemcpyDefault, stream));
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
     test_note(t, "rank %d differs in %s%s", p->odd, field_names[p->field], p->group ? ", in a group" : "");
     if (differs)
         test_barrier(t);
@@ -116,6 +129,8 @@ static void body(test_rank_t *t, void *arg)
     if (!differs)
         test_barrier(t);
     TEST_CUDA(t, cudaStreamSynchronize(stream)); /* kernels that wait leave */
+    if (differs && p->group && !p->nodes)
+        launched_nothing(t, buffer);
     if (p->field != NOTHING) {
         told_soon(t, p, comm);
         TEST_GIVES(t, comm, RONDO_ERR_MISMATCH, rondo_barrier(comm, stream));

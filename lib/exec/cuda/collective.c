@@ -382,13 +382,15 @@ static rondo_result_t reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
     return result;
 }
 
+rondo_result_t rd_cuda_compare(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    if (!cuda->signatures || rd_cuda_captured(call->stream))
+        return RONDO_SUCCESS;
+    return rd_signature_ring_call(cuda->signatures, call);
+}
+
 rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    if (cuda->signatures && !rd_cuda_captured(call->stream)) {
-        rondo_result_t result = rd_signature_ring_call(cuda->signatures, call);
-        if (result != RONDO_SUCCESS)
-            return result;
-    }
     if (cuda->path) {
         rondo_result_t result = rd_proxy_path_check(cuda->path, call);
         return result == RONDO_SUCCESS ? rd_proxy_path_collective(cuda, call) : result;
@@ -446,5 +448,8 @@ rondo_result_t rd_cuda_collective(rd_cuda_t *cuda, const rd_call_t *call)
         result = rd_buffer_check(cuda, name, "recv", call->out, out);
     if (result != RONDO_SUCCESS)
         return result;
-    return call->grouped ? rd_cuda_record(cuda, call) : rd_cuda_run(cuda, call);
+    if (call->grouped)
+        return rd_cuda_record(cuda, call);
+    result = rd_cuda_compare(cuda, call);
+    return result == RONDO_SUCCESS ? rd_cuda_run(cuda, call) : result;
 }

@@ -179,6 +179,15 @@ static rondo_result_t check_self(const part_t *part)
     }
 }
 
+static rondo_result_t compare(const part_t *part)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+
+    for (const op_t *op = part->first; op && result == RONDO_SUCCESS; op = op->next)
+        result = rd_cuda_compare(part->cuda, &op->call);
+    return result;
+}
+
 static rondo_result_t run_part(part_t *part)
 {
     rondo_result_t result = RONDO_SUCCESS;
@@ -242,6 +251,8 @@ rondo_result_t rd_cuda_group_submit(rd_cuda_pending_t **pending)
         return RONDO_SUCCESS;
     for (const part_t *part = parts; part && result == RONDO_SUCCESS; part = part->next, n++)
         result = check_self(part);
+    for (const part_t *part = parts; part && result == RONDO_SUCCESS; part = part->next)
+        result = compare(part);
     if (result == RONDO_SUCCESS && pending) {
         made = calloc(1, sizeof *made + n * sizeof made->wait[0]);
         result = made ? RONDO_SUCCESS : no_memory(parts->cuda);

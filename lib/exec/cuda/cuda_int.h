@@ -215,7 +215,11 @@ rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *wh
 /* Returns true if the host, too, reads and writes the buffer by this address. */
 bool rd_buffer_hosts(const rd_cuda_t *cuda, const void *buffer);
 
-/* collective.c. These put work into the stream, in order. */
+/* collective.c. */
+/* RONDO_CHECK within a node: says to the others what this rank calls. Returns RONDO_ERR_MISMATCH if one of them calls
+ * something else. A call is compared once, before any of its group is launched. */
+rondo_result_t rd_cuda_compare(rd_cuda_t *cuda, const rd_call_t *call);
+/* These put work into the stream, in order. */
 /* Translates type and operator for the kernels. */
 void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce);
 /* Returns true if the operation is computed in float32 to its end though the user's type is narrower. */
