@@ -48,10 +48,8 @@ rondo_info_LDADD = librondo_core.la $(cuda_parts) $(CAIRO_LIBS) -lm
 rondo_ras_SOURCES = \
 	tools/ras.h \
 	tools/ras_find.c \
-	tools/ras_rank.c \
 	tools/ras_status.c \
 	tools/ras_top.c \
-	tools/ras_view.c \
 	tools/ras_who.c \
 	tools/rondo-ras.c
 rondo_ras_CPPFLAGS = $(AM_CPPFLAGS)

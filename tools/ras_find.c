@@ -8,10 +8,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "monitor/origin.h"
 #include "monitor/ras_socket.h"
 #include "ras.h"
 
 #define ANSWER_MS 300 /* a process that is stopped does not answer */
+
+typedef struct found {
+    rd_view_t *view;
+    rd_origin_t here;
+    bool poor;
+} found_t;
+
+/* Takes over the descriptor. */
+static void add(found_t *found, int fd)
+{
+    found->poor |= !rd_view_add(found->view, fd);
+    close(fd);
+}
 
 static bool number(const char *text, int *value)
 {
@@ -33,7 +47,7 @@ static bool is_record(const char *link)
 
 /* A process has its own record open, and those of its node: so those of the dead are found here, too, and it does not
  * matter whether any thread of it runs. */
-static void scan_process(int pid, ras_add_fn add, void *arg)
+static void scan_process(int pid, found_t *found)
 {
     char path[64], link[512];
     snprintf(path, sizeof path, "/proc/%d/fd", pid);
@@ -46,25 +60,25 @@ static void scan_process(int pid, ras_add_fn add, void *arg)
         link[n] = 0;
         int fd = is_record(link) ? openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
         if (fd >= 0)
-            add(arg, fd);
+            add(found, fd);
     }
     if (d)
         closedir(d);
 }
 
-void ras_scan_proc(ras_add_fn add, void *arg)
+static void scan_proc(found_t *found)
 {
     DIR *d = opendir("/proc");
     int pid;
 
     for (struct dirent *e; d && (e = readdir(d));)
         if (number(e->d_name, &pid) && pid != (int)getpid())
-            scan_process(pid, add, arg);
+            scan_process(pid, found);
     if (d)
         closedir(d);
 }
 
-void ras_scan_folder(const char *dir, ras_add_fn add, void *arg)
+static void scan_folder(const char *dir, found_t *found)
 {
     DIR *d = opendir(dir);
 
@@ -72,7 +86,7 @@ void ras_scan_folder(const char *dir, ras_add_fn add, void *arg)
         int fd =
             is_record(e->d_name) ? openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
         if (fd >= 0)
-            add(arg, fd);
+            add(found, fd);
     }
     if (d)
         closedir(d);
@@ -95,7 +109,7 @@ static int connect_to(unsigned uid, int pid)
 }
 
 /* Receives one message. Returns false if nothing more will come. */
-static bool receive(int fd, ras_add_fn add, void *arg)
+static bool receive(int fd, found_t *found)
 {
     rd_serve_answer_t answer = {0};
     union {
@@ -116,14 +130,24 @@ static bool receive(int fd, ras_add_fn add, void *arg)
         for (size_t i = 0; i < (head->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++) {
             int got;
             memcpy(&got, CMSG_DATA(head) + i * sizeof(int), sizeof got);
-            add(arg, got);
+            add(found, got);
         }
     }
     return n == (ssize_t)sizeof answer && answer.magic == RD_SERVE_MAGIC && answer.version == RD_SERVE_VERSION &&
            answer.status == RD_SERVE_GIVEN && !answer.last;
 }
 
-void ras_scan_sockets(bool (*known)(void *arg, int pid), ras_add_fn add, void *arg)
+static bool known(const found_t *found, int pid)
+{
+    const rd_view_t *v = found->view;
+
+    for (int i = 0; i < v->nprocesses; i++)
+        if (v->processes[i].reader.head.pid == pid && v->processes[i].reader.head.pid_space == found->here.pid_space)
+            return true;
+    return false;
+}
+
+static void scan_sockets(found_t *found)
 {
     FILE *f = fopen("/proc/net/unix", "re");
     char line[512];
@@ -133,14 +157,38 @@ void ras_scan_sockets(bool (*known)(void *arg, int pid), ras_add_fn add, void *a
         unsigned uid;
         int pid;
         if (!at || sscanf(at, "@rondo-ras/%u/%d", &uid, &pid) != 2 || (geteuid() != 0 && uid != geteuid()) ||
-            known(arg, pid))
+            known(found, pid))
             continue;
         int fd = connect_to(uid, pid);
-        for (int i = 0; fd >= 0 && i < 1024 && receive(fd, add, arg); i++)
+        for (int i = 0; fd >= 0 && i < 1024 && receive(fd, found); i++)
             continue;
         if (fd >= 0)
             close(fd);
     }
     if (f)
         fclose(f);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const rd_monitor_head_t *x = &((const rd_view_process_t *)a)->reader.head,
+                            *y = &((const rd_view_process_t *)b)->reader.head;
+
+    return x->pid != y->pid ? (x->pid > y->pid) - (x->pid < y->pid)
+                            : (x->made_ns > y->made_ns) - (x->made_ns < y->made_ns);
+}
+
+bool ras_find(rd_view_t *view, const ras_options_t *options)
+{
+    found_t found = {.view = view};
+
+    memset(view, 0, sizeof *view);
+    rd_origin_find(&found.here);
+    scan_proc(&found);
+    scan_sockets(&found);
+    if (options->dir)
+        scan_folder(options->dir, &found);
+    if (view->nprocesses)
+        qsort(view->processes, (size_t)view->nprocesses, sizeof *view->processes, by_pid);
+    return !found.poor && rd_view_look(view, options->job);
 }

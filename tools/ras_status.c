@@ -8,11 +8,11 @@
 static const char *state_name(char state)
 {
     switch (state) {
-    case RAS_ENDED:
+    case RD_VIEW_ENDED:
     case 'Z':
     case 'X':
         return "dead";
-    case RAS_ELSEWHERE:
+    case RD_VIEW_ELSEWHERE:
         return "unknown";
     case 'T':
     case 't':
@@ -24,7 +24,7 @@ static const char *state_name(char state)
     }
 }
 
-static int comms_of(const ras_view_t *view, int process)
+static int comms_of(const rd_view_t *view, int process)
 {
     int n = 0;
 
@@ -34,7 +34,7 @@ static int comms_of(const ras_view_t *view, int process)
     return n;
 }
 
-int ras_list(ras_view_t *view, const ras_options_t *options)
+int ras_list(rd_view_t *view, const ras_options_t *options)
 {
     int shown = 0;
 
@@ -43,7 +43,7 @@ int ras_list(ras_view_t *view, const ras_options_t *options)
     else
         printf("%9s %9s %8s %-8s %5s  %-24s %s\n", "job", "pid", "job rank", "state", "comms", "program", "host");
     for (int i = 0; i < view->nprocesses; i++) {
-        const ras_process_t *p = &view->processes[i];
+        const rd_view_process_t *p = &view->processes[i];
         const rd_monitor_head_t *h = &p->reader.head;
         char rank[16] = "-";
         if (options->job && p->job != options->job)
@@ -66,13 +66,13 @@ int ras_list(ras_view_t *view, const ras_options_t *options)
     }
     if (options->json)
         printf("]\n");
-    return RAS_NONE;
+    return RD_VERDICT_NONE;
 }
 
 /* ---- status ---- */
 
 /* "0, 2-3 and 5": those ranks from the `from`-th on that are as that one is. `done` marks them. */
-static void print_alike(const ras_comm_t *c, char (*where)[400], bool *done, int from)
+static void print_alike(const rd_view_comm_t *c, char (*where)[400], bool *done, int from)
 {
     for (int i = from, first = 1; i < c->nranks; i++) {
         int last = i;
@@ -92,13 +92,13 @@ static void print_alike(const ras_comm_t *c, char (*where)[400], bool *done, int
     }
 }
 
-static bool print_folded(const ras_view_t *view, const ras_comm_t *c)
+static bool print_folded(const rd_view_t *view, const rd_view_comm_t *c)
 {
     char(*where)[400] = calloc((size_t)c->nranks, sizeof *where);
     bool *done = calloc((size_t)c->nranks, sizeof *done);
 
     for (int i = 0; where && i < c->nranks; i++)
-        ras_where_text(view, &c->ranks[i], false, where[i], sizeof where[i]);
+        rd_view_where_text(view, &c->ranks[i], false, where[i], sizeof where[i]);
     for (int i = 0; where && done && i < c->nranks; i++) {
         if (done[i])
             continue;
@@ -113,10 +113,10 @@ static bool print_folded(const ras_view_t *view, const ras_comm_t *c)
 }
 
 /* A call that repeats the one before it has no time of its own. */
-static void print_age(const ras_view_t *view, const ras_rank_t *r)
+static void print_age(const rd_view_t *view, const rd_view_rank_t *r)
 {
     const rd_reader_t *reader = &view->processes[r->process].reader;
-    int track = ras_inside(&r->comm);
+    int track = rd_view_inside(&r->comm);
     rd_monitor_event_t event;
     double ago = 0;
 
@@ -128,24 +128,24 @@ static void print_age(const ras_view_t *view, const ras_rank_t *r)
     printf("\n");
 }
 
-static void print_all(const ras_view_t *view, const ras_comm_t *c)
+static void print_all(const rd_view_t *view, const rd_view_comm_t *c)
 {
     char where[400];
 
     for (int i = 0; i < c->nranks; i++) {
-        const ras_rank_t *r = &c->ranks[i];
+        const rd_view_rank_t *r = &c->ranks[i];
         const rd_monitor_calls_t *calls = r->comm.calls;
-        ras_where_text(view, r, true, where, sizeof where);
+        rd_view_where_text(view, r, true, where, sizeof where);
         printf("  rank %-4d pid %-8d %-8s %s\n", r->comm.rank, view->processes[r->process].reader.head.pid,
                state_name(view->processes[r->process].state), where);
         printf("            collectives %llu, sends %llu, recvs %llu, bytes %llu",
                (unsigned long long)calls[RD_TRACK_COLLECTIVE].begun, (unsigned long long)calls[RD_TRACK_SEND].begun,
-               (unsigned long long)calls[RD_TRACK_RECV].begun, (unsigned long long)ras_bytes(view, r));
+               (unsigned long long)calls[RD_TRACK_RECV].begun, (unsigned long long)rd_view_bytes(view, r));
         print_age(view, r);
     }
 }
 
-static void print_head(const ras_view_t *view, const ras_comm_t *c)
+static void print_head(const rd_view_t *view, const rd_view_comm_t *c)
 {
     const rd_monitor_comm_t *m = &c->ranks[0].comm;
 
@@ -154,14 +154,14 @@ static void print_head(const ras_view_t *view, const ras_comm_t *c)
            c->nranks, m->device >= 0 ? "CUDA" : "host memory");
 }
 
-static void print_rank_json(const ras_view_t *view, const ras_rank_t *r, bool first)
+static void print_rank_json(const rd_view_t *view, const rd_view_rank_t *r, bool first)
 {
     static const char *const tracks[RD_TRACKS] = {"collectives", "sends", "recvs"};
     static const char *const states[] = {"free", "alive", "failed", "ended"};
     const rd_monitor_comm_t *m = &r->comm;
     char where[400];
 
-    ras_where_text(view, r, true, where, sizeof where);
+    rd_view_where_text(view, r, true, where, sizeof where);
     printf("%s\n     {\"rank\": %d, \"pid\": %d, \"process\": \"%s\", \"state\": \"%s\", \"device\": %d",
            first ? "" : ",", m->rank, view->processes[r->process].reader.head.pid,
            state_name(view->processes[r->process].state), states[m->state], m->device);
@@ -169,16 +169,17 @@ static void print_rank_json(const ras_view_t *view, const ras_rank_t *r, bool fi
         printf(", \"%s\": {\"begun\": %llu, \"ended\": %llu}", tracks[t], (unsigned long long)m->calls[t].begun,
                (unsigned long long)m->calls[t].ended);
     printf(", \"bytes\": %llu, \"waits_for\": %d, \"waits_seconds\": %.1f, \"where\": ",
-           (unsigned long long)ras_bytes(view, r), ras_waits_for(m), ras_waits_for(m) >= 0 ? ras_waits_since(m) : 0.0);
+           (unsigned long long)rd_view_bytes(view, r), rd_view_waits_for(m),
+           rd_view_waits_for(m) >= 0 ? rd_view_waits_since(m) : 0.0);
     ras_print_json(where);
     printf("}");
 }
 
-static void print_json(const ras_view_t *view)
+static void print_json(const rd_view_t *view)
 {
     printf("{\"version\": 1, \"communicators\": [");
     for (int i = 0; i < view->ncomms; i++) {
-        const ras_comm_t *c = &view->comms[i];
+        const rd_view_comm_t *c = &view->comms[i];
         const rd_monitor_comm_t *m = &c->ranks[0].comm;
         printf("%s\n  {\"job\": %d, \"id\": \"%016llx\", \"name\": ", i ? "," : "",
                view->processes[c->ranks[0].process].job, (unsigned long long)c->id);
@@ -191,11 +192,11 @@ static void print_json(const ras_view_t *view)
     printf("]}\n");
 }
 
-int ras_status(ras_view_t *view, const ras_options_t *options)
+int ras_status(rd_view_t *view, const ras_options_t *options)
 {
     if (options->json) {
         print_json(view);
-        return RAS_NONE;
+        return RD_VERDICT_NONE;
     }
     for (int i = 0; i < view->ncomms; i++) {
         print_head(view, &view->comms[i]);
@@ -207,5 +208,5 @@ int ras_status(ras_view_t *view, const ras_options_t *options)
     if (!view->ncomms)
         printf("%d process%s with a record, and no communicator\n", view->nprocesses,
                view->nprocesses == 1 ? "" : "es");
-    return RAS_NONE;
+    return RD_VERDICT_NONE;
 }

@@ -34,7 +34,7 @@ static const past_t *past_of(const pages_t *p, uint64_t id, int rank)
     return NULL;
 }
 
-static void remember(pages_t *p, const ras_view_t *view)
+static void remember(pages_t *p, const rd_view_t *view)
 {
     int n = 0;
 
@@ -46,9 +46,9 @@ static void remember(pages_t *p, const ras_view_t *view)
     p->ns = rd_clock_ns();
     for (int i = 0; p->past && i < view->ncomms; i++)
         for (int r = 0; r < view->comms[i].nranks; r++) {
-            const ras_rank_t *rank = &view->comms[i].ranks[r];
+            const rd_view_rank_t *rank = &view->comms[i].ranks[r];
             p->past[p->npast++] =
-                (past_t){view->comms[i].id, ras_begun(&rank->comm), ras_bytes(view, rank), rank->comm.rank};
+                (past_t){view->comms[i].id, rd_view_begun(&rank->comm), rd_view_bytes(view, rank), rank->comm.rank};
         }
 }
 
@@ -57,11 +57,11 @@ static double rate(uint64_t now, uint64_t then, double seconds)
     return now > then && seconds > 0 ? (double)(now - then) / seconds : 0;
 }
 
-static double calls_each_second(const pages_t *p, const ras_rank_t *r, double seconds)
+static double calls_each_second(const pages_t *p, const rd_view_rank_t *r, double seconds)
 {
     const past_t *past = past_of(p, r->comm.id, r->comm.rank);
 
-    return past ? rate(ras_begun(&r->comm), past->calls, seconds) : 0;
+    return past ? rate(rd_view_begun(&r->comm), past->calls, seconds) : 0;
 }
 
 static void print_bar(const pages_t *p, double part)
@@ -72,26 +72,26 @@ static void print_bar(const pages_t *p, double part)
         fputs(p->live ? i < full ? "\u2588" : "\u2591" : i < full ? "#" : ".", stdout);
 }
 
-static void print_rank(const pages_t *p, const ras_view_t *view, const ras_rank_t *r, double seconds, double most)
+static void print_rank(const pages_t *p, const rd_view_t *view, const rd_view_rank_t *r, double seconds, double most)
 {
     const past_t *past = past_of(p, r->comm.id, r->comm.rank);
     double calls = calls_each_second(p, r, seconds);
-    double bytes = past ? rate(ras_bytes(view, r), past->bytes, seconds) : 0;
-    const char *color = !p->live                                    ? ""
-                        : ras_gone(view, r) || ras_stopped(view, r) ? "\033[31m"
-                        : ras_waits_for(&r->comm) >= 0 && calls < 1 ? "\033[33m"
-                                                                    : "";
+    double bytes = past ? rate(rd_view_bytes(view, r), past->bytes, seconds) : 0;
+    const char *color = !p->live                                            ? ""
+                        : rd_view_gone(view, r) || rd_view_stopped(view, r) ? "\033[31m"
+                        : rd_view_waits_for(&r->comm) >= 0 && calls < 1     ? "\033[33m"
+                                                                            : "";
     char where[400];
     int room = p->width - (6 + 9 + 11 + 9 + BAR + 3);
 
-    ras_where_text(view, r, true, where, sizeof where);
+    rd_view_where_text(view, r, true, where, sizeof where);
     printf("%s%5d %8d %10.0f %8.3f ", color, r->comm.rank, view->processes[r->process].reader.head.pid, calls,
            bytes / 1e9);
     print_bar(p, most > 0 ? calls / most : 0);
     printf("  %.*s%s\n", room > 20 ? room : 20, where, *color ? "\033[0m" : "");
 }
 
-static void print_page(const pages_t *p, const ras_view_t *view)
+static void print_page(const pages_t *p, const rd_view_t *view)
 {
     double seconds = (double)(rd_clock_ns() - p->ns) / 1e9;
     int lines = 1;
@@ -101,7 +101,7 @@ static void print_page(const pages_t *p, const ras_view_t *view)
     printf("rondo-ras top: %d process%s, %d communicator%s\n", view->nprocesses, view->nprocesses == 1 ? "" : "es",
            view->ncomms, view->ncomms == 1 ? "" : "s");
     for (int i = 0; i < view->ncomms; i++) {
-        const ras_comm_t *c = &view->comms[i];
+        const rd_view_comm_t *c = &view->comms[i];
         double most = 0;
         for (int r = 0; r < c->nranks; r++) {
             double calls = calls_each_second(p, &c->ranks[r], seconds);
@@ -129,7 +129,7 @@ static void find_size(pages_t *p)
     }
 }
 
-int ras_top(ras_view_t *view, const ras_options_t *options)
+int ras_top(rd_view_t *view, const ras_options_t *options)
 {
     const struct timespec pause = {(time_t)options->seconds,
                                    (long)((options->seconds - (double)(time_t)options->seconds) * 1e9)};
@@ -138,7 +138,7 @@ int ras_top(ras_view_t *view, const ras_options_t *options)
     remember(&pages, view);
     for (int n = 0; !options->count || n < options->count; n++) {
         nanosleep(&pause, NULL);
-        ras_free(view);
+        rd_view_free(view);
         if (!ras_find(view, options)) /* jobs come and go */
             break;
         find_size(&pages);
@@ -148,5 +148,5 @@ int ras_top(ras_view_t *view, const ras_options_t *options)
             break;
     }
     free(pages.past);
-    return RAS_NONE;
+    return RD_VERDICT_NONE;
 }

@@ -53,7 +53,7 @@ static const char usage[] =
 
 typedef struct command {
     const char *name;
-    int (*run)(ras_view_t *view, const ras_options_t *options);
+    int (*run)(rd_view_t *view, const ras_options_t *options);
 } command_t;
 
 static const command_t commands[] = {{"list", ras_list}, {"status", ras_status}, {"who", ras_who}, {"top", ras_top}};
@@ -113,7 +113,7 @@ static int parse(int argc, char **argv, ras_options_t *options)
     return optind < argc ? wrong("there is nothing more to say than the command", argv[optind]) : 0;
 }
 
-static int no_record(const ras_view_t *view, const ras_options_t *options)
+static int no_record(const rd_view_t *view, const ras_options_t *options)
 {
     if (view->unreadable)
         fprintf(stderr, "rondo-ras: %d record%s cannot be read: %s\n", view->unreadable,
@@ -127,7 +127,7 @@ static int no_record(const ras_view_t *view, const ras_options_t *options)
     return RAS_NOTHING;
 }
 
-static bool has_job(const ras_view_t *view, int job)
+static bool has_job(const rd_view_t *view, int job)
 {
     for (int i = 0; i < view->nprocesses; i++)
         if (!job || view->processes[i].job == job)
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
 {
     ras_options_t options = {.dir = getenv("RONDO_MONITOR_DIR"), .seconds = 1};
     const command_t *command = NULL;
-    ras_view_t view;
+    rd_view_t view;
 
     if (argc > 1 && strcmp(argv[1], "--help") == 0)
         return fputs(usage, stdout) < 0;
@@ -162,6 +162,6 @@ int main(int argc, char **argv)
     }
     int status = has_job(&view, options.job) || command->run == ras_top ? command->run(&view, &options)
                                                                         : no_record(&view, &options);
-    ras_free(&view);
+    rd_view_free(&view);
     return fflush(stdout) == 0 ? status : RAS_NOTHING;
 }

@@ -16,4 +16,9 @@ librondo_core_la_SOURCES += \
 	lib/monitor/record.h \
 	lib/monitor/seat.c \
 	lib/monitor/seat.h \
-	lib/monitor/ticks.h
+	lib/monitor/ticks.h \
+	lib/monitor/verdict.c \
+	lib/monitor/verdict.h \
+	lib/monitor/view.c \
+	lib/monitor/view.h \
+	lib/monitor/view_rank.c

@@ -193,8 +193,7 @@ static void late_and_stopped(void)
     EXPECT("status --json", 0, "\"collectives\": {\"begun\": 5, \"ended\": 5}");
     tell(0, REDUCE);
     tell(2, REDUCE);
-    snprintf(word, sizeof word, "rank 1 (pid %d) is late, by 1 call: outside, after allreduce, collective number 5",
-             pids[1]);
+    snprintf(word, sizeof word, ":%d) is late, by 1 call: outside, after allreduce, collective number 5", pids[1]);
     wait_for(3, word);
     EXPECT("status -v", 0, "in allreduce, collective number 6 (8 float32, sum), waits for rank 1");
     EXPECT("top -n 1 -d 0.1", 0, "waits for rank 1");
@@ -207,7 +206,7 @@ static void late_and_stopped(void)
     kill(pids[0], SIGCONT);
     kill(pids[2], SIGCONT);
     state_of(0, 'R');
-    snprintf(word, sizeof word, "rank 1 (pid %d) is stopped", pids[1]);
+    snprintf(word, sizeof word, ":%d) is stopped", pids[1]);
     EXPECT("who", 4, word);
     kill(pids[1], SIGCONT);
     tell(1, REDUCE);
@@ -225,8 +224,7 @@ static void dead(void)
     wait_for(3, "rank 2");
     kill(pids[1], SIGKILL);
     state_of(1, 'Z');
-    snprintf(word, sizeof word, "rank 1 (pid %d) is dead: its process ended in allreduce, collective number 7",
-             pids[1]);
+    snprintf(word, sizeof word, ":%d) is dead: its process ended in allreduce, collective number 7", pids[1]);
     EXPECT("who", 4, word);
     waitpid(pids[1], NULL, 0); /* now nothing but the record tells of it */
     EXPECT("who", 4, word);

@@ -4,10 +4,10 @@
 
 #include "base/types.h"
 #include "base/wait.h"
-#include "ras.h"
+#include "monitor/view.h"
 #include "sched/program.h"
 
-const ras_rank_t *ras_rank_of(const ras_comm_t *comm, int rank)
+const rd_view_rank_t *rd_view_rank_of(const rd_view_comm_t *comm, int rank)
 {
     for (int i = 0; i < comm->nranks; i++)
         if (comm->ranks[i].comm.rank == rank)
@@ -15,21 +15,21 @@ const ras_rank_t *ras_rank_of(const ras_comm_t *comm, int rank)
     return NULL;
 }
 
-bool ras_gone(const ras_view_t *view, const ras_rank_t *rank)
+bool rd_view_gone(const rd_view_t *view, const rd_view_rank_t *rank)
 {
     char state = view->processes[rank->process].state;
 
-    return state == RAS_ENDED || state == 'Z' || state == 'X';
+    return state == RD_VIEW_ENDED || state == 'Z' || state == 'X';
 }
 
-bool ras_stopped(const ras_view_t *view, const ras_rank_t *rank)
+bool rd_view_stopped(const rd_view_t *view, const rd_view_rank_t *rank)
 {
     char state = view->processes[rank->process].state;
 
     return state == 'T' || state == 't';
 }
 
-uint64_t ras_begun(const rd_monitor_comm_t *comm)
+uint64_t rd_view_begun(const rd_monitor_comm_t *comm)
 {
     uint64_t sum = 0;
 
@@ -38,7 +38,7 @@ uint64_t ras_begun(const rd_monitor_comm_t *comm)
     return sum;
 }
 
-int ras_inside(const rd_monitor_comm_t *comm)
+int rd_view_inside(const rd_monitor_comm_t *comm)
 {
     for (int track = 0; track < RD_TRACKS; track++)
         if (comm->calls[track].begun != comm->calls[track].ended)
@@ -46,23 +46,24 @@ int ras_inside(const rd_monitor_comm_t *comm)
     return -1;
 }
 
-int ras_waits_for(const rd_monitor_comm_t *comm)
+int rd_view_waits_for(const rd_monitor_comm_t *comm)
 {
     int64_t peer = comm->waits_for;
 
-    if (ras_inside(comm) < 0 || !comm->seen_ms || comm->waits_in != ras_begun(comm) || peer < 0 || peer >= comm->size)
+    if (rd_view_inside(comm) < 0 || !comm->seen_ms || comm->waits_in != rd_view_begun(comm) || peer < 0 ||
+        peer >= comm->size)
         return -1;
     return (int)peer;
 }
 
-double ras_waits_since(const rd_monitor_comm_t *comm)
+double rd_view_waits_since(const rd_monitor_comm_t *comm)
 {
     int64_t ms = rd_clock_ms() - (int64_t)comm->since_ms;
 
     return ms > 0 && ms < INT64_C(1) << 40 ? (double)ms / 1000 : 0;
 }
 
-uint64_t ras_bytes(const ras_view_t *view, const ras_rank_t *rank)
+uint64_t rd_view_bytes(const rd_view_t *view, const rd_view_rank_t *rank)
 {
     const rd_reader_t *reader = &view->processes[rank->process].reader;
     uint64_t sum = 0;
@@ -104,7 +105,7 @@ static void arguments(const rd_monitor_event_t *e, char *text, size_t bytes)
         snprintf(text, bytes, " (%llu %s)", count, type ? type : "?");
 }
 
-void ras_call_text(const ras_view_t *view, const ras_rank_t *rank, int track, char *text, size_t bytes)
+void rd_view_call_text(const rd_view_t *view, const rd_view_rank_t *rank, int track, char *text, size_t bytes)
 {
     static const char *const tracks[RD_TRACKS] = {"collective", "send", "recv"};
     const rd_monitor_calls_t *calls = &rank->comm.calls[track];
@@ -121,28 +122,30 @@ void ras_call_text(const ras_view_t *view, const ras_rank_t *rank, int track, ch
              track == RD_TRACK_COLLECTIVE ? ", collective" : ",", number, more);
 }
 
-void ras_rank_text(const ras_view_t *view, const ras_rank_t *rank, char *text, size_t bytes)
+void rd_view_rank_text(const rd_view_t *view, const rd_view_rank_t *rank, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "rank %d (pid %d)", rank->comm.rank, view->processes[rank->process].reader.head.pid);
+    const rd_monitor_head_t *head = &view->processes[rank->process].reader.head;
+
+    snprintf(text, bytes, "rank %d (%.40s:%d)", rank->comm.rank, head->host, head->pid);
 }
 
-void ras_where_text(const ras_view_t *view, const ras_rank_t *rank, bool numbers, char *text, size_t bytes)
+void rd_view_where_text(const rd_view_t *view, const rd_view_rank_t *rank, bool numbers, char *text, size_t bytes)
 {
     const rd_monitor_comm_t *c = &rank->comm;
-    int track = ras_inside(c), peer = ras_waits_for(c);
+    int track = rd_view_inside(c), peer = rd_view_waits_for(c);
     char call[192], wait[96] = "";
-    const char *what = ras_gone(view, rank)            ? "dead, "
-                       : ras_stopped(view, rank)       ? "stopped, "
+    const char *what = rd_view_gone(view, rank)        ? "dead, "
+                       : rd_view_stopped(view, rank)   ? "stopped, "
                        : c->state == RD_MONITOR_FAILED ? "failed, "
                        : c->state == RD_MONITOR_ENDED  ? "has left, "
                                                        : "";
 
-    ras_call_text(view, rank, track < 0 ? RD_TRACK_COLLECTIVE : track, call, sizeof call);
+    rd_view_call_text(view, rank, track < 0 ? RD_TRACK_COLLECTIVE : track, call, sizeof call);
     if (peer >= 0 && numbers && c->step > 0)
-        snprintf(wait, sizeof wait, ", waits for rank %d since %.1f s, step %lld of %lld", peer, ras_waits_since(c),
+        snprintf(wait, sizeof wait, ", waits for rank %d since %.1f s, step %lld of %lld", peer, rd_view_waits_since(c),
                  (long long)c->step, (long long)c->steps);
     else if (peer >= 0 && numbers)
-        snprintf(wait, sizeof wait, ", waits for rank %d since %.1f s", peer, ras_waits_since(c));
+        snprintf(wait, sizeof wait, ", waits for rank %d since %.1f s", peer, rd_view_waits_since(c));
     else if (peer >= 0)
         snprintf(wait, sizeof wait, ", waits for rank %d", peer);
     if (track >= 0)
@@ -151,18 +154,4 @@ void ras_where_text(const ras_view_t *view, const ras_rank_t *rank, bool numbers
         snprintf(text, bytes, "%s%s %s", what, c->device >= 0 ? "has enqueued" : "outside, after", call);
     else
         snprintf(text, bytes, "%soutside, no collective yet", what);
-}
-
-void ras_print_json(const char *text)
-{
-    putchar('"');
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        if (*at == '"' || *at == '\\')
-            printf("\\%c", *at);
-        else if (*at < 0x20 || *at >= 0x7f)
-            printf("\\u%04x", *at);
-        else
-            putchar(*at);
-    }
-    putchar('"');
 }

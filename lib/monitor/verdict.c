@@ -1,0 +1,284 @@
+/* See verdict.h. */
+#include "monitor/verdict.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+#define HOPS 4096 /* of a chain of waits: more than a host has ranks */
+#define BUSY 3    /* ticks of processor time between two looks, of some 30: the process computes */
+
+static const int order[] = {RD_VERDICT_BLAMED, RD_VERDICT_LATE, RD_VERDICT_UNKNOWN,
+                            RD_VERDICT_NONE}; /* what counts more comes first */
+
+static int weight_of(int status)
+{
+    int i = 0;
+
+    while (order[i] != status && order[i] != RD_VERDICT_NONE)
+        i++;
+    return i;
+}
+
+/* `rank`: that is named; -1: none. */
+__attribute__((format(printf, 4, 5))) static void say(rd_monitor_verdict_t *v, int status, int rank, const char *format,
+                                                      ...)
+{
+    char *to = v->status == RD_VERDICT_NONE ? v->text : v->also[0] ? NULL : v->also;
+    va_list args;
+
+    if (!to)
+        return;
+    va_start(args, format);
+    vsnprintf(to, RD_VERDICT_BYTES, format, args);
+    va_end(args);
+    if (v->status != RD_VERDICT_NONE)
+        return;
+    v->status = status;
+    v->rank = rank;
+}
+
+/* ---- dead, stopped, left, failed ---- */
+
+static void blame_processes(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_verdict_t *v)
+{
+    char who[64], where[400];
+
+    for (int i = 0; i < c->nranks; i++) {
+        const rd_view_rank_t *r = &c->ranks[i];
+        if (!rd_view_gone(view, r) || r->comm.state == RD_MONITOR_ENDED)
+            continue;
+        int track = rd_view_inside(&r->comm);
+        rd_view_rank_text(view, r, who, sizeof who);
+        rd_view_call_text(view, r, track < 0 ? RD_TRACK_COLLECTIVE : track, where, sizeof where);
+        if (r->comm.calls[RD_TRACK_COLLECTIVE].begun == 0 && track < 0)
+            say(v, RD_VERDICT_BLAMED, r->comm.rank, "%s is dead: its process ended before its first collective here",
+                who);
+        else
+            say(v, RD_VERDICT_BLAMED, r->comm.rank, "%s is dead: its process ended %s %s", who,
+                track < 0 ? "outside of calls, after" : "in", where);
+    }
+    for (int i = 0; i < c->nranks; i++) {
+        const rd_view_rank_t *r = &c->ranks[i];
+        if (!rd_view_stopped(view, r) || r->comm.state == RD_MONITOR_ENDED)
+            continue;
+        rd_view_rank_text(view, r, who, sizeof who);
+        rd_view_where_text(view, r, false, where, sizeof where);
+        say(v, RD_VERDICT_BLAMED, r->comm.rank, "%s is stopped, by a signal or a debugger (%s)", who, where);
+    }
+}
+
+static void blame_failed(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_verdict_t *v)
+{
+    char who[64], where[400];
+
+    for (int i = 0; i < c->nranks; i++) {
+        const rd_view_rank_t *r = &c->ranks[i];
+        if (r->comm.state != RD_MONITOR_FAILED || rd_view_gone(view, r))
+            continue;
+        rd_view_rank_text(view, r, who, sizeof who);
+        rd_view_where_text(view, r, false, where, sizeof where);
+        say(v, RD_VERDICT_UNKNOWN, -1, "unknown: the communicator has failed at %s: %s; its error says more (%s)", who,
+            rondo_result_string((rondo_result_t)r->comm.result), where);
+        return;
+    }
+}
+
+/* ---- whom they wait for ---- */
+
+/* The same rank as the first look had it; NULL: it was not there. */
+static const rd_view_rank_t *before(const rd_view_comm_t *then, int rank)
+{
+    return then ? rd_view_rank_of(then, rank) : NULL;
+}
+
+/* Has made no progress between the two looks. */
+static bool still(const rd_view_comm_t *then, const rd_view_rank_t *r)
+{
+    const rd_view_rank_t *was = before(then, r->comm.rank);
+
+    return was && rd_view_begun(&was->comm) == rd_view_begun(&r->comm) &&
+           rd_view_inside(&was->comm) == rd_view_inside(&r->comm);
+}
+
+/* The thread of a rank's last call; 0: unknown. */
+static uint64_t thread_of(const rd_view_t *view, const rd_view_rank_t *r, int track)
+{
+    rd_monitor_event_t event;
+    const rd_reader_t *reader = &view->processes[r->process].reader;
+
+    return rd_reader_last(reader, &r->comm, (rd_track_t)track, &event) ? event.thread : 0;
+}
+
+/* Is the thread that last called `r`, or the only rank of its process, inside a call of `other`? */
+static bool is_in(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_rank_t *other)
+{
+    int track = rd_view_inside(&other->comm);
+
+    if (other->process != r->process || track < 0)
+        return false;
+    uint64_t there = thread_of(view, other, track), here = thread_of(view, r, RD_TRACK_COLLECTIVE);
+    return there && (there == here || (!here && r->comm.calls[RD_TRACK_COLLECTIVE].begun == 0));
+}
+
+/* Finds another communicator in whose call a rank of `c` is, and its rank there. */
+static const rd_view_comm_t *elsewhere(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *r,
+                                       const rd_view_rank_t **there)
+{
+    for (int i = 0; i < view->ncomms; i++) {
+        const rd_view_comm_t *other = &view->comms[i];
+        for (int k = 0; other->id != c->id && k < other->nranks; k++)
+            if (is_in(view, r, &other->ranks[k])) {
+                *there = &other->ranks[k];
+                return other;
+            }
+    }
+    return NULL;
+}
+
+/* Does what `at` waits for in `c` lead to `to`, over any number of ranks and communicators, and has all of it stood
+ * still since the first look? */
+static bool leads_to(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *at, const rd_view_rank_t *to)
+{
+    for (int hops = 0; hops < HOPS; hops++) {
+        const rd_view_comm_t *then = rd_view_comm_of(view->before, view->nbefore, c->id);
+        const rd_view_rank_t *next = rd_view_rank_of(c, rd_view_waits_for(&at->comm));
+        if (!next || !still(then, at))
+            return false;
+        if (rd_view_inside(&next->comm) < 0)
+            c = elsewhere(view, c, next, &next);
+        if (!c)
+            return false;
+        if (next == to)
+            return true;
+        at = next;
+    }
+    return false;
+}
+
+static void say_order(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *waiter,
+                      const rd_view_comm_t *o, const rd_view_rank_t *other, rd_monitor_verdict_t *v)
+{
+    const rd_view_rank_t *next = rd_view_rank_of(o, rd_view_waits_for(&other->comm));
+    char one[64], two[64], here[200], there[200], back[96] = "";
+
+    rd_view_rank_text(view, waiter, one, sizeof one);
+    rd_view_rank_text(view, other, two, sizeof two);
+    rd_view_call_text(view, waiter, rd_view_inside(&waiter->comm), here, sizeof here);
+    rd_view_call_text(view, other, rd_view_inside(&other->comm), there, sizeof there);
+    if (next && next->process != waiter->process)
+        rd_view_rank_text(view, next, back, sizeof back);
+    say(v, RD_VERDICT_BLAMED, -1,
+        "ranks wait for each other in different communicators, which they must call in one order: %s waits in '%.30s' "
+        "in %s for %s, which waits in '%.30s' in %s for %s",
+        one, c->ranks[0].comm.name, here, two, o->ranks[0].comm.name, there, back[0] ? back : "the first");
+}
+
+/* Processor time is that of all threads of the process. */
+static const char *doing(const rd_view_process_t *p)
+{
+    if (p->state == 'R' || (p->ticks_before && p->ticks >= p->ticks_before + BUSY))
+        return "; its process computes";
+    return p->state == 'S' ? "; its process sleeps" : p->state == 'D' ? "; its process waits in the kernel" : "";
+}
+
+static void say_outside(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *waiter,
+                        const rd_view_rank_t *late, rd_monitor_verdict_t *v)
+{
+    const rd_view_rank_t *other;
+    const rd_view_comm_t *o = elsewhere(view, c, late, &other);
+    char who[64], by[64], call[200], last[300], there[200], where[300], many[32] = "";
+    int track = rd_view_inside(&waiter->comm);
+    uint64_t ahead = waiter->comm.calls[RD_TRACK_COLLECTIVE].begun, has = late->comm.calls[RD_TRACK_COLLECTIVE].begun;
+
+    if (o && leads_to(view, o, other, waiter)) {
+        say_order(view, c, waiter, o, other, v);
+        return;
+    }
+    rd_view_rank_text(view, late, who, sizeof who);
+    rd_view_rank_text(view, waiter, by, sizeof by);
+    rd_view_call_text(view, waiter, track, call, sizeof call);
+    rd_view_where_text(view, late, false, last, sizeof last);
+    snprintf(where, sizeof where, "%s", doing(&view->processes[late->process]));
+    if (o) {
+        rd_view_where_text(view, other, true, there, sizeof there);
+        snprintf(where, sizeof where, "; it is in another communicator, '%.40s': %s", other->comm.name, there);
+    }
+    if (track == RD_TRACK_COLLECTIVE && ahead > has)
+        snprintf(many, sizeof many, ", by %llu call%s", (unsigned long long)(ahead - has), ahead - has == 1 ? "" : "s");
+    say(v, RD_VERDICT_LATE, late->comm.rank, "%s is late%s: %s%s; %s waits for it in %s since %.1f s", who, many, last,
+        where, by, call, rd_view_waits_since(&waiter->comm));
+}
+
+/* Follows whom one rank waits for, as far as the records tell. */
+static void follow(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_comm_t *then,
+                   const rd_view_rank_t *from, rd_monitor_verdict_t *v)
+{
+    const rd_view_rank_t *at = from, *next;
+    char who[64], where[400];
+
+    for (int hops = 0; hops <= c->nranks; hops++, at = next) {
+        int peer = rd_view_waits_for(&at->comm);
+        rd_view_rank_text(view, at, who, sizeof who);
+        rd_view_where_text(view, at, true, where, sizeof where);
+        if (peer < 0) {
+            say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s is inside and waits for nobody (%s)", who, where);
+            return;
+        }
+        next = rd_view_rank_of(c, peer);
+        if (!next) {
+            say(v, RD_VERDICT_UNKNOWN, -1,
+                "unknown: %s waits for rank %d, of which there is no record on this host (%s)", who, peer, where);
+            return;
+        }
+        if (next->comm.state == RD_MONITOR_ENDED) {
+            say(v, RD_VERDICT_BLAMED, peer,
+                "rank %d has left: it has destroyed its communicator, and %s waits for it (%s)", peer, who, where);
+            return;
+        }
+        if (!still(then, next)) {
+            say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s waits for rank %d, which makes progress (%s)", who, peer,
+                where);
+            return;
+        }
+        if (rd_view_inside(&next->comm) < 0) {
+            say_outside(view, c, at, next, v);
+            return;
+        }
+    }
+    rd_view_rank_text(view, from, who, sizeof who);
+    rd_view_where_text(view, from, true, where, sizeof where);
+    say(v, RD_VERDICT_UNKNOWN, -1, "unknown: ranks wait for each other in a circle, with %s among them (%s)", who,
+        where);
+}
+
+/* Follows all that have waited since before the first look; the best founded verdict stands. */
+static void blame_waits(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_comm_t *then,
+                        rd_monitor_verdict_t *v)
+{
+    for (int i = 0; i < c->nranks; i++) {
+        const rd_view_rank_t *r = &c->ranks[i], *was = before(then, r->comm.rank);
+        rd_monitor_verdict_t one = {0};
+        if (rd_view_waits_for(&r->comm) < 0 || !was || rd_view_waits_for(&was->comm) < 0 || !still(then, r))
+            continue;
+        follow(view, c, then, r, &one);
+        if (weight_of(one.status) < weight_of(v->status))
+            *v = one;
+    }
+}
+
+int rd_verdict_worse(int one, int other)
+{
+    return weight_of(one) < weight_of(other) ? one : other;
+}
+
+void rd_verdict_judge(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_verdict_t *v)
+{
+    *v = (rd_monitor_verdict_t){.rank = -1};
+    blame_processes(view, c, v);
+    if (v->status == RD_VERDICT_NONE && c->ranks[0].comm.device < 0)
+        blame_waits(view, c, rd_view_comm_of(view->before, view->nbefore, c->id), v);
+    if (v->status == RD_VERDICT_NONE)
+        blame_failed(view, c, v);
+}

@@ -1,0 +1,29 @@
+/* Who holds a communicator up: a verdict on what two looks at the records and at the kernel's word on the processes
+ * show, and "unknown" where that is not enough to name a rank.
+ *
+ * The first that holds is said: a rank is dead, is stopped; a rank has left; a rank is late, which is in no call of the
+ * communicator and made none between the looks, while another one waited all the time for it, or for one that waits for
+ * it. It is not a verdict on ranks of other nodes, of which there is no record here. */
+#ifndef RD_MONITOR_VERDICT_H
+#define RD_MONITOR_VERDICT_H
+
+#include "monitor/view.h"
+
+/* As rondo-ras returns them. */
+enum { RD_VERDICT_NONE = 0, RD_VERDICT_LATE = 3, RD_VERDICT_BLAMED = 4, RD_VERDICT_UNKNOWN = 5 };
+
+#define RD_VERDICT_MS 300 /* between the two looks: a rank that makes a call meanwhile is not late */
+#define RD_VERDICT_BYTES 512
+
+typedef struct rd_monitor_verdict {
+    int status;                                          /* RD_VERDICT_NONE: nothing is wrong */
+    int rank;                                            /* that is named; -1: none */
+    char text[RD_VERDICT_BYTES], also[RD_VERDICT_BYTES]; /* also: another finding; "": there is none */
+} rd_monitor_verdict_t;
+
+/* Judges a communicator of the view's last look. */
+void rd_verdict_judge(const rd_view_t *view, const rd_view_comm_t *comm, rd_monitor_verdict_t *verdict);
+/* Returns whichever status counts more. */
+int rd_verdict_worse(int one, int other);
+
+#endif

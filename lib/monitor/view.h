@@ -1,0 +1,79 @@
+/* What records tell together: processes with their states, and communicators with their ranks. rondo-ras shows it, and
+ * a rank that has waited for long judges by it (verdict.h).
+ *
+ * A view is a copy, made by one look after the other: between two looks it stays as it is, whatever the processes do.
+ * Nothing in a record is believed (read.h). */
+#ifndef RD_MONITOR_VIEW_H
+#define RD_MONITOR_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "monitor/read.h"
+
+#define RD_VIEW_ENDED 'x' /* there is no such process any more */
+#define RD_VIEW_ELSEWHERE                                                                                              \
+    '?' /* its number means another process here: it lives in another pid name space, or on another host */
+
+/* A process with a record, alive or not. */
+typedef struct rd_view_process {
+    rd_reader_t reader;
+    char state;               /* as /proc has it: R S D T t Z ...; RD_VIEW_ENDED; RD_VIEW_ELSEWHERE */
+    unsigned long long ticks; /* of processor time; at the look before this one: */
+    unsigned long long ticks_before;
+    int job; /* the lowest pid of the processes that share communicators with it, in any number of steps */
+} rd_view_process_t;
+
+/* A rank of a communicator, as its process's record has it. */
+typedef struct rd_view_rank {
+    int process, entry; /* of the view; of the record's table */
+    rd_monitor_comm_t comm;
+} rd_view_rank_t;
+
+typedef struct rd_view_comm {
+    uint64_t id;
+    rd_view_rank_t *ranks; /* those with a record here, by rank */
+    int nranks;
+} rd_view_comm_t;
+
+typedef struct rd_view {
+    rd_view_process_t *processes;
+    int nprocesses;
+    rd_view_comm_t *comms; /* of the last look */
+    int ncomms;
+    rd_view_comm_t *before; /* of the look before it */
+    int nbefore;
+    int unreadable; /* records that are none, or of another version */
+    char why[128];  /* of the last such */
+} rd_view_t;
+
+/* All zero is a view of nothing. Adds the record behind a descriptor, which stays the caller's; one that is there
+ * already is not added again. Returns false if there is no memory. */
+bool rd_view_add(rd_view_t *view, int fd);
+/* Reads all records and the states of their processes. Communicators that all have ended are left out, and so are those
+ * of other jobs than `job`; 0: no job is. Returns false if there is no memory. */
+bool rd_view_look(rd_view_t *view, int job);
+void rd_view_free(rd_view_t *view);
+
+/* ---- what is known of a rank ---- */
+
+const rd_view_comm_t *rd_view_comm_of(const rd_view_comm_t *comms, int ncomms, uint64_t id);
+const rd_view_rank_t *rd_view_rank_of(const rd_view_comm_t *comm, int rank);
+bool rd_view_gone(const rd_view_t *view, const rd_view_rank_t *rank);    /* its process has ended */
+bool rd_view_stopped(const rd_view_t *view, const rd_view_rank_t *rank); /* by a signal or a debugger */
+uint64_t rd_view_begun(const rd_monitor_comm_t *comm);                   /* calls of all tracks */
+/* The track of the call that it is inside; -1: it is outside of calls. */
+int rd_view_inside(const rd_monitor_comm_t *comm);
+/* The rank that it waits for, in the call that it is inside; -1: it has not said so. */
+int rd_view_waits_for(const rd_monitor_comm_t *comm);
+double rd_view_waits_since(const rd_monitor_comm_t *comm);                 /* seconds */
+uint64_t rd_view_bytes(const rd_view_t *view, const rd_view_rank_t *rank); /* of all its calls */
+
+/* "allreduce, collective number 17 (1024 float32, sum)": the last call of the track. */
+void rd_view_call_text(const rd_view_t *view, const rd_view_rank_t *rank, int track, char *text, size_t bytes);
+/* "rank 3 (n1:4711)": its host and process */
+void rd_view_rank_text(const rd_view_t *view, const rd_view_rank_t *rank, char *text, size_t bytes);
+/* Where it is, in a few words, without its number. */
+void rd_view_where_text(const rd_view_t *view, const rd_view_rank_t *rank, bool numbers, char *text, size_t bytes);
+
+#endif
