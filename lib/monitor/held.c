@@ -88,6 +88,17 @@ int rd_held_list(int from, int *fds, int most)
     return n;
 }
 
+bool rd_held_view(rd_view_t *view)
+{
+    rd_record_lock();
+    bool added = !rd_record() || rd_view_add(view, rd_record()->fd);
+    for (int i = 0; i < nall && added; i++)
+        if (all[i].users)
+            added = rd_view_add(view, all[i].fd);
+    rd_record_unlock();
+    return added;
+}
+
 void rd_held_forget(void)
 {
     free(all);

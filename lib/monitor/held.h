@@ -2,6 +2,8 @@
 #ifndef RD_MONITOR_HELD_H
 #define RD_MONITOR_HELD_H
 
+#include "monitor/view.h"
+
 /* Takes over a descriptor that another process has passed; one of a record that is held already is closed. Returns a
  * number for rd_held_drop, or -1 if it is not held: it is no record, or there is no memory. */
 int rd_held_take(int fd);
@@ -9,6 +11,8 @@ void rd_held_drop(int held);
 /* Copies the descriptors of all records that are held from the `from`-th on, at most `most`. Returns their number. They
  * stay open while the caller holds rd_record_lock. */
 int rd_held_list(int from, int *fds, int most);
+/* Adds this process's own record and all that it holds. Returns false if there is no memory. */
+bool rd_held_view(rd_view_t *view);
 void rd_held_forget(void); /* in a forked child, whose descriptors have been closed */
 
 #endif

@@ -1,5 +1,4 @@
-/* What follows a turn in which nothing has moved: finds the rank that is waited for, checks whether it has left, and
- * finds the rank that is late. */
+/* What follows a turn in which nothing has moved: finds the rank that is waited for, and checks whether it has left. */
 #include "progress/queue.h"
 #include "progress/unlike.h"
 
@@ -34,9 +33,8 @@ static rondo_result_t farewell(rd_queue_t *q, int peer)
     return peer >= 0 ? rd_transport_farewell(q->net, peer) : RONDO_IN_PROGRESS;
 }
 
-/* The sentence of a rank that has found a mismatch may still be on its way to a thread of this process, which gets no
- * core as long as this one polls. Returns true if it has come. */
-static bool news_come(rd_queue_t *q)
+/* It may still be on its way to a thread of this process, which gets no core as long as this one polls. */
+bool rd_queue_news(rd_queue_t *q)
 {
     const struct timespec millisecond = {0, 1000000};
 
@@ -60,7 +58,7 @@ rondo_result_t rd_queue_peer_left(rd_queue_t *q)
         return RONDO_SUCCESS;
     if (!mismatch && rd_unlike_wait(q, -1) != RONDO_SUCCESS)
         return rd_health_check(q->health);
-    if (mismatch && news_come(q))
+    if (mismatch && rd_queue_news(q))
         return rd_health_check(q->health);
     if (mismatch)
         return rd_health_fail(q->health, RONDO_ERR_MISMATCH, peer,
@@ -113,56 +111,6 @@ static void say_wait(rd_queue_t *q, int64_t now)
         rd_unlike_ask(q, peer, now);
 }
 
-/* Returns the rank that `rank` has lately waited for; -1: it does not wait, or it is on another node, and that is
- * unknown. */
-static int waits_itself(rd_queue_t *q, int rank, uint32_t now, uint32_t lately)
-{
-    rd_control_t *control = rank < 0 ? NULL : q->controls[rank];
-    uint64_t waits = control ? atomic_load_explicit(&control->waits, memory_order_relaxed) : 0;
-
-    return waits && now - (uint32_t)(waits >> 32) <= lately ? (int)(uint32_t)waits - 1 : -1;
-}
-
-/* Returns the rank that is late: it is at the end of the chain of ranks that wait for each other. Lanes wait for
- * several ranks, and each rank names one of them. If the chain is a circle, a rank of this node is returned that does
- * not wait. */
-static int late_one(rd_queue_t *q, int peer)
-{
-    int64_t patience = q->timeout_ms > 0 ? q->timeout_ms : RD_LATE_MS;
-    uint32_t now = (uint32_t)rd_clock_ms(), lately = patience < INT32_MAX ? (uint32_t)patience / 2 : INT32_MAX;
-    int late = peer;
-
-    for (int hops = 0; hops < q->team->nranks && late != q->team->rank; hops++) {
-        int next = waits_itself(q, late, now, lately);
-        if (next < 0)
-            return late;
-        late = next;
-    }
-    for (int r = 0; r < q->team->nranks; r++) {
-        if (r != q->team->rank && q->controls[r] && waits_itself(q, r, now, lately) < 0)
-            return r;
-    }
-    return peer;
-}
-
-static rondo_result_t too_late(rd_queue_t *q)
-{
-    int peer = waited_for(q), late = late_one(q, peer);
-    const char *whois = rd_health_whois(q->health, late);
-    const char *perhaps = late >= 0 && !q->controls[late] ? ", or waits for another one itself" : "";
-
-    if (late == peer)
-        return rd_health_fail(q->health, RONDO_ERR_TIMEOUT, peer,
-                              "waited longer than %lld ms for rank %d (%s): it is alive but late or stopped%s; see "
-                              "RONDO_TIMEOUT_MS",
-                              (long long)q->timeout_ms, peer, whois, perhaps);
-    return rd_health_fail(
-        q->health, RONDO_ERR_TIMEOUT, late,
-        "waited longer than %lld ms: rank %d (%s) is alive but late or stopped%s, and rank %d (%s), which "
-        "this rank waits for, waits as well; see RONDO_TIMEOUT_MS",
-        (long long)q->timeout_ms, late, whois, perhaps, peer, rd_health_whois(q->health, peer));
-}
-
 /* The caller's function may yield itself, and where ranks share cores each yield gives the turn to another rank: so it
  * is not called after every yield, and after pauses, which are shorter, less often still. */
 static void call_on_wait(rd_queue_t *q)
@@ -193,19 +141,14 @@ rondo_result_t rd_queue_backoff(rd_queue_t *q)
         call_on_wait(q);
     if (q->wait.clock_ms) {
         say_wait(q, q->wait.clock_ms);
+        rd_late_check(q, waited_for(q), q->wait.clock_ms);
         if (result == RONDO_SUCCESS)
             result = rd_unlike_check(q, q->wait.clock_ms);
         if (q->deadlock.listed && result == RONDO_SUCCESS)
             result = rd_deadlock_check(q, waited_for(q), q->wait.clock_ms);
         q->wait.clock_ms = 0;
     }
-    if (result == RONDO_SUCCESS)
-        return result;
-    if (result == RONDO_IN_PROGRESS) {
-        int late = late_one(q, waited_for(q));
-        rd_log(q->team->ctx, RD_LOG_WARN, "still waiting for rank %d (%s), which has not come or is slow", late,
-               rd_health_whois(q->health, late));
+    if (result == RONDO_SUCCESS || result == RONDO_IN_PROGRESS) /* a minute has passed */
         return RONDO_SUCCESS;
-    }
-    return has_failed(q, result == RONDO_ERR_TIMEOUT ? too_late(q) : rd_health_check(q->health));
+    return has_failed(q, result == RONDO_ERR_TIMEOUT ? rd_late_timeout(q, waited_for(q)) : rd_health_check(q->health));
 }

@@ -3,6 +3,8 @@ librondo_core_la_SOURCES += \
 	lib/progress/backoff.c \
 	lib/progress/deadlock.c \
 	lib/progress/deadlock.h \
+	lib/progress/late.c \
+	lib/progress/late.h \
 	lib/progress/lengths.c \
 	lib/progress/lengths.h \
 	lib/progress/net_comm.h \

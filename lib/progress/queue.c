@@ -60,6 +60,7 @@ rondo_result_t rd_queue_create(rd_queue_t *q, const rd_team_t *team, rd_planner_
 void rd_queue_free(rd_queue_t *q)
 {
     rd_deadlock_leave(q);
+    rd_late_end(q);
     while (q->spent) {
         rd_task_t *t = q->spent;
         q->spent = t->next;

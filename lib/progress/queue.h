@@ -13,6 +13,7 @@
 #include "monitor/seat.h"
 #include "node/team.h"
 #include "progress/deadlock.h"
+#include "progress/late.h"
 
 /* What tasks leave behind for the caller that waits for them. */
 typedef struct rd_completion {
@@ -90,6 +91,7 @@ typedef struct rd_queue {
     void (*on_wait)(void *data);  /* the caller's: called now and then by a call that waits; NULL: none */
     void *on_wait_data;
     unsigned waited; /* pauses and yields, for on_wait */
+    rd_late_t late;  /* a wait that lasts */
 } rd_queue_t;
 
 rondo_result_t rd_queue_create(rd_queue_t *queue, const rd_team_t *team, rd_planner_t *planner, const rd_conns_t *conns,
@@ -138,6 +140,25 @@ rondo_result_t rd_queue_backoff(rd_queue_t *queue);
 /* To be called after a miss: fails the communicator if the rank that is waited for has left, because it will send
  * nothing more. */
 rondo_result_t rd_queue_peer_left(rd_queue_t *queue);
+/* What the first rank of this node tells the others. */
+static inline rd_control_t *rd_queue_first(const rd_queue_t *queue)
+{
+    rd_control_t *first = queue->controls[queue->team->node->local[0]];
+
+    return first ? first : queue->self;
+}
+
+/* Ranks of a node find at once that something is wrong, and shall say the same: returns true for the first that asks.
+ * The others wait for its sentence (rd_queue_news), but not for long. */
+static inline bool rd_queue_says(const rd_queue_t *queue)
+{
+    int nobody = 0, self = queue->team->rank + 1;
+
+    return atomic_compare_exchange_strong(&rd_queue_first(queue)->says, &nobody, self) || nobody == self;
+}
+/* Waits for the failure that another rank has found, a third of a second at most. Returns true if it has come. */
+bool rd_queue_news(rd_queue_t *queue);
+
 /* Returns true if anything is active, or on its way to other nodes. */
 bool rd_queue_busy(rd_queue_t *queue);
 /* Advances until nothing is active. */

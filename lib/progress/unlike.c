@@ -165,18 +165,6 @@ static bool weigh(const rd_queue_t *q, uint64_t number, int ranks[2], int *other
     return unlike && ((decided && q->team->node->nnodes == 1) || most + unlike == q->team->nranks);
 }
 
-/* Only one rank of the node says it, so that all say the same. Returns false if another one does, unless that has taken
- * too long. */
-static bool claim(rd_queue_t *q, int64_t since_ms)
-{
-    int nobody = 0, self = q->team->rank + 1, first = 0;
-
-    while (!q->controls[first])
-        first++;
-    return atomic_compare_exchange_strong(&q->controls[first]->unlike, &nobody, self) || nobody == self ||
-           since_ms > SENTENCE_MS;
-}
-
 static rondo_result_t say(rd_queue_t *q, uint64_t number, const int ranks[2], int others)
 {
     rd_signed_call_t calls[2];
@@ -234,7 +222,7 @@ static rondo_result_t check(rd_queue_t *q, int64_t now_ms)
     rd_unlike_ask(q, -1, now_ms);
     if (!weigh(q, number, ranks, &others) && now_ms - q->unlike_ms < patience_ms(q))
         return RONDO_SUCCESS;
-    if (ranks[0] < 0 || ranks[1] < 0 || !claim(q, now_ms - q->unlike_ms))
+    if (ranks[0] < 0 || ranks[1] < 0 || !(rd_queue_says(q) || now_ms - q->unlike_ms > SENTENCE_MS))
         return RONDO_SUCCESS;
     return say(q, number, ranks, others);
 }

@@ -286,8 +286,9 @@ void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int failed_rank, int re
 {
     uint64_t notice = rd_notice(code, failed_rank, reporter);
 
-    /* A failure of this rank's own is known to no other. */
-    if (c->controls && (code == RONDO_ERR_MISMATCH || (failed_rank > 0 && c->controls[failed_rank - 1] == c->self)))
+    /* A failure of this rank's own is known to no other, and who is late is to be said alike. */
+    if (c->controls && (code == RONDO_ERR_MISMATCH || code == RONDO_ERR_TIMEOUT ||
+                        (failed_rank > 0 && c->controls[failed_rank - 1] == c->self)))
         publish_cause(c->self, text);
     for (int r = 0; r < c->nranks && c->controls; r++) {
         uint64_t none = 0;

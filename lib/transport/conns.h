@@ -52,7 +52,10 @@ typedef struct rd_control {
     _Alignas(RD_LINE) _Atomic int core; /* the core on which this rank ran when it last waited; used where ranks share
                                            cores */
     rd_waiting_t waiting;
-    _Atomic int unlike; /* on the first rank of the node: the rank, plus one, that says that calls differ */
+    /* On the first rank of the node: the rank, plus one, that says what is wrong; and until when another one says what
+     * a long wait is for. */
+    _Atomic int says;
+    _Atomic int64_t late_until_ms;
     rd_called_t called; /* what this rank has called lately, if calls are signed */
 } rd_control_t;
 

@@ -3,6 +3,7 @@ check_PROGRAMS += \
 	test/monitor/differ \
 	test/monitor/forged \
 	test/monitor/killed \
+	test/monitor/late \
 	test/monitor/ras \
 	test/monitor/record \
 	test/monitor/socket
@@ -10,5 +11,6 @@ test_monitor_forged_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_killed_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_alike_LDADD = libtest.la
 test_monitor_differ_LDADD = libtest.la
+test_monitor_late_LDADD = libtest.la
 test_monitor_ras_LDADD = libtest.la
 test_monitor_socket_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm

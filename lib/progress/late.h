@@ -1,0 +1,32 @@
+/* A wait that lasts: who holds it up is said in the log after RONDO_STALL_MS, and again after twice, four times and
+ * eight times as long, by one rank of the node; and in the error, when the time limit is over.
+ *
+ * It is the verdict that `rondo-ras who` would give (monitor/verdict.h), on two looks at the records of the node's
+ * processes: the first one is made shortly before it is due. Of ranks of other nodes there are no records, so there the
+ * rank is said that is waited for. */
+#ifndef RD_PROGRESS_LATE_H
+#define RD_PROGRESS_LATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct rd_queue;
+struct rd_view;
+
+typedef struct rd_late {
+    int64_t wait_ms;      /* when the wait began that the rest is about */
+    int64_t due_ms;       /* so long the wait lasts when the next line is due; 0: none ever is */
+    bool looked;          /* for what is due next */
+    struct rd_view *view; /* of the first look; NULL: another rank of the node says it, or there is no memory */
+} rd_late_t;
+
+/* For a rank that waits for `peer` (-1: no particular rank), each time it has read the clock. */
+void rd_late_check(struct rd_queue *queue, int peer, int64_t now_ms);
+/* The time limit is over: the communicator fails with RONDO_ERR_TIMEOUT and the verdict, or with what else has failed
+ * meanwhile. Ranks of a node say the same. */
+rondo_result_t rd_late_timeout(struct rd_queue *queue, int peer);
+void rd_late_end(struct rd_queue *queue);
+
+#endif

@@ -1,0 +1,235 @@
+/* Who holds a call up is named, with what it does, by every rank that waited, in one sentence: when the time limit is
+ * over, and before that in the log. One rank is stopped, computes, sleeps, waits in another communicator, or does not
+ * send; which one it is and what it does is written down before it begins, and the process's number is the truth.
+ *
+ *     late [--seed S] [--count N]
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/harness.h"
+
+typedef enum { STOPPED, COMPUTES, SLEEPS, ORDER, SILENT, NUM_KINDS } kind_t;
+
+/* `words` are in the sentence. */
+static const struct {
+    const char *name, *words;
+} kinds[NUM_KINDS] = {{"stopped", "is stopped, by a signal or a debugger"},
+                      {"computes", "; its process computes"},
+                      {"sleeps", "; its process sleeps"},
+                      {"order", "ranks wait for each other in different communicators"},
+                      {"silent", "; its process sleeps"}};
+
+typedef struct outcome {
+    rondo_result_t result;
+    char text[1024];
+} outcome_t;
+
+static struct shared {
+    kind_t kind;
+    int nranks, odd, calls; /* equal calls before */
+    pid_t pid;              /* of the odd one */
+    _Atomic int over;       /* ranks that have got their error */
+    outcome_t of[TEST_MAX_RANKS];
+} * shared;
+
+static char log_name[64];
+
+static void rest(long ms)
+{
+    const struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+
+    nanosleep(&time, NULL);
+}
+
+static rondo_result_t allreduce(rondo_comm_t comm)
+{
+    int in = 1, out;
+
+    return rondo_allreduce(&in, &out, 1, RONDO_INT32, RONDO_SUM, comm, NULL);
+}
+
+static int waiters(void)
+{
+    return shared->kind == SILENT ? 1 : shared->nranks - 1;
+}
+
+static void hold_up(test_rank_t *t, rondo_comm_t other)
+{
+    switch (shared->kind) {
+    case STOPPED:
+        raise(SIGSTOP);
+        return;
+    case COMPUTES:
+        while (atomic_load(&shared->over) < waiters())
+            continue;
+        return;
+    case ORDER:
+        test_result(t, other, allreduce(other), RONDO_ERR_TIMEOUT, "the other communicator");
+        return;
+    default:
+        while (atomic_load(&shared->over) < waiters())
+            rest(20);
+    }
+}
+
+static void wait_for_it(test_rank_t *t, rondo_comm_t comm)
+{
+    outcome_t *out = &shared->of[t->rank];
+    int value;
+
+    out->result =
+        shared->kind != SILENT ? allreduce(comm) : rondo_recv(&value, 1, RONDO_INT32, shared->odd, comm, NULL);
+    snprintf(out->text, sizeof out->text, "%s", rondo_last_error(comm));
+    if (atomic_fetch_add(&shared->over, 1) == waiters() - 1 && shared->kind == STOPPED)
+        kill(shared->pid, SIGCONT);
+}
+
+static void body(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = test_comm_on(t, 1), other;
+
+    (void)arg;
+    TEST_OK(t, comm, rondo_comm_split(comm, 0, t->rank, &other, NULL));
+    for (int i = 0; i < shared->calls; i++)
+        TEST_OK(t, comm, allreduce(comm));
+    if (t->rank == shared->odd)
+        shared->pid = getpid();
+    test_barrier(t);
+    test_note(t, "rank %d %s", shared->odd, kinds[shared->kind].name);
+    if (t->rank == shared->odd)
+        hold_up(t, other);
+    else if (shared->kind != SILENT || t->rank == (shared->odd + 1) % t->nranks)
+        wait_for_it(t, comm);
+    test_barrier(t);
+    rondo_comm_destroy(other);
+    rondo_comm_destroy(comm);
+}
+
+static int wrong(int rank, const char *why)
+{
+    printf("late: WRONG: rank %d: %s; rank %d of process %d is to be named: \"%s\"\n    it got %s: \"%s\"\n", rank, why,
+           shared->odd, (int)shared->pid, kinds[shared->kind].words, rondo_result_string(shared->of[rank].result),
+           shared->of[rank].text);
+    return 1;
+}
+
+static int judge(void)
+{
+    const char *first = NULL;
+    char who[40];
+
+    snprintf(who, sizeof who, ":%d)", (int)shared->pid);
+    for (int r = 0; r < shared->nranks; r++) {
+        const char *text = shared->of[r].text, *named;
+        if (r == shared->odd || (shared->kind == SILENT && r != (shared->odd + 1) % shared->nranks))
+            continue;
+        if (shared->of[r].result != RONDO_ERR_TIMEOUT)
+            return wrong(r, "not RONDO_ERR_TIMEOUT");
+        if (first && strcmp(first, text) != 0)
+            return wrong(r, "not the sentence of the others");
+        first = text;
+        if (!strstr(text, kinds[shared->kind].words))
+            return wrong(r, "another verdict");
+        if (!(named = strstr(text, who)) || (shared->kind != ORDER && strchr(text, ')') != named + strlen(who) - 1))
+            return wrong(r, "another rank is named");
+    }
+    return 0;
+}
+
+static int one(uint64_t seed)
+{
+    uint64_t random = seed;
+
+    memset(shared, 0, sizeof *shared);
+    shared->kind = (kind_t)(seed % NUM_KINDS);
+    shared->nranks = 2 + (int)test_below(&random, 3);
+    shared->odd = (int)test_below(&random, (unsigned)shared->nranks);
+    shared->calls = (int)test_below(&random, 4);
+    setenv("RONDO_TIMEOUT_MS", "1500", 1);
+    int bad = test_run(TEST_PROCESSES, shared->nranks, 60, body, NULL) || judge();
+    unsetenv("RONDO_TIMEOUT_MS");
+    if (bad)
+        printf("late: seed %llu: %s, %d ranks, odd %d, after %d calls\n", (unsigned long long)seed,
+               kinds[shared->kind].name, shared->nranks, shared->odd, shared->calls);
+    return bad;
+}
+
+/* ---- in the log ---- */
+
+static int lines(const char *words)
+{
+    char line[2048];
+    FILE *f = fopen(log_name, "r");
+    int n = 0;
+
+    while (f && fgets(line, sizeof line, f))
+        n += strstr(line, words) && strstr(line, "rank 1 (") && strstr(line, "its process sleeps");
+    if (f)
+        fclose(f);
+    return n;
+}
+
+static void logged(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = test_comm_on(t, 1);
+
+    (void)arg;
+    TEST_OK(t, comm, allreduce(comm));
+    test_barrier(t);
+    while (t->rank == 1 && !lines("waits for 0.8 s")) /* or the test is out of time */
+        rest(20);
+    TEST_OK(t, comm, allreduce(comm));
+    TEST_OK(t, comm, rondo_barrier(comm, NULL));
+    rondo_comm_destroy(comm);
+}
+
+/* One rank of the node says it, and not all that wait. */
+static int in_the_log(void)
+{
+    const int nranks = 4;
+
+    setenv("RONDO_STALL_MS", "400", 1);
+    setenv("RONDO_DEBUG_FILE", log_name, 1);
+    setenv("RONDO_DEBUG", "warn", 1);
+    int bad = test_run(TEST_PROCESSES, nranks, 60, logged, NULL), n = lines("waits for 0.4 s");
+    if (n < 1 || n >= nranks - 1) {
+        printf("late: %d lines of the log say it in the first place\n", n);
+        bad = 1;
+    }
+    setenv("RONDO_STALL_MS", "0", 1);
+    unsetenv("RONDO_DEBUG_FILE");
+    unlink(log_name);
+    return bad;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t seed = 32100;
+    int count = NUM_KINDS, bad = 0;
+
+    test_begin("late", 600);
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--count") == 0)
+            count = atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--seed") == 0)
+            seed = strtoull(argv[i + 1], NULL, 0);
+    }
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    snprintf(log_name, sizeof log_name, "late-%d.log", (int)getpid());
+    if (shared == MAP_FAILED)
+        return 1;
+    printf("late: %d trials from seed %llu\n", count, (unsigned long long)seed);
+    bad += in_the_log();
+    for (int i = 0; i < count; i++)
+        bad += one(seed + (uint64_t)i);
+    printf("late: %d wrong\n", bad);
+    return bad != 0;
+}
