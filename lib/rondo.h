@@ -193,8 +193,8 @@ typedef struct {
     int blocking;
     const char *name; /* printed in every message of this communicator; copied, at most 63 characters; NULL: a number */
     /* An operation that waits longer than this many milliseconds for a live rank fails with RONDO_ERR_TIMEOUT. 0:
-     * never, but a late rank is named once a minute. -1: RONDO_TIMEOUT_MS. A dead rank ends every wait at once in any
-     * case. */
+     * never, but who holds it up is said in the log (RONDO_STALL_MS). -1: RONDO_TIMEOUT_MS. A dead rank ends every wait
+     * at once in any case. */
     int64_t timeout_ms;
 } rondo_config_t;
 

@@ -55,6 +55,8 @@ static rondo_result_t cma(round_t *r)
                 return code;
         } else if (type == RD_REC_DEATH) {
             rd_boot_heard_death(r->b, data, bytes);
+        } else if (type == RD_REC_LETTER) {
+            rd_boot_heard_letter(r->b, data, bytes);
         } else if (type == RD_REC_DATA && bytes <= r->in_left) {
             memcpy(r->in, data, bytes);
             r->in += bytes;

@@ -82,6 +82,29 @@ void rd_boot_died(rd_boot_t *boot, int rank);
 /* Returns true if that, or a neighbour's word of it, is known here. */
 bool rd_boot_is_dead(const rd_boot_t *boot, int rank);
 
+/* A question to any rank: what holds `about` up? The liveness thread of its process answers, whatever the rank itself
+ * does; and that of another rank of its node, because a process that is stopped does not answer. */
+typedef struct rd_boot_question {
+    int from, about;
+    uint32_t number; /* of the asker's questions */
+    uint64_t call;   /* the collective in which the asker waits; 0: it waits in a message */
+} rd_boot_question_t;
+
+typedef struct rd_boot_answer {
+    int status, rank, next; /* of a verdict (monitor/verdict.h) */
+    char text[RD_ERROR_BYTES];
+} rd_boot_answer_t;
+
+/* Sends a question to one rank. Questions with the same number are one question: the first answer counts. */
+void rd_boot_ask(rd_boot_t *boot, int rank, const rd_boot_question_t *question);
+/* Returns a number for a new question, which is the one that answers are waited for. */
+uint32_t rd_boot_ask_new(rd_boot_t *boot);
+/* Returns true if the newest question has been answered. */
+bool rd_boot_answered(rd_boot_t *boot, rd_boot_answer_t *answer);
+/* Takes the next question that has come. Returns false if there is none. */
+bool rd_boot_asked(rd_boot_t *boot, rd_boot_question_t *question);
+void rd_boot_answer(rd_boot_t *boot, const rd_boot_question_t *question, const rd_boot_answer_t *answer);
+
 typedef struct rd_boot_news {
     int left;                  /* the neighbour has sent an orderly farewell */
     int silent;                /* its socket ended without one */

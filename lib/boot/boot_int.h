@@ -23,6 +23,16 @@ typedef struct rd_lifeline {
     int fd, rank;
 } rd_lifeline_t;
 
+/* See ask.c. */
+#define RD_BOOT_ASKED 8
+typedef struct rd_questions {
+    rd_boot_question_t asked[RD_BOOT_ASKED]; /* that have come, and are to be answered here */
+    int nasked;
+    uint32_t number; /* of this rank's newest question */
+    bool answered;
+    rd_boot_answer_t answer;
+} rd_questions_t;
+
 struct rd_boot {
     rd_id_t id;
     rd_creds_t creds; /* of this communicator alone: each meeting under a derived id has its own */
@@ -41,7 +51,8 @@ struct rd_boot {
     int busy;                      /* an allgather reads from the neighbours: the liveness thread does not */
     int said;                      /* a farewell has been sent */
     _Atomic unsigned char *deaths; /* of each rank, as deaths.c has it */
-    rd_fail_t parting;             /* a farewell that was requested during an allgather is sent when that ends */
+    rd_questions_t questions;
+    rd_fail_t parting; /* a farewell that was requested during an allgather is sent when that ends */
     int parting_set, parting_reporter;
     char parting_text[RD_ERROR_BYTES];
     unsigned char derived[16]; /* the job of the rendezvous that this rank serves on its listener */
@@ -63,6 +74,9 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
 /* Handles the record of a death, and tells the neighbours. The caller holds the lock or has set `busy`. Defined in
  * deaths.c, as is the next one. */
 void rd_boot_heard_death(rd_boot_t *b, const unsigned char *data, size_t bytes);
+/* Handles a question or an answer, for this rank or another one. The caller holds the lock or has set `busy`. Defined
+ * in ask.c. */
+void rd_boot_heard_letter(rd_boot_t *b, const unsigned char *data, size_t bytes);
 /* Tells the neighbours of the deaths that became known during an allgather. The caller holds the lock. */
 void rd_boot_tell_deaths(rd_boot_t *b);
 /* Sends a farewell. The caller holds the lock or has set `busy`. `text`: the sentence of a mismatch; NULL: none. */

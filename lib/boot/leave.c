@@ -111,6 +111,8 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
         rondo_result_t code = RONDO_SUCCESS;
         if (type == RD_REC_DEATH)
             rd_boot_heard_death(b, data, bytes);
+        else if (type == RD_REC_LETTER)
+            rd_boot_heard_letter(b, data, bytes);
         else
             code = rd_boot_heard(b, from, data, bytes, news);
         if (code)

@@ -4,6 +4,7 @@ librondo_core_la_SOURCES += \
 	lib/boot/agree_shrink.h \
 	lib/boot/agree_shrink_lead.c \
 	lib/boot/allgather.c \
+	lib/boot/ask.c \
 	lib/boot/auth.c \
 	lib/boot/auth.h \
 	lib/boot/boot.c \

@@ -108,7 +108,12 @@ static void tell(void *arg)
         tell_node(comm, code, failed_rank, atomic_load(&comm->health.stop.reporter));
 }
 
-static const rd_liveness_ops_t liveness_ops = {has_left, has_failed, hear, tell};
+static void answer(void *arg, const rd_boot_question_t *question)
+{
+    rd_comm_answer(arg, question);
+}
+
+static const rd_liveness_ops_t liveness_ops = {has_left, has_failed, hear, tell, answer};
 
 static void end_transports(rondo_comm_t comm)
 {

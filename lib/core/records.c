@@ -1,11 +1,13 @@
 /* A communicator in the records of its node's processes: see records.h. */
 #include "core/records.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "monitor/held.h"
 #include "monitor/process.h"
+#include "monitor/verdict.h"
 
 int rd_comm_record(rondo_comm_t comm)
 {
@@ -52,4 +54,27 @@ void rd_comm_take_seat(rondo_comm_t comm)
     rd_boot_key(comm->boot, "monitor", key);
     memcpy(&args.id, key, sizeof args.id);
     rd_seat_take(&comm->seat, &args);
+}
+
+void rd_comm_answer(rondo_comm_t comm, const rd_boot_question_t *question)
+{
+    rd_boot_answer_t answer = {.status = RD_VERDICT_NONE, .rank = -1, .next = -1};
+    rd_monitor_verdict_t verdict;
+    rd_view_t view = {0};
+
+    if (!comm->seat.record)
+        return;
+    if (rd_held_view(&view) && rd_view_look(&view, 0)) {
+        const rd_view_comm_t *seen = rd_view_comm_of(view.comms, view.ncomms, comm->seat.board->id);
+        if (seen) {
+            rd_verdict_of(&view, seen, question->about, question->call, &verdict);
+            answer.status = verdict.status;
+            answer.rank = verdict.rank;
+            answer.next = verdict.next;
+            snprintf(answer.text, sizeof answer.text, "%s", verdict.text);
+        }
+    }
+    rd_view_free(&view);
+    if (answer.status != RD_VERDICT_NONE)
+        rd_boot_answer(comm->boot, question, &answer);
 }

@@ -11,6 +11,8 @@ int rd_comm_record(rondo_comm_t comm);
 void rd_comm_hold_records(rondo_comm_t comm);
 /* When all but the user's calls can begin: this rank is seen. */
 void rd_comm_take_seat(rondo_comm_t comm);
+/* Answers a rank of another node, which asks what holds one of this node up. */
+void rd_comm_answer(rondo_comm_t comm, const rd_boot_question_t *question);
 /* The end of all that, also where nothing of it was done. */
 void rd_comm_drop_records(rondo_comm_t comm);
 

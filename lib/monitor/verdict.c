@@ -93,13 +93,13 @@ static const rd_view_rank_t *before(const rd_view_comm_t *then, int rank)
     return then ? rd_view_rank_of(then, rank) : NULL;
 }
 
-/* Has made no progress between the two looks. */
+/* Has made no progress between the two looks. Where there was but one, nothing is known of that. */
 static bool still(const rd_view_comm_t *then, const rd_view_rank_t *r)
 {
     const rd_view_rank_t *was = before(then, r->comm.rank);
 
-    return was && rd_view_begun(&was->comm) == rd_view_begun(&r->comm) &&
-           rd_view_inside(&was->comm) == rd_view_inside(&r->comm);
+    return !then || (was && rd_view_begun(&was->comm) == rd_view_begun(&r->comm) &&
+                     rd_view_inside(&was->comm) == rd_view_inside(&r->comm));
 }
 
 /* The thread of a rank's last call; 0: unknown. */
@@ -122,17 +122,31 @@ static bool is_in(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_
     return there && (there == here || (!here && r->comm.calls[RD_TRACK_COLLECTIVE].begun == 0));
 }
 
+/* The same rank of a communicator as it was before a call of it failed there, which may have happened because of what
+ * is to be found; NULL: none has. */
+static const rd_view_rank_t *until_it_failed(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *r,
+                                             const rd_view_comm_t **then)
+{
+    if (r->comm.state != RD_MONITOR_FAILED)
+        return NULL;
+    *then = rd_view_comm_of(view->before, view->nbefore, c->id);
+    return before(*then, r->comm.rank);
+}
+
 /* Finds another communicator in whose call a rank of `c` is, and its rank there. */
 static const rd_view_comm_t *elsewhere(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *r,
                                        const rd_view_rank_t **there)
 {
     for (int i = 0; i < view->ncomms; i++) {
-        const rd_view_comm_t *other = &view->comms[i];
-        for (int k = 0; other->id != c->id && k < other->nranks; k++)
-            if (is_in(view, r, &other->ranks[k])) {
-                *there = &other->ranks[k];
+        const rd_view_comm_t *other = &view->comms[i], *then;
+        for (int k = 0; other->id != c->id && k < other->nranks; k++) {
+            *there = &other->ranks[k];
+            if (is_in(view, r, *there))
                 return other;
-            }
+            *there = until_it_failed(view, other, *there, &then);
+            if (*there && is_in(view, r, *there))
+                return then;
+        }
     }
     return NULL;
 }
@@ -183,32 +197,44 @@ static const char *doing(const rd_view_process_t *p)
     return p->state == 'S' ? "; its process sleeps" : p->state == 'D' ? "; its process waits in the kernel" : "";
 }
 
+/* "rank 1 (n1:17) is late, by 1 call: outside, after ...; its process sleeps". `ahead`: by so many calls; 0: unknown.
+ */
+static void late_text(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *late, uint64_t ahead,
+                      char *text, size_t bytes)
+{
+    const rd_view_rank_t *other;
+    char who[64], last[200], there[140], where[240], many[32] = "";
+
+    rd_view_rank_text(view, late, who, sizeof who);
+    rd_view_where_text(view, late, false, last, sizeof last);
+    snprintf(where, sizeof where, "%s", doing(&view->processes[late->process]));
+    if (elsewhere(view, c, late, &other)) {
+        rd_view_where_text(view, other, true, there, sizeof there);
+        snprintf(where, sizeof where, "; it is in another communicator, '%.40s': %s", other->comm.name, there);
+    }
+    if (ahead)
+        snprintf(many, sizeof many, ", by %llu call%s", (unsigned long long)ahead, ahead == 1 ? "" : "s");
+    snprintf(text, bytes, "%s is late%s: %s%s", who, many, last, where);
+}
+
 static void say_outside(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *waiter,
                         const rd_view_rank_t *late, rd_monitor_verdict_t *v)
 {
     const rd_view_rank_t *other;
     const rd_view_comm_t *o = elsewhere(view, c, late, &other);
-    char who[64], by[64], call[200], last[300], there[200], where[300], many[32] = "";
+    char by[64], call[200], text[RD_VERDICT_BYTES];
     int track = rd_view_inside(&waiter->comm);
-    uint64_t ahead = waiter->comm.calls[RD_TRACK_COLLECTIVE].begun, has = late->comm.calls[RD_TRACK_COLLECTIVE].begun;
+    uint64_t ahead = waiter->comm.calls[RD_TRACK_COLLECTIVE].begun - late->comm.calls[RD_TRACK_COLLECTIVE].begun;
 
     if (o && leads_to(view, o, other, waiter)) {
         say_order(view, c, waiter, o, other, v);
         return;
     }
-    rd_view_rank_text(view, late, who, sizeof who);
     rd_view_rank_text(view, waiter, by, sizeof by);
     rd_view_call_text(view, waiter, track, call, sizeof call);
-    rd_view_where_text(view, late, false, last, sizeof last);
-    snprintf(where, sizeof where, "%s", doing(&view->processes[late->process]));
-    if (o) {
-        rd_view_where_text(view, other, true, there, sizeof there);
-        snprintf(where, sizeof where, "; it is in another communicator, '%.40s': %s", other->comm.name, there);
-    }
-    if (track == RD_TRACK_COLLECTIVE && ahead > has)
-        snprintf(many, sizeof many, ", by %llu call%s", (unsigned long long)(ahead - has), ahead - has == 1 ? "" : "s");
-    say(v, RD_VERDICT_LATE, late->comm.rank, "%s is late%s: %s%s; %s waits for it in %s since %.1f s", who, many, last,
-        where, by, call, rd_view_waits_since(&waiter->comm));
+    late_text(view, c, late, track == RD_TRACK_COLLECTIVE && (int64_t)ahead > 0 ? ahead : 0, text, sizeof text);
+    say(v, RD_VERDICT_LATE, late->comm.rank, "%s; %s waits for it in %s since %.1f s", text, by, call,
+        rd_view_waits_since(&waiter->comm));
 }
 
 /* Follows whom one rank waits for, as far as the records tell. */
@@ -228,6 +254,7 @@ static void follow(const rd_view_t *view, const rd_view_comm_t *c, const rd_view
         }
         next = rd_view_rank_of(c, peer);
         if (!next) {
+            v->next = peer;
             say(v, RD_VERDICT_UNKNOWN, -1,
                 "unknown: %s waits for rank %d, of which there is no record on this host (%s)", who, peer, where);
             return;
@@ -259,7 +286,7 @@ static void blame_waits(const rd_view_t *view, const rd_view_comm_t *c, const rd
 {
     for (int i = 0; i < c->nranks; i++) {
         const rd_view_rank_t *r = &c->ranks[i], *was = before(then, r->comm.rank);
-        rd_monitor_verdict_t one = {0};
+        rd_monitor_verdict_t one = {.rank = -1, .next = -1};
         if (rd_view_waits_for(&r->comm) < 0 || !was || rd_view_waits_for(&was->comm) < 0 || !still(then, r))
             continue;
         follow(view, c, then, r, &one);
@@ -275,10 +302,36 @@ int rd_verdict_worse(int one, int other)
 
 void rd_verdict_judge(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_verdict_t *v)
 {
-    *v = (rd_monitor_verdict_t){.rank = -1};
+    *v = (rd_monitor_verdict_t){.rank = -1, .next = -1};
     blame_processes(view, c, v);
     if (v->status == RD_VERDICT_NONE && c->ranks[0].comm.device < 0)
         blame_waits(view, c, rd_view_comm_of(view->before, view->nbefore, c->id), v);
     if (v->status == RD_VERDICT_NONE)
         blame_failed(view, c, v);
+}
+
+void rd_verdict_of(const rd_view_t *view, const rd_view_comm_t *c, int rank, uint64_t number, rd_monitor_verdict_t *v)
+{
+    const rd_view_rank_t *r = rd_view_rank_of(c, rank);
+    char who[64], where[400], text[RD_VERDICT_BYTES];
+
+    *v = (rd_monitor_verdict_t){.rank = -1, .next = -1};
+    blame_processes(view, c, v);
+    if (v->status != RD_VERDICT_NONE || !r || c->ranks[0].comm.device >= 0)
+        return;
+    if (rd_view_inside(&r->comm) >= 0) {
+        follow(view, c, NULL, r, v);
+        return;
+    }
+    uint64_t has = r->comm.calls[RD_TRACK_COLLECTIVE].begun;
+    rd_view_rank_text(view, r, who, sizeof who);
+    rd_view_where_text(view, r, false, where, sizeof where);
+    if (r->comm.state == RD_MONITOR_ENDED)
+        say(v, RD_VERDICT_BLAMED, rank, "%s has left: it has destroyed its communicator (%s)", who, where);
+    else if (number && has >= number)
+        say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s has made that call, and is %s", who, where);
+    else {
+        late_text(view, c, r, number ? number - has : 0, text, sizeof text);
+        say(v, RD_VERDICT_LATE, rank, "%s", text);
+    }
 }

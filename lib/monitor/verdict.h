@@ -16,13 +16,18 @@ enum { RD_VERDICT_NONE = 0, RD_VERDICT_LATE = 3, RD_VERDICT_BLAMED = 4, RD_VERDI
 #define RD_VERDICT_BYTES 512
 
 typedef struct rd_monitor_verdict {
-    int status;                                          /* RD_VERDICT_NONE: nothing is wrong */
-    int rank;                                            /* that is named; -1: none */
+    int status; /* RD_VERDICT_NONE: nothing is wrong */
+    int rank;   /* that is named; -1: none */
+    int next;   /* a rank without a record here, which is on another node, that the waits lead to; -1: none */
     char text[RD_VERDICT_BYTES], also[RD_VERDICT_BYTES]; /* also: another finding; "": there is none */
 } rd_monitor_verdict_t;
 
 /* Judges a communicator of the view's last look. */
 void rd_verdict_judge(const rd_view_t *view, const rd_view_comm_t *comm, rd_monitor_verdict_t *verdict);
+/* Judges what holds one rank up, by the last look alone: for a rank of another node that waits for it in its collective
+ * of that number; 0: in a message. */
+void rd_verdict_of(const rd_view_t *view, const rd_view_comm_t *comm, int rank, uint64_t number,
+                   rd_monitor_verdict_t *verdict);
 /* Returns whichever status counts more. */
 int rd_verdict_worse(int one, int other);
 

@@ -9,6 +9,7 @@
 #include "monitor/verdict.h"
 #include "progress/queue.h"
 
+#define MOST_HOPS 4 /* from node to node, of those that are asked */
 #define CLOCK_MS 20 /* by which the coarse clock may be wrong */
 #define LEAD_MS 500 /* from the first look to the second, or half of the wait if that is less */
 
@@ -55,6 +56,7 @@ static void forget(rd_late_t *s)
     free(s->view);
     s->view = NULL;
     s->looked = false;
+    s->asked = 0;
 }
 
 static void look(rd_queue_t *q)
@@ -81,6 +83,85 @@ static bool judge(rd_queue_t *q, rd_monitor_verdict_t *verdict)
     return verdict->status != RD_VERDICT_NONE;
 }
 
+/* ---- by ranks of other nodes ---- */
+
+/* Asks what holds that rank up, which is on another node: itself, and the first other rank of its node, because a
+ * process that is stopped does not answer. */
+static void ask(rd_queue_t *q, int about)
+{
+    const rd_team_t *team = q->team;
+    const rd_seat_t *seat = team->seat;
+    int track = RD_TRACK_COLLECTIVE, other = 0;
+
+    if (!seat || !seat->record)
+        return;
+    const rd_monitor_calls_t *calls = &seat->board->calls[track];
+    uint64_t begun = atomic_load(&calls->begun);
+    rd_boot_question_t question = {.from = team->rank,
+                                   .about = about,
+                                   .number = rd_boot_ask_new(team->boot),
+                                   .call = begun != atomic_load(&calls->ended) ? begun : 0};
+    while (other < team->nranks && (other == about || team->node->node_of[other] != team->node->node_of[about]))
+        other++;
+    rd_boot_ask(team->boot, about, &question);
+    if (other < team->nranks)
+        rd_boot_ask(team->boot, other, &question);
+    q->late.asked = about + 1;
+}
+
+/* The rank that the waits of this node lead to, if it is on another one. */
+static void ask_first(rd_queue_t *q, int peer)
+{
+    int late = late_one(q, peer);
+
+    q->late.hops = 0;
+    if (late >= 0 && !q->controls[late])
+        ask(q, late);
+}
+
+/* Asks the next node, where an answer says that its rank waits for one there. */
+static void ask_next(rd_queue_t *q)
+{
+    rd_boot_answer_t answer;
+
+    if (!q->late.asked || q->late.hops >= MOST_HOPS || !rd_boot_answered(q->team->boot, &answer) || answer.next < 0 ||
+        q->controls[answer.next])
+        return;
+    q->late.hops++;
+    ask(q, answer.next);
+}
+
+/* What is known by now. Returns true if it names a rank, which *rank is; else `text` is what is known all the same, or
+ * empty. */
+static bool find(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
+{
+    bool looked = q->late.view && q->team->seat && q->team->seat->record;
+    rd_boot_answer_t answer;
+    rd_monitor_verdict_t v;
+
+    text[0] = 0;
+    if (judge(q, &v) && v.status != RD_VERDICT_UNKNOWN) {
+        *rank = v.rank;
+        snprintf(text, RD_ERROR_BYTES, "%s", v.text);
+        return true;
+    }
+    if (!q->late.asked)
+        return false;
+    *rank = q->late.asked - 1;
+    if (!rd_boot_answered(q->team->boot, &answer)) {
+        if (looked)
+            snprintf(text, RD_ERROR_BYTES, "; rank %d (%s) was asked, and does not answer", *rank,
+                     rd_health_whois(q->health, *rank));
+        return false;
+    }
+    bool names = answer.status == RD_VERDICT_LATE || answer.status == RD_VERDICT_BLAMED;
+    *rank = names ? answer.rank : *rank;
+    snprintf(text, RD_ERROR_BYTES, names ? "%s" : "; %s", answer.text);
+    return names;
+}
+
+/* ---- in the log ---- */
+
 static int64_t look_ms(int64_t due_ms)
 {
     return due_ms - (due_ms < 2 * LEAD_MS ? due_ms / 2 : LEAD_MS);
@@ -98,17 +179,16 @@ static bool claim(const rd_queue_t *q, int64_t now_ms)
 static void say(rd_queue_t *q, int peer)
 {
     double seconds = (double)q->late.due_ms / 1000;
-    rd_monitor_verdict_t v;
+    int late = late_one(q, peer), rank;
+    char text[RD_ERROR_BYTES];
 
-    if (judge(q, &v)) {
+    if (find(q, &rank, text))
         rd_log(q->team->ctx, RD_LOG_WARN, "a call waits for %g s: %s (RONDO_STALL_MS; `rondo-ras who` says it again)",
-               seconds, v.text);
-        return;
-    }
-    int late = late_one(q, peer);
-    rd_log(q->team->ctx, RD_LOG_WARN,
-           "a call waits for %g s: for rank %d (%s), which has not come or is slow (RONDO_STALL_MS)", seconds, late,
-           rd_health_whois(q->health, late));
+               seconds, text);
+    else
+        rd_log(q->team->ctx, RD_LOG_WARN,
+               "a call waits for %g s: for rank %d (%s), which has not come or is slow%s (RONDO_STALL_MS)", seconds,
+               late, rd_health_whois(q->health, late), text);
 }
 
 void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
@@ -125,9 +205,12 @@ void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
     int64_t due = last ? limit : s->due_ms;
     if (due <= 0 || waited < look_ms(due))
         return;
-    if (!s->looked && (last || claim(q, now_ms)))
+    if (!s->looked && (last || claim(q, now_ms))) {
         look(q);
+        ask_first(q, peer);
+    }
     s->looked = true;
+    ask_next(q);
     if (last || waited < due)
         return;
     if (s->view)
@@ -138,7 +221,8 @@ void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
 
 /* ---- the time limit ---- */
 
-static rondo_result_t too_late(rd_queue_t *q, int peer, const char *known)
+/* No rank is known to hold the others up. */
+static rondo_result_t unknown(rd_queue_t *q, int peer, const char *known)
 {
     int late = late_one(q, peer);
     const char *whois = rd_health_whois(q->health, late);
@@ -158,16 +242,15 @@ static rondo_result_t too_late(rd_queue_t *q, int peer, const char *known)
 
 rondo_result_t rd_late_timeout(rd_queue_t *q, int peer)
 {
-    rd_monitor_verdict_t v;
+    char text[RD_ERROR_BYTES];
+    int rank;
 
     if (!rd_queue_says(q) && rd_queue_news(q))
         return rd_health_check(q->health);
-    if (!judge(q, &v))
-        return too_late(q, peer, "");
-    if (v.status == RD_VERDICT_UNKNOWN)
-        return too_late(q, peer, "");
-    return rd_health_fail(q->health, RONDO_ERR_TIMEOUT, v.rank >= 0 ? v.rank : peer,
-                          "waited longer than %lld ms: %s; see RONDO_TIMEOUT_MS", (long long)q->timeout_ms, v.text);
+    if (!find(q, &rank, text))
+        return unknown(q, peer, text);
+    return rd_health_fail(q->health, RONDO_ERR_TIMEOUT, rank >= 0 ? rank : peer,
+                          "waited longer than %lld ms: %s; see RONDO_TIMEOUT_MS", (long long)q->timeout_ms, text);
 }
 
 void rd_late_end(rd_queue_t *q)

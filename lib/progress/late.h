@@ -2,8 +2,9 @@
  * eight times as long, by one rank of the node; and in the error, when the time limit is over.
  *
  * It is the verdict that `rondo-ras who` would give (monitor/verdict.h), on two looks at the records of the node's
- * processes: the first one is made shortly before it is due. Of ranks of other nodes there are no records, so there the
- * rank is said that is waited for. */
+ * processes: the first one is made shortly before it is due. Where the waits lead to a rank of another node, of which
+ * there is no record here, its process and another one of its node are asked meanwhile (boot/ask.c), and then the next
+ * node, if the waits go on there. */
 #ifndef RD_PROGRESS_LATE_H
 #define RD_PROGRESS_LATE_H
 
@@ -20,6 +21,8 @@ typedef struct rd_late {
     int64_t due_ms;       /* so long the wait lasts when the next line is due; 0: none ever is */
     bool looked;          /* for what is due next */
     struct rd_view *view; /* of the first look; NULL: another rank of the node says it, or there is no memory */
+    int asked;            /* the rank of another node that was asked about, plus one; 0: none was */
+    int hops;             /* from one to the next */
 } rd_late_t;
 
 /* For a rank that waits for `peer` (-1: no particular rank), each time it has read the clock. */

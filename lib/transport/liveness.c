@@ -219,9 +219,13 @@ static void on_socket(slot_t *s)
 {
     rd_liveness_t *w = s->liveness;
 
+    rd_boot_question_t question;
+
     while (on_news(s))
         continue;
     note_heard(w);
+    while (rd_boot_asked(w->boot, &question))
+        w->ops->answer(w->arg, &question);
 }
 
 /* Takes in what has come by the sockets of one rank, or of all (-1). */

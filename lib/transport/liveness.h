@@ -24,6 +24,8 @@ typedef struct rd_liveness_ops {
     /* Publishes the stop word, which is set, to the ranks of this node: one of them may see this process end, which its
      * program does because of the failure, before it sees what has caused that. */
     void (*tell)(void *arg);
+    /* Answers what a rank of another node asks (rd_boot_answer). */
+    void (*answer)(void *arg, const rd_boot_question_t *question);
 } rd_liveness_ops_t;
 
 /* Adds a communicator. */

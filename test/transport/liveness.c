@@ -57,7 +57,13 @@ static void tell(void *arg)
     (void)arg;
 }
 
-static const rd_liveness_ops_t ops = {has_left, has_failed, hear, tell};
+static void answer(void *arg, const rd_boot_question_t *question)
+{
+    (void)arg;
+    (void)question;
+}
+
+static const rd_liveness_ops_t ops = {has_left, has_failed, hear, tell, answer};
 
 /* Killed by itself: nothing of the library gets to run, as with any other kill -9. */
 static void suffer(const trial_t *t, rd_boot_t *boot)

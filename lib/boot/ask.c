@@ -1,0 +1,152 @@
+/* Questions: who waits for a rank of another node asks what that rank is doing, and its process answers by a thread
+ * that runs whatever the rank does (liveness). Neighbours alone are connected, so a letter goes from one to the next:
+ * each has neighbours at the distances 1, 2, 4, ... on both sides and takes the longest step that does not pass the
+ * goal. That are at most log2(n) steps.
+ *
+ * A process on the way may be stopped, and keeps what it gets. So each letter is sent twice, once around on either
+ * side; the second one to arrive changes nothing. Nobody waits for an answer that must come. */
+#include <string.h>
+
+#include "boot/boot_int.h"
+
+typedef struct __attribute__((packed)) letter {
+    int32_t to, from, about;
+    uint32_t number;
+    uint64_t call;
+    uint8_t back;   /* it goes around by descending ranks */
+    uint8_t answer; /* else it is a question, and there is nothing after it */
+    int32_t status, rank, next;
+    char text[RD_ERROR_BYTES];
+} letter_t;
+
+/* Returns the neighbour for the next step; NULL: none is left in this direction. */
+static rd_neighbour_t *next_step(rd_boot_t *b, int to, bool back)
+{
+    int way = back ? b->rank - to : to - b->rank;
+
+    way += way < 0 ? b->nranks : 0;
+    for (int k = b->rounds - 1; k >= 0; k--) {
+        rd_neighbour_t *one = back ? &b->to[k] : &b->from[k];
+        if (1 << k <= way && one->chan && !one->left && !rd_chan_over(one->chan))
+            return one;
+    }
+    return NULL;
+}
+
+static void forward(rd_boot_t *b, const letter_t *letter)
+{
+    rd_neighbour_t *step = next_step(b, letter->to, letter->back);
+
+    if (step)
+        rd_chan_send(step->chan, RD_REC_LETTER, letter, sizeof *letter);
+}
+
+static void send_both_ways(rd_boot_t *b, letter_t *letter)
+{
+    pthread_mutex_lock(&b->lock);
+    for (int back = 0; back < 2 && !b->busy; back++) {
+        letter->back = (uint8_t)back;
+        forward(b, letter);
+    }
+    pthread_mutex_unlock(&b->lock);
+}
+
+uint32_t rd_boot_ask_new(rd_boot_t *b)
+{
+    pthread_mutex_lock(&b->lock);
+    uint32_t number = ++b->questions.number;
+    b->questions.answered = false;
+    pthread_mutex_unlock(&b->lock);
+    return number;
+}
+
+void rd_boot_ask(rd_boot_t *b, int rank, const rd_boot_question_t *q)
+{
+    letter_t letter = {.to = rank, .from = b->rank, .about = q->about, .number = q->number, .call = q->call};
+
+    if (rank != b->rank)
+        send_both_ways(b, &letter);
+}
+
+bool rd_boot_answered(rd_boot_t *b, rd_boot_answer_t *answer)
+{
+    pthread_mutex_lock(&b->lock);
+    bool answered = b->questions.answered;
+    if (answered)
+        *answer = b->questions.answer;
+    pthread_mutex_unlock(&b->lock);
+    return answered;
+}
+
+bool rd_boot_asked(rd_boot_t *b, rd_boot_question_t *question)
+{
+    pthread_mutex_lock(&b->lock);
+    bool some = b->questions.nasked > 0;
+    if (some)
+        *question = b->questions.asked[--b->questions.nasked];
+    pthread_mutex_unlock(&b->lock);
+    return some;
+}
+
+void rd_boot_answer(rd_boot_t *b, const rd_boot_question_t *q, const rd_boot_answer_t *answer)
+{
+    letter_t letter = {.to = q->from,
+                       .from = b->rank,
+                       .about = q->about,
+                       .number = q->number,
+                       .answer = 1,
+                       .status = answer->status,
+                       .rank = answer->rank,
+                       .next = answer->next};
+
+    snprintf(letter.text, sizeof letter.text, "%s", answer->text);
+    send_both_ways(b, &letter);
+}
+
+static void take_question(rd_boot_t *b, const letter_t *letter)
+{
+    rd_questions_t *q = &b->questions;
+
+    for (int i = 0; i < q->nasked; i++)
+        if (q->asked[i].from == letter->from && q->asked[i].number == letter->number)
+            return;
+    if (q->nasked < RD_BOOT_ASKED)
+        q->asked[q->nasked++] = (rd_boot_question_t){letter->from, letter->about, letter->number, letter->call};
+}
+
+static int known_rank(const rd_boot_t *b, int rank)
+{
+    return rank >= 0 && rank < b->nranks ? rank : -1;
+}
+
+static void take_answer(rd_boot_t *b, const letter_t *letter)
+{
+    rd_questions_t *q = &b->questions;
+
+    if (letter->number != q->number || q->answered)
+        return;
+    q->answered = true;
+    q->answer.status = letter->status;
+    q->answer.rank = known_rank(b, letter->rank);
+    q->answer.next = known_rank(b, letter->next);
+    memcpy(q->answer.text, letter->text, sizeof q->answer.text);
+}
+
+void rd_boot_heard_letter(rd_boot_t *b, const unsigned char *data, size_t bytes)
+{
+    letter_t letter;
+
+    if (bytes != sizeof letter)
+        return;
+    memcpy(&letter, data, bytes);
+    letter.text[sizeof letter.text - 1] = 0;
+    if (letter.to < 0 || letter.to >= b->nranks || letter.from < 0 || letter.from >= b->nranks || letter.about < 0 ||
+        letter.about >= b->nranks)
+        return;
+    if (letter.to != b->rank)
+        forward(b, &letter);
+    else if (letter.answer)
+        take_answer(b, &letter);
+    else
+        take_question(b, &letter);
+}

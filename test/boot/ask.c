@@ -1,0 +1,126 @@
+/* Questions and answers between ranks that are no neighbours: every rank asks every other one, alone and about a third,
+ * and gets its answer once, in communicators of 1 to 13 ranks; also where a rank on one of the ways takes nothing. All
+ * ranks are in one process, and take turns.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "boot/boot.h"
+#include "util/check.h"
+#include "util/harness.h"
+
+#define MOST 13
+#define TURNS 20 /* more than an answer takes, there and back */
+
+static rd_env_t env;
+static rondo_unique_id_t id;
+static int nranks;
+
+static struct rank {
+    pthread_t thread;
+    rd_log_ctx_t ctx;
+    rd_stop_t stop;
+    rd_boot_t *boot;
+} ranks[MOST];
+
+static void *join(void *arg)
+{
+    struct rank *r = arg;
+
+    CHECK(rd_boot_create(&r->boot, &id, r->ctx.rank, nranks, &env, &r->ctx, &r->stop) == RONDO_SUCCESS, "rank %d",
+          r->ctx.rank);
+    return NULL;
+}
+
+/* Every rank but one takes in what has come, and answers. */
+static void turn(int deaf)
+{
+    rd_boot_question_t q;
+    rd_boot_answer_t answer;
+
+    for (int r = 0; r < nranks; r++) {
+        if (r == deaf)
+            continue;
+        CHECK(rd_boot_check(ranks[r].boot) == RONDO_SUCCESS, "rank %d hears of a failure", r);
+        while (rd_boot_asked(ranks[r].boot, &q)) {
+            answer = (rd_boot_answer_t){.status = (int)q.call, .rank = q.about, .next = r};
+            snprintf(answer.text, sizeof answer.text, "rank %d asks rank %d about rank %d", q.from, r, q.about);
+            rd_boot_answer(ranks[r].boot, &q, &answer);
+        }
+    }
+}
+
+static void ask(int from, int to, int about, int deaf)
+{
+    rd_boot_t *boot = ranks[from].boot;
+    rd_boot_question_t q = {
+        .from = from, .about = about, .number = rd_boot_ask_new(boot), .call = (uint64_t)(100 * from + to)};
+    rd_boot_answer_t answer;
+    char text[64];
+
+    rd_boot_ask(boot, to, &q);
+    for (int i = 0; i < TURNS && !rd_boot_answered(boot, &answer); i++)
+        turn(deaf);
+    if (!rd_boot_answered(boot, &answer)) {
+        CHECK(0, "rank %d of %d has no answer of rank %d", from, nranks, to);
+        return;
+    }
+    snprintf(text, sizeof text, "rank %d asks rank %d about rank %d", from, to, about);
+    CHECK(answer.status == 100 * from + to && answer.rank == about && answer.next == to &&
+              strcmp(answer.text, text) == 0,
+          "rank %d of %d asks rank %d about %d, and hears status %d, rank %d, next %d: %s", from, nranks, to, about,
+          answer.status, answer.rank, answer.next, answer.text);
+}
+
+static void all(void)
+{
+    for (int from = 0; from < nranks; from++)
+        for (int to = 0; to < nranks; to++)
+            if (to != from)
+                ask(from, to, (from * to + 1) % nranks, -1);
+}
+
+/* On one side or the other there is always a way around one rank. */
+static void around(int deaf)
+{
+    for (int from = 0; from < nranks; from++)
+        for (int to = 0; to < nranks; to++)
+            if (to != from && to != deaf && from != deaf)
+                ask(from, to, deaf, deaf);
+    turn(-1); /* what has come to it meanwhile */
+}
+
+static void with(int n)
+{
+    nranks = n;
+    memset(ranks, 0, sizeof ranks);
+    CHECK(rd_boot_id_create(&id, &env) == RONDO_SUCCESS, "an id");
+    for (int r = 0; r < n; r++) {
+        ranks[r].ctx = (rd_log_ctx_t){.name = "ask", .rank = r, .nranks = n};
+        CHECK(pthread_create(&ranks[r].thread, NULL, join, &ranks[r]) == 0, "a thread");
+    }
+    for (int r = 0; r < n; r++)
+        pthread_join(ranks[r].thread, NULL);
+    all();
+    if (n > 2)
+        around(n / 2);
+    for (int r = 0; r < n; r++)
+        rd_boot_farewell(ranks[r].boot, RONDO_SUCCESS, -1);
+    for (int r = 0; r < n; r++)
+        rd_boot_destroy(ranks[r].boot);
+}
+
+int main(void)
+{
+    static const int sizes[] = {1, 2, 3, 4, 5, 8, 13};
+
+    test_begin("boot/ask", 60);
+    env.create_timeout_ms = 30000;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && !failures; i++)
+        with(sizes[i]);
+    printf("%d failures\n", failures);
+    return failures != 0;
+}
