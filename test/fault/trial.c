@@ -123,6 +123,10 @@ static void be_victim(rank_t *r)
         pthread_join(thread, NULL); /* the communicator is gone */
         return;
     }
+    /* While one thread executes another program, the others go on for a moment, and can start no thread any more: that
+     * is the call's error, and no end in order must follow. */
+    while (by_itself && board->fate[r->t->rank] == DIED)
+        pause();
     trial_note(r, "the victim destroys");
     rondo_comm_destroy(r->comm);
 }
