@@ -44,8 +44,8 @@
  *   (the default) also prints each error once, where it was found.
  *
  *   Threads. Calls on different communicators from different threads are independent. Calls on one communicator are
- *   the caller's to order: one at a time, each to its end. rondo_comm_abort, _revoke and _get_error may be called
- *   from any thread at any time. A group belongs to the thread that started it.
+ *   the caller's to order: one at a time, each to its end. rondo_comm_abort, _revoke, _get_error and
+ *   rondo_explain may be called from any thread at any time. A group belongs to the thread that started it.
  *
  *   Processes. A forked child may make communicators of its own; between nodes only if its parent had none of that kind
  *   at the fork, else that is RONDO_ERR_UNSUPPORTED. On its parent's, and on the parent's requests, every call is
@@ -317,6 +317,13 @@ rondo_result_t rondo_comm_revoke(rondo_comm_t comm);
  * something asked for with blocking = 0 is under way, else the result that every call returns. A dead rank shows here
  * without any call. Any thread, any time before destroy or abort. */
 rondo_result_t rondo_comm_get_error(rondo_comm_t comm, rondo_result_t *error);
+
+/* Who holds the communicator up, in a sentence: "rank 3 (n1:4711) is late, by 1 call: ...", "rank 3 (n1:4711) is
+ * stopped ...", "nobody is waited for", or "unknown: ..."; after a failure, its sentence. It is what an operation says
+ * that has waited for its time limit or for RONDO_STALL_MS, and what `rondo-ras who` says. `text` has room for `bytes`;
+ * 512 are enough. Takes a third of a second, and as much again for each other node that has to be asked, four at most.
+ * Any thread, any time before destroy or abort, also while a call waits. */
+rondo_result_t rondo_explain(rondo_comm_t comm, char *text, size_t bytes);
 
 /* This rank's number, the number of ranks, the device (RONDO_DEVICE_HOST, -1: host memory). */
 rondo_result_t rondo_comm_rank(rondo_comm_t comm, int *rank);

@@ -51,11 +51,12 @@ static void send_both_ways(rd_boot_t *b, letter_t *letter)
     pthread_mutex_unlock(&b->lock);
 }
 
-uint32_t rd_boot_ask_new(rd_boot_t *b)
+uint32_t rd_boot_ask_new(rd_boot_t *b, rd_questioner_t by)
 {
     pthread_mutex_lock(&b->lock);
-    uint32_t number = ++b->questions.number;
-    b->questions.answered = false;
+    uint32_t number = (b->questions.of[by].number / RD_QUESTIONERS + 1) * RD_QUESTIONERS + by;
+    b->questions.of[by].number = number;
+    b->questions.of[by].answered = false;
     pthread_mutex_unlock(&b->lock);
     return number;
 }
@@ -68,12 +69,12 @@ void rd_boot_ask(rd_boot_t *b, int rank, const rd_boot_question_t *q)
         send_both_ways(b, &letter);
 }
 
-bool rd_boot_answered(rd_boot_t *b, rd_boot_answer_t *answer)
+bool rd_boot_answered(rd_boot_t *b, rd_questioner_t by, rd_boot_answer_t *answer)
 {
     pthread_mutex_lock(&b->lock);
-    bool answered = b->questions.answered;
+    bool answered = b->questions.of[by].answered;
     if (answered)
-        *answer = b->questions.answer;
+        *answer = b->questions.of[by].answer;
     pthread_mutex_unlock(&b->lock);
     return answered;
 }
@@ -121,15 +122,16 @@ static int known_rank(const rd_boot_t *b, int rank)
 
 static void take_answer(rd_boot_t *b, const letter_t *letter)
 {
-    rd_questions_t *q = &b->questions;
+    uint32_t by = letter->number % RD_QUESTIONERS;
+    rd_boot_answer_t *answer = &b->questions.of[by].answer;
 
-    if (letter->number != q->number || q->answered)
+    if (letter->number != b->questions.of[by].number || b->questions.of[by].answered)
         return;
-    q->answered = true;
-    q->answer.status = letter->status;
-    q->answer.rank = known_rank(b, letter->rank);
-    q->answer.next = known_rank(b, letter->next);
-    memcpy(q->answer.text, letter->text, sizeof q->answer.text);
+    answer->status = letter->status;
+    answer->rank = known_rank(b, letter->rank);
+    answer->next = known_rank(b, letter->next);
+    memcpy(answer->text, letter->text, sizeof answer->text);
+    b->questions.of[by].answered = true;
 }
 
 void rd_boot_heard_letter(rd_boot_t *b, const unsigned char *data, size_t bytes)

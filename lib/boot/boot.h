@@ -86,8 +86,8 @@ bool rd_boot_is_dead(const rd_boot_t *boot, int rank);
  * does; and that of another rank of its node, because a process that is stopped does not answer. */
 typedef struct rd_boot_question {
     int from, about;
-    uint32_t number; /* of the asker's questions */
-    uint64_t call;   /* the collective in which the asker waits; 0: it waits in a message */
+    uint32_t number; /* of the questioner's questions */
+    uint64_t call;   /* the collective in which the questioner waits; 0: it waits in a message */
 } rd_boot_question_t;
 
 typedef struct rd_boot_answer {
@@ -97,10 +97,12 @@ typedef struct rd_boot_answer {
 
 /* Sends a question to one rank. Questions with the same number are one question: the first answer counts. */
 void rd_boot_ask(rd_boot_t *boot, int rank, const rd_boot_question_t *question);
+/* Two may ask at the same time, each one question: a call that waits, and the user. */
+typedef enum { RD_QUESTIONER_CALL, RD_QUESTIONER_USER, RD_QUESTIONERS } rd_questioner_t;
 /* Returns a number for a new question, which is the one that answers are waited for. */
-uint32_t rd_boot_ask_new(rd_boot_t *boot);
-/* Returns true if the newest question has been answered. */
-bool rd_boot_answered(rd_boot_t *boot, rd_boot_answer_t *answer);
+uint32_t rd_boot_ask_new(rd_boot_t *boot, rd_questioner_t by);
+/* Returns true if the questioner's newest question has been answered. */
+bool rd_boot_answered(rd_boot_t *boot, rd_questioner_t by, rd_boot_answer_t *answer);
 /* Takes the next question that has come. Returns false if there is none. */
 bool rd_boot_asked(rd_boot_t *boot, rd_boot_question_t *question);
 void rd_boot_answer(rd_boot_t *boot, const rd_boot_question_t *question, const rd_boot_answer_t *answer);

@@ -28,9 +28,11 @@ typedef struct rd_lifeline {
 typedef struct rd_questions {
     rd_boot_question_t asked[RD_BOOT_ASKED]; /* that have come, and are to be answered here */
     int nasked;
-    uint32_t number; /* of this rank's newest question */
-    bool answered;
-    rd_boot_answer_t answer;
+    struct {
+        uint32_t number; /* of the newest question; modulo RD_QUESTIONERS it is the questioner */
+        bool answered;
+        rd_boot_answer_t answer;
+    } of[RD_QUESTIONERS];
 } rd_questions_t;
 
 struct rd_boot {

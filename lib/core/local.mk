@@ -7,6 +7,7 @@ librondo_core_la_SOURCES += \
 	lib/core/comm.c \
 	lib/core/comm.h \
 	lib/core/create.c \
+	lib/core/explain.c \
 	lib/core/group.c \
 	lib/core/lifetime.c \
 	lib/core/lifetime.h \

@@ -56,25 +56,30 @@ void rd_comm_take_seat(rondo_comm_t comm)
     rd_seat_take(&comm->seat, &args);
 }
 
+static bool judge(rondo_comm_t comm, rd_view_t *view, const rd_boot_question_t *question, rd_monitor_verdict_t *verdict)
+{
+    if (!comm->seat.record || !rd_held_view(view) || !rd_view_look(view, 0))
+        return false;
+    const rd_view_comm_t *seen = rd_view_comm_of(view->comms, view->ncomms, comm->seat.board->id);
+    if (seen)
+        rd_verdict_of(view, seen, question->about, question->call, verdict);
+    return seen && verdict->status != RD_VERDICT_NONE;
+}
+
 void rd_comm_answer(rondo_comm_t comm, const rd_boot_question_t *question)
 {
-    rd_boot_answer_t answer = {.status = RD_VERDICT_NONE, .rank = -1, .next = -1};
+    rd_boot_answer_t answer = {.status = RD_VERDICT_UNKNOWN, .rank = -1, .next = -1};
     rd_monitor_verdict_t verdict;
     rd_view_t view = {0};
 
-    if (!comm->seat.record)
-        return;
-    if (rd_held_view(&view) && rd_view_look(&view, 0)) {
-        const rd_view_comm_t *seen = rd_view_comm_of(view.comms, view.ncomms, comm->seat.board->id);
-        if (seen) {
-            rd_verdict_of(&view, seen, question->about, question->call, &verdict);
-            answer.status = verdict.status;
-            answer.rank = verdict.rank;
-            answer.next = verdict.next;
-            snprintf(answer.text, sizeof answer.text, "%s", verdict.text);
-        }
+    snprintf(answer.text, sizeof answer.text, "unknown: there is no record of what rank %d (%s) does", question->about,
+             rd_boot_whois(comm->boot, question->about));
+    if (judge(comm, &view, question, &verdict)) {
+        answer.status = verdict.status;
+        answer.rank = verdict.rank;
+        answer.next = verdict.next;
+        snprintf(answer.text, sizeof answer.text, "%s", verdict.text);
     }
     rd_view_free(&view);
-    if (answer.status != RD_VERDICT_NONE)
-        rd_boot_answer(comm->boot, question, &answer);
+    rd_boot_answer(comm->boot, question, &answer);
 }

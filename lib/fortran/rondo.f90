@@ -217,6 +217,18 @@ contains
     end if
   end function
 
+  !> Returns who holds the communicator up, in a sentence; '' if it is none.
+  function rondo_explain(comm) result(text)
+    use rondo_inside, only: c_explain, text_at
+    use, intrinsic :: iso_c_binding, only: c_char, c_loc, c_size_t
+    type(rondo_comm), intent(in) :: comm
+    character(len=:), allocatable :: text
+    character(kind=c_char), target :: room(512)
+
+    text = ''
+    if (c_explain(comm%handle, room, size(room, kind=c_size_t)) == RONDO_SUCCESS) text = text_at(c_loc(room))
+  end function
+
   !> Sets a variable of `rondo-info --env` for this process; a blank value resets it.
   subroutine rondo_setting_set(name, value, ierror)
     use rondo_inside, only: c_setting_set

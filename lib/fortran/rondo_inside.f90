@@ -81,6 +81,14 @@ module rondo_inside
       type(c_ptr) :: text
     end function
 
+    function c_explain(comm, text, bytes) bind(C, name="rondo_explain") result(ierror)
+      import :: c_ptr, c_char, c_size_t, c_int
+      type(c_ptr), value :: comm
+      character(kind=c_char), intent(out) :: text(*)
+      integer(c_size_t), value :: bytes
+      integer(c_int) :: ierror
+    end function
+
     function c_strlen(text) bind(C, name="strlen") result(length)
       import :: c_ptr, c_size_t
       type(c_ptr), value :: text

@@ -317,16 +317,18 @@ void rd_verdict_of(const rd_view_t *view, const rd_view_comm_t *c, int rank, uin
 
     *v = (rd_monitor_verdict_t){.rank = -1, .next = -1};
     blame_processes(view, c, v);
-    if (v->status != RD_VERDICT_NONE || !r || c->ranks[0].comm.device >= 0)
+    if (v->status != RD_VERDICT_NONE || !r)
         return;
-    if (rd_view_inside(&r->comm) >= 0) {
+    if (c->ranks[0].comm.device < 0 && rd_view_inside(&r->comm) >= 0) {
         follow(view, c, NULL, r, v);
         return;
     }
     uint64_t has = r->comm.calls[RD_TRACK_COLLECTIVE].begun;
     rd_view_rank_text(view, r, who, sizeof who);
     rd_view_where_text(view, r, false, where, sizeof where);
-    if (r->comm.state == RD_MONITOR_ENDED)
+    if (c->ranks[0].comm.device >= 0)
+        say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s, %s", who, where);
+    else if (r->comm.state == RD_MONITOR_ENDED)
         say(v, RD_VERDICT_BLAMED, rank, "%s has left: it has destroyed its communicator (%s)", who, where);
     else if (number && has >= number)
         say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s has made that call, and is %s", who, where);

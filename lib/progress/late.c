@@ -9,7 +9,6 @@
 #include "monitor/verdict.h"
 #include "progress/queue.h"
 
-#define MOST_HOPS 4 /* from node to node, of those that are asked */
 #define CLOCK_MS 20 /* by which the coarse clock may be wrong */
 #define LEAD_MS 500 /* from the first look to the second, or half of the wait if that is less */
 
@@ -85,27 +84,30 @@ static bool judge(rd_queue_t *q, rd_monitor_verdict_t *verdict)
 
 /* ---- by ranks of other nodes ---- */
 
-/* Asks what holds that rank up, which is on another node: itself, and the first other rank of its node, because a
- * process that is stopped does not answer. */
-static void ask(rd_queue_t *q, int about)
+/* Itself, and the first other rank of its node, because a process that is stopped does not answer. */
+void rd_late_ask(const rd_team_t *team, rd_questioner_t by, int about)
 {
-    const rd_team_t *team = q->team;
-    const rd_seat_t *seat = team->seat;
-    int track = RD_TRACK_COLLECTIVE, other = 0;
-
-    if (!seat || !seat->record)
-        return;
-    const rd_monitor_calls_t *calls = &seat->board->calls[track];
+    const rd_monitor_calls_t *calls = &team->seat->board->calls[RD_TRACK_COLLECTIVE];
     uint64_t begun = atomic_load(&calls->begun);
     rd_boot_question_t question = {.from = team->rank,
                                    .about = about,
-                                   .number = rd_boot_ask_new(team->boot),
+                                   .number = rd_boot_ask_new(team->boot, by),
                                    .call = begun != atomic_load(&calls->ended) ? begun : 0};
-    while (other < team->nranks && (other == about || team->node->node_of[other] != team->node->node_of[about]))
+    const int *node_of = team->node->node_of;
+    int other = 0;
+
+    while (other < team->nranks && (other == about || node_of[other] != node_of[about]))
         other++;
     rd_boot_ask(team->boot, about, &question);
     if (other < team->nranks)
         rd_boot_ask(team->boot, other, &question);
+}
+
+static void ask(rd_queue_t *q, int about)
+{
+    if (!q->team->seat || !q->team->seat->record)
+        return;
+    rd_late_ask(q->team, RD_QUESTIONER_CALL, about);
     q->late.asked = about + 1;
 }
 
@@ -124,8 +126,8 @@ static void ask_next(rd_queue_t *q)
 {
     rd_boot_answer_t answer;
 
-    if (!q->late.asked || q->late.hops >= MOST_HOPS || !rd_boot_answered(q->team->boot, &answer) || answer.next < 0 ||
-        q->controls[answer.next])
+    if (!q->late.asked || q->late.hops >= RD_LATE_HOPS ||
+        !rd_boot_answered(q->team->boot, RD_QUESTIONER_CALL, &answer) || answer.next < 0 || q->controls[answer.next])
         return;
     q->late.hops++;
     ask(q, answer.next);
@@ -148,7 +150,7 @@ static bool find(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
     if (!q->late.asked)
         return false;
     *rank = q->late.asked - 1;
-    if (!rd_boot_answered(q->team->boot, &answer)) {
+    if (!rd_boot_answered(q->team->boot, RD_QUESTIONER_CALL, &answer)) {
         if (looked)
             snprintf(text, RD_ERROR_BYTES, "; rank %d (%s) was asked, and does not answer", *rank,
                      rd_health_whois(q->health, *rank));

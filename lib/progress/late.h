@@ -11,7 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include "node/team.h"
+
+#define RD_LATE_HOPS 4 /* from node to node, of those that are asked */
 
 struct rd_queue;
 struct rd_view;
@@ -31,5 +33,8 @@ void rd_late_check(struct rd_queue *queue, int peer, int64_t now_ms);
  * meanwhile. Ranks of a node say the same. */
 rondo_result_t rd_late_timeout(struct rd_queue *queue, int peer);
 void rd_late_end(struct rd_queue *queue);
+
+/* Asks what holds a rank of another node up, which `team`'s rank waits for. It has a seat. */
+void rd_late_ask(const rd_team_t *team, rd_questioner_t by, int about);
 
 #endif

@@ -222,6 +222,7 @@ static void no_communicator(test_rank_t *t, float *a, float *b)
     rondo_result_t error = RONDO_SUCCESS;
     rondo_unique_id_t id;
     int number = 17;
+    char text[8] = "";
 
     memset(&id, 0, sizeof id);
     BAD("comm", rondo_allreduce, a, b, N, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
@@ -232,6 +233,7 @@ static void no_communicator(test_rank_t *t, float *a, float *b)
     BAD("comm", rondo_comm_test, comm, &number);
     BAD("comm", rondo_comm_abort, comm);
     BAD("comm", rondo_comm_get_error, comm, &error);
+    BAD("comm", rondo_explain, comm, text, sizeof text);
     BAD("comm", rondo_comm_rank, comm, &number);
     BAD("comm", rondo_comm_on_wait, comm, NULL, NULL);
     BAD("comm", rondo_comm_split, comm, 0, 0, &comm, NULL);
@@ -254,6 +256,7 @@ static void outputs_and_requests(test_rank_t *t, rondo_comm_t comm)
     BAD("NULL", rondo_comm_size, comm, NULL);
     BAD("NULL", rondo_comm_device, comm, NULL);
     BAD("error", rondo_comm_get_error, comm, NULL);
+    BAD("text", rondo_explain, comm, NULL, 100);
     BAD("newcomm", rondo_comm_split, comm, 0, 0, NULL, NULL);
     BAD("newcomm", rondo_comm_shrink, comm, NULL, 0, NULL, NULL);
     BAD("excluded", rondo_comm_shrink, comm, &outside, 1, &other, NULL);

@@ -56,15 +56,16 @@ static void turn(int deaf)
 static void ask(int from, int to, int about, int deaf)
 {
     rd_boot_t *boot = ranks[from].boot;
+    rd_questioner_t by = (rd_questioner_t)((from + to) % RD_QUESTIONERS);
     rd_boot_question_t q = {
-        .from = from, .about = about, .number = rd_boot_ask_new(boot), .call = (uint64_t)(100 * from + to)};
+        .from = from, .about = about, .number = rd_boot_ask_new(boot, by), .call = (uint64_t)(100 * from + to)};
     rd_boot_answer_t answer;
     char text[64];
 
     rd_boot_ask(boot, to, &q);
-    for (int i = 0; i < TURNS && !rd_boot_answered(boot, &answer); i++)
+    for (int i = 0; i < TURNS && !rd_boot_answered(boot, by, &answer); i++)
         turn(deaf);
-    if (!rd_boot_answered(boot, &answer)) {
+    if (!rd_boot_answered(boot, by, &answer)) {
         CHECK(0, "rank %d of %d has no answer of rank %d", from, nranks, to);
         return;
     }

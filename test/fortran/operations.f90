@@ -303,6 +303,7 @@ contains
     call rondo_comm_get_error(comm, error)
     call rondo_comm_device(comm, device)
     call expect(error == RONDO_SUCCESS .and. device == RONDO_DEVICE_HOST, 'get_error, device')
+    call expect(index(rondo_explain(comm), 'nobody') > 0 .and. rondo_explain(nothing) == '', 'explain')
     call expect(rondo_version() > 0 .and. rondo_type_size(RONDO_FLOAT64_INT32) == 16, 'version, type_size')
     call expect(rondo_result_string(RONDO_ERR_TIMEOUT) == 'timeout', 'result_string')
 

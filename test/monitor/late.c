@@ -154,6 +154,40 @@ static int judge(void)
     return 0;
 }
 
+/* ---- when the user asks ---- */
+
+/* The rank that holds the others up asks, and is named. */
+static void asks(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = test_comm_on(t, 2);
+    char text[512] = "", who[40];
+
+    (void)arg;
+    if (!comm)
+        return;
+    TEST_OK(t, comm, rondo_explain(comm, text, sizeof text));
+    if (!strstr(text, "nobody is waited for"))
+        test_fail(t, "nobody has called: %s", text);
+    if (t->rank == 2)
+        shared->pid = getpid();
+    test_barrier(t);
+    snprintf(who, sizeof who, ":%d) is late, by 1 call", (int)shared->pid);
+    while (t->rank == 2 && !strstr(text, who)) /* or the test is out of time */
+        TEST_OK(t, comm, rondo_explain(comm, text, sizeof text));
+    if (t->rank == 2)
+        atomic_store(&shared->over, 1);
+    while (t->rank == 1 && !atomic_load(&shared->over)) /* a rank of the other node, which is late as well */
+        rest(20);
+    TEST_OK(t, comm, allreduce(comm));
+    rondo_comm_destroy(comm);
+}
+
+static int user_asks(void)
+{
+    memset(shared, 0, sizeof *shared);
+    return test_run(TEST_PROCESSES, 4, 60, asks, NULL);
+}
+
 static int one(uint64_t seed, int nodes)
 {
     uint64_t random = seed;
@@ -241,6 +275,7 @@ int main(int argc, char **argv)
         return 1;
     printf("late: %d trials from seed %llu\n", count, (unsigned long long)seed);
     bad += in_the_log();
+    bad += user_asks();
     for (int i = 0; i < count; i++)
         bad += one(seed + (uint64_t)i, nodes == 2 || (nodes == 0 && i / NUM_KINDS % 2));
     printf("late: %d wrong\n", bad);
