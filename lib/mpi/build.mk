@@ -3,14 +3,18 @@
 #   make -f PREFIX/share/rondo/mpi/build.mk MPICC=/path/of/mpicc DEST=$HOME/rondo-mpi
 #   mpirun -n 4 rondo-run --library $HOME/rondo-mpi/librondo_mpi.so ./program
 #
-# rondo is found by pkg-config, or by RONDO_CFLAGS and RONDO_LIBS.
+# rondo is found by pkg-config, first in the installation that this file belongs to; or by RONDO_CFLAGS and RONDO_LIBS.
 MPICC = mpicc
 DEST = .
 CFLAGS = -O2 -g
-RONDO_CFLAGS = $(shell pkg-config --cflags rondo)
-RONDO_LIBS = $(shell pkg-config --libs rondo) -Wl,-rpath,$(shell pkg-config --variable=libdir rondo)
-
 here := $(dir $(lastword $(MAKEFILE_LIST)))
+prefix := $(abspath $(here)../../..)
+space := $(subst ,, )
+folders := $(wildcard $(prefix)/lib/pkgconfig $(prefix)/lib64/pkgconfig $(prefix)/lib/*/pkgconfig)
+pkg_config := PKG_CONFIG_PATH="$(subst $(space),:,$(folders)):$$PKG_CONFIG_PATH" pkg-config
+RONDO_CFLAGS = $(shell $(pkg_config) --cflags rondo)
+RONDO_LIBS = $(shell $(pkg_config) --libs rondo) -Wl,-rpath,$(shell $(pkg_config) --variable=libdir rondo)
+
 sources := $(filter-out preload,$(basename $(notdir $(wildcard $(here)*.c))))
 objects := $(sources:%=$(DEST)/%.o)
 compile = $(MPICC) $(CFLAGS) -std=gnu11 -D_GNU_SOURCE= -fPIC -fvisibility=hidden -I$(here).. $(RONDO_CFLAGS)
