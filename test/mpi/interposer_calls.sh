@@ -37,12 +37,12 @@ for mpi in $(mpis); do
     grep -q 'the MPI served [0-9]* to compare' "$dir/out" || { cat "$dir/out"; fail "compared"; }
     unset OMPI_MCA_coll
     # Fortran's three ways.
-    if command -v "mpif90.$mpi" >/dev/null; then
+    if command -v "$mpif90" >/dev/null; then
         flags=
-        [ "$mpi" = mpich ] && flags=-DSECTIONS
-        [ "$(echo OMPI_MAJOR_VERSION | "mpicc.$mpi" -include mpi.h -E - | tail -n 1)" = 4 ] && flags=-DEXTENDED
+        [ $family = mpich ] && flags=-DSECTIONS
+        [ "$(macro OMPI_MAJOR_VERSION)" = 4 ] && flags=-DEXTENDED
         for way in 1 2 3; do
-            "mpif90.$mpi" -w -fallow-argument-mismatch -DWAY=$way $flags "$here/fortran.F90" -J "$dir" \
+            "$mpif90" -w -fallow-argument-mismatch -DWAY=$way $flags "$here/fortran.F90" -J "$dir" \
                 -o "$dir/fortran.$mpi" >"$dir/log" 2>&1 || { cat "$dir/log"; fail "Fortran, way $way"; continue; }
             good 2 --report "$dir/fortran.$mpi"
             served 97 # not the first nonblocking ones
@@ -53,19 +53,17 @@ for mpi in $(mpis); do
     fi
     # Linked before the MPI instead.
     compile corners -L"$dir/$mpi" -Wl,--no-as-needed -lrondo_mpi -Wl,-rpath,"$dir/$mpi"
-    oversubscribe=
-    [ "$mpi" = openmpi ] && oversubscribe=--oversubscribe
-    RONDO_MPI_REPORT=1 timeout 60 "mpirun.$mpi" $oversubscribe -n 2 "$dir/corners.$mpi" plain >"$dir/out" 2>&1 ||
+    RONDO_MPI_REPORT=1 timeout 60 "$mpirun" $oversubscribe -n 2 "$dir/corners.$mpi" plain >"$dir/out" 2>&1 ||
         fail "linked"
     served 99
     # An MPI that is opened, and whose names are not global.
     gcc -w -o "$dir/opened" "$here/opening.c" -ldl || fail "opening.c"
-    "mpicc.$mpi" -w -shared -fPIC "$here/opened.c" -o "$dir/opened.so"
+    "$mpicc" -w -shared -fPIC "$here/opened.c" -o "$dir/opened.so"
     good 2 --report "$dir/opened" "$dir/opened.so"
     served 99
     # Another tool behind it gets what is handed on, and nothing else.
     compile corners
-    "mpicc.$mpi" -w -shared -fPIC "$here/behind.c" -o "$dir/behind.so"
+    "$mpicc" -w -shared -fPIC "$here/behind.c" -o "$dir/behind.so"
     for serve in all off; do
         [ $serve = all ] && calls=0 || calls=12
         LD_PRELOAD=$dir/behind.so run 2 --serve=$serve "$dir/corners.$mpi" plain
@@ -75,15 +73,19 @@ for mpi in $(mpis); do
     LD_PRELOAD=$preload sh -c 'echo quiet' >"$dir/out" 2>&1
     [ "$(cat "$dir/out")" = quiet ] || { cat "$dir/out"; fail "a shell is not left alone"; }
 done
-# An interposer for another MPI.
-if [ "$(mpis | wc -l)" -eq 2 ]; then
-    for mpi in openmpi mpich; do
-        [ $mpi = openmpi ] && other=mpich || other=openmpi
-        preload=$dir/$other/librondo_mpi.so
+# An interposer for another MPI says so.
+for one in $(mpis); do
+    for other in $(mpis); do
+        use_mpi "$other"
+        wrong=$preload others=$family
+        use_mpi "$one"
+        [ $family = "$others" ] && continue
+        preload=$wrong
         compile corners
         good 2 "$dir/corners.$mpi" plain members bottom
         [ "$(grep -c 'was built for .* serves nothing in this process' "$dir/out")" = 2 ] ||
             { cat "$dir/out"; fail "the interposer of $other does not say that it is the wrong one"; }
+        break
     done
-fi
+done
 exit $failed

@@ -1,5 +1,13 @@
 # For the interposer's tests: for each MPI that is here, the interposer built for it and a way to run programs.
-# Sourced. After `for_mpi NAME`: $preload, run, compile, compile_fortran.
+# Sourced. After `for_mpi NAME`: $preload, $mpicc, $mpirun, $mpif90, $family (openmpi or mpich), run, compile.
+#
+# The MPIs are the distribution's, mpicc.openmpi and mpicc.mpich, as far as they are there. RONDO_TEST_MPIS names others,
+# by the folder of their mpicc and mpirun, with a name for each, or less of these:
+#
+#   RONDO_TEST_MPIS="openmpi5=/opt/openmpi-5/bin mpich43=/opt/mpich-4.3/bin" test/mpi/interposer_corners.sh
+#   RONDO_TEST_MPIS=mpich test/mpi/interposer_corners.sh
+#
+# RONDO_TEST_RANKS="16 33" has the corners run with these numbers of ranks instead of 2 and 4, all on this machine.
 source=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=$(cd "${top_builddir:-.}" && pwd)
 here=$source/test/mpi/interposer
@@ -13,32 +21,54 @@ fail() {
     echo "$mpi: $*"
     failed=1
 }
+# A name, or NAME=FOLDER, for each MPI.
 mpis() {
-    for mpi in openmpi mpich; do
-        command -v "mpicc.$mpi" >/dev/null && command -v "mpirun.$mpi" >/dev/null && echo $mpi
+    for mpi in ${RONDO_TEST_MPIS:-openmpi mpich}; do
+        tools_of "$mpi"
+        if command -v "$mpicc" >/dev/null && command -v "$mpirun" >/dev/null; then
+            echo "$mpi"
+        elif [ -n "${RONDO_TEST_MPIS:-}" ]; then
+            echo "RONDO_TEST_MPIS: $mpi: there are no $mpicc and $mpirun" >&2
+        fi
     done
+}
+tools_of() {
+    case $1 in
+    *=*) mpicc=${1#*=}/mpicc mpirun=${1#*=}/mpirun mpif90=${1#*=}/mpif90 ;;
+    *) mpicc=mpicc.$1 mpirun=mpirun.$1 mpif90=mpif90.$1 ;;
+    esac
+}
+# What a macro of mpi.h says.
+macro() {
+    echo "$1" | "$mpicc" -include mpi.h -E - | tail -n 1
+}
+use_mpi() {
+    tools_of "$1"
+    mpi=${1%%=*}
+    family=mpich
+    [ "$(macro OPEN_MPI)" = OPEN_MPI ] || family=openmpi
+    oversubscribe=
+    [ $family = openmpi ] && oversubscribe=--oversubscribe
+    preload=$dir/$mpi/librondo_mpi.so
 }
 # As a user would, from the installed source: the sentence in doc/mpi.md.
 for_mpi() {
-    mpi=$1
+    use_mpi "$1"
     mkdir -p "$dir/$mpi"
-    make -j2 -s -f "$source/lib/mpi/build.mk" MPICC="mpicc.$mpi" CC=gcc CFLAGS="-O2 -g -Wall -Wextra -Werror" \
+    make -j2 -s -f "$source/lib/mpi/build.mk" MPICC="$mpicc" CC=gcc CFLAGS="-O2 -g -Wall -Wextra -Werror" \
         DEST="$dir/$mpi" RONDO_CFLAGS="-I$source/lib" RONDO_LIBS="-L$build/.libs -lrondo -Wl,-rpath,$build/.libs" \
         >"$dir/log" 2>&1 || { cat "$dir/log"; fail "the interposer does not build"; return 1; }
-    preload=$dir/$mpi/librondo_mpi.so
 }
 compile() { # NAME FLAGS...
     name=$1
     shift
-    "mpicc.$mpi" -w -g -O1 "$here/$name.c" -o "$dir/$name.$mpi" -pthread "$@" || fail "$name.c does not compile"
+    "$mpicc" -w -g -O1 "$here/$name.c" -o "$dir/$name.$mpi" -pthread "$@" || fail "$name.c does not compile"
 }
 # run RANKS PROGRAM...: with the interposer; what it prints is in $dir/out, its standard output alone in $dir/said
 run() {
     ranks=$1
     shift
-    oversubscribe=
-    [ "$mpi" = openmpi ] && oversubscribe=--oversubscribe
-    timeout "${RONDO_TEST_SECONDS:-120}" "mpirun.$mpi" $oversubscribe -n "$ranks" \
+    timeout "${RONDO_TEST_SECONDS:-120}" "$mpirun" $oversubscribe -n "$ranks" \
         sh "$build/tools/rondo-run" --library "$preload" "$@" >"$dir/said" 2>"$dir/out"
     code=$?
     cat "$dir/said" >>"$dir/out"

@@ -1,7 +1,7 @@
 /* The corners of nonblocking collectives: what must hold with librondo_mpi.so as without. A hang ends by the caller's
  * time limit.
  *
- *   mpirun -n N nonblocking NAME...   (2 to 4 ranks)
+ *   mpirun -n N nonblocking NAME...   (2 to 64 ranks)
  */
 #include <signal.h>
 #include <stdio.h>
@@ -153,7 +153,7 @@ static void freed(void)
         MPI_Datatype every_other;
         MPI_Request requests[3];
         int *counts = malloc(sizeof(int) * (size_t)nranks), *displs = malloc(sizeof(int) * (size_t)nranks);
-        int in[2] = {rank, rank}, sum = 0, value = 1, all[64];
+        int in[2] = {rank, rank}, sum = 0, value = 1, all[3 * MOST_RANKS];
 
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         if (OWN_FAILS || round % 4 == 0)
@@ -316,7 +316,7 @@ static void does_not_wait(void)
 static void early(void)
 {
     MPI_Comm comms[2] = {MPI_COMM_WORLD};
-    int all[8];
+    int all[MOST_RANKS];
 
     for (int k = 0; k < 2; k++) {
         if (k == 1)
@@ -364,7 +364,7 @@ static void others(void)
 static void bottom(void)
 {
     static int a;
-    int length = 1, zeros[64] = {0};
+    int length = 1, zeros[MOST_RANKS] = {0};
     MPI_Aint at;
     MPI_Datatype there;
     MPI_Request requests[4];
@@ -388,9 +388,9 @@ static void bottom(void)
 static void large(void)
 {
 #if MPI_VERSION >= 4
-    int in[8], out[2][8], total = nranks * (nranks - 1) / 2;
-    MPI_Count counts[8], one = 1;
-    MPI_Aint displs[8];
+    int in[MOST_RANKS], out[2][MOST_RANKS], total = nranks * (nranks - 1) / 2;
+    MPI_Count counts[MOST_RANKS], one = 1;
+    MPI_Aint displs[MOST_RANKS];
     MPI_Request requests[2];
 
     for (int r = 0; r < nranks; r++) {
@@ -435,11 +435,13 @@ static void errors(void)
         MPI_Error_class(code, &class);                                                                                 \
         code = PMPI_##call(__VA_ARGS__);                                                                               \
         MPI_Error_class(code, &by_mpi);                                                                                \
-        CHECK(class == by_mpi && class != MPI_SUCCESS, #call ": class %d, the MPI's is %d", class, by_mpi);            \
+        CHECK(class == by_mpi && (class != MPI_SUCCESS || HANDLED_IS_SUCCESS), #call ": class %d, the MPI's is %d",    \
+              class, by_mpi);                                                                                          \
         CHECK(times == 1 && handled == 1, #call ": handled %d times, by the MPI %d", times, handled);                  \
         handled = 0;                                                                                                   \
     } while (0)
-    WRONG(Iallreduce, &value, &sum, 1, MPI_DATATYPE_NULL, MPI_SUM, dup, &request);
+    if (!NO_TYPE_CRASHES)
+        WRONG(Iallreduce, &value, &sum, 1, MPI_DATATYPE_NULL, MPI_SUM, dup, &request);
     WRONG(Iallreduce, &value, &sum, 1, MPI_INT, MPI_OP_NULL, dup, &request);
     WRONG(Ibcast, &value, 1, MPI_INT, nranks, dup, &request);
     MPI_Iallreduce(&value, &sum, 1, MPI_INT, MPI_SUM, dup, &request);

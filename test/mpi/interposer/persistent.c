@@ -1,7 +1,7 @@
 /* MPI 4's persistent collectives: what must hold with librondo_mpi.so as without. A hang ends by the caller's time
  * limit.
  *
- *   mpirun -n N persistent NAME...   (2 to 4 ranks)
+ *   mpirun -n N persistent NAME...   (2 to 64 ranks)
  */
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 #ifdef INIT
 enum { N = 18, SERVED = 6 }; /* the first ones, on a communicator of theirs; of the others some */
-static int in[N][64], out[N][64], token[2];
+static int in[N][2 * MOST_RANKS], out[N][2 * MOST_RANKS], token[2];
 static MPI_Request requests[N + 2]; /* of the collectives, then of the messages */
 
 /* The calls, with an array of ones and the ranks backwards; those that are served with types[0] on comms[0]. */
@@ -51,7 +51,7 @@ static void start(int round)
     token[0] = -1;
     token[1] = 100 * round + rank;
     for (int i = 0; i < N; i++) {
-        for (int k = 0; k < 64; k++) {
+        for (int k = 0; k < 2 * MOST_RANKS; k++) {
             in[i][k] = rank + round + i;
             out[i][k] = i % 6 == 1 && rank == 0 ? 7 * round + k : -1;
         }
@@ -111,7 +111,7 @@ static void wait_in_many_ways(int round, int served)
  * waited for without being active, or by MPI_Waitany, so those keep theirs. */
 static void persistent(void)
 {
-    int ones[64], places[64], flag, index, served = getenv("LD_PRELOAD") != NULL;
+    int ones[MOST_RANKS], places[MOST_RANKS], flag, index, served = getenv("LD_PRELOAD") != NULL;
     MPI_Datatype types[2], other[4];
     MPI_Comm comms[2], alone;
 
@@ -201,11 +201,13 @@ static void wrong_arguments(MPI_Comm dup)
         MPI_Error_class(code, &class);                                                                                 \
         code = PINIT(call)(__VA_ARGS__);                                                                               \
         MPI_Error_class(code, &by_mpi);                                                                                \
-        CHECK(class == by_mpi && class != MPI_SUCCESS, #call "_init: class %d, the MPI's is %d", class, by_mpi);       \
+        CHECK(class == by_mpi && (class != MPI_SUCCESS || HANDLED_IS_SUCCESS),                                         \
+              #call "_init: class %d, the MPI's is %d", class, by_mpi);                                                \
         CHECK(times == 1 && handled == 1, #call "_init: handled %d times, by the MPI %d", times, handled);             \
         handled = 0;                                                                                                   \
     } while (0)
-    WRONG(Allreduce, &value, &sum, 1, MPI_DATATYPE_NULL, MPI_SUM, dup, MPI_INFO_NULL, &request);
+    if (!NO_TYPE_CRASHES)
+        WRONG(Allreduce, &value, &sum, 1, MPI_DATATYPE_NULL, MPI_SUM, dup, MPI_INFO_NULL, &request);
     WRONG(Allreduce, &value, &sum, 1, MPI_INT, MPI_OP_NULL, dup, MPI_INFO_NULL, &request);
     WRONG(Bcast, &value, 1, MPI_INT, nranks, dup, MPI_INFO_NULL, &request);
 }
@@ -286,7 +288,7 @@ static void errors(void)
 static void choose(void)
 {
     static const int bytes[] = {8, 65536};
-    static int data[16384], counts[64], displs[64], from[64], to[64];
+    static int data[16384], counts[MOST_RANKS], displs[MOST_RANKS], from[MOST_RANKS], to[MOST_RANKS];
 
     for (int i = 0; i < nranks; i++) {
         counts[i] = 1;
@@ -297,8 +299,8 @@ static void choose(void)
         int count = bytes[turn % 2] / (int)sizeof(int), one = 1, sum = 0;
         MPI_Request requests[3];
         INIT(Bcast)(data, count, MPI_INT, turn % nranks, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
-        INIT(Alltoallv)(from, counts, displs, MPI_INT, to, counts, displs, MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL,
-                        &requests[1]);
+        INIT(Alltoallv)
+        (from, counts, displs, MPI_INT, to, counts, displs, MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
         INIT(Allreduce)(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[2]);
         for (int again = 0; again < 2; again++) {
             for (int i = 0; i < count; i++)
@@ -318,7 +320,8 @@ static void choose(void)
     }
 }
 
-static const corner_t corners[] = {{"choose", choose}, {"persistent", persistent}, {"again", again}, {"errors", errors}};
+static const corner_t corners[] = {
+    {"choose", choose}, {"persistent", persistent}, {"again", again}, {"errors", errors}};
 
 int main(int argc, char **argv)
 {
