@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mpi/interpose.h"
 
@@ -14,6 +15,7 @@ static int keyval = MPI_KEYVAL_INVALID;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static rd_mpi_comm_t *unused;
 static _Atomic bool over; /* MPI_COMM_WORLD has lost its attributes, at the end of MPI_Finalize: nothing is served */
+static pid_t process;     /* that has what is here; not one that it has forked */
 
 static _Atomic(rd_mpi_comm_t *) *cached(uintptr_t handle)
 {
@@ -47,6 +49,17 @@ static void end_all(void)
     for (int i = 0; i < (int)(sizeof rd_mpi_comm_cache / sizeof rd_mpi_comm_cache[0]); i++)
         atomic_store(&rd_mpi_comm_cache[i], NULL);
     rd_mpi_cores_end(true);
+}
+
+/* Open MPI 5 deletes no attribute of MPI_COMM_WORLD in MPI_Finalize. So a process that leaves after it ends what it has
+ * then. One that leaves without MPI_Finalize, or that was forked, has none to end. */
+static void at_exit(void)
+{
+    int finalized = 0;
+
+    PMPI_Finalized(&finalized);
+    if (finalized && !over && getpid() == process)
+        end_all();
 }
 
 static int forget(MPI_Comm comm, int key, void *value, void *extra)
@@ -150,5 +163,7 @@ bool rd_mpi_comms_start(void)
         PMPI_Comm_set_attr(MPI_COMM_SELF, end, NULL) != MPI_SUCCESS ||
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) != MPI_SUCCESS)
         return false;
+    process = getpid();
+    (void)atexit(at_exit);
     return rd_mpi_comm_find(MPI_COMM_WORLD, &error) != NULL; /* for its end */
 }

@@ -288,8 +288,12 @@ static rd_mpi_core_t *core_create(rd_mpi_comm_t *c, rondo_comm_t rondo, const in
 
 static void core_destroy(rd_mpi_core_t *core)
 {
+    int finalized = 0;
+
     rondo_comm_destroy(core->rondo);
-    PMPI_Group_free(&core->group);
+    PMPI_Finalized(&finalized);
+    if (!finalized) /* else the process leaves, and all of the MPI's with it */
+        PMPI_Group_free(&core->group);
     free(core);
 }
 

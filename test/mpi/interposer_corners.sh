@@ -14,6 +14,7 @@ for mpi in $(mpis); do
     good 3 --report "$dir/corners.$mpi" duplicates
     grep -q '^  all  *14  *14  *100.0%' "$dir/out" || { cat "$dir/out"; fail "not all calls on duplicates were served"; }
     good 4 --reproducible "$dir/corners.$mpi" in_order
+    good 3 "$dir/corners.$mpi" kept
     good 3 "$dir/corners.$mpi" environment
     good 3 "$dir/corners.$mpi" environment_off
     good 3 "$dir/corners.$mpi" not_made

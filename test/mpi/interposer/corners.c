@@ -3,7 +3,9 @@
  *
  *   mpirun -n N corners NAME...   (2 to 64 ranks)
  */
+#define _GNU_SOURCE
 #include <dirent.h>
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -656,10 +658,43 @@ static void finalize(void)
     plain();
 }
 
+/* 20: an MPI that deletes no attribute of MPI_COMM_WORLD at the end, as Open MPI 5, played with any. The first rank
+ * leaves while the others are still there, and none may take it for dead. */
+static int keeps_worlds;
+static MPI_Comm_delete_attr_function *own_delete[4];
+static int delete_but_worlds(MPI_Comm comm, int key, void *value, void *which)
+{
+    return comm == MPI_COMM_WORLD ? MPI_SUCCESS : own_delete[(intptr_t)which](comm, key, value, NULL);
+}
+int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copies, MPI_Comm_delete_attr_function *deletes, int *key,
+                            void *extra)
+{
+    int (*next)(MPI_Comm_copy_attr_function *, MPI_Comm_delete_attr_function *, int *, void *) =
+        (int (*)(MPI_Comm_copy_attr_function *, MPI_Comm_delete_attr_function *, int *, void *))dlsym(
+            RTLD_NEXT, "PMPI_Comm_create_keyval");
+    static intptr_t which;
+
+    if (!keeps_worlds)
+        return next(copies, deletes, key, extra);
+    own_delete[which] = deletes;
+    return next(copies, delete_but_worlds, key, (void *)which++);
+}
+static void stay(void)
+{
+    usleep(rank ? 400000 : 0);
+}
+static void kept(void)
+{
+    keeps_worlds = 1;
+    plain();
+    keeps_worlds = 0;
+    atexit(stay);
+}
+
 static const corner_t corners[] = {{"plain", plain}, {"progress", progress}, {"in_flight", in_flight}, {"barrier", barrier},
     {"handles", handles}, {"attributes", attributes}, {"lifetimes", lifetimes}, {"duplicates", duplicates}, {"members", members},
     {"others", others}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"equal_bits", equal_bits}, {"in_order", in_order},
-    {"errors", errors}, {"wildcard", wildcard}, {"mixed", mixed}, {"finalize", finalize},
+    {"errors", errors}, {"wildcard", wildcard}, {"mixed", mixed}, {"finalize", finalize}, {"kept", kept},
     {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
     {"abort", abort_one}, {"die", die}, {"leave_one", leave_one}, {"table", table}, {"choose", choose}};
 
