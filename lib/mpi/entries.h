@@ -8,6 +8,10 @@
 #include <mpi.h>
 #include <stdint.h>
 
+#ifdef MPI_ABI
+#error "librondo_mpi.so is for the MPI's own handles, not for MPI's standard ABI: take mpicc, not mpicc_abi"
+#endif
+
 /* clang-format off */
 #define RD_MPI_COUNTED(X, s, K, D)                                                                                     \
     X(Bcast, bcast, s, (void *buffer, K count, MPI_Datatype type, int root, MPI_Comm comm), (buffer, count, type, root, comm))\

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mpi/entries.h"
 
@@ -115,12 +116,26 @@ static void refuse(const char *why, const char *what)
     fprintf(stderr, "rondo: %s%s: it serves nothing in this process, all calls go to the MPI\n", why, what);
 }
 
+/* The standard ABI of MPI 5, which a program may be compiled for instead of its MPI's own, has other handles. */
+static int has_standard_abi(void)
+{
+    int (*version)(int *, int *) = (int (*)(int *, int *))behind("PMPI_Abi_get_version");
+    int major = -1, minor = -1;
+
+    return version && version(&major, &minor) == 0 && major > 0;
+}
+
 static int right_mpi(void)
 {
     int (*version)(char *, int *) = (int (*)(char *, int *))behind("PMPI_Get_library_version");
     char text[MPI_MAX_LIBRARY_VERSION_STRING + 8192] = "";
     int length = 0;
 
+    if (has_standard_abi()) {
+        refuse("librondo_mpi.so was built for the handles of " FAMILY ", but the program was for MPI's standard ABI",
+               "");
+        return 0;
+    }
     if (version && version(text, &length) == 0 && strncmp(text, FAMILY, strlen(FAMILY)) == 0)
         return 1;
     text[strcspn(text, "\n")] = '\0';
@@ -134,16 +149,16 @@ static void *open_calls(void)
 {
     char path[4096];
     Dl_info self;
-    void *calls = NULL;
 
     if (!dladdr((void *)&next, &self) || !strrchr(self.dli_fname, '/'))
         return dlopen(CALLS, RTLD_NOW | RTLD_LOCAL);
-    for (int deeper = 0; deeper < 2 && !calls; deeper++) {
+    for (int deeper = 0; deeper < 2; deeper++) {
         int length = (int)(strrchr(self.dli_fname, '/') - self.dli_fname);
         snprintf(path, sizeof path, "%.*s/%s" CALLS, length, self.dli_fname, deeper ? "rondo/" : "");
-        calls = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (access(path, F_OK) == 0)
+            break;
     }
-    return calls;
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
 static const rd_mpi_entries_t *serve(void)

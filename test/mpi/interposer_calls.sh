@@ -73,6 +73,16 @@ for mpi in $(mpis); do
     LD_PRELOAD=$preload sh -c 'echo quiet' >"$dir/out" 2>&1
     [ "$(cat "$dir/out")" = quiet ] || { cat "$dir/out"; fail "a shell is not left alone"; }
 done
+# So does one whose program was compiled for the standard ABI of MPI 5, played by its version.
+for mpi in $(mpis); do
+    use_mpi "$mpi"
+    echo 'int PMPI_Abi_get_version(int *major, int *minor) { *major = 1; *minor = 0; return 0; }' |
+        gcc -w -x c -shared -fPIC - -o "$dir/abi.so" || fail "abi.so"
+    compile corners
+    LD_PRELOAD=$dir/abi.so good 2 "$dir/corners.$mpi" plain
+    [ "$(grep -c "the program was for MPI's standard ABI: it serves nothing" "$dir/out")" = 2 ] ||
+        { cat "$dir/out"; fail "the standard ABI"; }
+done
 # An interposer for another MPI says so.
 for one in $(mpis); do
     for other in $(mpis); do
