@@ -108,6 +108,23 @@ static rd_mpi_comm_t *take(void)
     return c;
 }
 
+/* Has it ranks that were spawned, or connected? Whether those have this library, nobody here can know. Each rank of
+ * such a communicator sees some. */
+static bool has_foreigners(MPI_Comm comm, int nranks)
+{
+    MPI_Group mine, worlds, both = MPI_GROUP_NULL;
+    int common = 0;
+
+    PMPI_Comm_group(comm, &mine);
+    PMPI_Comm_group(MPI_COMM_WORLD, &worlds);
+    PMPI_Group_intersection(mine, worlds, &both);
+    PMPI_Group_size(both, &common);
+    PMPI_Group_free(&both);
+    PMPI_Group_free(&worlds);
+    PMPI_Group_free(&mine);
+    return common != nranks;
+}
+
 /* What is known without asking another rank. */
 static void look(rd_mpi_comm_t *c)
 {
@@ -127,6 +144,10 @@ static void look(rd_mpi_comm_t *c)
     }
     PMPI_Comm_compare(c->comm, MPI_COMM_WORLD, &alike);
     c->like_world = alike == MPI_IDENT || alike == MPI_CONGRUENT;
+    if (!c->like_world && has_foreigners(c->comm, c->nranks)) {
+        c->status = RD_MPI_REFUSED;
+        c->refused = RD_MPI_FOREIGN;
+    }
 }
 
 rd_mpi_comm_t *rd_mpi_comm_find(MPI_Comm comm, int *error)

@@ -69,6 +69,7 @@ typedef enum {
     RD_MPI_SLOWER,   /* by RONDO_MPI_TABLE: the MPI is quicker */
     RD_MPI_ALONE,    /* a communicator of one rank */
     RD_MPI_INTER,    /* an intercommunicator */
+    RD_MPI_FOREIGN,  /* with ranks of another MPI_COMM_WORLD */
     RD_MPI_EARLY,    /* of the first calls on its communicator */
     RD_MPI_NOT_MADE, /* rondo's communicator could not be made */
     RD_MPI_OPERATOR, /* operator or type that rondo does not have, or not this long */

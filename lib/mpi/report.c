@@ -14,6 +14,7 @@ static const char *const reasons[RD_MPI_REASONS] = {
     "for which the MPI was measured to be quicker (RONDO_MPI_TABLE)",
     "on a communicator of one rank",
     "on an intercommunicator",
+    "with ranks that were spawned or connected",
     "among the first on its communicator (RONDO_MPI_AFTER)",
     "on a communicator that rondo could not make",
     "with an operator, a type or a length that rondo does not serve",

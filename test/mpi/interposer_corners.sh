@@ -7,7 +7,7 @@ for mpi in $(mpis); do
     for_mpi "$mpi" || continue
     compile corners
     for ranks in ${RONDO_TEST_RANKS:-2 4}; do
-        good $ranks "$dir/corners.$mpi" plain progress in_flight barrier handles attributes members others bottom \
+        good $ranks "$dir/corners.$mpi" plain progress in_flight barrier handles attributes members made others bottom \
             nothing large equal_bits errors wildcard mixed finalize
     done
     good 3 "$dir/corners.$mpi" lifetimes matrix progress
@@ -15,6 +15,9 @@ for mpi in $(mpis); do
     grep -q '^  all  *14  *14  *100.0%' "$dir/out" || { cat "$dir/out"; fail "not all calls on duplicates were served"; }
     good 4 --reproducible "$dir/corners.$mpi" in_order
     good 3 "$dir/corners.$mpi" kept
+    good 2 --report "$dir/corners.$mpi" spawned
+    grep -q 'cannot spawn' "$dir/out" || grep -q 'with ranks that were spawned' "$dir/out" ||
+        { cat "$dir/out"; fail "why those with spawned ranks are handed on"; }
     good 3 "$dir/corners.$mpi" environment
     good 3 "$dir/corners.$mpi" environment_off
     good 3 "$dir/corners.$mpi" not_made

@@ -36,12 +36,12 @@ static void progress(void)
 {
     enum { LONG = 4 << 20 };
     char *buffer = calloc(1, LONG);
-    MPI_Comm dup;
+    MPI_Comm other;
     MPI_Request request;
 
-    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
-    for (int round = 0; round < 2 * MANY; round++) { /* also while rondo's communicator is made: 9 */
-        MPI_Comm comm = round % 2 ? dup : MPI_COMM_WORLD;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &other);
+    for (int round = 0; round < 2 * MANY; round++) { /* also while rondo's communicator for `other` is made: 9 */
+        MPI_Comm comm = round % 2 ? other : MPI_COMM_WORLD;
         if (rank == 0)
             MPI_Irecv(buffer, LONG, MPI_CHAR, nranks - 1, 5, MPI_COMM_WORLD, &request);
         if (rank == nranks - 1)
@@ -50,7 +50,7 @@ static void progress(void)
         if (rank == 0)
             MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
-    MPI_Comm_free(&dup);
+    MPI_Comm_free(&other);
     free(buffer);
 }
 
@@ -271,6 +271,95 @@ static void members(void)
     }
     MPI_Group_free(&some);
     MPI_Group_free(&world);
+}
+
+/* 17: the many ways to make one. */
+static int make_in_way(int way, MPI_Comm *comm)
+{
+    int dims[2] = {nranks, 1}, periods[2] = {0}, remain[2] = {1, 0}, degrees[MOST_RANKS], edges[MOST_RANKS];
+    MPI_Comm half, inter;
+    MPI_Group group;
+
+    for (int r = 0; r < nranks; r++) { /* a ring */
+        degrees[r] = r + 1;
+        edges[r] = (r + 1) % nranks;
+    }
+    switch (way) {
+    case 0:
+        return MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, -rank, MPI_INFO_NULL, comm);
+    case 1:
+        MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 1, &half);
+        MPI_Cart_sub(half, remain, comm);
+        return MPI_Comm_free(&half);
+    case 2:
+        return MPI_Comm_dup_with_info(MPI_COMM_WORLD, MPI_INFO_NULL, comm);
+    case 3:
+        return MPI_Graph_create(MPI_COMM_WORLD, nranks, degrees, edges, 0, comm);
+    case 4:
+        MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+        MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 7, &inter);
+        MPI_Intercomm_merge(inter, rank % 2, comm);
+        MPI_Comm_free(&inter);
+        return MPI_Comm_free(&half);
+    default:
+        MPI_Comm_group(MPI_COMM_WORLD, &group);
+        MPI_Comm_create(MPI_COMM_WORLD, group, comm);
+        return MPI_Group_free(&group);
+    }
+}
+static void made(void)
+{
+    for (int way = 0; way < 6; way++) {
+        MPI_Comm comm = MPI_COMM_NULL;
+        int size, place;
+        make_in_way(way, &comm);
+        MPI_Comm_size(comm, &size);
+        MPI_Comm_rank(comm, &place);
+        CHECK(size == nranks, "way %d: a communicator of %d", way, size);
+        for (int i = 0; i < MANY; i++) {
+            int value = place == i % size ? 100 * i + place : -1;
+            MPI_Bcast(&value, 1, MPI_INT, i % size, comm);
+            CHECK(value == 100 * i + i % size, "way %d: a broadcast gives %d", way, value);
+            CHECK(sum_of(place, comm) == size * (size - 1) / 2, "way %d: the sum", way);
+        }
+        MPI_Comm_free(&comm);
+    }
+}
+
+/* 17: ranks that were spawned, which may have no interposer, together with those that have one. */
+static void with_spawned(MPI_Comm inter, int high)
+{
+    MPI_Comm all, kin;
+    int size, place;
+
+    MPI_Intercomm_merge(inter, high, &all);
+    MPI_Comm_size(all, &size);
+    MPI_Comm_rank(all, &place);
+    MPI_Comm_split(all, high, place, &kin); /* of one world again, in another order */
+    for (int i = 0; i < MANY; i++) {
+        CHECK(sum_of(place, all) == size * (size - 1) / 2, "sum %d with those spawned", i);
+        CHECK(sum_of(1, kin) == (high ? 2 : nranks), "sum %d of one kind", i);
+    }
+    MPI_Comm_free(&kin);
+    MPI_Comm_free(&all);
+    MPI_Comm_disconnect(&inter);
+}
+static char *program;
+static void spawned(void)
+{
+    MPI_Comm inter;
+    int code;
+
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    code = MPI_Comm_spawn(program, MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    if (code != MPI_SUCCESS) {
+        if (!rank)
+            printf("this MPI cannot spawn here\n");
+        return;
+    }
+    MPI_Comm_set_errhandler(inter, MPI_ERRORS_ARE_FATAL);
+    with_spawned(inter, 0);
 }
 
 /* 18, and intercommunicators */
@@ -692,7 +781,7 @@ static void kept(void)
 }
 
 static const corner_t corners[] = {{"plain", plain}, {"progress", progress}, {"in_flight", in_flight}, {"barrier", barrier},
-    {"handles", handles}, {"attributes", attributes}, {"lifetimes", lifetimes}, {"duplicates", duplicates}, {"members", members},
+    {"handles", handles}, {"attributes", attributes}, {"lifetimes", lifetimes}, {"duplicates", duplicates}, {"members", members}, {"made", made}, {"spawned", spawned},
     {"others", others}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"equal_bits", equal_bits}, {"in_order", in_order},
     {"errors", errors}, {"wildcard", wildcard}, {"mixed", mixed}, {"finalize", finalize}, {"kept", kept},
     {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
@@ -700,6 +789,15 @@ static const corner_t corners[] = {{"plain", plain}, {"progress", progress}, {"i
 
 int main(int argc, char **argv)
 {
+    MPI_Comm parent;
+
     corners_begin(argc, argv);
+    program = argv[0];
+    MPI_Comm_get_parent(&parent);
+    if (parent != MPI_COMM_NULL) {
+        with_spawned(parent, 1);
+        MPI_Finalize();
+        return failures != 0;
+    }
     return corners_run(argc, argv, corners, sizeof corners / sizeof corners[0]);
 }
