@@ -33,6 +33,8 @@ for mpi in $(mpis); do
     run 2 --serve=-bcast,allreduce=0-64 --log --report "$dir/random.$mpi" --count 100 || fail "by operation"
     grep -q '^  bcast  *[0-9]*  *0 ' "$dir/out" && grep -q '^  gather .* 100.0%' "$dir/out" &&
         grep -q 'MPI bcast is handed on: outside of the bytes' "$dir/out" || { cat "$dir/out"; fail "by operation"; }
+    run 3 --serve=all,gather=0-64,gatherv=0-64,scatterv=-64,allgatherv=64-,alltoallv=0-64,reduce_scatter=0-64 \
+        "$dir/random.$mpi" --count 100 --seed 9 || { cat "$dir/out"; fail "by bytes, which differ by rank"; }
     run 2 --compare=10 "$dir/random.$mpi" --count 100 || fail "compared"
     grep -q 'the MPI served [0-9]* to compare' "$dir/out" || { cat "$dir/out"; fail "compared"; }
     unset OMPI_MCA_coll
@@ -69,6 +71,9 @@ for mpi in $(mpis); do
         LD_PRELOAD=$dir/behind.so run 2 --serve=$serve "$dir/corners.$mpi" plain
         [ "$(grep -c "^behind: $calls calls" "$dir/out")" = 2 ] || { cat "$dir/out"; fail "a tool behind, $serve"; }
     done
+    # In the environment of the launcher, too.
+    LD_PRELOAD=$preload timeout 60 "$mpirun" $oversubscribe -n 2 "$dir/corners.$mpi" plain >"$dir/out" 2>&1
+    [ "$(cat "$dir/out")" = good ] || { cat "$dir/out"; fail "the launcher is not left alone"; }
     # What has no MPI sees nothing.
     LD_PRELOAD=$preload sh -c 'echo quiet' >"$dir/out" 2>&1
     [ "$(cat "$dir/out")" = quiet ] || { cat "$dir/out"; fail "a shell is not left alone"; }

@@ -7,7 +7,7 @@ for mpi in $(mpis); do
     for_mpi "$mpi" || continue
     compile corners
     for ranks in ${RONDO_TEST_RANKS:-2 4}; do
-        good $ranks "$dir/corners.$mpi" plain progress in_flight barrier handles attributes members made others bottom \
+        good $ranks "$dir/corners.$mpi" plain progress in_flight barrier handles attributes members made others bottom names ties huge \
             nothing large equal_bits errors wildcard mixed finalize
     done
     good 3 "$dir/corners.$mpi" lifetimes matrix progress

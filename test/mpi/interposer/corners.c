@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "corner.h"
@@ -483,6 +484,77 @@ static void matrix(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+/* 25: other names of a basic type give what the MPI gives, or, where that refuses a duplicate, the sum. */
+static void names(void)
+{
+    MPI_Datatype types[5];
+
+    MPI_Type_dup(MPI_DOUBLE, &types[0]);
+    MPI_Type_dup(types[0], &types[1]);
+    MPI_Type_create_f90_real(15, MPI_UNDEFINED, &types[2]);
+    MPI_Type_create_f90_integer(9, &types[3]);
+    MPI_Type_create_f90_complex(6, MPI_UNDEFINED, &types[4]);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int t = 0; t < 5; t++) {
+        double in[2] = {1.5 + rank, rank}, out[2][2] = {{-1, -1}, {-1, -1}};
+        int code = MPI_Allreduce(in, out[0], 1, types[t], MPI_SUM, MPI_COMM_WORLD);
+        if (PMPI_Allreduce(in, out[1], 1, types[t], MPI_SUM, MPI_COMM_WORLD) != MPI_SUCCESS)
+            out[1][0] = code == MPI_SUCCESS ? 1.5 * nranks + nranks * (nranks - 1) / 2 : -1;
+        CHECK(memcmp(out[0], out[1], sizeof out[0]) == 0, "type %d: %g, the MPI's is %g", t, out[0][0], out[1][0]);
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Type_free(&types[0]);
+    MPI_Type_free(&types[1]);
+}
+
+/* 29: of equal values the lowest index. */
+static void ties(void)
+{
+    struct {
+        double value;
+        int index;
+    } in = {5, nranks - rank}, out;
+    int pair[2] = {7, nranks - rank}, least[2];
+
+    for (int i = 0; i < 3; i++) {
+        MPI_Op op = i % 2 ? MPI_MINLOC : MPI_MAXLOC;
+        MPI_Allreduce(&in, &out, 1, MPI_DOUBLE_INT, op, MPI_COMM_WORLD);
+        CHECK(out.value == 5 && out.index == 1, "%g at %d", out.value, out.index);
+        MPI_Allreduce(pair, least, 1, MPI_2INT, op, MPI_COMM_WORLD);
+        CHECK(least[0] == 7 && least[1] == 1, "%d at %d", least[0], least[1]);
+    }
+}
+
+/* 28: an int count of elements that reach over more than 2^31 bytes, of which few are touched, and displacements. */
+static void huge(void)
+{
+    enum { EXTENT = 1 << 21, COUNT = 1025 };
+    int counts[MOST_RANKS], displs[MOST_RANKS];
+    size_t bytes = (size_t)EXTENT * COUNT;
+    char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *last = at + bytes - EXTENT;
+    MPI_Datatype sparse;
+
+    CHECK(at != MAP_FAILED, "there is no memory");
+    MPI_Type_create_resized(MPI_CHAR, 0, EXTENT, &sparse);
+    MPI_Type_commit(&sparse);
+    for (int r = 0; r < nranks; r++) {
+        counts[r] = r == 0 || r == nranks - 1;
+        displs[r] = r == 0 ? 0 : COUNT - 1;
+    }
+    for (int i = 0; i < COUNT; i++)
+        at[(size_t)i * EXTENT] = (char)(rank ? -1 : i % 100);
+    MPI_Bcast(at, COUNT, sparse, 0, MPI_COMM_WORLD);
+    for (int i = 0; i < COUNT; i++)
+        CHECK(at[(size_t)i * EXTENT] == i % 100 && !at[(size_t)i * EXTENT + 1], "element %d: %d", i,
+              at[(size_t)i * EXTENT]);
+    at[0] = *last = (char)(1 + rank);
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_CHAR, at, counts, displs, sparse, MPI_COMM_WORLD);
+    CHECK(at[0] == 1 && *last == nranks, "%d and %d are gathered", at[0], *last);
+    MPI_Type_free(&sparse);
+    munmap(at, bytes);
+}
+
 /* 29: every rank has the same bits, and the same again. */
 static void equal_bits(void)
 {
@@ -602,8 +674,17 @@ static void wildcard(void)
 /* 33: those that stay the MPI's, mixed with those served. */
 static void mixed(void)
 {
-    int one = 1, sums[3] = {0};
+    int one = 1, sums[3] = {0}, ring = 1, around[2], all[2 * MOST_RANKS], ones[MOST_RANKS], places[MOST_RANKS];
+    MPI_Datatype types[MOST_RANKS];
+    MPI_Comm cart;
     MPI_Request requests[2];
+
+    for (int r = 0; r < nranks; r++) {
+        ones[r] = 1;
+        places[r] = r * (int)sizeof(int);
+        types[r] = MPI_INT;
+    }
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &nranks, &ring, 0, &cart);
 
     for (int i = 0; i < 20; i++) {
         MPI_Iallreduce(&one, &sums[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
@@ -612,7 +693,16 @@ static void mixed(void)
         MPI_Scan(&one, &sums[2], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
         CHECK(sums[0] == nranks && sums[1] == nranks && sums[2] == rank + 1, "%d %d %d", sums[0], sums[1], sums[2]);
+        MPI_Neighbor_allgather(&rank, 1, MPI_INT, around, 1, MPI_INT, cart);
+        CHECK(around[0] == (rank + nranks - 1) % nranks && around[1] == (rank + 1) % nranks, "%d %d", around[0],
+              around[1]);
+        CHECK(sum_of(1, cart) == nranks, "the sum between those");
+        MPI_Allgather(&rank, 1, MPI_INT, all, 1, MPI_INT, cart);
+        MPI_Alltoallw(all, ones, places, types, all + nranks, ones, places, types, cart);
+        MPI_Reduce_local(all, all + nranks, nranks, MPI_INT, MPI_SUM);
+        CHECK(all[nranks] == rank && all[2 * nranks - 1] == rank + nranks - 1, "%d %d", all[nranks], all[2 * nranks - 1]);
     }
+    MPI_Comm_free(&cart);
 }
 
 /* Often enough for each to be measured, of lengths that are alike and of such that differ by rank: whoever serves them
@@ -782,7 +872,7 @@ static void kept(void)
 
 static const corner_t corners[] = {{"plain", plain}, {"progress", progress}, {"in_flight", in_flight}, {"barrier", barrier},
     {"handles", handles}, {"attributes", attributes}, {"lifetimes", lifetimes}, {"duplicates", duplicates}, {"members", members}, {"made", made}, {"spawned", spawned},
-    {"others", others}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"equal_bits", equal_bits}, {"in_order", in_order},
+    {"others", others}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"names", names}, {"ties", ties}, {"huge", huge}, {"equal_bits", equal_bits}, {"in_order", in_order},
     {"errors", errors}, {"wildcard", wildcard}, {"mixed", mixed}, {"finalize", finalize}, {"kept", kept},
     {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
     {"abort", abort_one}, {"die", die}, {"leave_one", leave_one}, {"table", table}, {"choose", choose}};
