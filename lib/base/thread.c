@@ -4,6 +4,10 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -40,11 +44,45 @@ int rd_thread_try(void)
     return 0;
 }
 
+/* Writes that no stack can be had, and which limit is in the way. Returns false if one can be had. */
+static bool lacks_stack(char *text, size_t size)
+{
+    pthread_attr_t attributes;
+    struct rlimit limit;
+    size_t bytes = 0;
+    int resource = RLIMIT_AS;
+
+    if (pthread_getattr_default_np(&attributes) != 0)
+        return false;
+    pthread_attr_getstacksize(&attributes, &bytes);
+    pthread_attr_destroy(&attributes);
+    void *stack = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack != MAP_FAILED) { /* there is address space: is there memory? */
+        bool lacks = mprotect(stack, bytes, PROT_READ | PROT_WRITE) != 0;
+        munmap(stack, bytes);
+        if (!lacks)
+            return false;
+        resource = RLIMIT_DATA;
+    }
+    int n = bytes < 1 << 20 ? snprintf(text, size, "no memory for a stack of %zu KiB", bytes >> 10)
+                            : snprintf(text, size, "no memory for a stack of %zu MiB", bytes >> 20);
+    if (getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        snprintf(text + n, size - (size_t)n, " (raise `ulimit -%c` of %llu KiB)", resource == RLIMIT_AS ? 'v' : 'd',
+                 (unsigned long long)limit.rlim_cur >> 10);
+    else
+        snprintf(text + n, size - (size_t)n, " (lower `ulimit -s`)");
+    return true;
+}
+
 const char *rd_thread_strerror(int error)
 {
-    return error == EAGAIN ? "no more threads (raise the limit on processes and threads: `ulimit -u`, or the cgroup's "
-                             "pids.max)"
-                           : rd_fd_strerror(error);
+    static _Thread_local char text[128];
+
+    if (error != EAGAIN)
+        return rd_fd_strerror(error);
+    if (lacks_stack(text, sizeof text)) /* the C library says EAGAIN of that, too */
+        return text;
+    return "no more threads (raise `ulimit -u`, or the cgroup's pids.max)";
 }
 
 void rd_signals_block(sigset_t *before)

@@ -13,8 +13,7 @@ int rd_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 int rd_thread_try(void);
 
 /* Returns strerror(error), or, where a thread or a descriptor could not be had, which limit was met and how to raise
- * it.
- */
+ * it. The text is this thread's, until its next call. */
 const char *rd_thread_strerror(int error);
 
 /* Blocks every signal in the calling thread, for the threads that a library starts in the meantime. The caller sets the
