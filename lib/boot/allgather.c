@@ -211,6 +211,21 @@ rondo_result_t rd_boot_allgather(rd_boot_t *b, void *all, size_t each)
     return code;
 }
 
+rondo_result_t rd_boot_cause(rd_boot_t *b, int failed, const char *why, char text[RD_ERROR_BYTES])
+{
+    char(*all)[RD_ERROR_BYTES] = calloc((size_t)b->nranks, RD_ERROR_BYTES);
+
+    snprintf(text, RD_ERROR_BYTES, "its own message says why");
+    if (all)
+        snprintf(all[b->rank], RD_ERROR_BYTES, "%s", why);
+    rondo_result_t code = all ? rd_boot_allgather(b, all, RD_ERROR_BYTES)
+                              : rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for what rank %d says", failed);
+    if (code == RONDO_SUCCESS)
+        snprintf(text, RD_ERROR_BYTES, "%.*s", RD_ERROR_BYTES - 1, all[failed]);
+    free(all);
+    return code;
+}
+
 void rd_boot_exchanged(const rd_boot_t *b, int *exchanges, size_t *bytes)
 {
     *exchanges = b->exchanges;

@@ -31,6 +31,9 @@ void rd_boot_cancel(const rondo_unique_id_t *id, rondo_result_t code);
 /* Collective: gathers a block of `each` bytes (at most 64 KiB) of every rank. On entry the caller's block lies at all +
  * rank * each; on return all blocks are there. Takes O(log n) rounds. */
 rondo_result_t rd_boot_allgather(rd_boot_t *boot, void *all, size_t each);
+/* Collective, where an exchange has shown all ranks that `failed` gives up, and that all therefore do: copies its
+ * sentence, `why` there, to all, or says where it can be read. Returns the result of that exchange. */
+rondo_result_t rd_boot_cause(rd_boot_t *boot, int failed, const char *why, char text[RD_ERROR_BYTES]);
 
 /* Reports the number of exchanges so far, and the bytes of one rank's blocks in all of them. */
 void rd_boot_exchanged(const rd_boot_t *boot, int *exchanges, size_t *bytes);

@@ -94,7 +94,7 @@ const rd_transport_ops_t *rd_transport_between(const rd_env_t *env, char why[RD_
     return NULL;
 }
 
-/* Checks that each rank's choice, "" where it has none, is the same as this rank's. */
+/* Checks that each rank's choice is the same as this rank's. */
 static rondo_result_t compare(const rd_transport_args_t *args, const char (*names)[NAME_BYTES])
 {
     const char *mine = names[args->rank];
@@ -105,20 +105,23 @@ static rondo_result_t compare(const rd_transport_args_t *args, const char (*name
     if (r == args->nranks)
         return RONDO_SUCCESS;
     rd_boot_farewell_alike(args->boot);
-    if (!*names[r])
-        return rd_error(args->ctx, RONDO_ERR_REMOTE,
-                        "rank %d (%s) has no transport between nodes: its own message says why", r,
-                        rd_boot_whois(args->boot, r));
     return rd_error(args->ctx, RONDO_ERR_INVALID_USAGE,
                     "rank %d (%s) goes by %.31s between nodes, this rank by %.31s: set RONDO_TRANSPORT alike on all", r,
                     rd_boot_whois(args->boot, r), names[r], mine);
 }
 
-static rondo_result_t none(const rd_transport_args_t *args, const char *why)
+/* Rank `without` has no transport, for the reason `why` there, and perhaps it is not the only one. */
+static rondo_result_t none(const rd_transport_args_t *args, bool own, int without, const char *why)
 {
+    char said[RD_ERROR_BYTES];
+
+    rd_boot_cause(args->boot, without, why, said);
     rd_boot_farewell_alike(args->boot);
-    return rd_error(args->ctx, RONDO_ERR_UNSUPPORTED, "%d nodes need a network transport, but %s", args->node->nnodes,
-                    why);
+    if (!own)
+        return rd_error(args->ctx, RONDO_ERR_UNSUPPORTED, "%d nodes need a network transport, but %s",
+                        args->node->nnodes, why);
+    return rd_error(args->ctx, RONDO_ERR_REMOTE, "rank %d (%s) has no transport between nodes: %.400s", without,
+                    rd_boot_whois(args->boot, without), said);
 }
 
 rondo_result_t rd_transport_choose(const rd_transport_ops_t **ops, const rd_transport_args_t *args)
@@ -132,8 +135,11 @@ rondo_result_t rd_transport_choose(const rd_transport_ops_t **ops, const rd_tran
     if (own)
         snprintf(names[args->rank], NAME_BYTES, "%s", own->name);
     rondo_result_t result = rd_boot_allgather(args->boot, names, NAME_BYTES);
+    int without = 0;
+    while (result == RONDO_SUCCESS && without < args->nranks && *names[without])
+        without++;
     if (result == RONDO_SUCCESS)
-        result = own ? compare(args, names) : none(args, why);
+        result = without < args->nranks ? none(args, own, without, why) : compare(args, names);
     free(names);
     *ops = own;
     return result;

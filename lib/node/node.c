@@ -147,21 +147,16 @@ static void stop_listening(finding_t *f)
  * not. Returns that, or what all say of the first one. */
 static rondo_result_t say_failure(finding_t *f, rondo_result_t code)
 {
-    int self = f->pass.rank, first = 0;
-    char(*why)[RD_ERROR_BYTES] = calloc((size_t)f->pass.nranks, sizeof *why);
+    char said[RD_ERROR_BYTES];
+    int first = 0;
 
     while (f->said[first] >= 0)
         first++;
-    if (!why)
-        return code ? code : rd_error(f->ctx, RONDO_ERR_NO_MEMORY, "no memory for what rank %d says", first);
-    if (code)
-        snprintf(why[self], sizeof *why, "%s", rd_thread_error());
-    rondo_result_t exchanged = rd_boot_allgather(f->boot, why, sizeof *why);
-    if (code == RONDO_SUCCESS && exchanged == RONDO_SUCCESS)
-        code = rd_error(f->ctx, (rondo_result_t)-f->said[first], "rank %d (%s) could not join its node: %.*s", first,
-                        rd_boot_whois(f->boot, first), RD_ERROR_BYTES - 120, why[first]);
-    free(why);
-    return code ? code : exchanged;
+    rondo_result_t exchanged = rd_boot_cause(f->boot, first, rd_thread_error(), said);
+    if (code || exchanged)
+        return code ? code : exchanged;
+    return rd_error(f->ctx, (rondo_result_t)-f->said[first], "rank %d (%s) could not join its node: %.*s", first,
+                    rd_boot_whois(f->boot, first), RD_ERROR_BYTES - 120, said);
 }
 
 /* Takes one turn: every rank tries, and every rank learns how it went. */

@@ -112,19 +112,26 @@ static rondo_result_t segments_check(const rd_ucx_net_t *net, const part_t *part
                     parts[least].takes);
 }
 
-/* The longest address is the stride of the table. A rank whose own part failed takes part with length 0, so that all
- * ranks learn of it and all give up. */
-static rondo_result_t parts_exchange(rd_ucx_net_t *net, part_t own, part_t *parts, size_t *stride)
+static rondo_result_t report(const rd_ucx_net_t *net, int failed, const char *why)
+{
+    char said[RD_ERROR_BYTES];
+
+    rd_boot_cause(net->boot, failed, why, said);
+    rd_boot_farewell_alike(net->boot);
+    return rd_error(net->ctx, RONDO_ERR_REMOTE, "rank %d (%s) has no working UCX: %.400s", failed,
+                    rd_boot_whois(net->boot, failed), said);
+}
+
+/* The longest address is the stride of the table. A rank whose own part failed, for the reason `why`, takes part with
+ * length 0, so that all ranks learn of it and all give up. */
+static rondo_result_t parts_exchange(rd_ucx_net_t *net, part_t own, const char *why, part_t *parts, size_t *stride)
 {
     parts[net->rank] = own;
     rondo_result_t result = rd_boot_allgather(net->boot, parts, sizeof *parts);
     *stride = 0;
     for (int r = 0; result == RONDO_SUCCESS && r < net->nranks; r++) {
-        if (parts[r].bytes == 0 || parts[r].bytes > ADDRESS_MAX) {
-            rd_boot_farewell_alike(net->boot);
-            return rd_error(net->ctx, RONDO_ERR_REMOTE, "rank %d (%s) has no working UCX: its own message says why", r,
-                            rd_boot_whois(net->boot, r));
-        }
+        if (parts[r].bytes == 0 || parts[r].bytes > ADDRESS_MAX)
+            return report(net, r, why);
         *stride = parts[r].bytes > *stride ? parts[r].bytes : *stride;
     }
     if (result == RONDO_SUCCESS)
@@ -147,7 +154,7 @@ rondo_result_t rd_ucx_exchange(rd_ucx_net_t *net, const rd_env_t *env, rondo_res
         return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for the lengths of %zu addresses", n);
     }
     rondo_result_t result =
-        parts_exchange(net, part_own(net, opened == RONDO_SUCCESS ? own_bytes : 0, env), parts, &stride);
+        parts_exchange(net, part_own(net, opened == RONDO_SUCCESS ? own_bytes : 0, env), why, parts, &stride);
     if (opened != RONDO_SUCCESS) {
         result = opened;
         rd_thread_error_set(why);
