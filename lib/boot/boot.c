@@ -94,11 +94,11 @@ static rd_boot_t *boot_alloc(int nranks)
     return NULL;
 }
 
-void rd_boot_cancel(const rondo_unique_id_t *id, rondo_result_t code)
+void rd_boot_cancel(const rondo_unique_id_t *id, int rank, rondo_result_t code)
 {
     rd_id_t open;
     if (rd_id_unpack(&open, id, NULL) == RONDO_SUCCESS)
-        rd_rendezvous_leave(&open, code);
+        rd_rendezvous_leave(&open, rank, code);
     sodium_memzero(&open, sizeof(open));
 }
 
@@ -110,7 +110,7 @@ rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int
         return code;
     rd_boot_t *b = boot_alloc(nranks);
     if (!b) {
-        rd_boot_cancel(id, RONDO_ERR_NO_MEMORY);
+        rd_boot_cancel(id, rank, RONDO_ERR_NO_MEMORY);
         return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for a communicator of %d ranks", nranks);
     }
     b->rank = rank;
@@ -130,7 +130,7 @@ rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int
         code = rd_boot_join(b, env);
     if (!code)
         code = introduce(b);
-    rd_rendezvous_leave(&b->id, code);
+    rd_rendezvous_leave(&b->id, rank, code);
     if (code)
         goto destroy;
     *boot = b;

@@ -26,7 +26,7 @@ rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int
 /* Called for a rank that could not even begin to join, for lack of memory. If this process serves the rendezvous, the
  * ranks that come there are given the error `code`; otherwise they wait for this rank as for any other that does not
  * come. */
-void rd_boot_cancel(const rondo_unique_id_t *id, rondo_result_t code);
+void rd_boot_cancel(const rondo_unique_id_t *id, int rank, rondo_result_t code);
 
 /* Collective: gathers a block of `each` bytes (at most 64 KiB) of every rank. On entry the caller's block lies at all +
  * rank * each; on return all blocks are there. Takes O(log n) rounds. */

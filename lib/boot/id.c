@@ -46,7 +46,7 @@ void rd_id_pack_error(rondo_unique_id_t *id, rondo_result_t code, const char *te
 {
     begin(id, KIND_ERROR);
     id->bytes[8] = (unsigned char)code;
-    memcpy(id->bytes + 12, text, strnlen(text, 99));
+    memcpy(id->bytes + 12, text, strnlen(text, 100));
     checksum(id->bytes, id->bytes + CHECKED);
 }
 

@@ -34,7 +34,7 @@ typedef struct dial {
     rd_hello_t hello;
     rd_chan_t *chan;
     int tries, opened, unheard;             /* unheard: nothing has been received, so it may be dialled again */
-    int closed;                             /* it has been open before */
+    int closed;                             /* it has been there before, and has ended */
     int64_t again_ms, cancel_ms, failed_ms; /* failed_ms: when it failed for the first time; 0: not yet */
 } dial_t;
 
@@ -117,6 +117,7 @@ static int dial_pump(dial_t *d, const rd_creds_t *creds)
     if (d->chan && d->chan->state == RD_CHAN_DEAD) {
         int error = d->chan->error;
         bool again = is_dialled_again(d, error, d->opened);
+        d->closed |= error == ECONNRESET || error == EPIPE; /* somebody was there to end it */
         dial_again(d);
         if (!again || now > d->cancel_ms)
             return error ? error : EIO;
@@ -231,7 +232,8 @@ static void on_fail(joining_t *j, const unsigned char *data, size_t bytes)
 
 static const char *const on_loopback =
     "loopback reaches no other host, see RONDO_IFACE there; or the id was used before: an id serves one communicator";
-static const char *const stale = "the maker has ended, or the id was used before: an id serves one communicator";
+static const char *const stale =
+    "the maker has ended, or failed, as its message says; or the id was used before: an id serves one communicator";
 
 /* A rank that cannot be reached may just have died, or left. That is what the others will be told, so it goes before.
  */
@@ -247,6 +249,23 @@ static bool is_lasting(dial_t *d)
 static bool is_own(int error)
 {
     return error == EPERM || error == EACCES || error == EINTR || error == ENOBUFS || error == ENOMEM;
+}
+
+/* Returns true if the rendezvous was in this process and has failed: its sentence is at hand. */
+static bool ended_here(joining_t *j)
+{
+    char sentence[RD_ERROR_BYTES];
+
+    if (!rd_rendezvous_failure(&j->b->id, sentence))
+        return false;
+    fail(j, RONDO_ERR_REMOTE, "%.300s", sentence);
+    return true;
+}
+
+static void rendezvous_ended(joining_t *j)
+{
+    fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made: the message there says why",
+         j->b->id.maker);
 }
 
 /* The rendezvous cannot be dialled, or has broken off. Where a communicator is made from another one that is often the
@@ -274,8 +293,13 @@ static void no_rendezvous(joining_t *j, int error, bool was_open)
             "rank 0 of those that are left, %s at %s, makes no communicator of this list, or no longer: %s; call again "
             "with the list that all others call with",
             b->id.maker, rd_addr_print(&b->id.addr, text), strerror(error));
+    else if (is_own(error))
+        fail(j, error == ENOMEM ? RONDO_ERR_NO_MEMORY : RONDO_ERR_SYSTEM, "cannot dial the rendezvous (%s): %s",
+             b->id.maker, strerror(error));
+    else if (ended_here(j))
+        return;
     else if (j->rendezvous.closed)
-        fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made", b->id.maker);
+        rendezvous_ended(j);
     else
         fail(j, RONDO_ERR_INVALID_USAGE, "nobody serves this unique id at %s, where %s made it: %s (%s)",
              rd_addr_print(&b->id.addr, text), b->id.maker, strerror(error),
@@ -307,8 +331,8 @@ static void rendezvous_pump(joining_t *j)
     }
     if (rd_chan_over(j->rendezvous.chan) && j->rendezvous.unheard)
         dial_again(&j->rendezvous);
-    else if (rd_chan_over(j->rendezvous.chan))
-        fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made", b->id.maker);
+    else if (rd_chan_over(j->rendezvous.chan) && !ended_here(j))
+        rendezvous_ended(j);
 }
 
 /* The rank has listened there, for it has said where. On this host nothing but its end changes that. */
@@ -538,7 +562,7 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
         sleep_until_news(&j);
         check(&j);
     }
-    if (j.code && j.no_fd && !is_open(&j.rendezvous))
+    if (j.code && j.no_fd && !is_open(&j.rendezvous) && !rd_rendezvous_is_here(&b->id)) /* it hears from boot.c */
         tell_without_descriptors(&j);
     if (j.code && j.tabled)
         admit_the_last(&j);

@@ -91,11 +91,12 @@ static bool let_in(rd_listener_t *d)
     if (d->npending == RD_LISTENER_MOST)
         make_room(d);
     rd_chan_t *c = rd_chan_server(fd, &d->creds, d->endpoint, RD_ENDPOINT, &d->mine);
-    if (c)
-        d->pending[d->npending++] = c;
-    if (c)
-        rd_chan_pump(
-            c); /* a rank's hello has usually arrived already: it is answered before the next connection is accepted */
+    if (!c) {
+        d->poor = 1;
+        return false;
+    }
+    d->pending[d->npending++] = c;
+    rd_chan_pump(c); /* a rank's hello has usually arrived already: it is answered before the next one is accepted */
     return true;
 }
 

@@ -80,15 +80,26 @@ void rd_served_done(rd_served_t *s)
     pthread_mutex_unlock(&lock);
 }
 
+static void wake(rd_served_t *s)
+{
+    uint64_t one = 1;
+    (void)!write(s->wake, &one, sizeof(one)); /* cannot fail: an eventfd counts up to 2^64 */
+}
+
+void rd_served_woken(rd_served_t *s)
+{
+    uint64_t count;
+    (void)!read(s->wake, &count, sizeof(count)); /* it does not block */
+}
+
 /* The caller holds the lock, or has taken it off the list. The first reason stands. */
 static void cancel(rd_served_t *s, const char *why)
 {
-    uint64_t one = 1;
     if (atomic_load(&s->cancelled))
         return;
     snprintf(s->why, sizeof(s->why), "%s", why);
     atomic_store(&s->cancelled, s->why);
-    (void)!write(s->wake, &one, sizeof(one)); /* cannot fail: an eventfd counts up to 2^64 */
+    wake(s);
 }
 
 static void join_and_free(rd_served_t *s)
@@ -132,6 +143,38 @@ void rd_served_finish(const unsigned char job[16], int64_t ms, const char *why)
     pthread_mutex_unlock(&lock);
     if (mine)
         join_and_free(mine);
+}
+
+bool rd_served_here(const unsigned char job[16])
+{
+    pthread_mutex_lock(&lock);
+    const rd_served_t *s = *find(job);
+    bool here = s && !s->done;
+    pthread_mutex_unlock(&lock);
+    return here;
+}
+
+bool rd_served_failure(const unsigned char job[16], char sentence[RD_ERROR_BYTES])
+{
+    pthread_mutex_lock(&lock);
+    rd_served_t *s = *find(job);
+    const char *failed = s ? rd_served_failed(s) : NULL;
+    if (failed)
+        snprintf(sentence, RD_ERROR_BYTES, "%s", failed);
+    pthread_mutex_unlock(&lock);
+    return failed;
+}
+
+void rd_served_fail(const unsigned char job[16], const char *sentence)
+{
+    pthread_mutex_lock(&lock);
+    rd_served_t *s = *find(job);
+    if (s && !s->done && !atomic_load(&s->failed)) {
+        snprintf(s->failure, sizeof(s->failure), "%s", sentence);
+        atomic_store(&s->failed, s->failure);
+        wake(s);
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 void rd_served_cancel(const unsigned char job[16], const char *why)

@@ -16,6 +16,9 @@ typedef struct rd_served {
     int wake;                        /* eventfd: readable once cancelled */
     _Atomic(const char *) cancelled; /* the reason; NULL: it is not cancelled */
     char why[RD_ERROR_BYTES];
+    _Atomic(const char *) failed; /* the sentence of a rank of this process that has failed, or the thread's own; NULL:
+                                     none */
+    char failure[RD_ERROR_BYTES];
     atomic_int members; /* ranks that have come */
     int done;
     int awaited; /* a rank waits for its end and will join and free it: nobody else may */
@@ -31,11 +34,22 @@ static inline const char *rd_served_cancelled(rd_served_t *s)
 {
     return atomic_load(&s->cancelled);
 }
-void rd_served_done(rd_served_t *s); /* the last call of the thread, after which it no longer owns s */
+static inline const char *rd_served_failed(rd_served_t *s)
+{
+    return atomic_load(&s->failed);
+}
+void rd_served_woken(rd_served_t *s); /* the thread has seen that its wake is readable: it is so no longer */
+void rd_served_done(rd_served_t *s);  /* the last call of the thread, after which it no longer owns s */
 
 /* Waits up to `ms` for the thread of `job` to end by itself, then cancels it for the reason `why`, and joins and frees
  * it. Does nothing if this process has no such thread. */
 void rd_served_finish(const unsigned char job[16], int64_t ms, const char *why);
+bool rd_served_here(const unsigned char job[16]); /* this process has such a thread, and it has not ended */
+/* Copies the sentence with which it failed. Returns false if there is none. */
+bool rd_served_failure(const unsigned char job[16], char sentence[RD_ERROR_BYTES]);
+/* Hands the thread of `job`, if this process has one, the sentence of a rank of this process that has failed. It goes
+ * on, and gives the sentence to the ranks that come. The first one stands. */
+void rd_served_fail(const unsigned char job[16], const char *sentence);
 /* Tells the thread of `job`, if this process has one, to end for the reason `why`, and does not wait. */
 void rd_served_cancel(const unsigned char job[16], const char *why);
 /* Cancels the thread of `job` if this process has one and no rank has come. Returns true if it did. */

@@ -20,6 +20,7 @@
 
 #include "boot/listener.h"
 #include "boot/registry.h"
+#include "base/thread.h"
 #include "base/wait.h"
 
 #define SLICE_MS 50   /* the longest sleep: limits how late a deadline is noticed */
@@ -270,6 +271,16 @@ static void send_failure(rendezvous_t *m)
     }
 }
 
+/* Where descriptors are scarce, the connections of those that know of the failure make room for those that wait. */
+static void let_go(rendezvous_t *m)
+{
+    for (int i = 0; i < m->nmembers; i++) {
+        rd_chan_t *c = m->member[i].chan;
+        if (m->member[i].notified == 2 && !rd_chan_over(c) && !rd_chan_queued(c))
+            rd_chan_hang_up(c);
+    }
+}
+
 /* Takes the actions that follow from the present state. */
 static void decide(rendezvous_t *m)
 {
@@ -284,6 +295,8 @@ static void decide(rendezvous_t *m)
     }
     if (m->fail.code)
         send_failure(m);
+    if (m->fail.code && m->served.moved)
+        let_go(m);
 }
 
 /* All ranks are ready, and nobody is left who comes too late with this id and would not learn why he is refused. */
@@ -301,7 +314,7 @@ static bool is_over(const rendezvous_t *m)
     for (int i = 0; i < m->nmembers; i++)
         if (!rd_chan_over(m->member[i].chan) && rd_chan_queued(m->member[i].chan))
             return false;
-    return m->nnotified >= m->most ||
+    return (m->most > 0 && m->nnotified >= m->most) ||
            (m->timeout_ms > 0 && m->first_ms && rd_clock_ms() - m->first_ms >= m->timeout_ms + 1000);
 }
 
@@ -371,6 +384,8 @@ static int turn(rendezvous_t *m)
     int members = m->nmembers;
     n += rd_listener_fill(&m->incoming, p + n);
     poll(p, (nfds_t)n, m->first_ms || m->incoming.npending ? SLICE_MS : -1);
+    if (p[0].revents)
+        rd_served_woken(&m->served);
     for (int i = 0; i < members; i++)
         if (p[1 + i].revents)
             serve(m, &m->member[i]);
@@ -406,10 +421,13 @@ static void *rendezvous_run(void *arg)
     while (!is_over(m)) {
         if (turn(m) != 0) { /* a rank that is not yet admitted learns of it from the end of its connection */
             fail(m, RONDO_ERR_NO_MEMORY, -1, "the rendezvous (%s) has no memory", m->id.maker);
+            rd_served_fail(m->served.job, m->fail.text);
             send_failure(m);
             break;
         }
-        const char *why = rd_served_cancelled(&m->served);
+        const char *failed = rd_served_failed(&m->served), *why = rd_served_cancelled(&m->served);
+        if (failed)
+            fail(m, RONDO_ERR_REMOTE, -1, "%s", failed);
         if (why) {
             fail(m, RONDO_ERR_REMOTE, -1, "%s; so the rendezvous (%s) gave up", why, m->id.maker);
             send_failure(m);
@@ -438,22 +456,37 @@ rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, int64_t time
     memcpy(m->served.job, id->creds.job, sizeof(m->served.job));
     if (rd_served_start(&m->served, rendezvous_run) == 0)
         return RONDO_SUCCESS;
-    rondo_result_t code =
-        rd_error(ctx, RONDO_ERR_SYSTEM, "cannot start the rendezvous thread: %s", rd_fd_strerror(errno));
+    rondo_result_t code = rd_error(ctx, RONDO_ERR_SYSTEM, "cannot start the rendezvous: %s", rd_thread_strerror(errno));
     rd_fd_close(listener);
     free(m);
     return code;
 }
 
-void rd_rendezvous_leave(const rd_id_t *id, rondo_result_t code)
+void rd_rendezvous_leave(const rd_id_t *id, int rank, rondo_result_t code)
 {
     int64_t grace_ms = code == RONDO_SUCCESS       ? 10000
                        : code == RONDO_ERR_ABORTED ? 0
                        : code == RONDO_ERR_TIMEOUT
-                           ? 100         /* late ranks have been waited for */
-                           : 400;        /* with what goes before (join.c), an error comes well within a second */
-    const char *why = rd_thread_error(); /* the sentence of `code`, if this thread has one */
-    rd_served_finish(id->creds.job, grace_ms, *why ? why : "the creation failed there");
+                           ? 100  /* late ranks have been waited for */
+                           : 400; /* with what goes before (join.c), an error comes well within a second */
+    const char *why = *rd_thread_error() ? rd_thread_error() : "the creation failed there";
+    char sentence[RD_ERROR_BYTES], whois[RD_WHOIS];
+    if (code == RONDO_ERR_SYSTEM || code == RONDO_ERR_NO_MEMORY) { /* this process lacks something */
+        rd_whois(whois);
+        snprintf(sentence, sizeof(sentence), "rank %d (%s): %.400s", rank, whois, why);
+        rd_served_fail(id->creds.job, sentence);
+    }
+    rd_served_finish(id->creds.job, grace_ms, why);
+}
+
+bool rd_rendezvous_failure(const rd_id_t *id, char sentence[RD_ERROR_BYTES])
+{
+    return rd_served_failure(id->creds.job, sentence);
+}
+
+bool rd_rendezvous_is_here(const rd_id_t *id)
+{
+    return rd_served_here(id->creds.job);
 }
 
 bool rd_rendezvous_cancel(const rd_id_t *id)

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#define FAREWELL_ROOM 1024 /* bytes of a record with a sentence, and some more */
+
 static rd_chan_t *chan_create(int fd, int server, const rd_creds_t *creds, const void *endpoint, size_t bytes,
                               const rd_hello_t *mine)
 {
@@ -224,9 +226,20 @@ static bool fill(rd_chan_t *c, size_t want)
     return true;
 }
 
+/* The farewell of a rank that has no memory left is sent all the same: there is room for one. */
+static bool has_room(rd_chan_t *c)
+{
+    unsigned char *out = c->out_room < FAREWELL_ROOM ? realloc(c->out, FAREWELL_ROOM) : c->out;
+    if (!out)
+        return false;
+    c->out = out;
+    c->out_room = c->out_room < FAREWELL_ROOM ? FAREWELL_ROOM : c->out_room;
+    return true;
+}
+
 static void open_up(rd_chan_t *c)
 {
-    unsigned char *in = malloc(RD_RECORD_MOST);
+    unsigned char *in = has_room(c) ? malloc(RD_RECORD_MOST) : NULL;
     if (!in) {
         c->poor = 1;
         die(c, ENOMEM);

@@ -52,11 +52,11 @@ static const rd_fork_handlers_t at_fork = {rd_fd_fork_lock, rd_fd_fork_unlock, f
 /* If the table cannot grow, the descriptor merely stays open in children. */
 int rd_fd_keep(int fd)
 {
+    if (own_table)
+        return fd;
     fd = rd_fd_high(fd);
     if (fd < 0)
         return -1;
-    if (own_table)
-        return fd;
     rd_fork_register(RD_FORK_SOCKETS, &at_fork);
     if (fd >= kept_size) {
         int size = fd + 64;
@@ -105,6 +105,8 @@ int rd_fd_own_table(int *own, int n)
     if (unshare(CLONE_FILES) != 0)
         return -1;
     own_table = true;
+    close(STDIN_FILENO); /* a process that may have one descriptor has these two and no others */
+    close(STDOUT_FILENO);
     if (n > 0)
         qsort(own, (size_t)n, sizeof *own, ascending);
     for (int i = 0; i < n; i++) {
@@ -250,7 +252,7 @@ rondo_result_t rd_addr_choose(rd_addr_t *addr, const rd_env_t *env)
     struct ifaddrs *all;
     int best = 0;
     if (getifaddrs(&all) != 0)
-        return rd_error(NULL, RONDO_ERR_SYSTEM, "cannot list the network interfaces: %s", rd_fd_strerror(errno));
+        return rd_error(NULL, RONDO_ERR_SYSTEM, "cannot list network interfaces: %s", rd_fd_strerror(errno));
     for (struct ifaddrs *i = all; i; i = i->ifa_next) {
         rd_addr_t one;
         if (!i->ifa_addr || from_sockaddr(i->ifa_addr, &one) != 0)

@@ -101,7 +101,7 @@ rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_uni
     rd_job_t job = {.run = create, .id = *id, .nranks = nranks, .rank = rank};
     rondo_result_t result = rd_job_config(&job, config, true);
     if (result == RONDO_ERR_NO_MEMORY)
-        rd_boot_cancel(id, result);
+        rd_boot_cancel(id, rank, result);
     return result == RONDO_SUCCESS ? rd_job_begin(&job, comm) : result;
 }
 

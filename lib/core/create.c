@@ -516,7 +516,7 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
     rondo_result_t result = rd_comm_allocate(&made, env);
 
     if (result == RONDO_ERR_NO_MEMORY)
-        rd_boot_cancel(id, result);
+        rd_boot_cancel(id, rank, result);
     if (result != RONDO_SUCCESS)
         return result;
     result = rd_comm_build(made, nranks, id, rank, config, NULL, NULL);

@@ -95,7 +95,7 @@ static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *
     if (entered)
         rd_call_end_split(comm, entry, result);
     if (result != RONDO_SUCCESS && served)
-        rd_boot_cancel(&all[comm->team.rank].id, RONDO_ERR_ABORTED);
+        rd_boot_cancel(&all[comm->team.rank].id, 0, RONDO_ERR_ABORTED);
     return rd_comm_leave(comm, result);
 }
 
@@ -301,7 +301,7 @@ static rondo_result_t make_all(maker_t *makers, int n)
             result = rd_error(NULL, RONDO_ERR_SYSTEM, "rondo_comm_create_all: no thread for rank %d of %d", r, n);
     }
     if (result != RONDO_SUCCESS)
-        rd_boot_cancel(makers[0].id, result);
+        rd_boot_cancel(makers[0].id, 0, result);
     for (int r = 0; r < n; r++) {
         if (makers[r].started)
             pthread_join(makers[r].thread, NULL);
@@ -320,7 +320,7 @@ static rondo_result_t begin_all(const maker_t *makers, int n, rondo_comm_t *comm
         rondo_result_t result = rondo_comm_create(&comms[r], n, makers[r].id, r, &makers[r].config);
         if (result == RONDO_IN_PROGRESS)
             continue;
-        rd_boot_cancel(makers[r].id, result);
+        rd_boot_cancel(makers[r].id, r, result);
         while (r-- > 0)
             rondo_comm_abort(comms[r]);
         return result;
@@ -344,7 +344,7 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
         return result;
     maker_t *makers = calloc((size_t)ndevices, sizeof *makers);
     if (!makers) {
-        rd_boot_cancel(&id, RONDO_ERR_ABORTED);
+        rd_boot_cancel(&id, 0, RONDO_ERR_ABORTED);
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for %d communicators", ndevices);
     }
     for (int r = 0; r < ndevices; r++) {
@@ -354,7 +354,7 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
         if (makers[r].config.device == RONDO_DEVICE_AUTO) /* the caller's device: these threads have none yet */
             result = rd_cuda_device(RONDO_DEVICE_AUTO, &makers[r].config.device);
         if (result != RONDO_SUCCESS) {
-            rd_boot_cancel(&id, result);
+            rd_boot_cancel(&id, r, result);
             free(makers);
             return result;
         }
