@@ -147,12 +147,12 @@ static void notice_text(const rd_health_t *h, rondo_result_t said, int failed_ra
     else if (said == RONDO_ERR_REMOTE && failed_rank == h->ctx->rank)
         snprintf(text, size, "%s reports that this rank, %d (%s), was lost: nothing of it arrives any more", by,
                  failed_rank, ctx);
-    else if (said == RONDO_ERR_TIMEOUT && h->ops->cause(h->arg, reporter, why))
+    else if (said == RONDO_ERR_TIMEOUT && h->ops->cause(h->arg, failed_rank, why))
         snprintf(text, size, "%s", why);
     else if (said == RONDO_ERR_TIMEOUT)
         snprintf(text, size, "rank %d (%s) did not come in time, %s reports", failed_rank, ctx, by);
     else if (h->ops->cause(h->arg, failed_rank, why))
-        snprintf(text, size, "rank %d (%s): %.*s", failed_rank, ctx, RD_ERROR_BYTES - 100, why);
+        snprintf(text, size, "%s", why);
     else if (said == RONDO_ERR_REMOTE)
         snprintf(text, size, "rank %d (%s) died or left, %s reports", failed_rank, ctx, by);
     else

@@ -81,8 +81,9 @@ typedef struct rd_health_ops {
     void (*tell_node)(void *arg, rondo_result_t code, int failed_rank, int reporter);
     void (*tell_others)(void *arg, rondo_result_t code, int failed_rank, int reporter); /* through the bootstrap */
     const char *(*whois)(void *arg, int rank); /* returns the host and process of a rank, for sentences */
-    /* Copies the sentence that a rank of this node has published: of the mismatch that it has found, or of what has
-     * failed on itself. -1: of any rank. Returns false if there is none yet. */
+    /* Copies the sentence that a rank of this node has published of the failure of `rank`, which it names: of a
+     * mismatch that it has found, or of what has failed on itself or on another node. -1: any. Returns false if there
+     * is none yet. */
     bool (*cause)(void *arg, int rank, char text[RD_ERROR_BYTES]);
 } rd_health_ops_t;
 

@@ -69,7 +69,14 @@ static bool cause(void *arg, int rank, char text[RD_ERROR_BYTES])
 {
     rondo_comm_t comm = arg;
 
-    return rd_conns_cause(&comm->conns, rank, text);
+    char said[RD_ERROR_BYTES];
+    int by = rd_conns_cause(&comm->conns, rank, said);
+
+    if (by >= 0 && by == rank)
+        snprintf(text, RD_ERROR_BYTES, "rank %d (%s): %.*s", rank, whois(arg, rank), RD_ERROR_BYTES - 100, said);
+    else if (by >= 0)
+        snprintf(text, RD_ERROR_BYTES, "%s", said);
+    return by >= 0;
 }
 
 static const rd_health_ops_t health_ops = {tell_node, tell_others, whois, cause};

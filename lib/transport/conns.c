@@ -259,37 +259,40 @@ void rd_conns_free(rd_conns_t *c)
 }
 
 /* Each rank stores it into its own part, so no two ranks write to one place, and the first of its threads does. */
-static void publish_cause(rd_control_t *self, const char *text)
+static void publish_cause(rd_control_t *self, int of, const char *text)
 {
     int none = 0;
 
     if (!atomic_compare_exchange_strong(&self->caused, &none, 1))
         return;
     snprintf(self->cause, sizeof self->cause, "%s", text);
+    self->cause_of = of;
     atomic_store_explicit(&self->caused, 2, memory_order_release);
 }
 
-bool rd_conns_cause(const rd_conns_t *c, int rank, char text[RD_ERROR_BYTES])
+int rd_conns_cause(const rd_conns_t *c, int rank, char text[RD_ERROR_BYTES])
 {
     for (int r = 0; r < c->nranks; r++) {
         const rd_control_t *its = c->controls[r];
-        if (!its || its == c->self || (rank >= 0 && rank != r) ||
-            atomic_load_explicit(&its->caused, memory_order_acquire) != 2)
+        if (!its || its == c->self || atomic_load_explicit(&its->caused, memory_order_acquire) != 2 ||
+            (rank >= 0 && rank != its->cause_of))
             continue;
         memcpy(text, its->cause, RD_ERROR_BYTES);
-        return true;
+        return r;
     }
-    return false;
+    return -1;
 }
 
 void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int failed_rank, int reporter, const char *text)
 {
     uint64_t notice = rd_notice(code, failed_rank, reporter);
 
-    /* A failure of this rank's own is known to no other, and who is late is to be said alike. */
-    if (c->controls && (code == RONDO_ERR_MISMATCH || code == RONDO_ERR_TIMEOUT ||
-                        (failed_rank > 0 && c->controls[failed_rank - 1] == c->self)))
-        publish_cause(c->self, text);
+    const rd_control_t *its = c->controls && failed_rank > 0 ? c->controls[failed_rank - 1] : NULL;
+    /* A failure of this rank's own is known to no other, and one on another node to none that has not heard of it. Who
+     * is late is to be said alike. */
+    if (c->controls &&
+        (code == RONDO_ERR_MISMATCH || code == RONDO_ERR_TIMEOUT || (failed_rank > 0 && (!its || its == c->self))))
+        publish_cause(c->self, failed_rank - 1, text);
     for (int r = 0; r < c->nranks && c->controls; r++) {
         uint64_t none = 0;
         if (c->controls[r] && c->controls[r] != c->self)

@@ -45,9 +45,10 @@ typedef struct rd_control {
     _Alignas(RD_LINE) _Atomic uint64_t waits;
     /* Set by a peer that aborts or fails: rd_notice(), or 0 if all is well. Read at every miss. */
     _Alignas(RD_LINE) _Atomic uint64_t notice;
-    /* The sentence of the mismatch that this rank has found or heard of. `caused` is 0, 1 while it is being written, or
-     * 2. */
+    /* The sentence of the mismatch that this rank has found or heard of, of its own failure, or of that of a rank of
+     * another node, `cause_of`. `caused` is 0, 1 while it is being written, or 2. */
     _Alignas(RD_LINE) _Atomic int caused;
+    int cause_of;
     char cause[RD_ERROR_BYTES];
     _Alignas(RD_LINE) _Atomic int core; /* the core on which this rank ran when it last waited; used where ranks share
                                            cores */
@@ -105,12 +106,12 @@ void rd_recv_lay(rd_recv_t *recv, const rd_layout_t *layout, char *inbox, rd_cou
 void rd_conns_free(rd_conns_t *conns);
 
 /* Notifies every rank of the node that this one aborts or fails. `text`: the sentence, which goes along with a
- * mismatch, and with what has failed on this rank itself. */
+ * mismatch, and with what has failed on this rank itself or on another node. */
 void rd_conns_notify(rd_conns_t *conns, rondo_result_t code, int failed_rank, int reporter,
                      const char *text); /* failed rank and reporter: numbers plus one */
-/* Copies the sentence that a rank of the node has published, or, with -1, any of them. Returns false if there is none.
- */
-bool rd_conns_cause(const rd_conns_t *conns, int rank, char text[RD_ERROR_BYTES]);
+/* Copies the sentence that a rank of the node has published on the failure of `rank`, or, with -1, any of them. Returns
+ * the rank that has published it, which gives the reason alone if the failure was its own; -1: there is none. */
+int rd_conns_cause(const rd_conns_t *conns, int rank, char text[RD_ERROR_BYTES]);
 /* Returns true if another rank of the node is a thread of this process, and so may read by itself what is posted
  * here. */
 bool rd_conns_shared(const rd_conns_t *conns);

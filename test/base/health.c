@@ -117,12 +117,12 @@ int main(void)
     notices(RONDO_ERR_SYSTEM, 2, RONDO_ERR_REMOTE, "rank 2 (host2) failed: system call failed");
     published = "rank 2 calls this, rank 3 that";
     notices(RONDO_ERR_MISMATCH, 3, RONDO_ERR_MISMATCH, published);
-    published = "no more threads";
+    published = "rank 2 (host2): no more threads";
     publisher = 3;
     notices(RONDO_ERR_SYSTEM, 2, RONDO_ERR_REMOTE, "rank 2 (host2) failed: system call failed");
     publisher = 2;
-    notices(RONDO_ERR_SYSTEM, 2, RONDO_ERR_REMOTE, "rank 2 (host2): no more threads");
-    notices(RONDO_ERR_REMOTE, 2, RONDO_ERR_REMOTE, "rank 2 (host2): no more threads");
+    notices(RONDO_ERR_SYSTEM, 2, RONDO_ERR_REMOTE, published);
+    notices(RONDO_ERR_REMOTE, 2, RONDO_ERR_REMOTE, published);
     notices(RONDO_ERR_REMOTE, 3, RONDO_ERR_REMOTE, "rank 3 (host3) died or left, rank 2 (host2) reports");
     CHECK(strcmp(rd_health_whois(&health, 4), "?") == 0 && strcmp(rd_health_whois(&health, -1), "?") == 0, "no rank");
     return failures != 0;
