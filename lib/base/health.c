@@ -59,6 +59,17 @@ rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t 
     return release(stop, ctx, code, failed_rank, reporter);
 }
 
+void rd_stop_known(rd_stop_t *stop, rondo_result_t code, int failed_rank, const char *text)
+{
+    rondo_result_t first;
+
+    if (!claim(stop, &first))
+        return;
+    snprintf(stop->text, sizeof stop->text, "%s", text);
+    atomic_store(&stop->failed_rank, failed_rank);
+    atomic_store_explicit(&stop->code, code, memory_order_release);
+}
+
 rondo_result_t rd_stop_inherit(rd_stop_t *stop, rd_log_ctx_t *ctx)
 {
     rondo_result_t code = stop->parent ? rd_stop_get(stop->parent) : RONDO_SUCCESS;

@@ -44,6 +44,8 @@ rondo_result_t rd_stop_set(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t co
  */
 rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, int reporter,
                              const char *text);
+/* The same for an error that has been reported already, of the call that this communicator does not survive. */
+void rd_stop_known(rd_stop_t *stop, rondo_result_t code, int failed_rank, const char *text);
 /* Makes the sentence for a message of two lengths, the same on every rank. */
 void rd_lengths_text(const rd_lengths_t *lengths, const char *from, const char *to, char *text, size_t size);
 /* Returns the reporter that `rank` names, plus one as ever: `reporter`, or `rank` itself if there is none. */

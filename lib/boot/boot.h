@@ -65,6 +65,9 @@ void rd_boot_farewell(rd_boot_t *boot, rondo_result_t code, int failed_rank);
 /* The same for a failure that another rank has found out: `reporter` is its number plus one, or 0 for this rank. A
  * mismatch goes along with its sentence, which all ranks give their users; NULL: it has none. */
 void rd_boot_pass_on(rd_boot_t *boot, rondo_result_t code, int failed_rank, int reporter, const char *text);
+/* Returns true if a farewell of this code means something only with its sentence, which the bootstrap alone takes to
+ * the others. */
+bool rd_boot_says_why(int code);
 /* The farewell of a rank that gives up because of what the last exchange has brought, as all ranks will: it names no
  * failure, so that each rank finds the error for itself, in the same words. */
 void rd_boot_farewell_alike(rd_boot_t *boot);

@@ -41,7 +41,7 @@ typedef struct __attribute__((packed)) farewell {
 
 #define SHORT offsetof(farewell_t, text)
 
-static bool says_why(int code)
+bool rd_boot_says_why(int code)
 {
     return code != RONDO_SUCCESS && code != RONDO_ERR_REMOTE && code != RONDO_ERR_TIMEOUT && code != RONDO_ERR_ABORTED;
 }
@@ -72,7 +72,7 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
     }
     news->failed_rank = said.failed_rank >= 0 && said.failed_rank < b->nranks ? said.failed_rank : from->rank;
     news->reporter = said.reporter > 0 && said.reporter <= b->nranks ? said.reporter : from->rank + 1;
-    if ((says_why(said.code) || blames_nobody(&said)) && bytes > SHORT) {
+    if ((rd_boot_says_why(said.code) || blames_nobody(&said)) && bytes > SHORT) {
         memcpy(news->text, said.text, sizeof news->text);
         news->said = said.code;
         if (blames_nobody(&said))
@@ -142,7 +142,7 @@ void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporte
         said.failed_rank = atomic_load(&b->stop->failed_rank);
         said.reporter = rd_reporter(atomic_load(&b->stop->reporter), b->rank);
     }
-    if ((says_why(said.code) || blames_nobody(&said)) && text && *text) {
+    if ((rd_boot_says_why(said.code) || blames_nobody(&said)) && text && *text) {
         if (said.code != RONDO_ERR_MISMATCH && said.failed_rank == b->rank) /* of others the sentence says so */
             snprintf(said.text, sizeof said.text, "rank %d (%s): %s", b->rank, rd_boot_whois(b, b->rank), text);
         else

@@ -495,6 +495,7 @@ rondo_result_t rd_comm_build(rondo_comm_t made, int nranks, const rondo_unique_i
         snprintf(why, sizeof why, "%s", rd_thread_error());
         if (made->boot)
             say_why(made, result);
+        rd_stop_known(&made->health.stop, result, rank, why); /* the network must not take this for an orderly end */
         rd_comm_take_down(made);
         rd_thread_error_set(why);
     }

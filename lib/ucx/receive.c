@@ -248,8 +248,9 @@ static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
     peer->farewell = (rondo_result_t)h->number;
     peer->sent = h->credit;
     net->progressed = 1;
-    /* A rank that leaves over a mismatch has sent all that the others need to find it themselves. */
-    if (h->number != RONDO_SUCCESS && h->number != RONDO_ERR_MISMATCH && !net->alone) {
+    /* A rank that leaves over a mismatch has sent all that the others need to find it themselves; why another failed
+     * comes by the bootstrap. */
+    if (h->number != RONDO_SUCCESS && !rd_boot_says_why((int)h->number) && !net->alone) {
         take_failure(peer, (rondo_result_t)h->number, failed_rank != 0 ? (int)failed_rank - 1 : peer->rank,
                      (int)reporter);
     }
