@@ -363,6 +363,11 @@ static int request(const rd_pass_t *p, rd_chan_t *c)
     return send_with(c, record, sizeof(record), &p->brought, 1);
 }
 
+static rondo_result_t no_memory(rd_log_ctx_t *ctx)
+{
+    return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to reach the first rank of this node");
+}
+
 rondo_result_t rd_pass_follow(const rd_pass_t *p, int fd, const unsigned char name[RD_NODE_NAME], int *memory,
                               int *pidfd, rd_log_ctx_t *ctx)
 {
@@ -373,7 +378,7 @@ rondo_result_t rd_pass_follow(const rd_pass_t *p, int fd, const unsigned char na
     *memory = -1;
     rd_chan_t *c = rd_chan_client(fd, &p->creds, name, RD_NODE_NAME, &mine);
     if (!c)
-        return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to reach the first rank of this node");
+        return no_memory(ctx);
     if (shake_hands(p, c, until) == 0)
         got = request(p, c);
     while (got == 0 && !parcel.last) {
@@ -383,6 +388,7 @@ rondo_result_t rd_pass_follow(const rd_pass_t *p, int fd, const unsigned char na
         if (got == 0)
             sort_parcel(p, &parcel, fds, memory, pidfd);
     }
+    bool poor = c->state == RD_CHAN_DEAD && c->error == ENOMEM;
     rd_chan_free(c);
     if (got != 0) {
         drop_all(memory, 1);
@@ -392,5 +398,5 @@ rondo_result_t rd_pass_follow(const rd_pass_t *p, int fd, const unsigned char na
     if (got == -2)
         return rd_error(ctx, RONDO_ERR_SYSTEM, "cannot take the descriptors of this node's ranks: %s",
                         rd_fd_strerror(EMFILE));
-    return rd_stop_get(p->stop);
+    return poor ? no_memory(ctx) : rd_stop_get(p->stop);
 }

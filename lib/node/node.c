@@ -178,6 +178,8 @@ static rondo_result_t take_turn(finding_t *f)
         code = lead(f);
     else if (fd >= 0)
         code = rd_pass_follow(&f->pass, fd, f->identities[leader].name, &f->memory, f->all_pidfd, f->ctx);
+    if (code == RONDO_ERR_NO_MEMORY && leader != self)
+        return code; /* the leader may still wait for this rank, and hears of its end at once */
     if (code)
         stop_listening(f);
     f->said[self] = code ? -(int32_t)code : leader < 0 || leader == self || f->memory >= 0;
