@@ -153,7 +153,8 @@ rondo_result_t rd_conns_map(rd_conns_t *c, const rd_node_t *node, rd_log_ctx_t *
         return RONDO_SUCCESS;
     c->mirrors = NULL;
     return rd_error(ctx, RONDO_ERR_NO_MEMORY,
-                    "no address space for %zu MiB of network buffers: lower RONDO_SLOT_BYTES or RONDO_SLOTS",
+                    "no address space for %zu MiB of network buffers: lower RONDO_SLOT_BYTES or RONDO_SLOTS, or raise "
+                    "`ulimit -v` and `ulimit -d`",
                     c->mirror_bytes >> 20);
 }
 
@@ -265,8 +266,8 @@ static void publish_cause(rd_control_t *self, int of, const char *text)
 
     if (!atomic_compare_exchange_strong(&self->caused, &none, 1))
         return;
-    snprintf(self->cause, sizeof self->cause, "%s", text);
     self->cause_of = of;
+    snprintf(self->cause, sizeof self->cause, "%s", text);
     atomic_store_explicit(&self->caused, 2, memory_order_release);
 }
 
@@ -286,8 +287,8 @@ int rd_conns_cause(const rd_conns_t *c, int rank, char text[RD_ERROR_BYTES])
 void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int failed_rank, int reporter, const char *text)
 {
     uint64_t notice = rd_notice(code, failed_rank, reporter);
-
     const rd_control_t *its = c->controls && failed_rank > 0 ? c->controls[failed_rank - 1] : NULL;
+
     /* A failure of this rank's own is known to no other, and one on another node to none that has not heard of it. Who
      * is late is to be said alike. */
     if (c->controls &&

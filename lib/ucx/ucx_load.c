@@ -15,6 +15,7 @@
 #include "ucx/ucx_load.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,8 +109,10 @@ static void *open_quietly(void)
     if (environ == made) /* or a thread has called setenv meanwhile, against all rules: its change is kept */
         environ = program;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!library) {
-        const char *reason = dlerror();
+    const char *reason = library ? NULL : dlerror();
+    if (reason && (strstr(reason, "map segment") || strstr(reason, strerror(ENOMEM)))) {
+        snprintf(why, sizeof why, "there is no memory to load UCX (%s): raise `ulimit -v`", reason);
+    } else if (!library) {
         snprintf(why, sizeof why,
                  "UCX cannot be loaded (%s): install it (libucx0 in Debian and Ubuntu, ucx in Fedora and RHEL) or name "
                  "its folder in LD_LIBRARY_PATH, or start all ranks on one node with one RONDO_HOSTID",

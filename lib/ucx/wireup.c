@@ -86,10 +86,12 @@ static rondo_result_t greet_all(rd_ucx_net_t *net, const rd_env_t *env)
     }
     if (result != RONDO_ERR_TIMEOUT)
         return result;
-    return rd_stop_set(net->stop, net->ctx, RONDO_ERR_TIMEOUT, rank,
-                       "rank %d (%s) was not reached over the network within %lld ms: does a firewall close the ports "
-                       "between the hosts (RONDO_IFACE, RONDO_UCX_NET_DEVICES, RONDO_CREATE_TIMEOUT_MS)?",
-                       rank, rd_boot_whois(net->boot, rank), (long long)env->create_timeout_ms);
+    return rd_stop_set(
+        net->stop, net->ctx, RONDO_ERR_TIMEOUT, rank,
+        "rank %d (%s) was not reached over the network within %lld ms: does a firewall close the ports "
+        "between the hosts (RONDO_IFACE, RONDO_UCX_NET_DEVICES, RONDO_CREATE_TIMEOUT_MS), or lacks UCX memory "
+        "on one of them (`ulimit -v`, `ulimit -d`)?",
+        rank, rd_boot_whois(net->boot, rank), (long long)env->create_timeout_ms);
 }
 
 /* The exchange at the end is the barrier: before it no messages come for which nothing is bound here yet. */
