@@ -37,6 +37,14 @@ test_fault_refused_SOURCES = \
 	test/util/harness.h
 test_fault_refused_CPPFLAGS = $(AM_CPPFLAGS)
 
+# A limit of the process is small.
+check_PROGRAMS += test/fault/ulimits
+test_fault_ulimits_SOURCES = \
+	test/fault/ulimits.c \
+	test/util/harness.c \
+	test/util/harness.h
+test_fault_ulimits_CPPFLAGS = $(AM_CPPFLAGS)
+
 # The k-th call that asks the system for something fails: the linker hands over the calls of librondo's own objects.
 check_PROGRAMS += test/fault/kth
 test_fault_kth_SOURCES = \
