@@ -28,6 +28,7 @@ test_fault_trials_SOURCES = \
 	test/util/reference.h
 test_fault_trials_CPPFLAGS = $(AM_CPPFLAGS)
 test_fault_trials_LDADD = librondo_core.la $(cuda_parts) -lm
+test_fault_trials_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_log
 
 # A system call is refused once, whoever makes it.
 check_PROGRAMS += test/fault/refused

@@ -49,6 +49,7 @@ test_transport_socketpair_trials_SOURCES = \
 	$(operations_by_socketpair)
 test_transport_socketpair_trials_CPPFLAGS = $(AM_CPPFLAGS)
 test_transport_socketpair_trials_LDADD = librondo_core.la $(cuda_parts) -lm
+test_transport_socketpair_trials_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_log
 
 script_tests += \
 	test/transport/nodes_fault.sh \
