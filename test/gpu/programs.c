@@ -180,6 +180,17 @@ static void destroy_spent(program_t *p)
     p->nspent = 0;
 }
 
+/* Do ranks of this process share a GPU? CUDA runs branches of their graphs in queues of its own, few enough that a
+ * branch of one rank's graph comes to stand behind a branch of another's, which waits for it. */
+static int shares(const test_rank_t *t)
+{
+    int count;
+
+    if (sim_live || t->kind != TEST_THREADS)
+        return 0;
+    return cudaGetDeviceCount(&count) == cudaSuccess && count < t->nranks;
+}
+
 /* Operations of one or two streams, captured, and replayed with plain calls in between. */
 static void graph(program_t *p)
 {
@@ -188,7 +199,7 @@ static void graph(program_t *p)
     cudaStream_t origin = p->stream[0], other = p->stream[1], into = p->stream[test_below(&p->random, STREAMS)];
     enum cudaStreamCaptureMode mode =
         test_below(&p->random, 2) ? cudaStreamCaptureModeRelaxed : cudaStreamCaptureModeThreadLocal;
-    int two = (int)test_below(&p->random, 2), grouped = (int)test_below(&p->random, 3) == 0;
+    int two = (int)test_below(&p->random, 2) && !shares(t), grouped = (int)test_below(&p->random, 3) == 0;
     cudaGraphExec_t exec;
     cudaGraph_t made;
 

@@ -144,10 +144,12 @@ static void warn_of_sharing(const rd_cuda_t *cuda)
                "takes milliseconds",
                cuda->sharing);
     if (together > 1)
-        rd_log(ctx, RD_LOG_WARN,
-               "%d ranks of one process share one GPU: if they use more than 8 streams together, set "
-               "CUDA_DEVICE_MAX_CONNECTIONS=32 before the process starts, or streams wait for one another for ever",
-               together);
+        rd_log(
+            ctx, RD_LOG_WARN,
+            "%d ranks of one process share one GPU: if they use more than 8 streams together, set "
+            "CUDA_DEVICE_MAX_CONNECTIONS=32 before the process starts, and capture no parallel branches in a graph, or "
+            "streams wait for one another for ever",
+            together);
 }
 
 static rondo_result_t no_memory(const rd_cuda_t *cuda)
