@@ -149,7 +149,7 @@ void rd_boot_destroy(rd_boot_t *b)
         rd_chan_free(b->to[k].chan);
     }
     for (int i = 0; i < b->nlifelines; i++)
-        rd_fd_close(b->lifeline[i].fd);
+        rd_sock_close(b->lifeline[i].fd);
     rd_fd_close(b->listener);
     pthread_mutex_destroy(&b->lock);
     free(b->whois);

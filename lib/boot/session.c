@@ -50,7 +50,7 @@ void rd_chan_free(rd_chan_t *c)
 {
     if (!c)
         return;
-    rd_fd_close(c->fd);
+    rd_sock_close(c->fd);
     rd_fd_close(c->passed);
     if (c->in != c->early)
         free(c->in);
@@ -67,7 +67,7 @@ static void die(rd_chan_t *c, int error)
 
 void rd_chan_hang_up(rd_chan_t *c)
 {
-    rd_fd_close(c->fd);
+    rd_sock_close(c->fd);
     c->fd = -1;
     die(c, 0);
 }

@@ -374,3 +374,18 @@ int rd_sock_accept(int listener)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* fails harmlessly on a unix socket */
     return fd;
 }
+
+void rd_sock_part(int fd)
+{
+    const struct linger at_once = {.l_onoff = 1};
+    struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+
+    if (fd >= 0 && poll(&p, 1, 0) == 1 && p.revents & (POLLRDHUP | POLLHUP))
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once); /* fails harmlessly on a pidfd */
+}
+
+void rd_sock_close(int fd)
+{
+    rd_sock_part(fd);
+    rd_fd_close(fd);
+}

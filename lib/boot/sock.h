@@ -45,6 +45,12 @@ void rd_sock_heartbeat(int fd);
  * another probe at once. */
 void rd_sock_doubt(int fd);
 
+/* To be called before a connection is closed. If the peer has closed its end, the connection ends with a reset: nobody
+ * would read what may still be under way, and otherwise the peer's system would keep a port for it for a minute
+ * (TIME_WAIT). A program that makes communicators all the time would run out of ports. */
+void rd_sock_part(int fd);
+void rd_sock_close(int fd); /* rd_sock_part, then rd_fd_close */
+
 /* Attaches `n` descriptors to a message whose control buffer has CMSG_SPACE(n * sizeof(int)) bytes. */
 void rd_fd_attach(struct msghdr *message, const int *fds, int n);
 

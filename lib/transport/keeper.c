@@ -76,6 +76,7 @@ static void *run(void *arg)
             put(&held, &room, order.number, fd);
         if (order.what == HOLD || order.number >= room || held[order.number] < 0)
             continue;
+        rd_sock_part(held[order.number]);
         close(held[order.number]);
         held[order.number] = -1;
     }

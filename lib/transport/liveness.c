@@ -114,7 +114,7 @@ static void cancel_slot(slot_t *s)
     } else {
         epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
         if (s->lifeline)
-            rd_fd_close(s->fd);
+            rd_sock_close(s->fd);
     }
     s->liveness = NULL;
     s->age++;
@@ -473,7 +473,7 @@ static int observe_lifelines(rd_liveness_t *w)
     int n = rd_boot_take_lifelines(w->boot, fds, ranks, MOST_SOCKETS);
     for (int i = 0; i < n; i++) {
         if (failed || observe_fd(&(slot_t){.liveness = w, .fd = fds[i], .rank = ranks[i], .lifeline = true}) != 0) {
-            rd_fd_close(fds[i]);
+            rd_sock_close(fds[i]);
             failed = -1;
         }
     }
