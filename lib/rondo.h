@@ -325,6 +325,13 @@ rondo_result_t rondo_comm_get_error(rondo_comm_t comm, rondo_result_t *error);
  * Any thread, any time before destroy or abort, also while a call waits. */
 rondo_result_t rondo_explain(rondo_comm_t comm, char *text, size_t bytes);
 
+/* From the next call on, an operation that waits longer than `timeout_ms` milliseconds for a live rank fails, as the
+ * config's timeout_ms says: 0: never, -1: RONDO_TIMEOUT_MS. For phases of a program that differ: a first call that
+ * waits for ranks that compile or read files, and the ones behind it that should not wait at all. Local, so the ranks
+ * should do it alike. On a CUDA communicator it holds for the waits that begin from now on, in whatever was enqueued.
+ */
+rondo_result_t rondo_timeout_set(rondo_comm_t comm, int64_t timeout_ms);
+
 /* This rank's number, the number of ranks, the device (RONDO_DEVICE_HOST, -1: host memory). */
 rondo_result_t rondo_comm_rank(rondo_comm_t comm, int *rank);
 rondo_result_t rondo_comm_size(rondo_comm_t comm, int *size);

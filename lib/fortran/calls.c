@@ -115,6 +115,11 @@ void rondo_f_comm_get_error(const rondo_comm_t *comm, int *error, int *ierror)
     give("rondo_comm_get_error", *comm, result, ierror);
 }
 
+void rondo_f_timeout_set(const rondo_comm_t *comm, const int64_t *timeout_ms, int *ierror)
+{
+    give("rondo_timeout_set", *comm, rondo_timeout_set(*comm, *timeout_ms), ierror);
+}
+
 void rondo_f_comm_on_wait(const rondo_comm_t *comm, void (*const *call)(void *data), void *const *data, int *ierror)
 {
     give("rondo_comm_on_wait", *comm, rondo_comm_on_wait(*comm, *call, *data), ierror);

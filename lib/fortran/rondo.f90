@@ -6,7 +6,7 @@
 !> program by `error stop` with its message. Outputs are set on success only. The calls with counts are in
 !> rondo_counts_int64.f90, those without counts are here.
 module rondo
-  use, intrinsic :: iso_c_binding, only: c_double, c_funptr, c_int, c_ptr, c_null_ptr, c_size_t
+  use, intrinsic :: iso_c_binding, only: c_double, c_funptr, c_int, c_int64_t, c_ptr, c_null_ptr, c_size_t
   use rondo_types
   use rondo_counts_int32
   use rondo_counts_int64
@@ -69,6 +69,14 @@ module rondo
       import :: c_int, rondo_comm
       type(rondo_comm), intent(in) :: comm
       integer(c_int), intent(out) :: error
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    !> From the next call on, an operation that waits longer fails; 0: never, -1: RONDO_TIMEOUT_MS.
+    subroutine rondo_timeout_set(comm, timeout_ms, ierror) bind(C, name="rondo_f_timeout_set")
+      import :: c_int, c_int64_t, rondo_comm
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int64_t), intent(in) :: timeout_ms
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 

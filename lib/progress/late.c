@@ -29,7 +29,7 @@ static int waits_itself(rd_queue_t *q, int rank, uint32_t now, uint32_t lately)
  * not wait. */
 static int late_one(rd_queue_t *q, int peer)
 {
-    int64_t patience = q->timeout_ms > 0 ? q->timeout_ms : RD_LATE_MS;
+    int64_t patience = q->wait.timeout_ms > 0 ? q->wait.timeout_ms : RD_LATE_MS;
     uint32_t now = (uint32_t)rd_clock_ms(), lately = patience < INT32_MAX ? (uint32_t)patience / 2 : INT32_MAX;
     int late = peer;
 
@@ -234,12 +234,12 @@ static rondo_result_t unknown(rd_queue_t *q, int peer, const char *known)
         return rd_health_fail(q->health, RONDO_ERR_TIMEOUT, peer,
                               "waited longer than %lld ms for rank %d (%s): it is alive but late or stopped%s%s; see "
                               "RONDO_TIMEOUT_MS",
-                              (long long)q->timeout_ms, peer, whois, perhaps, known);
+                              (long long)q->wait.timeout_ms, peer, whois, perhaps, known);
     return rd_health_fail(
         q->health, RONDO_ERR_TIMEOUT, late,
         "waited longer than %lld ms: rank %d (%s) is alive but late or stopped%s, and rank %d (%s), which "
         "this rank waits for, waits as well%s; see RONDO_TIMEOUT_MS",
-        (long long)q->timeout_ms, late, whois, perhaps, peer, rd_health_whois(q->health, peer), known);
+        (long long)q->wait.timeout_ms, late, whois, perhaps, peer, rd_health_whois(q->health, peer), known);
 }
 
 rondo_result_t rd_late_timeout(rd_queue_t *q, int peer)
@@ -252,7 +252,7 @@ rondo_result_t rd_late_timeout(rd_queue_t *q, int peer)
     if (!find(q, &rank, text))
         return unknown(q, peer, text);
     return rd_health_fail(q->health, RONDO_ERR_TIMEOUT, rank >= 0 ? rank : peer,
-                          "waited longer than %lld ms: %s; see RONDO_TIMEOUT_MS", (long long)q->timeout_ms, text);
+                          "waited longer than %lld ms: %s; see RONDO_TIMEOUT_MS", (long long)q->wait.timeout_ms, text);
 }
 
 void rd_late_end(rd_queue_t *q)

@@ -66,7 +66,7 @@ typedef struct rd_queue {
     bool polled;                          /* messages come only by the progress of `net` */
     rd_control_t *self, *const *controls; /* this rank's own, and those of its node's ranks */
     int spin, spin_us, spin_yield;        /* the team's */
-    int64_t timeout_ms;                   /* the team's */
+    _Atomic int64_t timeout_ms;           /* of the waits that begin now; other threads may set it. 0: none */
 
     rd_task_t *active;
     rd_task_t *last;   /* of the active list: tasks start in the order in which they came */

@@ -236,6 +236,7 @@ static void no_communicator(test_rank_t *t, float *a, float *b)
     BAD("comm", rondo_explain, comm, text, sizeof text);
     BAD("comm", rondo_comm_rank, comm, &number);
     BAD("comm", rondo_comm_on_wait, comm, NULL, NULL);
+    BAD("comm", rondo_timeout_set, comm, 0);
     BAD("comm", rondo_comm_split, comm, 0, 0, &comm, NULL);
     BAD("comm", rondo_comm_shrink, comm, NULL, 0, &comm, NULL);
     BAD("comm", rondo_comm_create, NULL, 1, &id, 0, NULL);
@@ -257,6 +258,7 @@ static void outputs_and_requests(test_rank_t *t, rondo_comm_t comm)
     BAD("NULL", rondo_comm_device, comm, NULL);
     BAD("error", rondo_comm_get_error, comm, NULL);
     BAD("text", rondo_explain, comm, NULL, 100);
+    BAD("timeout_ms", rondo_timeout_set, comm, -2);
     BAD("newcomm", rondo_comm_split, comm, 0, 0, NULL, NULL);
     BAD("newcomm", rondo_comm_shrink, comm, NULL, 0, NULL, NULL);
     BAD("excluded", rondo_comm_shrink, comm, &outside, 1, &other, NULL);

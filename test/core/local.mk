@@ -13,6 +13,7 @@ check_PROGRAMS += \
 	test/core/lifetime_use_after_end \
 	test/core/mismatch_exit \
 	test/core/on_wait \
+	test/core/timeout_set \
 	test/core/one_process \
 	test/core/process_state \
 	test/core/nonblocking \
@@ -39,6 +40,7 @@ test_core_lifetime_revoke_LDADD = libtest.la
 test_core_lifetime_use_after_end_LDADD = libtest.la
 test_core_mismatch_exit_LDADD = libtest.la
 test_core_on_wait_LDADD = libtest.la
+test_core_timeout_set_LDADD = libtest.la
 test_core_one_process_LDADD = libtest.la
 # It loads the library itself.
 test_core_process_state_LDADD = -lm -ldl

@@ -293,8 +293,10 @@ static void late(test_rank_t *t, void *arg)
     cudaStream_t stream;
 
     (void)arg;
-    config.timeout_ms = 300;
+    config.timeout_ms = t->kind == TEST_THREADS ? 0 : 300;
     rondo_comm_t comm = device_comm_config(t, config);
+    if (t->kind == TEST_THREADS)
+        TEST_OK(t, comm, rondo_timeout_set(comm, 300));
     TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     if (t->rank != 1) {
         sum(t, comm, stream, device, 100);

@@ -24,6 +24,8 @@ rondo_result_t rd_cuda_device(int wanted, int *device);
 /* Collective over the team's bootstrap, after its node is known. If one rank has an error, every rank returns one.
  * *cuda may be set even then, and has to be passed to rd_cuda_free. */
 rondo_result_t rd_cuda_create(rd_cuda_t **cuda, const rd_team_t *team, const rd_net_comm_ops_t *net_comms);
+/* Waits that begin from now on have the team's timeout. */
+void rd_cuda_limit(rd_cuda_t *cuda);
 /* The liveness thread calls this for a CUDA communicator several times a second. */
 void rd_cuda_health_poll(rd_cuda_t *cuda);
 /* Waits until everything enqueued is over, or, after an error, until the kernels have left; then closes the mappings of

@@ -31,6 +31,11 @@ rondo_result_t rd_cuda_create(rd_cuda_t **cuda, const rd_team_t *team, const rd_
     return none();
 }
 
+void rd_cuda_limit(rd_cuda_t *cuda)
+{
+    (void)cuda;
+}
+
 rondo_result_t rd_cuda_close(rd_cuda_t *cuda)
 {
     (void)cuda;

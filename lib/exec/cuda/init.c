@@ -48,6 +48,17 @@ rondo_result_t rd_cuda_create(rd_cuda_t **made, const rd_team_t *team, const rd_
     return result;
 }
 
+/* Proxies report a late rank: kernels between nodes wait only for a proxy, and must not give up before it does. 24 days
+ * count as for ever, because kernels compare clocks that wrap around. */
+void rd_cuda_limit(rd_cuda_t *cuda)
+{
+    int64_t ms = cuda->team->timeout_ms, of_kernels = cuda->path && ms && ms < INT32_MAX ? 2 * ms + 1000 : ms;
+
+    if (cuda->path)
+        rd_proxy_path_limit(cuda->path, ms);
+    *(volatile uint32_t *)&cuda->host->timeout_ms = of_kernels > INT32_MAX ? 0 : (uint32_t)of_kernels;
+}
+
 rondo_result_t rd_cuda_check(rd_cuda_t *cuda)
 {
     volatile const rd_khost_t *host = cuda->host;

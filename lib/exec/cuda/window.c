@@ -288,8 +288,7 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
     if (error != cudaSuccess)
         return rd_cuda_error(cuda->team->ctx, error, "device memory for a communicator");
     if (!cuda->parent)
-        cuda->host->timeout_ms = /* 24 days count as for ever: kernels compare clocks that wrap around */
-            cuda->team->timeout_ms > INT32_MAX ? 0 : (uint32_t)cuda->team->timeout_ms;
+        rd_cuda_limit(cuda);
     cuda->k.own = cuda->window;
     cuda->scratch = cuda->window ? cuda->window + cuda->window_bytes - PAGE : NULL;
     return RONDO_SUCCESS;

@@ -177,6 +177,8 @@ cudaError_t rd_proxy_path_graph_hold(rd_proxy_path_tasks_t *tasks, rd_proxy_path
 /* RONDO_CHECK: lets the proxy of channel 0 compare the call with the other ranks' calls. */
 rondo_result_t rd_proxy_path_check(rd_proxy_path_t *path, const rd_call_t *call);
 rondo_result_t rd_proxy_path_collective(rd_cuda_t *cuda, const rd_call_t *call);
+/* What waits in net communicators from now on has this timeout. */
+void rd_proxy_path_limit(rd_proxy_path_t *path, int64_t timeout_ms);
 /* Runs a collective by one kind of net communicator, to whose ranks roots and counts refer. */
 rondo_result_t rd_proxy_path_run(rd_proxy_path_t *path, int net_comm, const rd_call_t *call);
 /* Launches the messages in `work`, which has none of this rank to itself. `near`: the launch of those within the node;

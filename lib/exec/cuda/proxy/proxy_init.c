@@ -251,11 +251,18 @@ rondo_result_t rd_proxy_path_create(rd_cuda_t *cuda)
         result = serve(s);
     if (result != RONDO_SUCCESS)
         return result;
-    /* Proxies report a late rank. Kernels wait only for a proxy, and must not give up before it does. */
-    if (cuda->host->timeout_ms)
-        cuda->host->timeout_ms = cuda->host->timeout_ms < INT32_MAX / 2 ? 2 * cuda->host->timeout_ms + 1000 : 0;
+    rd_cuda_limit(cuda);
     say_what_was_made(s);
     return RONDO_SUCCESS;
+}
+
+void rd_proxy_path_limit(rd_proxy_path_t *s, int64_t timeout_ms)
+{
+    for (int i = RD_NET_COMMS * s->nchannels - 1; i >= 0; i--) {
+        rd_queue_t *net_comm = s->channels[i / RD_NET_COMMS].net_comms[i % RD_NET_COMMS];
+        if (net_comm)
+            atomic_store_explicit(&net_comm->timeout_ms, timeout_ms, memory_order_relaxed);
+    }
 }
 
 /* All net communicators say farewell before any of them waits for the farewells of others. */
