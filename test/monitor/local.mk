@@ -13,4 +13,5 @@ test_monitor_alike_LDADD = libtest.la
 test_monitor_differ_LDADD = libtest.la
 test_monitor_late_LDADD = libtest.la
 test_monitor_ras_LDADD = libtest.la
+test_monitor_ras_SOURCES = test/monitor/ras.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_socket_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
