@@ -2,13 +2,16 @@
 #ifndef RAS_H
 #define RAS_H
 
+#include "monitor/dump.h"
 #include "monitor/verdict.h"
 
 enum { RAS_NOTHING = 1, RAS_USAGE = 2 }; /* exit statuses beside those of verdicts */
 
 typedef struct ras_options {
-    const char *dir; /* also records in this folder; NULL: none */
-    int job;         /* this one alone; 0: all */
+    const char *dir;  /* also records in this folder; NULL: none */
+    const char *from; /* the records in this folder alone; NULL: those of processes */
+    const char *out, *format;
+    int job; /* this one alone; 0: all */
     bool json, all;
     int count;      /* pages of top; 0: until it is interrupted */
     double seconds; /* between two */
@@ -16,6 +19,12 @@ typedef struct ras_options {
 
 /* Finds all records that this user may read, and looks at them. Returns false if there is no memory. */
 bool ras_find(rd_view_t *view, const ras_options_t *options);
+
+/* Looks again, after the time between two looks that a verdict needs. */
+bool ras_look_again(rd_view_t *view, const ras_options_t *options);
+
+/* Returns false, and says so, if the view is of several jobs and none was chosen: their ranks have the same numbers. */
+bool ras_one_job(const rd_view_t *view, const ras_options_t *options);
 
 /* Prints a text as a string of JSON. */
 void ras_print_json(const char *text);
@@ -26,5 +35,6 @@ int ras_list(rd_view_t *view, const ras_options_t *options);
 int ras_status(rd_view_t *view, const ras_options_t *options);
 int ras_who(rd_view_t *view, const ras_options_t *options);
 int ras_top(rd_view_t *view, const ras_options_t *options);
+int ras_dump(rd_view_t *view, const ras_options_t *options);
 
 #endif

@@ -184,10 +184,12 @@ bool ras_find(rd_view_t *view, const ras_options_t *options)
 
     memset(view, 0, sizeof *view);
     rd_origin_find(&found.here);
-    scan_proc(&found);
-    scan_sockets(&found);
-    if (options->dir)
-        scan_folder(options->dir, &found);
+    if (!options->from) {
+        scan_proc(&found);
+        scan_sockets(&found);
+    }
+    if (options->from || options->dir)
+        scan_folder(options->from ? options->from : options->dir, &found);
     if (view->nprocesses)
         qsort(view->processes, (size_t)view->nprocesses, sizeof *view->processes, by_pid);
     return !found.poor && rd_view_look(view, options->job);

@@ -170,7 +170,7 @@ static void print_rank_json(const rd_view_t *view, const rd_view_rank_t *r, bool
                (unsigned long long)m->calls[t].ended);
     printf(", \"bytes\": %llu, \"waits_for\": %d, \"waits_seconds\": %.1f, \"where\": ",
            (unsigned long long)rd_view_bytes(view, r), rd_view_waits_for(m),
-           rd_view_waits_for(m) >= 0 ? rd_view_waits_since(m) : 0.0);
+           rd_view_waits_for(m) >= 0 ? rd_view_waits_since(view, r) : 0.0);
     ras_print_json(where);
     printf("}");
 }

@@ -50,10 +50,15 @@ static int finish(const rd_view_t *view, bool json)
     return worst;
 }
 
-int ras_who(rd_view_t *view, const ras_options_t *options)
+bool ras_look_again(rd_view_t *view, const ras_options_t *options)
 {
     const struct timespec between = {0, RD_VERDICT_MS * 1000000L};
 
     nanosleep(&between, NULL);
-    return rd_view_look(view, options->job) ? finish(view, options->json) : RAS_NOTHING;
+    return rd_view_look(view, options->job);
+}
+
+int ras_who(rd_view_t *view, const ras_options_t *options)
+{
+    return ras_look_again(view, options) ? finish(view, options->json) : RAS_NOTHING;
 }

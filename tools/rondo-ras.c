@@ -17,6 +17,7 @@ static const char usage[] =
     "    rondo-ras status [-v] [--json] [--job PID] [--dir DIR]\n"
     "    rondo-ras who    [--json] [--job PID] [--dir DIR]\n"
     "    rondo-ras top    [-n PAGES] [-d SECONDS] [--job PID] [--dir DIR]\n"
+    "    rondo-ras dump   [--from DIR] [--job PID] [--dir DIR] -o DIR\n"
     "    rondo-ras --version | --help\n"
     "\n"
     "DESCRIPTION\n"
@@ -35,11 +36,17 @@ static const char usage[] =
     "\n"
     "    top: a page each second: where each rank is, whom it waits for, its calls and bytes.\n"
     "\n"
+    "    dump: a file of each process, with what the record has of its last calls: rondo_dump_RANK.json in the "
+    "folder,\n"
+    "    which is made if it is not there. Dead processes are dumped, too, as long as there is their record.\n"
+    "\n"
     "OPTIONS\n"
     "    -v           status: a line for each rank, with its pid and its counts\n"
     "    --json       for programs\n"
     "    --job PID    this job alone\n"
     "    --dir DIR    also the records in this folder (default: RONDO_MONITOR_DIR)\n"
+    "    --from DIR   dump: the records in this folder alone, of jobs that have ended\n"
+    "    -o DIR       dump: where the files are written; none of theirs may be there\n"
     "    -n PAGES     top: ends after so many (default: until it is interrupted)\n"
     "    -d SECONDS   top: between two pages (default 1)\n"
     "\n"
@@ -56,7 +63,8 @@ typedef struct command {
     int (*run)(rd_view_t *view, const ras_options_t *options);
 } command_t;
 
-static const command_t commands[] = {{"list", ras_list}, {"status", ras_status}, {"who", ras_who}, {"top", ras_top}};
+static const command_t commands[] = {
+    {"list", ras_list}, {"status", ras_status}, {"who", ras_who}, {"top", ras_top}, {"dump", ras_dump}};
 
 static int wrong(const char *what, const char *value)
 {
@@ -78,10 +86,11 @@ static int parse(int argc, char **argv, ras_options_t *options)
     static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
                                           {"job", required_argument, NULL, 'J'},
                                           {"dir", required_argument, NULL, 'D'},
+                                          {"from", required_argument, NULL, 'F'},
                                           {0}};
     double value;
 
-    for (int c; (c = getopt_long(argc, argv, "vn:d:", longs, NULL)) >= 0;) {
+    for (int c; (c = getopt_long(argc, argv, "vn:d:o:", longs, NULL)) >= 0;) {
         switch (c) {
         case 'v':
             options->all = true;
@@ -91,6 +100,12 @@ static int parse(int argc, char **argv, ras_options_t *options)
             break;
         case 'D':
             options->dir = optarg;
+            break;
+        case 'F':
+            options->from = optarg;
+            break;
+        case 'o':
+            options->out = optarg;
             break;
         case 'J':
             if (number(optarg, 1, INT32_MAX, &value) != 0)
@@ -118,6 +133,9 @@ static int no_record(const rd_view_t *view, const ras_options_t *options)
     if (view->unreadable)
         fprintf(stderr, "rondo-ras: %d record%s cannot be read: %s\n", view->unreadable,
                 view->unreadable == 1 ? "" : "s", view->why);
+    else if (options->from)
+        fprintf(stderr, "rondo-ras: there is no record in %s; a job leaves some there if RONDO_MONITOR_DIR names it\n",
+                options->from);
     else if (options->job)
         fprintf(stderr, "rondo-ras: there is no job %d; rondo-ras list shows which there are\n", options->job);
     else
@@ -149,7 +167,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i].name) == 0)
             command = &commands[i];
     if (!command)
-        return wrong(argc > 1 ? "there is no such command" : "a command is needed: list, status, who or top",
+        return wrong(argc > 1 ? "there is no such command" : "a command is needed: list, status, who, top or dump",
                      argc > 1 ? argv[1] : NULL);
     int bad = parse(argc - 1, argv + 1, &options);
     if (bad)

@@ -2,10 +2,17 @@
 librondo_core_la_SOURCES += \
 	lib/monitor/called.c \
 	lib/monitor/called.h \
+	lib/monitor/dump.c \
+	lib/monitor/dump.h \
+	lib/monitor/dump_json.c \
 	lib/monitor/held.c \
 	lib/monitor/held.h \
+	lib/monitor/history.c \
+	lib/monitor/history.h \
 	lib/monitor/origin.c \
 	lib/monitor/origin.h \
+	lib/monitor/out.c \
+	lib/monitor/out.h \
 	lib/monitor/process.c \
 	lib/monitor/process.h \
 	lib/monitor/process_int.h \

@@ -85,7 +85,8 @@ typedef enum rd_monitor_flag {
 #define RD_MONITOR_SEND 64
 #define RD_MONITOR_RECV 65
 #define RD_MONITOR_SPLIT 66
-#define RD_MONITOR_BYTE 255 /* the type of a message: only its bytes are known */
+#define RD_MONITOR_BYTE 255    /* the type of a message: only its bytes are known */
+#define RD_MONITOR_UNKNOWN 255 /* the operator of a call that another library has dumped */
 
 /* A call, in two lines: the first is written when it begins, the second when it ends or when its run does. While the
  * second is written, which a process may be killed at, the first stays as it is, and each word of the second is old or

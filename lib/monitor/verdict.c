@@ -234,7 +234,7 @@ static void say_outside(const rd_view_t *view, const rd_view_comm_t *c, const rd
     rd_view_call_text(view, waiter, track, call, sizeof call);
     late_text(view, c, late, track == RD_TRACK_COLLECTIVE && (int64_t)ahead > 0 ? ahead : 0, text, sizeof text);
     say(v, RD_VERDICT_LATE, late->comm.rank, "%s; %s waits for it in %s since %.1f s", text, by, call,
-        rd_view_waits_since(&waiter->comm));
+        rd_view_waits_since(view, waiter));
 }
 
 /* Follows whom one rank waits for, as far as the records tell. */

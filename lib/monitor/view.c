@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "monitor/origin.h"
+#include "monitor/ticks.h"
 
 /* ---- records ---- */
 
@@ -37,6 +38,22 @@ bool rd_view_add(rd_view_t *v, int fd)
     return true;
 }
 
+const char *rd_view_add_past(rd_view_t *v, char *base, size_t bytes, const rd_view_process_t *then)
+{
+    rd_view_process_t process = *then;
+    rd_view_process_t *more = realloc(v->processes, (size_t)(v->nprocesses + 1) * sizeof *more);
+    const char *why = more ? rd_reader_memory(&process.reader, base, bytes) : "no memory for it";
+
+    v->processes = more ? more : v->processes;
+    if (why) {
+        free(base);
+        return why;
+    }
+    process.past = true;
+    v->processes[v->nprocesses++] = process;
+    return NULL;
+}
+
 /* ---- processes ---- */
 
 /* Reads the state and the time of a process, unless its number is another process's now. */
@@ -64,6 +81,16 @@ static void look_at_process(rd_view_process_t *p, const rd_origin_t *here)
     /* A process whose first thread has ended looks like a zombie, and may go on. */
     p->state = now.state == 'Z' && now.threads > 1 ? RD_VIEW_ELSEWHERE : now.state;
     p->ticks = now.user_system;
+}
+
+/* Both clocks count from the host's start; containers of one host may have other names. */
+static void look_at_clock(rd_view_process_t *p, const rd_origin_t *here)
+{
+    const rd_monitor_head_t *head = &p->reader.head;
+    bool same = here->boot[0] && strcmp(here->boot, head->boot) == 0;
+
+    p->now_ns = same ? (uint64_t)rd_clock_ns() : 0;
+    p->now_ticks = same && head->clock <= RD_TICKS_TSC ? rd_ticks_now((rd_ticks_t)head->clock) : 0;
 }
 
 /* ---- communicators ---- */
@@ -176,7 +203,10 @@ bool rd_view_look(rd_view_t *v, int job)
     for (int i = 0; i < v->nprocesses; i++) {
         const rd_reader_t *reader = &v->processes[i].reader;
         rd_view_rank_t rank = {.process = i};
-        look_at_process(&v->processes[i], &here);
+        if (!v->processes[i].past) {
+            look_at_process(&v->processes[i], &here);
+            look_at_clock(&v->processes[i], &here);
+        }
         for (rank.entry = 0; rank.entry < rd_reader_comms(reader); rank.entry++)
             if (rd_reader_comm(reader, rank.entry, &rank.comm) && !add_rank(v, &rank))
                 return false;

@@ -22,6 +22,8 @@ typedef struct rd_view_process {
     unsigned long long ticks; /* of processor time; at the look before this one: */
     unsigned long long ticks_before;
     int job; /* the lowest pid of the processes that share communicators with it, in any number of steps */
+    uint64_t now_ns, now_ticks; /* the clocks of the host that wrote the record, at the last look; 0: unknown here */
+    bool past;                  /* the record is of a dump: state and clocks are those of then, and are left alone */
 } rd_view_process_t;
 
 /* A rank of a communicator, as its process's record has it. */
@@ -53,6 +55,9 @@ bool rd_view_add(rd_view_t *view, int fd);
 /* Reads all records and the states of their processes. Communicators that all have ended are left out, and so are those
  * of other jobs than `job`; 0: no job is. Returns false if there is no memory. */
 bool rd_view_look(rd_view_t *view, int job);
+/* Adds a record in memory, which the view frees, of a process that is no more looked at: `state` as /proc had it, ticks
+ * of processor time, and the host's clock. Returns NULL, or why it is none. */
+const char *rd_view_add_past(rd_view_t *view, char *base, size_t bytes, const rd_view_process_t *then);
 void rd_view_free(rd_view_t *view);
 
 /* ---- what is known of a rank ---- */
@@ -66,9 +71,14 @@ uint64_t rd_view_begun(const rd_monitor_comm_t *comm);                   /* call
 int rd_view_inside(const rd_monitor_comm_t *comm);
 /* The rank that it waits for, in the call that it is inside; -1: it has not said so. */
 int rd_view_waits_for(const rd_monitor_comm_t *comm);
-double rd_view_waits_since(const rd_monitor_comm_t *comm);                 /* seconds */
-uint64_t rd_view_bytes(const rd_view_t *view, const rd_view_rank_t *rank); /* of all its calls */
+double rd_view_waits_since(const rd_view_t *view, const rd_view_rank_t *rank); /* seconds */
+uint64_t rd_view_bytes(const rd_view_t *view, const rd_view_rank_t *rank);     /* of all its calls */
+/* Nanoseconds of CLOCK_MONOTONIC on the host that wrote the record, at those ticks of an event; 0: that cannot be said,
+ * as that host is another one or was started again since. */
+uint64_t rd_view_time(const rd_view_process_t *process, uint64_t ticks);
 
+const char *rd_view_kind_name(int kind); /* "allreduce" */
+bool rd_view_kind_rooted(int kind);      /* has it a root? */
 /* "allreduce, collective number 17 (1024 float32, sum)": the last call of the track. */
 void rd_view_call_text(const rd_view_t *view, const rd_view_rank_t *rank, int track, char *text, size_t bytes);
 /* "rank 3 (n1:4711)": its host and process */

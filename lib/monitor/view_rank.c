@@ -4,6 +4,7 @@
 
 #include "base/types.h"
 #include "base/wait.h"
+#include "monitor/ticks.h"
 #include "monitor/view.h"
 #include "sched/program.h"
 
@@ -56,9 +57,11 @@ int rd_view_waits_for(const rd_monitor_comm_t *comm)
     return (int)peer;
 }
 
-double rd_view_waits_since(const rd_monitor_comm_t *comm)
+double rd_view_waits_since(const rd_view_t *view, const rd_view_rank_t *rank)
 {
-    int64_t ms = rd_clock_ms() - (int64_t)comm->since_ms;
+    const rd_view_process_t *process = &view->processes[rank->process];
+    int64_t now = process->past ? (int64_t)(process->now_ns / 1000000) : rd_clock_ms();
+    int64_t ms = now - (int64_t)rank->comm.since_ms;
 
     return ms > 0 && ms < INT64_C(1) << 40 ? (double)ms / 1000 : 0;
 }
@@ -78,13 +81,32 @@ uint64_t rd_view_bytes(const rd_view_t *view, const rd_view_rank_t *rank)
     return sum;
 }
 
-static const char *kind_name(int kind)
+/* Both clocks have run on from the moment of the head until the look, and so are compared. */
+uint64_t rd_view_time(const rd_view_process_t *p, uint64_t ticks)
+{
+    const rd_monitor_head_t *h = &p->reader.head;
+
+    if (!ticks || h->clock == RD_TICKS_NS)
+        return ticks;
+    if (h->clock != RD_TICKS_TSC || ticks < h->made_ticks || p->now_ticks <= h->made_ticks || p->now_ns <= h->made_ns)
+        return 0;
+    double rate = (double)(p->now_ns - h->made_ns) / (double)(p->now_ticks - h->made_ticks);
+    double later = (double)(ticks - h->made_ticks) * rate;
+    return later < 1e18 ? h->made_ns + (uint64_t)later : 0;
+}
+
+const char *rd_view_kind_name(int kind)
 {
     return kind == RD_MONITOR_SEND            ? "send"
            : kind == RD_MONITOR_RECV          ? "recv"
            : kind == RD_MONITOR_SPLIT         ? "comm_split"
            : kind >= 0 && kind < RD_NUM_COLLS ? rd_coll_name((rd_coll_t)kind)
                                               : "call";
+}
+
+bool rd_view_kind_rooted(int kind)
+{
+    return kind == RD_REDUCE || kind == RD_BROADCAST || kind == RD_GATHER || kind == RD_SCATTER;
 }
 
 static void arguments(const rd_monitor_event_t *e, char *text, size_t bytes)
@@ -99,6 +121,8 @@ static void arguments(const rd_monitor_event_t *e, char *text, size_t bytes)
         snprintf(text, bytes, "%s", "");
     else if (e->flags & RD_MONITOR_TABLES)
         snprintf(text, bytes, " (by tables, %s)", type ? type : "?");
+    else if (e->op == RD_MONITOR_UNKNOWN)
+        snprintf(text, bytes, " (%llu %s)", count, type ? type : "?");
     else if (e->kind < RD_NUM_COLLS && rd_coll_reduces((rd_coll_t)e->kind))
         snprintf(text, bytes, " (%llu %s, %s)", count, type ? type : "?", op);
     else
@@ -118,7 +142,7 @@ void rd_view_call_text(const rd_view_t *view, const rd_view_rank_t *rank, int tr
         return;
     }
     arguments(&event, more, sizeof more);
-    snprintf(text, bytes, "%s%s number %llu%s", kind_name(event.kind),
+    snprintf(text, bytes, "%s%s number %llu%s", rd_view_kind_name(event.kind),
              track == RD_TRACK_COLLECTIVE ? ", collective" : ",", number, more);
 }
 
@@ -142,10 +166,10 @@ void rd_view_where_text(const rd_view_t *view, const rd_view_rank_t *rank, bool 
 
     rd_view_call_text(view, rank, track < 0 ? RD_TRACK_COLLECTIVE : track, call, sizeof call);
     if (peer >= 0 && numbers && c->step > 0)
-        snprintf(wait, sizeof wait, ", waits for rank %d since %.1f s, step %lld of %lld", peer, rd_view_waits_since(c),
-                 (long long)c->step, (long long)c->steps);
+        snprintf(wait, sizeof wait, ", waits for rank %d since %.1f s, step %lld of %lld", peer,
+                 rd_view_waits_since(view, rank), (long long)c->step, (long long)c->steps);
     else if (peer >= 0 && numbers)
-        snprintf(wait, sizeof wait, ", waits for rank %d since %.1f s", peer, rd_view_waits_since(c));
+        snprintf(wait, sizeof wait, ", waits for rank %d since %.1f s", peer, rd_view_waits_since(view, rank));
     else if (peer >= 0)
         snprintf(wait, sizeof wait, ", waits for rank %d", peer);
     if (track >= 0)

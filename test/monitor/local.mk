@@ -1,6 +1,7 @@
 check_PROGRAMS += \
 	test/monitor/alike \
 	test/monitor/differ \
+	test/monitor/dump \
 	test/monitor/forged \
 	test/monitor/killed \
 	test/monitor/late \
@@ -11,7 +12,12 @@ test_monitor_forged_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_killed_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_alike_LDADD = libtest.la
 test_monitor_differ_LDADD = libtest.la
+test_monitor_dump_LDADD = libtest.la
+test_monitor_dump_SOURCES = test/monitor/dump.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_late_LDADD = libtest.la
 test_monitor_ras_LDADD = libtest.la
 test_monitor_ras_SOURCES = test/monitor/ras.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_socket_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+
+EXTRA_DIST += \
+	test/monitor/dump.py

@@ -1,0 +1,166 @@
+/* A dump as JSON: rondo's own format, which holds all that a record does, so that it can be judged later as the record
+ * itself would have been (tools/dump_load.c reads it). doc/monitor.md describes its members. */
+#include <string.h>
+
+#include "base/types.h"
+#include "monitor/dump.h"
+#include "monitor/verdict.h"
+#include "sched/program.h"
+
+typedef unsigned long long number_t;
+
+static const char *const tracks[RD_TRACKS] = {"collectives", "sends", "recvs"};
+static const char *const states[] = {"free", "alive", "failed", "ended"};
+
+static void text(rd_out_t *out, const char *name, const char *value)
+{
+    rd_out_printf(out, ", \"%s\": ", name);
+    rd_out_json(out, value);
+}
+
+static void write_process(rd_out_t *out, const rd_dump_t *dump, int process)
+{
+    const rd_view_process_t *p = &dump->view->processes[process];
+    const rd_monitor_head_t *h = &p->reader.head;
+    char state[2] = {p->state, 0};
+
+    rd_out_printf(out, "\"process\": {\"number\": %d, \"pid\": %d, \"uid\": %d, \"job\": %d, \"job_rank\": %d",
+                  dump->numbers[process], h->pid, h->uid, p->job, h->job_rank);
+    rd_out_printf(out, ", \"job_size\": %d", h->job_size);
+    text(out, "host", h->host);
+    text(out, "boot", h->boot);
+    text(out, "program", h->program);
+    text(out, "library", h->library);
+    text(out, "state", state);
+    rd_out_printf(out,
+                  ",\n  \"pid_space\": %llu, \"started\": %llu, \"made_ns\": %llu, \"made_unix_ns\": %llu, "
+                  "\"now_ns\": %llu, \"processor_ticks\": [%llu, %llu]}",
+                  (number_t)h->pid_space, (number_t)h->started, (number_t)h->made_ns, (number_t)h->made_unix_ns,
+                  (number_t)p->now_ns, p->ticks_before, p->ticks);
+}
+
+/* ---- communicators ---- */
+
+static void write_board(rd_out_t *out, const rd_monitor_comm_t *c)
+{
+    rd_out_printf(out, "{\"state\": \"%s\", \"result\": %d", states[c->state], c->result);
+    for (int t = 0; t < RD_TRACKS; t++)
+        rd_out_printf(out, ", \"%s\": {\"begun\": %llu, \"ended\": %llu, \"entry\": %llu, \"bytes\": %llu}", tracks[t],
+                      (number_t)c->calls[t].begun, (number_t)c->calls[t].ended, (number_t)c->calls[t].entry,
+                      (number_t)c->calls[t].bytes);
+    rd_out_printf(out,
+                  ",\n     \"wait\": {\"for\": %lld, \"in\": %llu, \"since_ms\": %llu, \"seen_ms\": %llu, "
+                  "\"step\": %lld, \"steps\": %lld}}",
+                  (long long)c->waits_for, (number_t)c->waits_in, (number_t)c->since_ms, (number_t)c->seen_ms,
+                  (long long)c->step, (long long)c->steps);
+}
+
+static const rd_view_rank_t *rank_of(const rd_view_comm_t *comm, int process, int entry)
+{
+    for (int i = 0; comm && i < comm->nranks; i++)
+        if (comm->ranks[i].process == process && comm->ranks[i].entry == entry)
+            return &comm->ranks[i];
+    return NULL;
+}
+
+static void write_verdict(rd_out_t *out, const rd_view_t *view, const rd_view_comm_t *comm)
+{
+    rd_monitor_verdict_t v;
+
+    rd_verdict_judge(view, comm, &v);
+    rd_out_printf(out, ",\n    \"verdict\": {\"status\": %d, \"rank\": %d", v.status, v.rank);
+    text(out, "text", v.text);
+    text(out, "also", v.also);
+    rd_out_printf(out, "}");
+}
+
+static void write_comm(rd_out_t *out, const rd_dump_t *dump, int process, int i)
+{
+    const rd_view_t *view = dump->view;
+    const rd_history_t *h = &dump->histories[process];
+    const rd_monitor_comm_t *c = &h->comms[i];
+    const rd_view_comm_t *now = rd_view_comm_of(view->comms, view->ncomms, c->id);
+    const rd_view_rank_t *was = rank_of(rd_view_comm_of(view->before, view->nbefore, c->id), process, h->entries[i]);
+
+    rd_out_printf(out, "%s\n   {\"id\": \"%016llx\"", i ? "," : "", (number_t)c->id);
+    text(out, "name", c->name);
+    rd_out_printf(out,
+                  ", \"rank\": %d, \"size\": %d, \"nodes\": %d, \"node\": %d, \"locals\": %d, \"device\": %d, "
+                  "\"entry\": %d, \"made_ns\": %llu, \"ended_ns\": %llu,\n    \"boards\": [",
+                  c->rank, c->size, c->nodes, c->node, c->locals, c->device, h->entries[i], (number_t)c->made_ns,
+                  (number_t)c->ended_ns);
+    if (was) {
+        write_board(out, &was->comm);
+        rd_out_printf(out, ",\n    ");
+    }
+    write_board(out, c);
+    rd_out_printf(out, "]");
+    if (now && rank_of(now, process, h->entries[i]))
+        write_verdict(out, view, now);
+    rd_out_printf(out, "}");
+}
+
+/* ---- calls ---- */
+
+/* Of the run's last call. On a device a call has ended when it is enqueued: more is not known. */
+static const char *state_of(const rd_history_t *h, const rd_history_run_t *r)
+{
+    if (r->over < r->calls)
+        return "started";
+    return r->comm >= 0 && h->comms[r->comm].device >= 0 ? "enqueued" : "completed";
+}
+
+static void write_arguments(rd_out_t *out, const rd_monitor_event_t *e)
+{
+    bool message = rd_history_track(e->kind) != RD_TRACK_COLLECTIVE;
+    const char *type = e->type < RONDO_NUM_TYPES ? rd_type_name((rondo_type_t)e->type) : NULL;
+
+    if (e->flags & RD_MONITOR_TABLES)
+        rd_out_printf(out, ", \"tables\": true");
+    else if (e->kind != RD_BARRIER && e->kind != RD_MONITOR_SPLIT)
+        rd_out_printf(out, ", \"count\": %llu, \"bytes\": %llu", (number_t)e->count, (number_t)e->bytes);
+    if (type && e->kind != RD_BARRIER && e->kind != RD_MONITOR_SPLIT)
+        text(out, "type", type);
+    if (e->kind < RD_NUM_COLLS && rd_coll_reduces((rd_coll_t)e->kind) && e->op != RD_MONITOR_UNKNOWN)
+        text(out, "op", e->op < RONDO_NUM_OPS ? rd_op_name((rondo_op_t)e->op) : "user");
+    if (message)
+        rd_out_printf(out, ", \"peer\": %d", e->root);
+    else if (rd_view_kind_rooted(e->kind) && e->root >= 0)
+        rd_out_printf(out, ", \"root\": %d", e->root);
+    if (e->flags & RD_MONITOR_GROUPED)
+        rd_out_printf(out, ", \"grouped\": true");
+}
+
+static void write_run(rd_out_t *out, const rd_history_t *h, const rd_history_run_t *r, bool first)
+{
+    const rd_monitor_event_t *e = &r->event;
+    const rd_monitor_comm_t *c = r->comm >= 0 ? &h->comms[r->comm] : NULL;
+
+    rd_out_printf(out, "%s\n   {\"index\": %llu, \"communicator\": \"%016llx\", \"rank\": %d, \"call\": \"%s\"",
+                  first ? "" : ",", (number_t)r->index, (number_t)e->comm, e->rank, rd_view_kind_name(e->kind));
+    rd_out_printf(out, ", \"number\": %llu, \"calls\": %llu, \"over\": %llu, \"state\": \"%s\"", (number_t)e->number,
+                  (number_t)r->calls, (number_t)r->over, state_of(h, r));
+    write_arguments(out, e);
+    if (r->begun_ns)
+        rd_out_printf(out, ", \"begun_ns\": %llu", (number_t)r->begun_ns);
+    if (r->ended_ns)
+        rd_out_printf(out, ", \"ended_ns\": %llu", (number_t)r->ended_ns);
+    if (c && r->over < r->calls && rd_view_waits_for(c) >= 0 && rd_view_inside(c) == (int)r->track)
+        rd_out_printf(out, ", \"waits_for\": %d", rd_view_waits_for(c));
+    rd_out_printf(out, ", \"result\": %d, \"thread\": %llu}", e->result, (number_t)e->thread);
+}
+
+void rd_dump_json(rd_out_t *out, const rd_dump_t *dump, int process)
+{
+    const rd_history_t *h = &dump->histories[process];
+
+    rd_out_printf(out, "{\"format\": \"rondo-dump\", \"version\": %d,\n ", RD_DUMP_VERSION);
+    write_process(out, dump, process);
+    rd_out_printf(out, ",\n \"communicators\": [");
+    for (int i = 0; i < h->ncomms; i++)
+        write_comm(out, dump, process, i);
+    rd_out_printf(out, "],\n \"lost_calls\": %llu,\n \"calls\": [", (number_t)h->lost);
+    for (size_t i = 0; i < h->nruns; i++)
+        write_run(out, h, &h->runs[i], i == 0);
+    rd_out_printf(out, "]}\n");
+}

@@ -1,0 +1,25 @@
+/* Where a dump is written to: a descriptor with a buffer, so that a writer need not look at each result. Allocates
+ * nothing, so that a failing process may write, too. */
+#ifndef RD_MONITOR_OUT_H
+#define RD_MONITOR_OUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct rd_out {
+    int fd;
+    int error; /* of the first write that failed; 0: none has. Nothing more is written then */
+    size_t used;
+    char bytes[8192];
+} rd_out_t;
+
+void rd_out_begin(rd_out_t *out, int fd);
+void rd_out_bytes(rd_out_t *out, const void *bytes, size_t n);
+__attribute__((format(printf, 2, 3))) void rd_out_printf(rd_out_t *out, const char *format,
+                                                         ...); /* 1023 bytes at most */
+/* A text as a string of JSON: with its quotes, and in ASCII. */
+void rd_out_json(rd_out_t *out, const char *text);
+/* Writes what is left. Returns 0 or the error of the first write that failed. The descriptor stays open. */
+int rd_out_end(rd_out_t *out);
+
+#endif

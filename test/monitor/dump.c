@@ -1,0 +1,118 @@
+/* rondo-ras dump on a job of this test's own: each process has a file, also one that is dead, which holds every call
+ * that it has made, and whom it waits for; what is in there is what the parent has ordered. A strict parser reads it
+ * (dump.py), where there is a python3.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "monitor/obedient.h"
+#include "util/check.h"
+#include "util/harness.h"
+
+#define RANKS 4
+
+enum { SAME = 1, CAST, MESSAGE, LAST };
+
+static char dir[] = "/tmp/rondo-dump-XXXXXX";
+
+static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
+{
+    static double in[1000], out[1000];
+
+    switch (what) {
+    case SAME:
+        return rondo_allreduce(in, out, 8, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
+    case CAST:
+        return rondo_broadcast(in, out, 100, RONDO_INT32, 2, comm, NULL);
+    case MESSAGE:
+        return rank == 0   ? rondo_send(in, 3, RONDO_FLOAT64, 1, comm, NULL)
+               : rank == 1 ? rondo_recv(out, 3, RONDO_FLOAT64, 0, comm, NULL)
+                           : RONDO_SUCCESS;
+    case LAST:
+        return rondo_allreduce(in, out, 1000, RONDO_FLOAT64, RONDO_MAX, comm, NULL);
+    default:
+        return rondo_comm_destroy(comm);
+    }
+}
+
+static void ras(const char *command, int status, const char *word)
+{
+    char line[512];
+
+    snprintf(line, sizeof line, command, dir);
+    int got = obedient_ras(line, obedient_job);
+    CHECK(got == status && strstr(obedient_text, word), "rondo-ras %s: exit %d, want %d and '%s':\n%s", line, got,
+          status, word, obedient_text);
+}
+
+/* Returns true if there is a python3 and it has looked. */
+static int look(const char *what, const char *path)
+{
+    char line[1024];
+    const char *top = getenv("top_srcdir");
+
+    if (system("command -v python3 >/dev/null 2>&1") != 0)
+        return 0;
+    snprintf(line, sizeof line, "python3 %s/test/monitor/dump.py %s %s/%s", top ? top : ".", what, dir, path);
+    CHECK(system(line) == 0, "dump.py %s %s is not content", what, path);
+    return 1;
+}
+
+static void alive(void)
+{
+    char path[128];
+
+    ras("dump -o %s/alive", 0, "4 dumps in");
+    for (int r = 0; r < RANKS; r++) {
+        struct stat st;
+        snprintf(path, sizeof path, "%s/alive/rondo_dump_%d.json", dir, r);
+        CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0600, "%s is not there, or others may read it", path);
+    }
+    if (!look("json", "alive"))
+        printf("no python3: what is in the dumps is not looked at\n");
+    ras("dump -o %s/alive", 1, "it is of an earlier dump");
+    ras("dump -o %s/none/there", 1, "No such file");
+    ras("dump", 2, "-o DIR");
+    ras("dump --from %s/alive -o from", 1, "there is no record in");
+}
+
+/* Its record is what the others hold. */
+static void dead(void)
+{
+    kill(obedient_pids[3], SIGKILL);
+    obedient_state(3, 'Z');
+    waitpid(obedient_pids[3], NULL, 0);
+    obedient_pids[3] = 0;
+    ras("dump -o %s/dead", 0, "4 dumps in");
+    look("dead", "dead");
+}
+
+int main(void)
+{
+    char line[128];
+
+    test_begin("monitor/dump", 120);
+    if (!mkdtemp(dir))
+        return 1;
+    obedient_start(RANKS, "dump \"test\"", obey);
+    for (int i = 0; i < 5; i++)
+        obedient_order_all(SAME);
+    obedient_order_all(CAST);
+    obedient_order_all(MESSAGE);
+    for (int r = 0; r < RANKS; r++)
+        if (r != 1)
+            obedient_order(r, LAST);
+    CHECK(obedient_ras_until("who", obedient_job, 3, "rank 1"), "rank 1 is not late:\n%s", obedient_text);
+    alive();
+    dead();
+    obedient_end();
+    snprintf(line, sizeof line, "rm -rf %s", dir);
+    CHECK(system(line) == 0, "%s is still there", dir);
+    printf("%d failures\n", failures);
+    return failures != 0;
+}
