@@ -48,6 +48,7 @@ rondo_info_LDADD = librondo_core.la $(cuda_parts) $(CAIRO_LIBS) -lm
 rondo_ras_SOURCES = \
 	tools/ras.h \
 	tools/ras_dump.c \
+	tools/ras_file.c \
 	tools/ras_find.c \
 	tools/ras_status.c \
 	tools/ras_top.c \

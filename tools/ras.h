@@ -26,6 +26,17 @@ bool ras_look_again(rd_view_t *view, const ras_options_t *options);
 /* Returns false, and says so, if the view is of several jobs and none was chosen: their ranks have the same numbers. */
 bool ras_one_job(const rd_view_t *view, const ras_options_t *options);
 
+/* Writes a dump in a format: a file of each process into the folder `to`, or, of chrome, the file `to`. */
+int ras_write_dump(rd_dump_t *dump, const char *format, const char *to);
+
+/* Files. What is written by `write_it`, which returns false if there is no memory, is whole or not there; each returns
+ * 0, or an exit status after having said why. ras_make_file refuses a file that is there; ras_replace_file replaces it,
+ * and writes "-" to the output. */
+typedef bool (*ras_writer_fn)(rd_out_t *out, void *arg);
+int ras_make_folder(const char *dir);
+int ras_make_file(const char *path, ras_writer_fn write_it, void *arg);
+int ras_replace_file(const char *path, ras_writer_fn write_it, void *arg);
+
 /* Prints a text as a string of JSON. */
 void ras_print_json(const char *text);
 
@@ -36,5 +47,6 @@ int ras_status(rd_view_t *view, const ras_options_t *options);
 int ras_who(rd_view_t *view, const ras_options_t *options);
 int ras_top(rd_view_t *view, const ras_options_t *options);
 int ras_dump(rd_view_t *view, const ras_options_t *options);
+int ras_trace(rd_view_t *view, const ras_options_t *options);
 
 #endif

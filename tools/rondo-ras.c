@@ -18,6 +18,7 @@ static const char usage[] =
     "    rondo-ras who    [--json] [--job PID] [--dir DIR]\n"
     "    rondo-ras top    [-n PAGES] [-d SECONDS] [--job PID] [--dir DIR]\n"
     "    rondo-ras dump   [--from DIR] [--job PID] [--dir DIR] -o DIR\n"
+    "    rondo-ras trace  [--from DIR] [--job PID] [--dir DIR] -o FILE\n"
     "    rondo-ras --version | --help\n"
     "\n"
     "DESCRIPTION\n"
@@ -40,13 +41,18 @@ static const char usage[] =
     "folder,\n"
     "    which is made if it is not there. Dead processes are dumped, too, as long as there is their record.\n"
     "\n"
+    "    trace: the same calls in one file for a viewer of traces, ui.perfetto.dev or chrome://tracing: a track for "
+    "each\n"
+    "    rank and communicator, and an arrow from who waits to whom it waits for.\n"
+    "\n"
     "OPTIONS\n"
     "    -v           status: a line for each rank, with its pid and its counts\n"
     "    --json       for programs\n"
     "    --job PID    this job alone\n"
     "    --dir DIR    also the records in this folder (default: RONDO_MONITOR_DIR)\n"
-    "    --from DIR   dump: the records in this folder alone, of jobs that have ended\n"
+    "    --from DIR   dump, trace: the records in this folder alone, of jobs that have ended\n"
     "    -o DIR       dump: where the files are written; none of theirs may be there\n"
+    "    -o FILE      trace: the file, which is replaced if it is there; -: the output\n"
     "    -n PAGES     top: ends after so many (default: until it is interrupted)\n"
     "    -d SECONDS   top: between two pages (default 1)\n"
     "\n"
@@ -63,8 +69,8 @@ typedef struct command {
     int (*run)(rd_view_t *view, const ras_options_t *options);
 } command_t;
 
-static const command_t commands[] = {
-    {"list", ras_list}, {"status", ras_status}, {"who", ras_who}, {"top", ras_top}, {"dump", ras_dump}};
+static const command_t commands[] = {{"list", ras_list}, {"status", ras_status}, {"who", ras_who},
+                                     {"top", ras_top},   {"dump", ras_dump},     {"trace", ras_trace}};
 
 static int wrong(const char *what, const char *value)
 {
@@ -167,7 +173,8 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i].name) == 0)
             command = &commands[i];
     if (!command)
-        return wrong(argc > 1 ? "there is no such command" : "a command is needed: list, status, who, top or dump",
+        return wrong(argc > 1 ? "there is no such command"
+                              : "a command is needed: list, status, who, top, dump or trace",
                      argc > 1 ? argv[1] : NULL);
     int bad = parse(argc - 1, argv + 1, &options);
     if (bad)

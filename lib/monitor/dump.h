@@ -24,5 +24,7 @@ bool rd_dump_has(const rd_dump_t *dump, int process); /* is it of the job? */
 
 /* Writes one process. */
 void rd_dump_json(rd_out_t *out, const rd_dump_t *dump, int process);
+/* Writes all of them, for a viewer of traces. Returns false if there is no memory. */
+bool rd_dump_chrome(rd_out_t *out, const rd_dump_t *dump);
 
 #endif

@@ -4,6 +4,7 @@ librondo_core_la_SOURCES += \
 	lib/monitor/called.h \
 	lib/monitor/dump.c \
 	lib/monitor/dump.h \
+	lib/monitor/dump_chrome.c \
 	lib/monitor/dump_json.c \
 	lib/monitor/held.c \
 	lib/monitor/held.h \

@@ -20,6 +20,17 @@ enum { SAME = 1, CAST, MESSAGE, LAST };
 
 static char dir[] = "/tmp/rondo-dump-XXXXXX";
 
+/* In a group, where the two go at the same time. */
+static rondo_result_t send_both(rondo_comm_t comm)
+{
+    static double in[3];
+    rondo_result_t result = rondo_group_start();
+
+    for (int to = 1; to < 3 && result == RONDO_SUCCESS; to++)
+        result = rondo_send(in, 3, RONDO_FLOAT64, to, comm, NULL);
+    return result == RONDO_SUCCESS ? rondo_group_end() : result;
+}
+
 static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
 {
     static double in[1000], out[1000];
@@ -30,9 +41,9 @@ static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
     case CAST:
         return rondo_broadcast(in, out, 100, RONDO_INT32, 2, comm, NULL);
     case MESSAGE:
-        return rank == 0   ? rondo_send(in, 3, RONDO_FLOAT64, 1, comm, NULL)
-               : rank == 1 ? rondo_recv(out, 3, RONDO_FLOAT64, 0, comm, NULL)
-                           : RONDO_SUCCESS;
+        return rank == 0  ? send_both(comm)
+               : rank < 3 ? rondo_recv(out, 3, RONDO_FLOAT64, 0, comm, NULL)
+                          : RONDO_SUCCESS;
     case LAST:
         return rondo_allreduce(in, out, 1000, RONDO_FLOAT64, RONDO_MAX, comm, NULL);
     default:
@@ -73,9 +84,12 @@ static void alive(void)
         snprintf(path, sizeof path, "%s/alive/rondo_dump_%d.json", dir, r);
         CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0600, "%s is not there, or others may read it", path);
     }
+    ras("trace -o %s/trace.json", 0, "");
+    ras("trace -o %s/trace.json", 0, ""); /* which replaces the first one */
+    look("chrome", "trace.json");
     if (!look("json", "alive"))
         printf("no python3: what is in the dumps is not looked at\n");
-    ras("dump -o %s/alive", 1, "it is of an earlier dump");
+    ras("dump -o %s/alive", 1, "of an earlier dump");
     ras("dump -o %s/none/there", 1, "No such file");
     ras("dump", 2, "-o DIR");
     ras("dump --from %s/alive -o from", 1, "there is no record in");

@@ -1,4 +1,5 @@
 """Looks at the dumps that test/monitor/dump.c has had made, against what it ordered: dump.py WHAT PATH."""
+import decimal
 import json
 import sys
 
@@ -14,7 +15,7 @@ def strict(path):
         raise ValueError(f"{word} is not JSON")
 
     with open(path, "rb") as f:
-        return json.loads(f.read().decode("ascii"), object_pairs_hook=no_twice, parse_constant=refuse)
+        return json.loads(f.read().decode("ascii"), object_pairs_hook=no_twice, parse_constant=refuse, parse_float=decimal.Decimal)
 
 
 def call_of(dump, call, track=None):
@@ -39,9 +40,9 @@ def look_json(folder, dead=False):
         assert {k: cast[k] for k in want} == want and "op" not in cast, cast
         assert first["ended_ns"] <= cast["begun_ns"]
         messages = [c for c in dump["calls"] if c["call"] in ("send", "recv")]
-        want = {0: [("send", 1, 24, 1)], 1: [("recv", 0, 24, 1)]}.get(rank, [])
+        want = {0: [("send", 1, 24, 1), ("send", 2, 24, 2)], 3: []}.get(rank, [("recv", 0, 24, 1)])
         assert [(m["call"], m["peer"], m["bytes"], m["number"]) for m in messages] == want, messages
-        assert all(m["state"] == "completed" for m in messages)
+        assert all(m["state"] == "completed" and m.get("grouped", False) == (rank == 0) for m in messages)
         last = [c for c in dump["calls"] if c["number"] == 7]
         assert (comm["id"], rank) == (first["communicator"], first["rank"])
         begun = [board["collectives"]["begun"] for board in comm["boards"]]
@@ -64,6 +65,50 @@ def look_json(folder, dead=False):
     assert "x" in dump["process"]["state"] if dead else True
 
 
+def look_chrome(path):
+    trace = strict(path)
+    assert trace["displayTimeUnit"] == "ns" and int(trace["otherData"]["begin_unix_ns"]) > 10**18
+    assert trace["otherData"]["calls_without_times"] == "0"
+    events = trace["traceEvents"]
+    assert {e["ph"] for e in events} == set("MXsfi"), "other kinds of events"
+    tracks = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    assert {p for p, _ in tracks} == {0, 1, 2, 3}
+    slices = [e for e in events if e["ph"] == "X"]
+    for e in slices:
+        assert (e["pid"], e["tid"]) in tracks and e["ts"] >= 0 and e["dur"] >= 0, e
+    for track in tracks:
+        ends = []
+        for e in sorted((e for e in slices if (e["pid"], e["tid"]) == track), key=lambda e: (e["ts"], -e["dur"])):
+            while ends and ends[-1] <= e["ts"]:
+                ends.pop()
+            assert not ends or e["ts"] + e["dur"] <= ends[-1], f"slices of {tracks[track]} overlap"
+            ends.append(e["ts"] + e["dur"])
+    calls = lambda pid: [(e["name"], e["args"]["number"], e["args"]["state"]) for e in slices
+                         if e["pid"] == pid and "number" in e["args"]]
+    for pid in range(4):
+        want = [("allreduce", 1, "completed"), ("4 more allreduce", 2, "completed"), ("broadcast", 6, "completed")]
+        want += {0: [("send", 1, "completed"), ("send", 2, "completed")], 3: []}.get(pid, [("recv", 1, "completed")])
+        want += [] if pid == 1 else [("allreduce", 7, "started")]
+        assert calls(pid) == want, calls(pid)
+    # The clocks go together: rank 2 was ordered to broadcast when all had reduced.
+    broadcast = [e for e in slices if e["name"] == "broadcast"]
+    last = [e for e in slices if e["args"].get("number") == 7]
+    assert len(broadcast) == 4 and len(last) == 3
+    assert max(e["ts"] + e["dur"] for e in broadcast) <= min(e["ts"] for e in last)
+    starts = {e["id"]: e for e in events if e["ph"] == "s"}
+    ends = {e["id"]: e for e in events if e["ph"] == "f"}
+    arrows = [e for e in events if e["ph"] in "sf"]
+    assert len(starts) == 3 and starts.keys() == ends.keys() and len(arrows) == 6, "arrows do not join"
+    for e in arrows:
+        there = [s for s in slices if (s["pid"], s["tid"]) == (e["pid"], e["tid"]) and s["ts"] <= e["ts"] <= s["ts"] + s["dur"]]
+        assert there, f"an arrow at no slice: {e}"
+        assert e["ph"] == "s" or (e["bp"] == "e" and any(s["name"].startswith("waited for by rank") for s in there))
+    assert sorted(starts[i]["pid"] for i in starts) == [0, 2, 3]
+    assert all(starts[i]["pid"] != ends[i]["pid"] for i in starts)
+    (verdict,) = [e for e in events if e["ph"] == "i"]
+    assert verdict["pid"] == 1 and "is late" in verdict["args"]["text"]
+
+
 if __name__ == "__main__":
     what, path = sys.argv[1:]
-    {"json": look_json, "dead": lambda p: look_json(p, dead=True)}[what](path)
+    {"json": look_json, "chrome": look_chrome, "dead": lambda p: look_json(p, dead=True)}[what](path)
