@@ -26,7 +26,10 @@ bool ras_look_again(rd_view_t *view, const ras_options_t *options);
 /* Returns false, and says so, if the view is of several jobs and none was chosen: their ranks have the same numbers. */
 bool ras_one_job(const rd_view_t *view, const ras_options_t *options);
 
-/* Writes a dump in a format: a file of each process into the folder `to`, or, of chrome, the file `to`. */
+/* Returns false, and says so, if there is no such format of dumps. */
+bool ras_is_format(const char *format);
+/* Writes a dump in a format that there is: a file of each process into the folder `to`, or, of chrome, the file `to`.
+ */
 int ras_write_dump(rd_dump_t *dump, const char *format, const char *to);
 
 /* Files. What is written by `write_it`, which returns false if there is no memory, is whole or not there; each returns

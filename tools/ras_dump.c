@@ -1,7 +1,9 @@
 /* rondo-ras dump and trace: what the records say, in files. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "monitor/dump_fr.h"
 #include "ras.h"
 
 bool ras_one_job(const rd_view_t *view, const ras_options_t *options)
@@ -23,6 +25,7 @@ bool ras_one_job(const rd_view_t *view, const ras_options_t *options)
 
 typedef struct one {
     const rd_dump_t *dump;
+    const rd_streams_t *streams;
     int process;
 } one_t;
 
@@ -32,6 +35,13 @@ static bool write_json(rd_out_t *out, void *arg)
 
     rd_dump_json(out, one->dump, one->process);
     return true;
+}
+
+static bool write_fr(rd_out_t *out, void *arg)
+{
+    const one_t *one = arg;
+
+    return rd_dump_fr(out, one->dump, one->streams, one->process);
 }
 
 static bool write_chrome(rd_out_t *out, void *arg)
@@ -47,6 +57,7 @@ typedef struct format {
 
 static const format_t formats[] = {
     {"json", "%s/rondo_dump_%d.json", write_json},
+    {"fr", "%s/rondo_trace_%d", write_fr},
 };
 
 static const format_t *format_of(const char *name)
@@ -57,14 +68,61 @@ static const format_t *format_of(const char *name)
     return NULL;
 }
 
+/* Is this the first process that has the communicator? */
+static bool is_first(const rd_dump_t *dump, int process, uint64_t id)
+{
+    for (int i = 0; i < process; i++)
+        for (int k = 0; k < dump->histories[i].ncomms; k++)
+            if (dump->histories[i].comms[k].id == id)
+                return false;
+    return true;
+}
+
+static bool has_uncounted(const rd_streams_t *streams, uint64_t id)
+{
+    for (size_t i = 0; i < streams->nstreams; i++)
+        if (streams->streams[i].id == id && streams->streams[i].left_out)
+            return true;
+    return false;
+}
+
+/* What fr cannot say is not passed over in silence. Returns false if there is no memory. */
+static bool warn_of_fr(const rd_dump_t *dump, const rd_streams_t *streams)
+{
+    bool known = true;
+
+    for (int i = 0; i < dump->view->nprocesses; i++)
+        for (int k = 0; known && k < dump->histories[i].ncomms; k++) {
+            const rd_monitor_comm_t *c = &dump->histories[i].comms[k];
+            int *members = is_first(dump, i, c->id) ? rd_dump_members(dump, c, &known) : NULL;
+            if (!is_first(dump, i, c->id))
+                continue;
+            if (!members && known)
+                fprintf(
+                    stderr,
+                    "rondo-ras: '%s' is left out: fr needs the number of each of its %d ranks in the job, and not all "
+                    "have a record here (or a process has several of them); dump json on every host, and convert\n",
+                    c->name, c->size);
+            else if (members && has_uncounted(streams, c->id))
+                fprintf(stderr,
+                        "rondo-ras: some messages in '%s' are left out: they are counted from the first one on, on "
+                        "both sides, and "
+                        "a record has not kept that (RONDO_MONITOR_EVENTS), or is not here\n",
+                        c->name);
+            known |= members != NULL;
+            free(members);
+        }
+    return known;
+}
+
 /* Nothing is written over, so that no file of an earlier dump is taken for one of this. */
-static int write_processes(const rd_dump_t *dump, const format_t *format, const char *dir)
+static int write_processes(const rd_dump_t *dump, const rd_streams_t *streams, const format_t *format, const char *dir)
 {
     int bad = ras_make_folder(dir), files = 0;
     char path[4096];
 
     for (int i = 0; i < dump->view->nprocesses && !bad; i++) {
-        one_t one = {dump, i};
+        one_t one = {dump, streams, i};
         if (!rd_dump_has(dump, i))
             continue;
         snprintf(path, sizeof path, format->file, dir, dump->numbers[i]);
@@ -80,10 +138,23 @@ int ras_write_dump(rd_dump_t *dump, const char *format, const char *to)
 {
     if (strcmp(format, "chrome") == 0)
         return ras_replace_file(to, write_chrome, dump);
-    if (format_of(format))
-        return write_processes(dump, format_of(format), to);
-    fprintf(stderr, "rondo-ras: there is no format '%s': json or chrome\n", format);
-    return RAS_USAGE;
+    rd_streams_t streams = {0};
+    int bad =
+        strcmp(format, "fr") != 0 || (rd_streams_find(&streams, dump) && warn_of_fr(dump, &streams)) ? 0 : RAS_NOTHING;
+    if (bad)
+        fprintf(stderr, "rondo-ras: no memory\n");
+    else
+        bad = write_processes(dump, &streams, format_of(format), to);
+    rd_streams_free(&streams, dump);
+    return bad;
+}
+
+bool ras_is_format(const char *format)
+{
+    if (strcmp(format, "chrome") == 0 || format_of(format))
+        return true;
+    fprintf(stderr, "rondo-ras: there is no format '%s': json, fr or chrome\n", format);
+    return false;
 }
 
 /* ---- commands ---- */
@@ -108,13 +179,11 @@ int ras_dump(rd_view_t *view, const ras_options_t *options)
     const char *format = options->format ? options->format : "json";
 
     if (!options->out) {
-        fprintf(stderr, "rondo-ras: dump needs a folder for its files: -o DIR\n");
+        fprintf(stderr, "rondo-ras: dump needs a folder for its files: -o DIR (chrome: a file)\n");
         return RAS_USAGE;
     }
-    if (!format_of(format)) {
-        fprintf(stderr, "rondo-ras: dump has the format json; for chrome there is rondo-ras trace -o FILE\n");
+    if (!ras_is_format(format))
         return RAS_USAGE;
-    }
     return dump_as(view, options, format);
 }
 

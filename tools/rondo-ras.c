@@ -17,7 +17,7 @@ static const char usage[] =
     "    rondo-ras status [-v] [--json] [--job PID] [--dir DIR]\n"
     "    rondo-ras who    [--json] [--job PID] [--dir DIR]\n"
     "    rondo-ras top    [-n PAGES] [-d SECONDS] [--job PID] [--dir DIR]\n"
-    "    rondo-ras dump   [--from DIR] [--job PID] [--dir DIR] -o DIR\n"
+    "    rondo-ras dump   [--format FORMAT] [--from DIR] [--job PID] [--dir DIR] -o DIR\n"
     "    rondo-ras trace  [--from DIR] [--job PID] [--dir DIR] -o FILE\n"
     "    rondo-ras --version | --help\n"
     "\n"
@@ -40,6 +40,7 @@ static const char usage[] =
     "    dump: a file of each process, with what the record has of its last calls: rondo_dump_RANK.json in the "
     "folder,\n"
     "    which is made if it is not there. Dead processes are dumped, too, as long as there is their record.\n"
+    "    --format fr: as PyTorch's flight recorder has them, rondo_trace_RANK, for torchfrtrace.\n"
     "\n"
     "    trace: the same calls in one file for a viewer of traces, ui.perfetto.dev or chrome://tracing: a track for "
     "each\n"
@@ -50,6 +51,7 @@ static const char usage[] =
     "    --json       for programs\n"
     "    --job PID    this job alone\n"
     "    --dir DIR    also the records in this folder (default: RONDO_MONITOR_DIR)\n"
+    "    --format F   dump: json (default), fr or chrome (as trace)\n"
     "    --from DIR   dump, trace: the records in this folder alone, of jobs that have ended\n"
     "    -o DIR       dump: where the files are written; none of theirs may be there\n"
     "    -o FILE      trace: the file, which is replaced if it is there; -: the output\n"
@@ -89,11 +91,10 @@ static int number(const char *text, double least, double most, double *value)
 
 static int parse(int argc, char **argv, ras_options_t *options)
 {
-    static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
-                                          {"job", required_argument, NULL, 'J'},
-                                          {"dir", required_argument, NULL, 'D'},
-                                          {"from", required_argument, NULL, 'F'},
-                                          {0}};
+    static const struct option longs[] = {
+        {"json", no_argument, NULL, 'j'},         {"job", required_argument, NULL, 'J'},
+        {"dir", required_argument, NULL, 'D'},    {"from", required_argument, NULL, 'F'},
+        {"format", required_argument, NULL, 'f'}, {0}};
     double value;
 
     for (int c; (c = getopt_long(argc, argv, "vn:d:o:", longs, NULL)) >= 0;) {
@@ -106,6 +107,9 @@ static int parse(int argc, char **argv, ras_options_t *options)
             break;
         case 'D':
             options->dir = optarg;
+            break;
+        case 'f':
+            options->format = optarg;
             break;
         case 'F':
             options->from = optarg;

@@ -165,9 +165,7 @@ static void write_slice(chrome_t *c, int process, const rd_history_run_t *r, uin
                       (number_t)calls, name, (number_t)calls);
     rd_out_printf(c->out, "\"number\": %llu, \"communicator\": \"%016llx\", \"rank\": %d, \"state\": \"%s\"",
                   (number_t)from, (number_t)e->comm, e->rank,
-                  open                                             ? "started"
-                  : comm < h->ncomms && h->comms[comm].device >= 0 ? "enqueued"
-                                                                   : "completed");
+                  rd_history_state_name(rd_history_state(h, r, from + calls - 1 - e->number)));
     write_arguments(c, e);
     rd_out_printf(c->out, ", \"result\": %d}}", e->result);
     lanes_of(c, process, comm, (int)r->track)[lane] = (lane_t){begun, ended, open, true};

@@ -102,14 +102,6 @@ static void write_comm(rd_out_t *out, const rd_dump_t *dump, int process, int i)
 
 /* ---- calls ---- */
 
-/* Of the run's last call. On a device a call has ended when it is enqueued: more is not known. */
-static const char *state_of(const rd_history_t *h, const rd_history_run_t *r)
-{
-    if (r->over < r->calls)
-        return "started";
-    return r->comm >= 0 && h->comms[r->comm].device >= 0 ? "enqueued" : "completed";
-}
-
 static void write_arguments(rd_out_t *out, const rd_monitor_event_t *e)
 {
     bool message = rd_history_track(e->kind) != RD_TRACK_COLLECTIVE;
@@ -139,7 +131,7 @@ static void write_run(rd_out_t *out, const rd_history_t *h, const rd_history_run
     rd_out_printf(out, "%s\n   {\"index\": %llu, \"communicator\": \"%016llx\", \"rank\": %d, \"call\": \"%s\"",
                   first ? "" : ",", (number_t)r->index, (number_t)e->comm, e->rank, rd_view_kind_name(e->kind));
     rd_out_printf(out, ", \"number\": %llu, \"calls\": %llu, \"over\": %llu, \"state\": \"%s\"", (number_t)e->number,
-                  (number_t)r->calls, (number_t)r->over, state_of(h, r));
+                  (number_t)r->calls, (number_t)r->over, rd_history_state_name(rd_history_state(h, r, r->calls - 1)));
     write_arguments(out, e);
     if (r->begun_ns)
         rd_out_printf(out, ", \"begun_ns\": %llu", (number_t)r->begun_ns);

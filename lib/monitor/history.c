@@ -1,6 +1,7 @@
 /* See history.h. */
 #include "monitor/history.h"
 
+#include <rondo.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,23 @@ int rd_history_comm(const rd_history_t *h, uint64_t id, int rank)
         if (h->comms[i].id == id && h->comms[i].rank == rank)
             return i;
     return -1;
+}
+
+/* Of a run only the last call can have failed: the next one would not have been alike. */
+rd_history_state_t rd_history_state(const rd_history_t *h, const rd_history_run_t *run, uint64_t at)
+{
+    if (at >= run->over)
+        return RD_HISTORY_STARTED;
+    if (run->event.result > RONDO_IN_PROGRESS && at + 1 == run->calls)
+        return RD_HISTORY_FAILED;
+    return run->comm >= 0 && h->comms[run->comm].device >= 0 ? RD_HISTORY_ENQUEUED : RD_HISTORY_COMPLETED;
+}
+
+const char *rd_history_state_name(rd_history_state_t state)
+{
+    static const char *const names[] = {"started", "failed", "enqueued", "completed"};
+
+    return names[state];
 }
 
 /* The ring is read from its newest event back: a run's event is completed before the next one of its track is made, so

@@ -32,6 +32,17 @@ void rd_history_free(rd_history_t *history);
 /* Returns the communicator with that number in which the process has that rank; -1: there is none. */
 int rd_history_comm(const rd_history_t *history, uint64_t id, int rank);
 
+/* What is known of the call of a run behind `at` others: started, failed, completed; or enqueued, on a device, where a
+ * call is over for the record when it is enqueued. */
+typedef enum rd_history_state {
+    RD_HISTORY_STARTED,
+    RD_HISTORY_FAILED,
+    RD_HISTORY_ENQUEUED,
+    RD_HISTORY_COMPLETED
+} rd_history_state_t;
+rd_history_state_t rd_history_state(const rd_history_t *history, const rd_history_run_t *run, uint64_t at);
+const char *rd_history_state_name(rd_history_state_t state);
+
 /* Does a call of this kind belong to the sends, to the recvs, or to the collectives? */
 rd_track_t rd_history_track(int kind);
 

@@ -5,6 +5,8 @@ librondo_core_la_SOURCES += \
 	lib/monitor/dump.c \
 	lib/monitor/dump.h \
 	lib/monitor/dump_chrome.c \
+	lib/monitor/dump_fr.c \
+	lib/monitor/dump_fr.h \
 	lib/monitor/dump_json.c \
 	lib/monitor/held.c \
 	lib/monitor/held.h \
@@ -14,6 +16,8 @@ librondo_core_la_SOURCES += \
 	lib/monitor/origin.h \
 	lib/monitor/out.c \
 	lib/monitor/out.h \
+	lib/monitor/pickle.c \
+	lib/monitor/pickle.h \
 	lib/monitor/process.c \
 	lib/monitor/process.h \
 	lib/monitor/process_int.h \
@@ -24,6 +28,8 @@ librondo_core_la_SOURCES += \
 	lib/monitor/record.h \
 	lib/monitor/seat.c \
 	lib/monitor/seat.h \
+	lib/monitor/streams.c \
+	lib/monitor/streams.h \
 	lib/monitor/ticks.h \
 	lib/monitor/verdict.c \
 	lib/monitor/verdict.h \

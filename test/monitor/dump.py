@@ -1,6 +1,8 @@
 """Looks at the dumps that test/monitor/dump.c has had made, against what it ordered: dump.py WHAT PATH."""
 import decimal
 import json
+import pickle
+import pickletools
 import sys
 
 
@@ -32,21 +34,21 @@ def look_json(folder, dead=False):
         (comm,) = dump["communicators"]
         assert (comm["name"], comm["rank"], comm["size"], comm["device"]) == ('dump "test"', rank, 4, -1)
         first = call_of(dump, "allreduce", 1)
-        want = dict(calls=5, over=5, state="completed", count=8, bytes=32, type="float32", op="sum", result=0)
+        want = dict(calls=100, over=100, state="completed", count=8, bytes=32, type="float32", op="sum", result=0)
         assert {k: first[k] for k in want} == want, first
         assert 0 < comm["made_ns"] < first["begun_ns"] <= first["ended_ns"] < dump["process"]["now_ns"]
         cast = call_of(dump, "broadcast")
-        want = dict(number=6, calls=1, over=1, state="completed", count=100, bytes=400, type="int32", root=2)
+        want = dict(number=101, calls=1, over=1, state="completed", count=100, bytes=400, type="int32", root=2)
         assert {k: cast[k] for k in want} == want and "op" not in cast, cast
         assert first["ended_ns"] <= cast["begun_ns"]
         messages = [c for c in dump["calls"] if c["call"] in ("send", "recv")]
         want = {0: [("send", 1, 24, 1), ("send", 2, 24, 2)], 3: []}.get(rank, [("recv", 0, 24, 1)])
         assert [(m["call"], m["peer"], m["bytes"], m["number"]) for m in messages] == want, messages
         assert all(m["state"] == "completed" and m.get("grouped", False) == (rank == 0) for m in messages)
-        last = [c for c in dump["calls"] if c["number"] == 7]
+        last = [c for c in dump["calls"] if c["number"] == 102]
         assert (comm["id"], rank) == (first["communicator"], first["rank"])
         begun = [board["collectives"]["begun"] for board in comm["boards"]]
-        assert begun == ([6, 6] if rank == 1 else [7, 7]), begun
+        assert begun == ([101, 101] if rank == 1 else [102, 102]), begun
         if dead:
             assert dump["process"]["state"] == ("x" if rank == 3 else dump["process"]["state"])
             assert comm["verdict"]["status"] == 4 and comm["verdict"]["rank"] == 3, comm["verdict"]
@@ -86,13 +88,13 @@ def look_chrome(path):
     calls = lambda pid: [(e["name"], e["args"]["number"], e["args"]["state"]) for e in slices
                          if e["pid"] == pid and "number" in e["args"]]
     for pid in range(4):
-        want = [("allreduce", 1, "completed"), ("4 more allreduce", 2, "completed"), ("broadcast", 6, "completed")]
+        want = [("allreduce", 1, "completed"), ("99 more allreduce", 2, "completed"), ("broadcast", 101, "completed")]
         want += {0: [("send", 1, "completed"), ("send", 2, "completed")], 3: []}.get(pid, [("recv", 1, "completed")])
-        want += [] if pid == 1 else [("allreduce", 7, "started")]
+        want += [] if pid == 1 else [("allreduce", 102, "started")]
         assert calls(pid) == want, calls(pid)
     # The clocks go together: rank 2 was ordered to broadcast when all had reduced.
     broadcast = [e for e in slices if e["name"] == "broadcast"]
-    last = [e for e in slices if e["args"].get("number") == 7]
+    last = [e for e in slices if e["args"].get("number") == 102]
     assert len(broadcast) == 4 and len(last) == 3
     assert max(e["ts"] + e["dur"] for e in broadcast) <= min(e["ts"] for e in last)
     starts = {e["id"]: e for e in events if e["ph"] == "s"}
@@ -109,6 +111,54 @@ def look_chrome(path):
     assert verdict["pid"] == 1 and "is late" in verdict["args"]["text"]
 
 
+PLAIN = """PROTO STOP MARK NONE NEWTRUE NEWFALSE BININT BININT1 LONG1 BINFLOAT BINUNICODE EMPTY_DICT SETITEMS EMPTY_LIST
+APPENDS TUPLE1 TUPLE2 TUPLE3 EMPTY_TUPLE""".split()
+
+
+def unpickle(path):
+    with open(path, "rb") as f:
+        data = f.read()
+    used = {op.name for op, _, _ in pickletools.genops(data)}
+    assert used <= set(PLAIN), f"opcodes that may make objects: {used - set(PLAIN)}"
+    assert data[:2] == b"\x80\x02"
+    return pickle.loads(data)
+
+
+def look_fr(folder):
+    dumps = [unpickle(f"{folder}/rondo_trace_{rank}") for rank in range(4)]
+    for rank, dump in enumerate(dumps):
+        assert dump["version"] == "2.10" and dump["entries"][0]["record_id"] == 0
+        assert [e["record_id"] for e in dump["entries"]] == list(range(len(dump["entries"])))
+        groups = dump["pg_config"]
+        (world,) = [g for g in groups if ":" not in g]
+        assert groups[world] == {"desc": 'dump "test"', "ranks": "[0, 1, 2, 3]"}
+        peers = {0: [1, 2], 1: [0], 2: [0], 3: []}[rank]
+        assert sorted(groups) == sorted([world] + [f"{world}:{min(rank, p)}:{max(rank, p)}" for p in peers]), groups
+        assert all(groups[f"{world}:0:{p}"]["ranks"] == f"[0, {p}]" for p in peers if rank == 0)
+        calls = [e for e in dump["entries"] if e["process_group"] == (world, 'dump "test"')]
+        messages = [e for e in dump["entries"] if e not in calls]
+        # The begin and the end of a run of 100, then what was called once.
+        numbers = [e["collective_seq_id"] for e in calls]
+        assert numbers == [*range(1, 17), *range(85, 102)] + ([] if rank == 1 else [102]), numbers
+        assert all(e["profiling_name"] == "nccl:all_reduce" and e["input_sizes"] == [[8]] and not e["is_p2p"]
+                   and e["state"] == "completed" and e["output_dtypes"] == ["Float"] for e in calls[:32])
+        assert calls[0]["time_created_ns"] > 10**18 and calls[1]["time_created_ns"] is None
+        assert calls[32]["profiling_name"] == "nccl:broadcast" and calls[32]["output_sizes"] == [[100]]
+        assert calls[32]["rondo"]["root"] == 2 and calls[32]["input_dtypes"] == ["Int"]
+        assert 0 <= calls[32]["duration_ms"] < 10**6
+        if rank != 1:
+            assert calls[33]["state"] == "started" and calls[33]["rondo"]["op"] == "max"
+            assert calls[33]["time_discovered_completed_ns"] is None and not calls[33]["retired"]
+        name = "nccl:send 0->1" if rank == 0 else "nccl:recv 1<-0"
+        side, other = ("input_sizes", "output_sizes") if rank == 0 else ("output_sizes", "input_sizes")
+        assert len(messages) == len(peers)
+        for e in messages:
+            assert e["profiling_name"] == name and e["is_p2p"] and e[side] == [[24]] and e[other] == [[0]], e
+            assert e["collective_seq_id"] == e["p2p_seq_id"] == 2
+        state = dump["nccl_comm_state"][world]
+        assert "rank 1" in state["verdict"] and all(isinstance(v, str) for v in state.values())
+
+
 if __name__ == "__main__":
     what, path = sys.argv[1:]
-    {"json": look_json, "chrome": look_chrome, "dead": lambda p: look_json(p, dead=True)}[what](path)
+    {"json": look_json, "chrome": look_chrome, "fr": look_fr, "dead": lambda p: look_json(p, dead=True)}[what](path)
