@@ -46,14 +46,23 @@ rondo_info_SOURCES += \
 endif
 rondo_info_LDADD = librondo_core.la $(cuda_parts) $(CAIRO_LIBS) -lm
 rondo_ras_SOURCES = \
+	tools/load.c \
+	tools/load.h \
+	tools/load_fr.c \
+	tools/load_json.c \
 	tools/ras.h \
+	tools/ras_convert.c \
 	tools/ras_dump.c \
 	tools/ras_file.c \
 	tools/ras_find.c \
 	tools/ras_status.c \
 	tools/ras_top.c \
 	tools/ras_who.c \
-	tools/rondo-ras.c
+	tools/rondo-ras.c \
+	tools/value.c \
+	tools/value.h \
+	tools/value_json.c \
+	tools/value_pickle.c
 rondo_ras_CPPFLAGS = $(AM_CPPFLAGS)
 rondo_ras_LDADD = librondo_core.la $(cuda_parts)
 rondo_tune_SOURCES = \

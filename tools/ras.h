@@ -11,6 +11,8 @@ typedef struct ras_options {
     const char *dir;  /* also records in this folder; NULL: none */
     const char *from; /* the records in this folder alone; NULL: those of processes */
     const char *out, *format;
+    char **args; /* of commands that have some */
+    int nargs;
     int job; /* this one alone; 0: all */
     bool json, all;
     int count;      /* pages of top; 0: until it is interrupted */
@@ -51,5 +53,8 @@ int ras_who(rd_view_t *view, const ras_options_t *options);
 int ras_top(rd_view_t *view, const ras_options_t *options);
 int ras_dump(rd_view_t *view, const ras_options_t *options);
 int ras_trace(rd_view_t *view, const ras_options_t *options);
+
+/* These look at dumps, and at no process. */
+int ras_convert(const ras_options_t *options);
 
 #endif

@@ -19,6 +19,7 @@ static const char usage[] =
     "    rondo-ras top    [-n PAGES] [-d SECONDS] [--job PID] [--dir DIR]\n"
     "    rondo-ras dump   [--format FORMAT] [--from DIR] [--job PID] [--dir DIR] -o DIR\n"
     "    rondo-ras trace  [--from DIR] [--job PID] [--dir DIR] -o FILE\n"
+    "    rondo-ras convert [--format FORMAT] IN OUT\n"
     "    rondo-ras --version | --help\n"
     "\n"
     "DESCRIPTION\n"
@@ -46,12 +47,16 @@ static const char usage[] =
     "each\n"
     "    rank and communicator, and an arrow from who waits to whom it waits for.\n"
     "\n"
+    "    convert: reads a dump, or all in a folder, of rondo's own or of PyTorch's flight recorder, and writes them "
+    "in\n"
+    "    another format, so that dumps of several hosts come together, too.\n"
+    "\n"
     "OPTIONS\n"
     "    -v           status: a line for each rank, with its pid and its counts\n"
     "    --json       for programs\n"
     "    --job PID    this job alone\n"
     "    --dir DIR    also the records in this folder (default: RONDO_MONITOR_DIR)\n"
-    "    --format F   dump: json (default), fr or chrome (as trace)\n"
+    "    --format F   dump, convert: json (default), fr or chrome (as trace)\n"
     "    --from DIR   dump, trace: the records in this folder alone, of jobs that have ended\n"
     "    -o DIR       dump: where the files are written; none of theirs may be there\n"
     "    -o FILE      trace: the file, which is replaced if it is there; -: the output\n"
@@ -69,10 +74,12 @@ static const char usage[] =
 typedef struct command {
     const char *name;
     int (*run)(rd_view_t *view, const ras_options_t *options);
+    int (*run_files)(const ras_options_t *options); /* looks at files instead, which are its arguments */
 } command_t;
 
-static const command_t commands[] = {{"list", ras_list}, {"status", ras_status}, {"who", ras_who},
-                                     {"top", ras_top},   {"dump", ras_dump},     {"trace", ras_trace}};
+static const command_t commands[] = {
+    {"list", ras_list, NULL}, {"status", ras_status, NULL}, {"who", ras_who, NULL},        {"top", ras_top, NULL},
+    {"dump", ras_dump, NULL}, {"trace", ras_trace, NULL},   {"convert", NULL, ras_convert}};
 
 static int wrong(const char *what, const char *value)
 {
@@ -89,7 +96,7 @@ static int number(const char *text, double least, double most, double *value)
     return *text && !*end && *value >= least && *value <= most ? 0 : -1;
 }
 
-static int parse(int argc, char **argv, ras_options_t *options)
+static int parse(const command_t *command, int argc, char **argv, ras_options_t *options)
 {
     static const struct option longs[] = {
         {"json", no_argument, NULL, 'j'},         {"job", required_argument, NULL, 'J'},
@@ -135,7 +142,9 @@ static int parse(int argc, char **argv, ras_options_t *options)
             return RAS_USAGE; /* getopt has said why */
         }
     }
-    return optind < argc ? wrong("there is nothing more to say than the command", argv[optind]) : 0;
+    options->args = argv + optind;
+    options->nargs = argc - optind;
+    return options->nargs && command->run ? wrong("there is nothing more to say than the command", argv[optind]) : 0;
 }
 
 static int no_record(const rd_view_t *view, const ras_options_t *options)
@@ -178,13 +187,17 @@ int main(int argc, char **argv)
             command = &commands[i];
     if (!command)
         return wrong(argc > 1 ? "there is no such command"
-                              : "a command is needed: list, status, who, top, dump or trace",
+                              : "a command is needed: list, status, who, top, dump, trace or convert",
                      argc > 1 ? argv[1] : NULL);
-    int bad = parse(argc - 1, argv + 1, &options);
+    int bad = parse(command, argc - 1, argv + 1, &options);
     if (bad)
         return bad;
     if (options.dir && !*options.dir)
         options.dir = NULL;
+    if (command->run_files) {
+        int status = command->run_files(&options);
+        return fflush(stdout) == 0 ? status : RAS_NOTHING;
+    }
     if (!ras_find(&view, &options)) {
         fprintf(stderr, "rondo-ras: no memory\n");
         return RAS_NOTHING;

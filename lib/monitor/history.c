@@ -23,6 +23,8 @@ int rd_history_comm(const rd_history_t *h, uint64_t id, int rank)
 /* Of a run only the last call can have failed: the next one would not have been alike. */
 rd_history_state_t rd_history_state(const rd_history_t *h, const rd_history_run_t *run, uint64_t at)
 {
+    if (run->event.flags & RD_MONITOR_QUEUED)
+        return RD_HISTORY_ENQUEUED;
     if (at >= run->over)
         return RD_HISTORY_STARTED;
     if (run->event.result > RONDO_IN_PROGRESS && at + 1 == run->calls)

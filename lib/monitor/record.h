@@ -78,13 +78,15 @@ typedef struct rd_monitor_comm {
 
 typedef enum rd_monitor_flag {
     RD_MONITOR_GROUPED = 1, /* called inside a group */
-    RD_MONITOR_TABLES = 2   /* blocks of different lengths: `count` and `bytes` are 0 */
+    RD_MONITOR_TABLES = 2,  /* blocks of different lengths: `count` and `bytes` are 0 */
+    RD_MONITOR_QUEUED = 4   /* of a dump: on a device, where more is not known than that it was enqueued */
 } rd_monitor_flag_t;
 
 /* What kind of call, where it is no collective of rd_coll_t. */
 #define RD_MONITOR_SEND 64
 #define RD_MONITOR_RECV 65
 #define RD_MONITOR_SPLIT 66
+#define RD_MONITOR_OTHER 67    /* of another library's, in a dump: one that is not known */
 #define RD_MONITOR_BYTE 255    /* the type of a message: only its bytes are known */
 #define RD_MONITOR_UNKNOWN 255 /* the operator of a call that another library has dumped */
 

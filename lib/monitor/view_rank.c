@@ -60,7 +60,7 @@ int rd_view_waits_for(const rd_monitor_comm_t *comm)
 double rd_view_waits_since(const rd_view_t *view, const rd_view_rank_t *rank)
 {
     const rd_view_process_t *process = &view->processes[rank->process];
-    int64_t now = process->past ? (int64_t)(process->now_ns / 1000000) : rd_clock_ms();
+    int64_t now = process->past || process->now_ns ? (int64_t)(process->now_ns / 1000000) : rd_clock_ms();
     int64_t ms = now - (int64_t)rank->comm.since_ms;
 
     return ms > 0 && ms < INT64_C(1) << 40 ? (double)ms / 1000 : 0;

@@ -64,6 +64,17 @@ static void ras(const char *command, int status, const char *word)
           status, word, obedient_text);
 }
 
+/* Of files alone. */
+static void ras_files(const char *command, int status, const char *word)
+{
+    char line[512];
+
+    snprintf(line, sizeof line, command, dir, dir);
+    int got = obedient_ras(line, 0);
+    CHECK(got == status && strstr(obedient_text, word), "rondo-ras %s: exit %d, want %d and '%s':\n%s", line, got,
+          status, word, obedient_text);
+}
+
 /* Returns true if there is a python3 and it has looked. */
 static int look(const char *what, const char *path)
 {
@@ -75,6 +86,44 @@ static int look(const char *what, const char *path)
     snprintf(line, sizeof line, "python3 %s/test/monitor/dump.py %s %s/%s", top ? top : ".", what, dir, path);
     CHECK(system(line) == 0, "dump.py %s %s is not content", what, path);
     return 1;
+}
+
+static void same(const char *one, const char *other)
+{
+    char line[1024];
+
+    snprintf(line, sizeof line, "cmp %s/%s %s/%s", dir, one, dir, other);
+    CHECK(system(line) == 0, "%s is not what %s is", other, one);
+}
+
+/* Nothing of a dump is lost when it is read. */
+static void convert(void)
+{
+    char line[512];
+
+    ras_files("convert %s/alive %s/again", 0, "4 dumps in");
+    for (int r = 0; r < RANKS; r++) {
+        char one[64], other[64];
+        snprintf(one, sizeof one, "alive/rondo_dump_%d.json", r);
+        snprintf(other, sizeof other, "again/rondo_dump_%d.json", r);
+        same(one, other);
+    }
+    ras_files("convert --format chrome %s/alive %s/alive.trace", 0, "");
+    look("chrome", "alive.trace");
+    ras_files("convert --format fr %s/alive %s/alive.fr", 0, "4 dumps in");
+    look("fr", "alive.fr");
+    ras_files("convert %s/fr %s/from.fr", 0, "4 dumps in");
+    look("from_fr", "from.fr");
+    ras_files("convert --format chrome %s/alive/rondo_dump_2.json %s/one", 0, "");
+    ras_files("convert %s/none %s/there", 1, "No such file");
+    snprintf(line, sizeof line,
+             "mkdir %s/empty && echo '{}' >%s/trace.7 && printf '\\200\\002cos\\nsystem\\n.' >%s/bad.7", dir, dir, dir);
+    CHECK(system(line) == 0, "no files");
+    ras_files("convert %s/empty %s/there", 1, "there is no dump in it");
+    ras_files("convert %s/trace.7 %s/there", 1, "no dump of rondo's");
+    ras_files("convert %s/bad.7 %s/there", 1, "would make an object");
+    ras_files("convert --format xml %s/alive %s/there", 2, "json, fr or chrome");
+    ras_files("convert %s/alive", 2, "IN OUT");
 }
 
 static void alive(void)
@@ -98,6 +147,7 @@ static void alive(void)
     ras("dump -o %s/alive", 1, "of an earlier dump");
     ras("dump -o %s/none/there", 1, "No such file");
     ras("dump", 2, "-o DIR");
+    convert();
     ras("dump --from %s/alive -o from", 1, "there is no record in");
 }
 

@@ -159,6 +159,24 @@ def look_fr(folder):
         assert "rank 1" in state["verdict"] and all(isinstance(v, str) for v in state.values())
 
 
+def look_from_fr(folder):
+    """What a flight recorder's dump has, as rondo's own: it knows of no waits."""
+    for rank in range(4):
+        dump = strict(f"{folder}/rondo_dump_{rank}.json")
+        assert dump["process"]["number"] == rank and dump["process"]["state"] == "?"
+        world = [c for c in dump["communicators"] if c["size"] == 4]
+        assert [(c["name"], c["rank"]) for c in world] == [('dump "test"', rank)]
+        calls = [c for c in dump["calls"] if c["communicator"] == world[0]["id"]]
+        numbers = [*range(1, 17), *range(85, 102)] + ([] if rank == 1 else [102])
+        assert [c["number"] for c in calls] == numbers
+        assert all(c["calls"] == 1 and c["over"] == (c["number"] < 102) for c in calls)
+        assert (calls[0]["call"], calls[0]["count"], calls[0]["type"], calls[0]["op"]) == ("allreduce", 8, "float32", "sum")
+        assert calls[0]["begun_ns"] > 10**18 and "begun_ns" not in calls[1]
+        assert (calls[32]["call"], calls[32]["root"], calls[32]["bytes"]) == ("broadcast", 2, 400)
+        messages = [(c["call"], c["number"], c["bytes"]) for c in dump["calls"] if c not in calls]
+        assert messages == {0: 2 * [("send", 1, 24)], 3: []}.get(rank, [("recv", 1, 24)]), messages
+
+
 if __name__ == "__main__":
     what, path = sys.argv[1:]
-    {"json": look_json, "chrome": look_chrome, "fr": look_fr, "dead": lambda p: look_json(p, dead=True)}[what](path)
+    {"json": look_json, "chrome": look_chrome, "fr": look_fr, "from_fr": look_from_fr, "dead": lambda p: look_json(p, dead=True)}[what](path)

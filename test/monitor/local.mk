@@ -2,6 +2,7 @@ check_PROGRAMS += \
 	test/monitor/alike \
 	test/monitor/differ \
 	test/monitor/dump \
+	test/monitor/dumps_forged \
 	test/monitor/forged \
 	test/monitor/killed \
 	test/monitor/late \
@@ -14,6 +15,17 @@ test_monitor_alike_LDADD = libtest.la
 test_monitor_differ_LDADD = libtest.la
 test_monitor_dump_LDADD = libtest.la
 test_monitor_dump_SOURCES = test/monitor/dump.c test/monitor/obedient.c test/monitor/obedient.h
+test_monitor_dumps_forged_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_monitor_dumps_forged_SOURCES = \
+	test/monitor/dumps_forged.c \
+	tools/load.c \
+	tools/load.h \
+	tools/load_fr.c \
+	tools/load_json.c \
+	tools/value.c \
+	tools/value.h \
+	tools/value_json.c \
+	tools/value_pickle.c
 test_monitor_late_LDADD = libtest.la
 test_monitor_ras_LDADD = libtest.la
 test_monitor_ras_SOURCES = test/monitor/ras.c test/monitor/obedient.c test/monitor/obedient.h
