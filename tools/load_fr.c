@@ -262,8 +262,11 @@ static void load_entry(fr_t *fr, uint64_t index, const value_t *entry)
     e.comm = c->id;
     e.rank = c->rank;
     e.number = number_of(fr, group, entry, &e);
-    if (strcmp(state, "scheduled") == 0)
+    if (strcmp(state, "scheduled") == 0) {
         e.flags |= RD_MONITOR_QUEUED;
+        if (fr->ours)
+            c->device = 0; /* which one is not said */
+    }
     if (!e.number)
         return;
     load_event(fr->load, index, &e);

@@ -51,6 +51,7 @@ rondo_ras_SOURCES = \
 	tools/load_fr.c \
 	tools/load_json.c \
 	tools/ras.h \
+	tools/ras_analyse.c \
 	tools/ras_convert.c \
 	tools/ras_dump.c \
 	tools/ras_file.c \

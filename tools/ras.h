@@ -56,5 +56,6 @@ int ras_trace(rd_view_t *view, const ras_options_t *options);
 
 /* These look at dumps, and at no process. */
 int ras_convert(const ras_options_t *options);
+int ras_analyse(const ras_options_t *options);
 
 #endif

@@ -20,6 +20,7 @@ static const char usage[] =
     "    rondo-ras dump   [--format FORMAT] [--from DIR] [--job PID] [--dir DIR] -o DIR\n"
     "    rondo-ras trace  [--from DIR] [--job PID] [--dir DIR] -o FILE\n"
     "    rondo-ras convert [--format FORMAT] IN OUT\n"
+    "    rondo-ras analyse [--json] DIR\n"
     "    rondo-ras --version | --help\n"
     "\n"
     "DESCRIPTION\n"
@@ -51,6 +52,8 @@ static const char usage[] =
     "in\n"
     "    another format, so that dumps of several hosts come together, too.\n"
     "\n"
+    "    analyse: reads the same, and says what who would have said, and where ranks do not call the same.\n"
+    "\n"
     "OPTIONS\n"
     "    -v           status: a line for each rank, with its pid and its counts\n"
     "    --json       for programs\n"
@@ -64,8 +67,10 @@ static const char usage[] =
     "    -d SECONDS   top: between two pages (default 1)\n"
     "\n"
     "EXIT STATUS\n"
-    "    0 good; who: nobody is waited for. 1 no record was found, or none could be read; 2 usage.\n"
-    "    who: 3 a rank is late; 4 a rank is dead or stopped, or has left; 5 ranks wait, and it is unknown why.\n"
+    "    0 good; who: nobody is waited for; analyse: nothing is found. 1 no record was found, or none could be read; 2 "
+    "usage.\n"
+    "    who, analyse: 3 a rank is late; 4 a rank is dead or stopped, or has left, or calls something else; 5 ranks\n"
+    "    wait, and it is unknown why.\n"
     "\n"
     "EXAMPLES\n"
     "    rondo-ras who\n"
@@ -77,9 +82,10 @@ typedef struct command {
     int (*run_files)(const ras_options_t *options); /* looks at files instead, which are its arguments */
 } command_t;
 
-static const command_t commands[] = {
-    {"list", ras_list, NULL}, {"status", ras_status, NULL}, {"who", ras_who, NULL},        {"top", ras_top, NULL},
-    {"dump", ras_dump, NULL}, {"trace", ras_trace, NULL},   {"convert", NULL, ras_convert}};
+static const command_t commands[] = {{"list", ras_list, NULL},       {"status", ras_status, NULL},
+                                     {"who", ras_who, NULL},         {"top", ras_top, NULL},
+                                     {"dump", ras_dump, NULL},       {"trace", ras_trace, NULL},
+                                     {"convert", NULL, ras_convert}, {"analyse", NULL, ras_analyse}};
 
 static int wrong(const char *what, const char *value)
 {
@@ -187,7 +193,7 @@ int main(int argc, char **argv)
             command = &commands[i];
     if (!command)
         return wrong(argc > 1 ? "there is no such command"
-                              : "a command is needed: list, status, who, top, dump, trace or convert",
+                              : "a command is needed: list, status, who, top, dump, trace, convert or analyse",
                      argc > 1 ? argv[1] : NULL);
     int bad = parse(command, argc - 1, argv + 1, &options);
     if (bad)

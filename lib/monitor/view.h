@@ -79,6 +79,8 @@ uint64_t rd_view_time(const rd_view_process_t *process, uint64_t ticks);
 
 const char *rd_view_kind_name(int kind); /* "allreduce" */
 bool rd_view_kind_rooted(int kind);      /* has it a root? */
+void rd_view_event_text(const rd_monitor_event_t *event, char *text,
+                        size_t bytes); /* "allreduce (1024 float32, sum)" */
 /* "allreduce, collective number 17 (1024 float32, sum)": the last call of the track. */
 void rd_view_call_text(const rd_view_t *view, const rd_view_rank_t *rank, int track, char *text, size_t bytes);
 /* "rank 3 (n1:4711)": its host and process */

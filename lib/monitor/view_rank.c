@@ -129,6 +129,14 @@ static void arguments(const rd_monitor_event_t *e, char *text, size_t bytes)
         snprintf(text, bytes, " (%llu %s)", count, type ? type : "?");
 }
 
+void rd_view_event_text(const rd_monitor_event_t *event, char *text, size_t bytes)
+{
+    char more[128];
+
+    arguments(event, more, sizeof more);
+    snprintf(text, bytes, "%s%s", rd_view_kind_name(event->kind), more);
+}
+
 void rd_view_call_text(const rd_view_t *view, const rd_view_rank_t *rank, int track, char *text, size_t bytes)
 {
     static const char *const tracks[RD_TRACKS] = {"collective", "send", "recv"};

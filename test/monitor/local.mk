@@ -31,5 +31,8 @@ test_monitor_ras_LDADD = libtest.la
 test_monitor_ras_SOURCES = test/monitor/ras.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_socket_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 
+script_tests += \
+	test/monitor/analyse.sh
 EXTRA_DIST += \
+	test/monitor/analyse.py \
 	test/monitor/dump.py

@@ -1,0 +1,499 @@
+/* rondo-ras analyse: who is to blame, by dumps.
+ *
+ * Of rondo's own dumps it says what `who` would have said when they were made, by the same verdict. Besides, and of the
+ * dumps of flight recorders alone, which know of no waits, it compares the calls of all ranks by their numbers
+ * (streams.h): the first one of a communicator in which ranks differ, and the first one to which a rank has not come.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "load.h"
+#include "monitor/streams.h"
+#include "ras.h"
+#include "sched/program.h"
+
+/* A rank, and its runs in a stream, oldest first. */
+typedef struct member {
+    int process, comm, rank;
+    size_t *runs, nruns;
+    size_t at; /* of them: the one that is looked at */
+} member_t;
+
+typedef struct analysis {
+    const rd_dump_t *dump;
+    const rd_streams_t *streams;
+    member_t *members; /* of the stream that is looked at */
+    int nmembers;
+    bool json, memory; /* memory: there was none */
+    int worst, said;
+    uint64_t compared;
+} analysis_t;
+
+static const rd_history_t *history_of(const analysis_t *a, const member_t *m)
+{
+    return &a->dump->histories[m->process];
+}
+
+/* ---- members ---- */
+
+static void drop_members(analysis_t *a)
+{
+    for (int i = 0; i < a->nmembers; i++)
+        free(a->members[i].runs);
+    free(a->members);
+    a->members = NULL;
+    a->nmembers = 0;
+}
+
+static bool is_of(const rd_stream_t *s, const rd_monitor_comm_t *c)
+{
+    return c->id == s->id && (s->from < 0 || s->from == c->rank || s->to == c->rank);
+}
+
+static bool add_member(analysis_t *a, const rd_stream_t *s, int process, int comm)
+{
+    const rd_history_t *h = &a->dump->histories[process];
+    member_t *more = realloc(a->members, (size_t)(a->nmembers + 1) * sizeof *more);
+
+    if (!more)
+        return false;
+    a->members = more;
+    member_t *m = &more[a->nmembers++];
+    for (; m > more && m[-1].rank > h->comms[comm].rank; m--)
+        *m = m[-1];
+    *m = (member_t){.process = process, .comm = comm, .rank = h->comms[comm].rank};
+    m->runs = calloc(h->nruns + 1, sizeof *m->runs);
+    for (size_t i = 0; m->runs && i < h->nruns; i++)
+        if (h->runs[i].comm == comm && rd_streams_of(a->streams, &h->runs[i]) == s)
+            m->runs[m->nruns++] = i;
+    return m->runs;
+}
+
+static bool find_members(analysis_t *a, const rd_stream_t *s)
+{
+    drop_members(a);
+    for (int i = 0; i < a->dump->view->nprocesses; i++)
+        for (int k = 0; k < a->dump->histories[i].ncomms; k++)
+            if (is_of(s, &a->dump->histories[i].comms[k]) && !add_member(a, s, i, k))
+                return false;
+    return true;
+}
+
+/* Returns the run of call `number`, which does not go down from one time to the next; NULL: the rank has not made it.
+ */
+static const rd_history_run_t *run_at(const analysis_t *a, member_t *m, uint64_t number, uint64_t *first)
+{
+    const rd_history_t *h = history_of(a, m);
+
+    for (; m->at < m->nruns; m->at++) {
+        const rd_history_run_t *r = &h->runs[m->runs[m->at]];
+        *first = a->streams->numbers[m->process][m->runs[m->at]];
+        if (number < *first)
+            return NULL;
+        if (number - *first < r->calls)
+            return r;
+    }
+    return NULL;
+}
+
+/* ---- sentences ---- */
+
+static void say(analysis_t *a, int status, const char *name, const char *sentence)
+{
+    a->worst = rd_verdict_worse(status, a->worst);
+    a->said++;
+    if (!a->json) {
+        printf("'%s': %s\n", name, sentence);
+        return;
+    }
+    printf("%s\n  {\"communicator\": ", a->said > 1 ? "," : "");
+    ras_print_json(name);
+    printf(", \"status\": %d, \"verdict\": ", status);
+    ras_print_json(sentence);
+    printf("}");
+}
+
+/* Appends to a text that holds `bytes`. */
+__attribute__((format(printf, 3, 4))) static void add(char *text, size_t bytes, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text + used, bytes - used, format, args);
+    va_end(args);
+}
+
+/* "rank 2 (5 in the job)" */
+static void add_rank(const analysis_t *a, const member_t *m, char *text, size_t bytes)
+{
+    add(text, bytes, "rank %d", m->rank);
+    if (a->dump->numbers[m->process] != m->rank)
+        add(text, bytes, " (%d in the job)", a->dump->numbers[m->process]);
+}
+
+/* "rank 2" or "ranks 0-1, 3": those members that `of` marks with `mark`. */
+static void add_ranks(const analysis_t *a, const int *of, int mark, char *text, size_t bytes)
+{
+    int n = 0, written = 0;
+
+    for (int i = 0; i < a->nmembers; i++)
+        n += of[i] == mark;
+    for (int i = 0; n == 1 && i < a->nmembers; i++)
+        if (of[i] == mark) {
+            add_rank(a, &a->members[i], text, bytes);
+            return;
+        }
+    add(text, bytes, "ranks ");
+    for (int i = 0; i < a->nmembers; i++) {
+        int last = i;
+        if (of[i] != mark)
+            continue;
+        while (last + 1 < a->nmembers && of[last + 1] == mark && a->members[last + 1].rank == a->members[last].rank + 1)
+            last++;
+        add(text, bytes, "%s%d", written++ ? ", " : "", a->members[i].rank);
+        if (last > i)
+            add(text, bytes, "-%d", a->members[last].rank);
+        i = last;
+    }
+}
+
+static void add_call(const rd_monitor_event_t *e, char *text, size_t bytes)
+{
+    char call[192];
+
+    rd_view_event_text(e, call, sizeof call);
+    add(text, bytes, "%s", call);
+    if (rd_view_kind_rooted(e->kind) && e->root >= 0)
+        add(text, bytes, " with root %d", e->root);
+}
+
+/* ---- what differs ---- */
+
+/* The rule of rondo's signatures: of what only moves data, bytes count, in whatever type. */
+static const char *differs(const rd_monitor_event_t *x, const rd_monitor_event_t *y)
+{
+    bool reduces = x->kind < RD_NUM_COLLS && rd_coll_reduces((rd_coll_t)x->kind);
+
+    if (x->kind != y->kind || (x->flags ^ y->flags) & RD_MONITOR_TABLES)
+        return "operation";
+    if (x->flags & RD_MONITOR_TABLES)
+        return x->root != y->root ? "root" : NULL;
+    if (reduces ? x->count != y->count : x->bytes != y->bytes)
+        return reduces || x->type == y->type ? "count" : "bytes";
+    if (reduces && x->type != y->type)
+        return "type";
+    if (reduces && x->op != y->op)
+        return "op";
+    return rd_view_kind_rooted(x->kind) && x->root != y->root ? "root" : NULL;
+}
+
+/* Sorts the ranks that have made the call by what they call. Returns what the second sort differs in from the first;
+ * NULL: all call the same. `sort` of a rank that has not made it is -1. */
+static const char *sort_ranks(analysis_t *a, uint64_t number, int *sort, const rd_monitor_event_t **calls, int *nsorts)
+{
+    const char *what = NULL;
+    uint64_t first;
+
+    *nsorts = 0;
+    for (int i = 0; i < a->nmembers; i++) {
+        const rd_history_run_t *r = run_at(a, &a->members[i], number, &first);
+        sort[i] = -1;
+        for (int k = 0; r && k < *nsorts && sort[i] < 0; k++)
+            if (!differs(calls[k], &r->event))
+                sort[i] = k;
+        if (!r || sort[i] >= 0)
+            continue;
+        if (*nsorts == 1)
+            what = differs(calls[0], &r->event);
+        sort[i] = *nsorts;
+        calls[(*nsorts)++] = &r->event;
+    }
+    a->compared++;
+    return what;
+}
+
+static int count_of(const analysis_t *a, const int *sort, int k)
+{
+    int n = 0;
+
+    for (int i = 0; i < a->nmembers; i++)
+        n += sort[i] == k;
+    return n;
+}
+
+/* Who is in the smaller part is to blame; two halves are named without that. */
+static void say_differ(analysis_t *a, const char *name, uint64_t number, const char *what, const int *sort,
+                       const rd_monitor_event_t **calls, int nsorts)
+{
+    char text[2048] = "";
+    int callers = 0, most = 0;
+
+    for (int k = 0; k < nsorts; k++) {
+        callers += count_of(a, sort, k);
+        most = count_of(a, sort, k) > count_of(a, sort, most) ? k : most;
+    }
+    bool clear = 2 * count_of(a, sort, most) > callers;
+    add(text, sizeof text, "ranks do not call the same: they differ in %s, in collective number %llu%s. ", what,
+        (unsigned long long)number, clear ? "" : ", and nobody can know who is wrong");
+    for (int k = 0; k < nsorts; k++) {
+        if (k == most)
+            continue;
+        add_ranks(a, sort, k, text, sizeof text);
+        add(text, sizeof text, count_of(a, sort, k) == 1 ? " calls " : " call ");
+        add_call(calls[k], text, sizeof text);
+        add(text, sizeof text, "; ");
+    }
+    add_ranks(a, sort, most, text, sizeof text);
+    add(text, sizeof text, count_of(a, sort, most) == 1 ? " calls " : " call ");
+    add_call(calls[most], text, sizeof text);
+    say(a, RD_VERDICT_BLAMED, name, text);
+}
+
+/* Returns true if ranks differ. Only where a run of any rank ends can that begin. */
+static bool find_difference(analysis_t *a, const rd_stream_t *s, const char *name)
+{
+    int *sort = calloc((size_t)a->nmembers + 1, sizeof *sort), nsorts;
+    const rd_monitor_event_t **calls = calloc((size_t)a->nmembers + 1, sizeof *calls);
+    const char *what = NULL;
+
+    a->memory |= !sort || !calls;
+    for (size_t i = 0; sort && calls && i < s->ends && !what; i++) {
+        uint64_t number = a->streams->ends[s->first + i];
+        if (number < s->start)
+            continue;
+        what = sort_ranks(a, number, sort, calls, &nsorts);
+        if (what)
+            say_differ(a, name, number, what, sort, calls, nsorts);
+    }
+    free(sort);
+    free(calls);
+    return what;
+}
+
+/* ---- who has not come ---- */
+
+static bool waits_at(const analysis_t *a, member_t *m, uint64_t number, const rd_history_run_t **run)
+{
+    uint64_t first = 0;
+
+    m->at = 0;
+    *run = run_at(a, m, number, &first);
+    return *run && number - first >= (*run)->over;
+}
+
+/* Nobody is behind, and ranks wait all the same: in their last call, and perhaps for one of which there is no dump. */
+static bool find_waiting(analysis_t *a, const char *name, int size)
+{
+    const rd_history_run_t *run, *inside = NULL;
+    int *mark = calloc((size_t)a->nmembers + 1, sizeof *mark);
+    uint64_t last = 0;
+    char text[2048] = "";
+
+    a->memory |= !mark;
+    for (int i = 0; mark && i < a->nmembers; i++) {
+        const rd_monitor_comm_t *c = &history_of(a, &a->members[i])->comms[a->members[i].comm];
+        uint64_t begun = c->calls[RD_TRACK_COLLECTIVE].begun;
+        mark[i] = c->device < 0 && waits_at(a, &a->members[i], begun, &run);
+        if (mark[i]) {
+            inside = run;
+            last = begun;
+        }
+    }
+    if (inside) {
+        add_ranks(a, mark, 1, text, sizeof text);
+        add(text, sizeof text, " %s in collective number %llu, ", count_of(a, mark, 1) == 1 ? "waits" : "wait",
+            (unsigned long long)last);
+        add_call(&inside->event, text, sizeof text);
+        if (a->nmembers < size)
+            add(text, sizeof text, ", and of %d rank%s there is no dump", size - a->nmembers,
+                size - a->nmembers == 1 ? "" : "s");
+        else
+            add(text, sizeof text, ", and no rank is behind: unknown why");
+        say(a, RD_VERDICT_UNKNOWN, name, text);
+    }
+    free(mark);
+    return inside;
+}
+
+/* In the first call that not all have begun, are others inside? */
+static bool find_late(analysis_t *a, const rd_stream_t *s, const char *name)
+{
+    uint64_t least = UINT64_MAX;
+    const rd_history_run_t *run, *inside = NULL;
+    int *mark = calloc((size_t)a->nmembers + 1, sizeof *mark);
+    char text[2048] = "";
+
+    a->memory |= !mark;
+    for (int i = 0; i < a->nmembers; i++) {
+        uint64_t begun = history_of(a, &a->members[i])->comms[a->members[i].comm].calls[RD_TRACK_COLLECTIVE].begun;
+        least = begun < least ? begun : least;
+    }
+    for (int i = 0; mark && i < a->nmembers && least + 1 >= s->start; i++) {
+        const rd_monitor_comm_t *c = &history_of(a, &a->members[i])->comms[a->members[i].comm];
+        mark[i] = c->calls[RD_TRACK_COLLECTIVE].begun == least;
+        if (!mark[i] && c->device < 0 && waits_at(a, &a->members[i], least + 1, &run)) {
+            mark[i] = 2;
+            inside = run;
+        }
+    }
+    if (inside) {
+        add_ranks(a, mark, 1, text, sizeof text);
+        add(text, sizeof text, " %s not come to collective number %llu, ", count_of(a, mark, 1) == 1 ? "has" : "have",
+            (unsigned long long)(least + 1));
+        add_call(&inside->event, text, sizeof text);
+        add(text, sizeof text, ", in which ");
+        add_ranks(a, mark, 2, text, sizeof text);
+        add(text, sizeof text, count_of(a, mark, 2) == 1 ? " waits" : " wait");
+        say(a, RD_VERDICT_LATE, name, text);
+    }
+    free(mark);
+    return inside;
+}
+
+/* ---- messages ---- */
+
+/* One side waits in message `number`, which the other one has not made. */
+static void say_alone(analysis_t *a, const member_t *from, const member_t *to, const char *name, uint64_t number,
+                      bool sent)
+{
+    char text[512] = "";
+
+    add_rank(a, sent ? to : from, text, sizeof text);
+    add(text, sizeof text, " has not %s message %llu from rank %d to rank %d, in which ", sent ? "taken" : "sent",
+        (unsigned long long)number, from->rank, to->rank);
+    add_rank(a, sent ? from : to, text, sizeof text);
+    add(text, sizeof text, " waits");
+    say(a, RD_VERDICT_LATE, name, text);
+}
+
+static void say_lengths(analysis_t *a, const member_t *from, const member_t *to, const char *name, uint64_t number,
+                        const rd_monitor_event_t *sent, const rd_monitor_event_t *taken)
+{
+    char text[512] = "";
+
+    add_rank(a, from, text, sizeof text);
+    add(text, sizeof text, " sends %llu bytes to ", (unsigned long long)sent->bytes);
+    add_rank(a, to, text, sizeof text);
+    add(text, sizeof text, ", which expects %llu, in message %llu from the one to the other",
+        (unsigned long long)taken->bytes, (unsigned long long)number);
+    say(a, RD_VERDICT_BLAMED, name, text);
+}
+
+static void look_at_messages(analysis_t *a, const rd_stream_t *s, const char *name, bool judged)
+{
+    member_t *from = NULL, *to = NULL;
+
+    for (int i = 0; i < a->nmembers; i++) {
+        from = a->members[i].rank == s->from ? &a->members[i] : from;
+        to = a->members[i].rank == s->to ? &a->members[i] : to;
+    }
+    for (size_t i = 0; from && to && i < s->ends; i++) {
+        uint64_t number = a->streams->ends[s->first + i], sent_from = 0, taken_from = 0;
+        const rd_history_run_t *sent = run_at(a, from, number, &sent_from);
+        const rd_history_run_t *taken = run_at(a, to, number, &taken_from);
+        a->compared++;
+        if (sent && taken && sent->event.bytes != taken->event.bytes) {
+            say_lengths(a, from, to, name, number, &sent->event, &taken->event);
+            return;
+        }
+        bool waits =
+            sent && !taken ? number - sent_from >= sent->over : taken && !sent && number - taken_from >= taken->over;
+        if (waits && !judged && history_of(a, from)->comms[from->comm].device < 0) {
+            say_alone(a, from, to, name, number, sent);
+            return;
+        }
+    }
+}
+
+/* ---- communicators ---- */
+
+/* Returns true if the verdict names a rank or knows why ranks wait; if it says that it does not, that is kept. */
+static bool judge(analysis_t *a, const rd_view_comm_t *c, const char *name, rd_monitor_verdict_t *v)
+{
+    v->status = RD_VERDICT_NONE;
+    if (c)
+        rd_verdict_judge(a->dump->view, c, v);
+    if (v->status != RD_VERDICT_BLAMED && v->status != RD_VERDICT_LATE)
+        return false;
+    say(a, v->status, name, v->text);
+    return true;
+}
+
+/* `s`: its collectives. Streams of one communicator lie one behind the other. */
+static void look_at_comm(analysis_t *a, const rd_stream_t *s)
+{
+    const rd_view_t *view = a->dump->view;
+    const rd_view_comm_t *c = rd_view_comm_of(view->comms, view->ncomms, s->id);
+    bool two_looks = rd_view_comm_of(view->before, view->nbefore, s->id);
+    char name[RD_MONITOR_NAME];
+    rd_monitor_verdict_t v;
+    int before = a->said;
+
+    if (!find_members(a, s) || a->nmembers == 0) {
+        a->memory |= a->nmembers > 0;
+        return;
+    }
+    const rd_monitor_comm_t *first = &history_of(a, &a->members[0])->comms[a->members[0].comm];
+    snprintf(name, sizeof name, "%s", first->name);
+    if (a->nmembers < first->size)
+        fprintf(stderr, "rondo-ras: '%s' has %d ranks, and there are dumps of %d\n", name, first->size, a->nmembers);
+    if (!judge(a, c, name, &v) && !find_difference(a, s, name) && !two_looks && !find_late(a, s, name))
+        find_waiting(a, name, first->size);
+    for (const rd_stream_t *m = s + 1; m < a->streams->streams + a->streams->nstreams && m->id == s->id; m++) {
+        if (!m->left_out && find_members(a, m))
+            look_at_messages(a, m, name, two_looks);
+    }
+    if (a->said == before && v.status != RD_VERDICT_NONE)
+        say(a, v.status, name, v.text);
+}
+
+static int analyse(const rd_dump_t *dump, const rd_streams_t *streams, bool json)
+{
+    analysis_t a = {.dump = dump, .streams = streams, .json = json, .worst = RD_VERDICT_NONE};
+    int comms = 0;
+
+    if (json)
+        printf("[");
+    for (size_t i = 0; i < streams->nstreams; i++)
+        if (streams->streams[i].from < 0) {
+            look_at_comm(&a, &streams->streams[i]);
+            comms++;
+        }
+    if (json)
+        printf("]\n");
+    else if (a.worst == RD_VERDICT_NONE)
+        printf("nothing is found: %d dump%s, %d communicator%s, %llu places compared where calls change\n",
+               dump->view->nprocesses, dump->view->nprocesses == 1 ? "" : "s", comms, comms == 1 ? "" : "s",
+               (unsigned long long)a.compared);
+    drop_members(&a);
+    if (a.memory)
+        fprintf(stderr, "rondo-ras: no memory for all of it\n");
+    return a.memory ? RAS_NOTHING : a.worst;
+}
+
+int ras_analyse(const ras_options_t *options)
+{
+    rd_view_t view;
+    rd_dump_t dump;
+    rd_streams_t streams;
+    int status = RAS_NOTHING;
+
+    if (options->nargs != 1) {
+        fprintf(stderr, "rondo-ras: analyse needs a folder of dumps: analyse DIR\n");
+        return RAS_USAGE;
+    }
+    if (!load_dumps(&view, options->args[0]))
+        return RAS_NOTHING;
+    if (rd_dump_read(&dump, &view, 0)) {
+        if (rd_streams_find(&streams, &dump)) {
+            status = analyse(&dump, &streams, options->json);
+            rd_streams_free(&streams, &dump);
+        }
+        rd_dump_free(&dump);
+    }
+    rd_view_free(&view);
+    return status;
+}
