@@ -16,12 +16,13 @@ typedef struct ras_options {
     int job; /* this one alone; 0: all */
     bool json, all;
     int count;      /* pages of top; 0: until it is interrupted */
-    double seconds; /* between two */
+    double seconds; /* between two; 0: the command's own */
 } ras_options_t;
 
 /* Finds all records that this user may read, and looks at them. Returns false if there is no memory. */
 bool ras_find(rd_view_t *view, const ras_options_t *options);
 
+void ras_pause(double seconds);
 /* Looks again, after the time between two looks that a verdict needs. */
 bool ras_look_again(rd_view_t *view, const ras_options_t *options);
 
@@ -40,7 +41,7 @@ int ras_write_dump(rd_dump_t *dump, const char *format, const char *to);
 typedef bool (*ras_writer_fn)(rd_out_t *out, void *arg);
 int ras_make_folder(const char *dir);
 int ras_make_file(const char *path, ras_writer_fn write_it, void *arg);
-int ras_replace_file(const char *path, ras_writer_fn write_it, void *arg);
+int ras_replace_file(const char *path, int mode, ras_writer_fn write_it, void *arg);
 
 /* Prints a text as a string of JSON. */
 void ras_print_json(const char *text);
@@ -53,6 +54,7 @@ int ras_who(rd_view_t *view, const ras_options_t *options);
 int ras_top(rd_view_t *view, const ras_options_t *options);
 int ras_dump(rd_view_t *view, const ras_options_t *options);
 int ras_trace(rd_view_t *view, const ras_options_t *options);
+int ras_metrics(rd_view_t *view, const ras_options_t *options);
 
 /* These look at dumps, and at no process. */
 int ras_convert(const ras_options_t *options);

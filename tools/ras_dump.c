@@ -137,7 +137,7 @@ static int write_processes(const rd_dump_t *dump, const rd_streams_t *streams, c
 int ras_write_dump(rd_dump_t *dump, const char *format, const char *to)
 {
     if (strcmp(format, "chrome") == 0)
-        return ras_replace_file(to, write_chrome, dump);
+        return ras_replace_file(to, 0600, write_chrome, dump);
     rd_streams_t streams = {0};
     int bad =
         strcmp(format, "fr") != 0 || (rd_streams_find(&streams, dump) && warn_of_fr(dump, &streams)) ? 0 : RAS_NOTHING;

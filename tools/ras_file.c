@@ -32,9 +32,9 @@ static int fill(int fd, ras_writer_fn write_it, void *arg)
 }
 
 /* `final`: the name that the file gets when it is whole; NULL: it has it. */
-static int make(const char *path, const char *final, ras_writer_fn write_it, void *arg)
+static int make(const char *path, const char *final, int mode, ras_writer_fn write_it, void *arg)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 
     if (fd < 0)
         return complain(path, errno);
@@ -51,10 +51,10 @@ static int make(const char *path, const char *final, ras_writer_fn write_it, voi
 
 int ras_make_file(const char *path, ras_writer_fn write_it, void *arg)
 {
-    return make(path, NULL, write_it, arg);
+    return make(path, NULL, 0600, write_it, arg);
 }
 
-int ras_replace_file(const char *path, ras_writer_fn write_it, void *arg)
+int ras_replace_file(const char *path, int mode, ras_writer_fn write_it, void *arg)
 {
     char beside[4096];
 
@@ -64,5 +64,5 @@ int ras_replace_file(const char *path, ras_writer_fn write_it, void *arg)
     }
     if ((size_t)snprintf(beside, sizeof beside, "%s.%d.part", path, (int)getpid()) >= sizeof beside)
         return complain(path, ENAMETOOLONG);
-    return make(beside, path, write_it, arg);
+    return make(beside, path, mode, write_it, arg);
 }

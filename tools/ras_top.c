@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/wait.h"
@@ -131,13 +130,11 @@ static void find_size(pages_t *p)
 
 int ras_top(rd_view_t *view, const ras_options_t *options)
 {
-    const struct timespec pause = {(time_t)options->seconds,
-                                   (long)((options->seconds - (double)(time_t)options->seconds) * 1e9)};
     pages_t pages = {.live = isatty(STDOUT_FILENO)};
 
     remember(&pages, view);
     for (int n = 0; !options->count || n < options->count; n++) {
-        nanosleep(&pause, NULL);
+        ras_pause(options->seconds > 0 ? options->seconds : 1);
         rd_view_free(view);
         if (!ras_find(view, options)) /* jobs come and go */
             break;

@@ -50,11 +50,16 @@ static int finish(const rd_view_t *view, bool json)
     return worst;
 }
 
+void ras_pause(double seconds)
+{
+    const struct timespec pause = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+
+    nanosleep(&pause, NULL);
+}
+
 bool ras_look_again(rd_view_t *view, const ras_options_t *options)
 {
-    const struct timespec between = {0, RD_VERDICT_MS * 1000000L};
-
-    nanosleep(&between, NULL);
+    ras_pause(RD_VERDICT_MS / 1000.0);
     return rd_view_look(view, options->job);
 }
 

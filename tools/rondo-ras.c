@@ -19,6 +19,7 @@ static const char usage[] =
     "    rondo-ras top    [-n PAGES] [-d SECONDS] [--job PID] [--dir DIR]\n"
     "    rondo-ras dump   [--format FORMAT] [--from DIR] [--job PID] [--dir DIR] -o DIR\n"
     "    rondo-ras trace  [--from DIR] [--job PID] [--dir DIR] -o FILE\n"
+    "    rondo-ras metrics [-o FILE] [-d SECONDS] [-n TIMES] [--job PID] [--dir DIR]\n"
     "    rondo-ras convert [--format FORMAT] IN OUT\n"
     "    rondo-ras analyse [--json] DIR\n"
     "    rondo-ras --version | --help\n"
@@ -48,6 +49,9 @@ static const char usage[] =
     "each\n"
     "    rank and communicator, and an arrow from who waits to whom it waits for.\n"
     "\n"
+    "    metrics: counts, waits and verdicts as text for Prometheus, once, or each -d seconds: FILE is replaced "
+    "whole.\n"
+    "\n"
     "    convert: reads a dump, or all in a folder, of rondo's own or of PyTorch's flight recorder, and writes them "
     "in\n"
     "    another format, so that dumps of several hosts come together, too.\n"
@@ -62,9 +66,9 @@ static const char usage[] =
     "    --format F   dump, convert: json (default), fr or chrome (as trace)\n"
     "    --from DIR   dump, trace: the records in this folder alone, of jobs that have ended\n"
     "    -o DIR       dump: where the files are written; none of theirs may be there\n"
-    "    -o FILE      trace: the file, which is replaced if it is there; -: the output\n"
-    "    -n PAGES     top: ends after so many (default: until it is interrupted)\n"
-    "    -d SECONDS   top: between two pages (default 1)\n"
+    "    -o FILE      trace, metrics: the file, which is replaced if it is there; -: the output\n"
+    "    -n PAGES     top, metrics: ends after so many (default: until it is interrupted)\n"
+    "    -d SECONDS   top: between two pages (default 1); metrics: between two files\n"
     "\n"
     "EXIT STATUS\n"
     "    0 good; who: nobody is waited for; analyse: nothing is found. 1 no record was found, or none could be read; 2 "
@@ -82,10 +86,10 @@ typedef struct command {
     int (*run_files)(const ras_options_t *options); /* looks at files instead, which are its arguments */
 } command_t;
 
-static const command_t commands[] = {{"list", ras_list, NULL},       {"status", ras_status, NULL},
-                                     {"who", ras_who, NULL},         {"top", ras_top, NULL},
-                                     {"dump", ras_dump, NULL},       {"trace", ras_trace, NULL},
-                                     {"convert", NULL, ras_convert}, {"analyse", NULL, ras_analyse}};
+static const command_t commands[] = {
+    {"list", ras_list, NULL},       {"status", ras_status, NULL},   {"who", ras_who, NULL},
+    {"top", ras_top, NULL},         {"dump", ras_dump, NULL},       {"trace", ras_trace, NULL},
+    {"metrics", ras_metrics, NULL}, {"convert", NULL, ras_convert}, {"analyse", NULL, ras_analyse}};
 
 static int wrong(const char *what, const char *value)
 {
@@ -180,7 +184,7 @@ static bool has_job(const rd_view_t *view, int job)
 
 int main(int argc, char **argv)
 {
-    ras_options_t options = {.dir = getenv("RONDO_MONITOR_DIR"), .seconds = 1};
+    ras_options_t options = {.dir = getenv("RONDO_MONITOR_DIR")};
     const command_t *command = NULL;
     rd_view_t view;
 
@@ -193,7 +197,7 @@ int main(int argc, char **argv)
             command = &commands[i];
     if (!command)
         return wrong(argc > 1 ? "there is no such command"
-                              : "a command is needed: list, status, who, top, dump, trace, convert or analyse",
+                              : "a command is needed: list, status, who, top, dump, trace, metrics, convert or analyse",
                      argc > 1 ? argv[1] : NULL);
     int bad = parse(command, argc - 1, argv + 1, &options);
     if (bad)
@@ -208,8 +212,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "rondo-ras: no memory\n");
         return RAS_NOTHING;
     }
-    int status = has_job(&view, options.job) || command->run == ras_top ? command->run(&view, &options)
-                                                                        : no_record(&view, &options);
+    int status = has_job(&view, options.job) || command->run == ras_top || command->run == ras_metrics
+                     ? command->run(&view, &options)
+                     : no_record(&view, &options);
     rd_view_free(&view);
     return fflush(stdout) == 0 ? status : RAS_NOTHING;
 }

@@ -24,6 +24,8 @@ bool rd_dump_has(const rd_dump_t *dump, int process); /* is it of the job? */
 
 /* Writes one process. */
 void rd_dump_json(rd_out_t *out, const rd_dump_t *dump, int process);
+/* Members of JSON for the arguments of a call, each behind a comma. */
+void rd_dump_arguments(rd_out_t *out, const rd_monitor_event_t *event);
 /* Writes all of them, for a viewer of traces. Returns false if there is no memory. */
 bool rd_dump_chrome(rd_out_t *out, const rd_dump_t *dump);
 

@@ -11,10 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/types.h"
 #include "monitor/dump.h"
 #include "monitor/verdict.h"
-#include "sched/program.h"
 
 #define LANES 8 /* calls of a track that overlap: in a group, or while another one waits to be tested */
 
@@ -125,23 +123,6 @@ static int take_lane(chrome_t *c, int process, int comm, int track, uint64_t beg
     return lane;
 }
 
-static void write_arguments(chrome_t *c, const rd_monitor_event_t *e)
-{
-    const char *type = e->type < RONDO_NUM_TYPES ? rd_type_name((rondo_type_t)e->type) : NULL;
-    bool empty = e->kind == RD_BARRIER || e->kind == RD_MONITOR_SPLIT;
-
-    if (!empty && !(e->flags & RD_MONITOR_TABLES))
-        rd_out_printf(c->out, ", \"count\": %llu, \"bytes\": %llu", (number_t)e->count, (number_t)e->bytes);
-    if (!empty && type)
-        rd_out_printf(c->out, ", \"type\": \"%s\"", type);
-    if (e->kind < RD_NUM_COLLS && rd_coll_reduces((rd_coll_t)e->kind) && e->op != RD_MONITOR_UNKNOWN)
-        rd_out_printf(c->out, ", \"op\": \"%s\"", e->op < RONDO_NUM_OPS ? rd_op_name((rondo_op_t)e->op) : "user");
-    if (rd_history_track(e->kind) != RD_TRACK_COLLECTIVE)
-        rd_out_printf(c->out, ", \"peer\": %d", e->root);
-    else if (rd_view_kind_rooted(e->kind) && e->root >= 0)
-        rd_out_printf(c->out, ", \"root\": %d", e->root);
-}
-
 /* `from`: the number of the first call of the slice; `calls`: how many it stands for. */
 static void write_slice(chrome_t *c, int process, const rd_history_run_t *r, uint64_t from, uint64_t calls,
                         uint64_t begun, uint64_t ended)
@@ -166,7 +147,7 @@ static void write_slice(chrome_t *c, int process, const rd_history_run_t *r, uin
     rd_out_printf(c->out, "\"number\": %llu, \"communicator\": \"%016llx\", \"rank\": %d, \"state\": \"%s\"",
                   (number_t)from, (number_t)e->comm, e->rank,
                   rd_history_state_name(rd_history_state(h, r, from + calls - 1 - e->number)));
-    write_arguments(c, e);
+    rd_dump_arguments(c->out, e);
     rd_out_printf(c->out, ", \"result\": %d}}", e->result);
     lanes_of(c, process, comm, (int)r->track)[lane] = (lane_t){begun, ended, open, true};
 }

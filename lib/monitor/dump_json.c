@@ -102,7 +102,7 @@ static void write_comm(rd_out_t *out, const rd_dump_t *dump, int process, int i)
 
 /* ---- calls ---- */
 
-static void write_arguments(rd_out_t *out, const rd_monitor_event_t *e)
+void rd_dump_arguments(rd_out_t *out, const rd_monitor_event_t *e)
 {
     bool message = rd_history_track(e->kind) != RD_TRACK_COLLECTIVE;
     const char *type = e->type < RONDO_NUM_TYPES ? rd_type_name((rondo_type_t)e->type) : NULL;
@@ -132,7 +132,7 @@ static void write_run(rd_out_t *out, const rd_history_t *h, const rd_history_run
                   first ? "" : ",", (number_t)r->index, (number_t)e->comm, e->rank, rd_view_kind_name(e->kind));
     rd_out_printf(out, ", \"number\": %llu, \"calls\": %llu, \"over\": %llu, \"state\": \"%s\"", (number_t)e->number,
                   (number_t)r->calls, (number_t)r->over, rd_history_state_name(rd_history_state(h, r, r->calls - 1)));
-    write_arguments(out, e);
+    rd_dump_arguments(out, e);
     if (r->begun_ns)
         rd_out_printf(out, ", \"begun_ns\": %llu", (number_t)r->begun_ns);
     if (r->ended_ns)

@@ -126,6 +126,35 @@ static void convert(void)
     ras_files("convert %s/alive", 2, "IN OUT");
 }
 
+/* Whoever reads while the file is replaced finds it whole. */
+static void metrics_while_read(void)
+{
+    char path[128], line[512];
+    static char text[65536];
+    int reads = 0;
+
+    snprintf(path, sizeof path, "%s/metrics.prom", dir);
+    pid_t writer = fork();
+    if (writer == 0) {
+        snprintf(line, sizeof line, "metrics -d 0.01 -n 8 -o %s", path);
+        _exit(obedient_ras(line, obedient_job));
+    }
+    int status = 0;
+    for (; waitpid(writer, &status, WNOHANG) == 0; reads++) {
+        FILE *f = fopen(path, "r");
+        size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+        text[n] = 0;
+        CHECK(n > 500 && text[n - 1] == '\n' && strstr(text, "rondo_blamed_rank{"), "%zu bytes after %d reads", n,
+              reads);
+        if (f)
+            fclose(f);
+        obedient_pause(1);
+    }
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "metrics ended with %x", (unsigned)status);
+    snprintf(line, sizeof line, "ls %s | grep -q part", dir);
+    CHECK(system(line) != 0, "a part of a file is left");
+}
+
 static void alive(void)
 {
     char path[128];
@@ -142,6 +171,9 @@ static void alive(void)
     ras("dump --format fr -o %s/fr", 0, "4 dumps in");
     look("fr", "fr");
     ras("dump --format xml -o %s/xml", 2, "json, fr or chrome");
+    ras("metrics -o %s/metrics.prom", 0, "");
+    look("metrics", "metrics.prom");
+    metrics_while_read();
     if (!look("json", "alive"))
         printf("no python3: what is in the dumps is not looked at\n");
     ras("dump -o %s/alive", 1, "of an earlier dump");
@@ -158,6 +190,9 @@ static void dead(void)
     obedient_state(3, 'Z');
     waitpid(obedient_pids[3], NULL, 0);
     obedient_pids[3] = 0;
+    ras("metrics", 0, "rondo_verdict");
+    CHECK(strstr(obedient_text, "} 4\n") && strstr(obedient_text, "rondo_processes 4"), "no word of the dead:\n%s",
+          obedient_text);
     ras("dump -o %s/dead", 0, "4 dumps in");
     look("dead", "dead");
 }

@@ -3,6 +3,7 @@ import decimal
 import json
 import pickle
 import pickletools
+import re
 import sys
 
 
@@ -159,6 +160,53 @@ def look_fr(folder):
         assert "rank 1" in state["verdict"] and all(isinstance(v, str) for v in state.values())
 
 
+NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+LABEL = r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"'
+
+
+def parse_metrics(text):
+    """Prometheus' text format, strictly: each family has help and type before its samples, and is in one piece."""
+    assert text.endswith("\n")
+    families, samples, family = {}, {}, None
+    for line in text.split("\n")[:-1]:
+        if line.startswith("# HELP "):
+            family = line.split(" ")[2]
+            assert re.fullmatch(NAME, family) and family not in families, f"twice: {line}"
+            families[family] = None
+        elif line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            assert name == family and families[name] is None and kind in ("counter", "gauge"), line
+            assert (kind == "counter") == name.endswith("_total")
+            families[name] = kind
+        else:
+            found = re.fullmatch(f"({NAME})(?:{{({LABEL}(?:,{LABEL})*)}})? ([0-9]+(?:\\.[0-9]+)?)", line)
+            assert found and found[1] == family and families[family], line
+            labels = re.findall(LABEL, found[2] or "")
+            key = (found[1], tuple(sorted(labels)))
+            assert len(dict(labels)) == len(labels) and key not in samples, f"twice: {line}"
+            samples[key] = float(found[found.lastindex])
+    return samples
+
+
+def look_metrics(path):
+    with open(path) as f:
+        samples = parse_metrics(f.read())
+
+    def of(name, **labels):
+        return [v for (n, l), v in sorted(samples.items()) if n == name and labels.items() <= dict(l).items()]
+
+    assert of("rondo_processes") == [4] and of("rondo_up") == [1, 1, 1, 1]
+    for rank in range(4):
+        assert of("rondo_calls_total", kind="collective", rank=str(rank)) == [101 if rank == 1 else 102]
+        assert of("rondo_calls_ended_total", kind="collective", rank=str(rank)) == [101]
+        assert of("rondo_calls_total", kind="send", rank=str(rank)) == [2 if rank == 0 else 0]
+        assert of("rondo_calls_total", kind="recv", rank=str(rank)) == [1 if rank in (1, 2) else 0]
+        total = 100 * 32 + 400 + {0: 48, 3: 0}.get(rank, 24) + (0 if rank == 1 else 8000)
+        assert of("rondo_bytes_total", rank=str(rank)) == [total], (rank, of("rondo_bytes_total", rank=str(rank)), total)
+        assert (of("rondo_wait_seconds", rank=str(rank))[0] > 0) == (rank != 1)
+    assert of("rondo_verdict", communicator='dump \\"test\\"') == [3] and of("rondo_blamed_rank") == [1]
+
+
 def look_from_fr(folder):
     """What a flight recorder's dump has, as rondo's own: it knows of no waits."""
     for rank in range(4):
@@ -179,4 +227,4 @@ def look_from_fr(folder):
 
 if __name__ == "__main__":
     what, path = sys.argv[1:]
-    {"json": look_json, "chrome": look_chrome, "fr": look_fr, "from_fr": look_from_fr, "dead": lambda p: look_json(p, dead=True)}[what](path)
+    {"json": look_json, "chrome": look_chrome, "fr": look_fr, "from_fr": look_from_fr, "metrics": look_metrics, "dead": lambda p: look_json(p, dead=True)}[what](path)

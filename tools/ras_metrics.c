@@ -1,0 +1,203 @@
+/* rondo-ras metrics: what the records count, as text for Prometheus, whose node exporter reads such a file. Only what
+ * the records have: totals of calls and bytes, waits that go on, and the verdict. A counter begins again when a
+ * communicator does, which has another id then. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ras.h"
+
+#define COMMS_MOST 24 /* of a process: its series stay below 200 */
+
+typedef struct metrics {
+    rd_out_t *out;
+    const rd_view_t *view;
+    const ras_options_t *options;
+    int *comms; /* of each process, so far */
+} metrics_t;
+
+static bool is_shown(const metrics_t *m, int process)
+{
+    return !m->options->job || m->view->processes[process].job == m->options->job;
+}
+
+static void begin(metrics_t *m, const char *name, const char *type, const char *help)
+{
+    rd_out_printf(m->out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    for (int i = 0; i < m->view->nprocesses; i++)
+        m->comms[i] = 0;
+}
+
+/* A text of a record is printable ASCII; a label has three characters that are written otherwise, of which that leaves
+ * two, as in JSON. */
+static void label(metrics_t *m, const char *name, const char *value)
+{
+    rd_out_printf(m->out, "%s=", name);
+    rd_out_json(m->out, value);
+}
+
+static void process_labels(metrics_t *m, int process)
+{
+    const rd_view_process_t *p = &m->view->processes[process];
+
+    rd_out_printf(m->out, "{job=\"%d\",pid=\"%d\",", p->job, p->reader.head.pid);
+    label(m, "host", p->reader.head.host);
+}
+
+static void comm_labels(metrics_t *m, const rd_view_comm_t *c)
+{
+    rd_out_printf(m->out, "{job=\"%d\",id=\"%016llx\",", m->view->processes[c->ranks[0].process].job,
+                  (unsigned long long)c->id);
+    label(m, "communicator", c->ranks[0].comm.name);
+}
+
+static void rank_labels(metrics_t *m, const rd_view_comm_t *c, const rd_view_rank_t *r)
+{
+    comm_labels(m, c);
+    rd_out_printf(m->out, ",rank=\"%d\",", r->comm.rank);
+    label(m, "host", m->view->processes[r->process].reader.head.host);
+}
+
+/* ---- of each rank ---- */
+
+typedef void (*rank_fn)(metrics_t *m, const char *name, const rd_view_comm_t *c, const rd_view_rank_t *r);
+
+static void of_ranks(metrics_t *m, const char *name, const char *type, const char *help, rank_fn write_rank)
+{
+    begin(m, name, type, help);
+    for (int i = 0; i < m->view->ncomms; i++)
+        for (int k = 0; k < m->view->comms[i].nranks; k++) {
+            const rd_view_rank_t *r = &m->view->comms[i].ranks[k];
+            if (m->comms[r->process]++ < COMMS_MOST)
+                write_rank(m, name, &m->view->comms[i], r);
+        }
+}
+
+static void write_tracks(metrics_t *m, const char *name, const rd_view_comm_t *c, const rd_view_rank_t *r, bool ended)
+{
+    static const char *const tracks[RD_TRACKS] = {"collective", "send", "recv"};
+
+    for (int t = 0; t < RD_TRACKS; t++) {
+        rd_out_printf(m->out, "%s", name);
+        rank_labels(m, c, r);
+        rd_out_printf(m->out, ",kind=\"%s\"} %llu\n", tracks[t],
+                      (unsigned long long)(ended ? r->comm.calls[t].ended : r->comm.calls[t].begun));
+    }
+}
+
+static void write_begun(metrics_t *m, const char *name, const rd_view_comm_t *c, const rd_view_rank_t *r)
+{
+    write_tracks(m, name, c, r, false);
+}
+
+static void write_ended(metrics_t *m, const char *name, const rd_view_comm_t *c, const rd_view_rank_t *r)
+{
+    write_tracks(m, name, c, r, true);
+}
+
+static void write_bytes(metrics_t *m, const char *name, const rd_view_comm_t *c, const rd_view_rank_t *r)
+{
+    rd_out_printf(m->out, "%s", name);
+    rank_labels(m, c, r);
+    rd_out_printf(m->out, "} %llu\n", (unsigned long long)rd_view_bytes(m->view, r));
+}
+
+static void write_wait(metrics_t *m, const char *name, const rd_view_comm_t *c, const rd_view_rank_t *r)
+{
+    rd_out_printf(m->out, "%s", name);
+    rank_labels(m, c, r);
+    rd_out_printf(m->out, "} %.3f\n", rd_view_waits_for(&r->comm) >= 0 ? rd_view_waits_since(m->view, r) : 0.0);
+}
+
+/* ---- of each process and communicator ---- */
+
+static void write_processes(metrics_t *m)
+{
+    int n = 0;
+
+    for (int i = 0; i < m->view->nprocesses; i++)
+        n += is_shown(m, i);
+    begin(m, "rondo_processes", "gauge", "Processes with a record, dead ones too.");
+    rd_out_printf(m->out, "rondo_processes %d\n", n);
+    begin(m, "rondo_up", "gauge", "Does the process live? No value: it is of another pid name space.");
+    for (int i = 0; i < m->view->nprocesses; i++) {
+        const rd_view_rank_t rank = {.process = i};
+        if (!is_shown(m, i) || m->view->processes[i].state == RD_VIEW_ELSEWHERE)
+            continue;
+        rd_out_printf(m->out, "rondo_up");
+        process_labels(m, i);
+        rd_out_printf(m->out, "} %d\n", !rd_view_gone(m->view, &rank));
+    }
+}
+
+static void write_verdicts(metrics_t *m)
+{
+    rd_monitor_verdict_t v;
+
+    begin(m, "rondo_verdict", "gauge",
+          "Exit status of rondo-ras who: 0 nobody, 3 late, 4 dead, stopped or left, 5 unknown.");
+    for (int i = 0; i < m->view->ncomms; i++) {
+        rd_verdict_judge(m->view, &m->view->comms[i], &v);
+        rd_out_printf(m->out, "rondo_verdict");
+        comm_labels(m, &m->view->comms[i]);
+        rd_out_printf(m->out, "} %d\n", v.status);
+    }
+    begin(m, "rondo_blamed_rank", "gauge", "The rank that the verdict names, where it names one.");
+    for (int i = 0; i < m->view->ncomms; i++) {
+        rd_verdict_judge(m->view, &m->view->comms[i], &v);
+        if (v.status == RD_VERDICT_NONE || v.rank < 0)
+            continue;
+        rd_out_printf(m->out, "rondo_blamed_rank");
+        comm_labels(m, &m->view->comms[i]);
+        rd_out_printf(m->out, "} %d\n", v.rank);
+    }
+}
+
+static bool write_metrics(rd_out_t *out, void *arg)
+{
+    metrics_t m = *(metrics_t *)arg;
+
+    m.out = out;
+    write_processes(&m);
+    of_ranks(&m, "rondo_calls_total", "counter", "Calls that have begun.", write_begun);
+    of_ranks(&m, "rondo_calls_ended_total", "counter", "Calls that have ended; on a GPU: that are enqueued.",
+             write_ended);
+    of_ranks(&m, "rondo_bytes_total", "counter", "Bytes of the longer buffer of each call.", write_bytes);
+    of_ranks(&m, "rondo_wait_seconds", "gauge", "For how long the call that goes on has waited for another rank.",
+             write_wait);
+    write_verdicts(&m);
+    return true;
+}
+
+static int write_once(const rd_view_t *view, const ras_options_t *options)
+{
+    metrics_t m = {.view = view, .options = options};
+
+    m.comms = calloc((size_t)view->nprocesses + 1, sizeof *m.comms);
+    if (!m.comms) {
+        fprintf(stderr, "rondo-ras: no memory\n");
+        return RAS_NOTHING;
+    }
+    int bad = ras_replace_file(options->out ? options->out : "-", 0644, write_metrics, &m);
+    free(m.comms);
+    return bad;
+}
+
+/* Once, or each so many seconds if they are given. */
+int ras_metrics(rd_view_t *view, const ras_options_t *options)
+{
+    bool once = options->seconds <= 0 && !options->count;
+    int bad = 0;
+
+    for (int n = 0; (once ? n < 1 : !options->count || n < options->count) && !bad; n++) {
+        if (n > 0) {
+            ras_pause(options->seconds > 0 ? options->seconds : 15);
+            rd_view_free(view);
+        }
+        if ((n > 0 && !ras_find(view, options)) || !ras_look_again(view, options)) {
+            fprintf(stderr, "rondo-ras: no memory\n");
+            return RAS_NOTHING;
+        }
+        bad = write_once(view, options);
+    }
+    return bad;
+}
