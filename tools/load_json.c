@@ -48,6 +48,7 @@ static void load_process(load_t *l, const value_t *p)
     text(h->library, p, "library");
     const char *state = value_text(value_of(p, "state"));
     l->then.state = *state ? *state : RD_VIEW_ELSEWHERE;
+    snprintf(l->then.error, sizeof l->then.error, "%s", value_text(value_of(p, "error")));
     l->then.now_ns = amount(p, "now_ns");
     l->then.ticks_before = value_amount(value_item(ticks, 0));
     l->then.ticks = value_amount(value_item(ticks, 1));

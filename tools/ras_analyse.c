@@ -450,6 +450,18 @@ static void look_at_comm(analysis_t *a, const rd_stream_t *s)
         say(a, v.status, name, v.text);
 }
 
+/* What the failed calls have said, each sentence once. */
+static void print_errors(const rd_view_t *view)
+{
+    for (int i = 0; i < view->nprocesses; i++) {
+        int k = 0;
+        while (k < i && strcmp(view->processes[k].error, view->processes[i].error) != 0)
+            k++;
+        if (view->processes[i].error[0] && k == i)
+            printf("a call has failed: %s\n", view->processes[i].error);
+    }
+}
+
 static int analyse(const rd_dump_t *dump, const rd_streams_t *streams, bool json)
 {
     analysis_t a = {.dump = dump, .streams = streams, .json = json, .worst = RD_VERDICT_NONE};
@@ -457,6 +469,8 @@ static int analyse(const rd_dump_t *dump, const rd_streams_t *streams, bool json
 
     if (json)
         printf("[");
+    else
+        print_errors(dump->view);
     for (size_t i = 0; i < streams->nstreams; i++)
         if (streams->streams[i].from < 0) {
             look_at_comm(&a, &streams->streams[i]);

@@ -53,6 +53,11 @@ static const tunable_t table[] = {
      "calls that the record holds, of 128 bytes; equal calls in a row are one; 0: 2048"},
     {"RONDO_MONITOR_DIR", TEXT, 0, AT(monitor_dir), "", 0, 255, NULL,
      "the record is a file in this folder, which is the user's alone, and outlives the last rank of a node"},
+    {"RONDO_DUMP", WORD, 0, AT(dump), "blamed", 0, 31, "none|blamed|all",
+     "of whom the last calls are left in RONDO_DUMP_DIR: of each node the lowest rank, who is to blame, and who finds "
+     "it"},
+    {"RONDO_DUMP_DIR", TEXT, 0, AT(dump_dir), "", 0, 255, NULL,
+     "when a communicator fails, the last calls are left in a folder in this one, for rondo-ras analyse"},
     {"RONDO_STALL_MS", MILLISECONDS, 0, AT(stall_ms), "10000", 0, INT64_C(1) << 40, NULL,
      "a call that waits so long says in the log who holds it up, and again after 2, 4, 8 times as long; 0: never"},
     {"RONDO_SPIN", INT, 0, AT(spin), "-1", -1, 100000000, NULL,

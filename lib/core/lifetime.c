@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/dumps.h"
 #include "transport/cma/room.h"
 
 #define KEPT 32 /* structs of communicators that were ended */
@@ -70,8 +71,10 @@ rondo_result_t rd_comm_leave_slowly(rondo_comm_t comm, rondo_result_t result)
     rondo_result_t stop = rd_health_check(&comm->health);
 
     if (result != RONDO_SUCCESS && stop != RONDO_SUCCESS && !rd_comm_gone(comm)) {
-        rd_seat_failed(&comm->seat, (int)stop);
+        bool first = rd_seat_failed(&comm->seat, (int)stop);
         rd_comm_cancel(comm);
+        if (first)
+            rd_comm_dump(comm);
     }
     if (result != RONDO_SUCCESS && stop == result)
         rd_error_again(&comm->ctx, comm->health.stop.text);

@@ -7,6 +7,8 @@ librondo_core_la_SOURCES += \
 	lib/core/comm.c \
 	lib/core/comm.h \
 	lib/core/create.c \
+	lib/core/dumps.c \
+	lib/core/dumps.h \
 	lib/core/explain.c \
 	lib/core/group.c \
 	lib/core/lifetime.c \

@@ -51,7 +51,8 @@ static bool number_all(rd_dump_t *dump, int (*number)(const rd_dump_t *dump, int
     return true;
 }
 
-bool rd_dump_read(rd_dump_t *dump, const rd_view_t *view, int job)
+/* Returns false if there is no memory. */
+static bool begin(rd_dump_t *dump, const rd_view_t *view, int job)
 {
     size_t n = (size_t)view->nprocesses + 1;
 
@@ -59,7 +60,24 @@ bool rd_dump_read(rd_dump_t *dump, const rd_view_t *view, int job)
                         .job = job,
                         .histories = calloc(n, sizeof *dump->histories),
                         .numbers = calloc(n, sizeof *dump->numbers)};
-    bool good = dump->histories && dump->numbers;
+    return dump->histories && dump->numbers;
+}
+
+bool rd_dump_read_one(rd_dump_t *dump, const rd_view_t *view, int process, int number)
+{
+    bool good = begin(dump, view, 0) && rd_history_read(&dump->histories[process], &view->processes[process]);
+
+    if (good)
+        dump->numbers[process] = number;
+    else
+        rd_dump_free(dump);
+    return good;
+}
+
+bool rd_dump_read(rd_dump_t *dump, const rd_view_t *view, int job)
+{
+    bool good = begin(dump, view, job);
+
     for (int i = 0; good && i < view->nprocesses; i++) {
         dump->numbers[i] = -1;
         good = !rd_dump_has(dump, i) || rd_history_read(&dump->histories[i], &view->processes[i]);

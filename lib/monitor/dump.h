@@ -19,6 +19,8 @@ typedef struct rd_dump {
 
 /* Reads the rings of all processes of the job. Returns false if there is no memory. */
 bool rd_dump_read(rd_dump_t *dump, const rd_view_t *view, int job);
+/* Reads one of them, which gets that number: all that is then to be written. */
+bool rd_dump_read_one(rd_dump_t *dump, const rd_view_t *view, int process, int number);
 void rd_dump_free(rd_dump_t *dump);
 bool rd_dump_has(const rd_dump_t *dump, int process); /* is it of the job? */
 

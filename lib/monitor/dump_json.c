@@ -32,6 +32,8 @@ static void write_process(rd_out_t *out, const rd_dump_t *dump, int process)
     text(out, "program", h->program);
     text(out, "library", h->library);
     text(out, "state", state);
+    if (p->error[0])
+        text(out, "error", p->error);
     rd_out_printf(out,
                   ",\n  \"pid_space\": %llu, \"started\": %llu, \"made_ns\": %llu, \"made_unix_ns\": %llu, "
                   "\"now_ns\": %llu, \"processor_ticks\": [%llu, %llu]}",

@@ -237,14 +237,14 @@ void rd_seat_take(rd_seat_t *seat, const rd_monitor_comm_args_t *args)
     rd_record_unlock();
 }
 
-void rd_seat_failed(rd_seat_t *seat, int result)
+bool rd_seat_failed(rd_seat_t *seat, int result)
 {
     int32_t alive = RD_MONITOR_ALIVE;
 
     if (!seat->record || atomic_load_explicit(&seat->board->state, memory_order_relaxed) != alive)
-        return;
+        return false;
     atomic_store_explicit(&seat->board->result, result, memory_order_relaxed);
-    atomic_compare_exchange_strong(&seat->board->state, &alive, RD_MONITOR_FAILED);
+    return atomic_compare_exchange_strong(&seat->board->state, &alive, RD_MONITOR_FAILED);
 }
 
 void rd_seat_leave(rd_seat_t *seat)

@@ -41,8 +41,8 @@ void rd_seat_init(rd_seat_t *seat);
 void rd_seat_take(rd_seat_t *seat, const rd_monitor_comm_args_t *args);
 /* Gives the entry back; its board stays as it is until another communicator takes it. */
 void rd_seat_leave(rd_seat_t *seat);
-/* The communicator has failed. Any thread. */
-void rd_seat_failed(rd_seat_t *seat, int result);
+/* The communicator has failed. Any thread. Returns true if that is news, and somebody sees it. */
+bool rd_seat_failed(rd_seat_t *seat, int result);
 
 static inline uint64_t rd_monitor_count(_Atomic uint64_t *counter)
 {

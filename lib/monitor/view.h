@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/error.h"
 #include "monitor/read.h"
 
 #define RD_VIEW_ENDED 'x' /* there is no such process any more */
@@ -23,6 +24,7 @@ typedef struct rd_view_process {
     unsigned long long ticks_before;
     int job; /* the lowest pid of the processes that share communicators with it, in any number of steps */
     uint64_t now_ns, now_ticks; /* the clocks of the host that wrote the record, at the last look; 0: unknown here */
+    char error[RD_ERROR_BYTES]; /* of a dump at a failure: the sentence of that; "": none */
     bool past;                  /* the record is of a dump: state and clocks are those of then, and are left alone */
 } rd_view_process_t;
 

@@ -3,6 +3,7 @@ check_PROGRAMS += \
 	test/monitor/differ \
 	test/monitor/dump \
 	test/monitor/dumps_forged \
+	test/monitor/failed \
 	test/monitor/forged \
 	test/monitor/killed \
 	test/monitor/late \
@@ -26,6 +27,8 @@ test_monitor_dumps_forged_SOURCES = \
 	tools/value.h \
 	tools/value_json.c \
 	tools/value_pickle.c
+test_monitor_failed_LDADD = libtest.la
+test_monitor_failed_SOURCES = test/monitor/failed.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_late_LDADD = libtest.la
 test_monitor_ras_LDADD = libtest.la
 test_monitor_ras_SOURCES = test/monitor/ras.c test/monitor/obedient.c test/monitor/obedient.h

@@ -1,0 +1,174 @@
+/* Dumps at a failure: see dumps.h.
+ *
+ * The records of a node are in the hands of all its processes, so one of them writes for all, also for those that are
+ * dead, stopped, or in no call. Which one is decided by the first file, that of the node's lowest rank: whoever makes
+ * it goes on. A folder belongs to one communicator, by its number, so nothing is ever written over. */
+#include "core/dumps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "boot/sock.h"
+#include "monitor/dump.h"
+#include "monitor/held.h"
+
+#define DYING_MS 100
+
+typedef struct failure {
+    rondo_comm_t comm;
+    rd_view_t view;
+    const rd_view_comm_t *seen;
+    rd_out_t out;
+    char folder[400];
+} failure_t;
+
+/* "DIR/world-00c0ffee00c0ffee", of the user's own. Returns 0 or an error. */
+static int make_folder(failure_t *f)
+{
+    const rondo_comm_t comm = f->comm;
+    char name[RD_MONITOR_NAME];
+    struct stat st;
+
+    snprintf(name, sizeof name, "%s", f->seen->ranks[0].comm.name);
+    for (char *at = name; *at; at++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *at))
+            *at = '_';
+    snprintf(f->folder, sizeof f->folder, "%s/%s-%016llx", comm->env.dump_dir, name, (unsigned long long)f->seen->id);
+    if (mkdir(f->folder, 0700) != 0 && errno != EEXIST)
+        return errno;
+    if (lstat(f->folder, &st) != 0)
+        return errno;
+    return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 022) == 0 ? 0 : EPERM;
+}
+
+/* A file beyond the limit would raise a signal. A call takes less than 512 bytes, a communicator less than 4096. */
+static bool too_long(const rd_history_t *h)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+           h->nruns * 512 + ((size_t)h->ncomms + 2) * 4096 > limit.rlim_cur;
+}
+
+/* Returns 0 or an error. */
+static int write_process(failure_t *f, int fd, int process, int rank)
+{
+    rd_dump_t dump;
+    int error = EFBIG;
+
+    if (!rd_dump_read_one(&dump, &f->view, process, rank))
+        return ENOMEM;
+    if (!too_long(&dump.histories[process])) {
+        rd_out_begin(&f->out, fd);
+        rd_dump_json(&f->out, &dump, process);
+        error = rd_out_end(&f->out);
+    }
+    rd_dump_free(&dump);
+    return error;
+}
+
+/* Writes the file of a rank. Returns 0 or an error; EEXIST: another one does. */
+static int write_rank(failure_t *f, const rd_view_rank_t *rank)
+{
+    char path[448];
+
+    snprintf(path, sizeof path, "%s/rondo_dump_%d.json", f->folder, rank->comm.rank);
+    rd_fd_fork_lock();
+    int fd = rd_fd_keep(open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)), error = errno;
+    rd_fd_fork_unlock();
+    if (fd < 0)
+        return error;
+    error = write_process(f, fd, rank->process, rank->comm.rank);
+    rd_fd_close(fd);
+    if (error)
+        unlink(path); /* half a dump would only mislead */
+    return error;
+}
+
+/* Of the ranks of this node: the lowest one, who is to blame, and who has found it out, which is this rank. */
+static bool is_wanted(const failure_t *f, int i)
+{
+    int rank = f->seen->ranks[i].comm.rank;
+
+    return i == 0 || strcmp(f->comm->env.dump, "all") == 0 || rank == f->comm->team.rank ||
+           rank == atomic_load(&f->comm->health.stop.failed_rank);
+}
+
+static int write_all(failure_t *f)
+{
+    int error = make_folder(f), files = 0;
+
+    for (int i = 0; i < f->seen->nranks && !error; i++) {
+        if (!is_wanted(f, i))
+            continue;
+        error = write_rank(f, &f->seen->ranks[i]);
+        if (error == EEXIST && i == 0)
+            return 0; /* another rank of the node writes */
+        error = error == EEXIST ? 0 : error;
+        files += !error;
+    }
+    if (!error)
+        rd_log(&f->comm->ctx, RD_LOG_WARN, "%d rank%s of this node left %s last calls in %s: see rondo-ras analyse",
+               files, files == 1 ? "" : "s", files == 1 ? "its" : "their", f->folder);
+    return error;
+}
+
+/* Looks once. Returns false if there is nothing to be seen. */
+static bool look(failure_t *f)
+{
+    rd_view_free(&f->view);
+    if (!rd_held_view(&f->view) || !rd_view_look(&f->view, 0))
+        return false;
+    f->seen = rd_view_comm_of(f->view.comms, f->view.ncomms, f->comm->seat.board->id);
+    return f->seen;
+}
+
+/* The connections of a process that is killed end before the kernel says that it has. */
+static bool may_be_dying(const failure_t *f)
+{
+    const rd_view_rank_t *failed = rd_view_rank_of(f->seen, atomic_load(&f->comm->health.stop.failed_rank));
+
+    return failed && failed->comm.rank != f->comm->team.rank && failed->comm.state == RD_MONITOR_ALIVE &&
+           rd_health_check(&f->comm->health) == RONDO_ERR_REMOTE && !rd_view_gone(&f->view, failed);
+}
+
+/* All processes get the sentence of the failure along. */
+static bool find(failure_t *f)
+{
+    const struct timespec pause = {0, 1000000};
+    bool seen = look(f);
+
+    for (int ms = 0; seen && ms < DYING_MS && may_be_dying(f); ms++) {
+        nanosleep(&pause, NULL);
+        seen = look(f);
+    }
+    for (int i = 0; i < f->view.nprocesses; i++)
+        snprintf(f->view.processes[i].error, sizeof f->view.processes[i].error, "%s", f->comm->health.stop.text);
+    return seen;
+}
+
+void rd_comm_dump(rondo_comm_t comm)
+{
+    int error = ENOMEM;
+
+    if (!comm->env.dump_dir[0] || strcmp(comm->env.dump, "none") == 0 || !comm->seat.record)
+        return;
+    failure_t *f = calloc(1, sizeof *f);
+    if (f) {
+        f->comm = comm;
+        if (find(f))
+            error = write_all(f);
+        rd_view_free(&f->view);
+    }
+    if (error)
+        rd_log(&comm->ctx, RD_LOG_WARN, "the last calls could not be left in %s: %s", comm->env.dump_dir,
+               rd_fd_strerror(error));
+    free(f);
+}

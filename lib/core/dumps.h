@@ -1,0 +1,11 @@
+/* When a communicator fails: the last calls of those that matter are written down (RONDO_DUMP_DIR). */
+#ifndef RD_CORE_DUMPS_H
+#define RD_CORE_DUMPS_H
+
+#include "core/comm.h"
+
+/* A call has failed, and the communicator with it, for the first time on this rank; the others know of it. Returns when
+ * the dumps are written, if it is this rank that writes them. Where they cannot be, a line of the log says why. */
+void rd_comm_dump(rondo_comm_t comm);
+
+#endif

@@ -1,0 +1,132 @@
+/* RONDO_DUMP_DIR: when a communicator fails, one process of the node leaves the last calls there, of whom RONDO_DUMP
+ * says, also of the rank that was killed; rondo-ras analyse names it. Nothing is left where nothing has failed, and
+ * where nothing can be left, calls fail as ever.
+ */
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "monitor/obedient.h"
+#include "util/check.h"
+#include "util/harness.h"
+
+#define RANKS 4
+
+enum { REDUCE = 1 };
+
+static char dir[] = "/tmp/rondo-failed-XXXXXX";
+static char folder[512]; /* of the last failure; "": there is none */
+
+static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
+{
+    float in[8] = {1}, out[8];
+
+    (void)rank;
+    if (what == REDUCE)
+        return rondo_allreduce(in, out, 8, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
+    return rondo_comm_destroy(comm);
+}
+
+/* Returns how many names a folder has that begin so, of which `path` is the last. */
+static int count(const char *in, const char *prefix, char *path, size_t room)
+{
+    DIR *d = opendir(in);
+    int n = 0;
+
+    path[0] = 0;
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (e->d_name[0] != '.' && strncmp(e->d_name, prefix, strlen(prefix)) == 0 && ++n)
+            snprintf(path, room, "%s/%s", in, e->d_name);
+    if (d)
+        closedir(d);
+    return n;
+}
+
+/* Kills rank 2 while the others wait for it, and waits until they have their error. */
+static void fail(void)
+{
+    obedient_start(RANKS, "a job", obey);
+    for (int i = 0; i < 3; i++)
+        obedient_order_all(REDUCE);
+    for (int r = 0; r < RANKS; r++)
+        if (r != 2)
+            obedient_order(r, REDUCE);
+    CHECK(obedient_ras_until("who", obedient_job, 3, "rank 2"), "rank 2 is not waited for:\n%s", obedient_text);
+    kill(obedient_pids[2], SIGKILL);
+    for (int r = 0; r < RANKS; r++)
+        CHECK(r == 2 || (obedient_settled(r) && obedient[r].failed), "rank %d has no error", r);
+}
+
+/* `ranks`: bits of those that must have a dump; `any`: of those that may, as one of them may have written. */
+static void dumps(const char *dump, const char *where, unsigned ranks, unsigned any)
+{
+    char path[768];
+    struct stat st;
+    unsigned found = 0;
+
+    setenv("RONDO_DUMP", dump, 1);
+    setenv("RONDO_DUMP_DIR", where, 1);
+    fail();
+    unsetenv("RONDO_DUMP_DIR"); /* and what is run below is not this job */
+    int n = count(where, "a_job-", folder, sizeof folder);
+    CHECK(n == (ranks != 0), "RONDO_DUMP=%s: %d folders", dump, n);
+    for (int r = 0; n && r < RANKS; r++) {
+        snprintf(path, sizeof path, "%s/rondo_dump_%d.json", folder, r);
+        found |= stat(path, &st) == 0 ? 1u << r : 0;
+    }
+    CHECK((found & ranks) == ranks && !(found & ~(ranks | any)), "RONDO_DUMP=%s: ranks %x", dump, found);
+}
+
+static void analyse(void)
+{
+    char line[640];
+
+    snprintf(line, sizeof line, "analyse %s", folder);
+    int status = obedient_ras(line, 0);
+    CHECK(status == 4 && strstr(obedient_text, "rank 2 (") && strstr(obedient_text, "is dead: its process ended") &&
+              strstr(obedient_text, "a call has failed: rank 2"),
+          "exit %d of %s:\n%s", status, line, obedient_text);
+}
+
+static void remove_all(void)
+{
+    char line[64];
+
+    snprintf(line, sizeof line, "rm -rf %s/*", dir);
+    CHECK(system(line) == 0, "cannot remove what is in %s", dir);
+}
+
+int main(void)
+{
+    char path[64];
+
+    test_begin("monitor/failed", 120);
+    if (!mkdtemp(dir))
+        return 1;
+    setenv("RONDO_DUMP_DIR", dir, 1);
+    obedient_start(RANKS, "a job", obey);
+    obedient_order_all(REDUCE);
+    obedient_order_all(OBEDIENT_END);
+    obedient_end();
+    CHECK(count(dir, "", path, sizeof path) == 0, "a good job has left %s", path);
+    dumps("blamed", dir, 1 << 0 | 1 << 2, 1 << 1 | 1 << 3);
+    analyse();
+    obedient_end();
+    remove_all();
+    dumps("all", dir, 15, 0);
+    analyse();
+    obedient_end();
+    remove_all();
+    dumps("none", dir, 0, 0);
+    obedient_end();
+    dumps("all", "/nowhere/to/be/found", 0, 0);
+    obedient_end();
+    CHECK(rmdir(dir) == 0, "%s is not empty", dir);
+    printf("%d failures\n", failures);
+    return failures != 0;
+}
