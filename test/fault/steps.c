@@ -173,10 +173,11 @@ static void place(const rank_t *r, part_t *p)
 
 static void draw_part(rank_t *r, part_t *p, int split)
 {
+    const plan_t *plan = &r->trial->plan;
     int out = (int)test_below(&r->random, (unsigned)r->nranks + 1);
 
-    if (out < r->nranks && r->member[out] == r->trial->plan.victim)
-        out = r->nranks; /* nobody: the list without the victim is the survivors', who may be ahead of this step */
+    if (out < r->nranks && (r->member[out] == plan->victim || (plan->kind == SECOND && r->member[out] == plan->second)))
+        out = r->nranks; /* nobody: the list without the dead is the survivors', who may be ahead of this step */
     for (int q = 0; q < r->nranks; q++) {
         int color = (int)test_below(&r->random, 7) - 1, key = (int)test_below(&r->random, 3);
         p->color[q] = !split ? -(q == out) : color < 0 ? -1 : color % 2;
