@@ -53,8 +53,8 @@ static rondo_result_t cma(round_t *r)
             rondo_result_t code = rd_boot_heard(r->b, r->from, data, bytes, &r->news);
             if (code)
                 return code;
-        } else if (type == RD_REC_DEATH) {
-            rd_boot_heard_death(r->b, data, bytes);
+        } else if (type == RD_REC_DEATH || type == RD_REC_LEFT) {
+            rd_boot_heard_gone(r->b, type, data, bytes);
         } else if (type == RD_REC_LETTER) {
             rd_boot_heard_letter(r->b, data, bytes);
         } else if (type == RD_REC_DATA && bytes <= r->in_left) {
@@ -170,7 +170,7 @@ static void end_busy(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
         code = rd_boot_hear(b, one, news);
     }
     b->busy = 0;
-    rd_boot_tell_deaths(b);
+    rd_boot_tell_gone(b);
     if (code && !rd_stop_get(b->stop))
         rd_boot_stop(b->stop, b->ctx, code, news, news->text);
     if (b->parting_set)

@@ -83,12 +83,12 @@ static rd_boot_t *boot_alloc(int nranks)
     rd_boot_t *b = calloc(1, sizeof(*b));
     if (!b)
         return NULL;
-    b->deaths = calloc(n, sizeof(*b->deaths));
+    b->gone = calloc(n, sizeof(*b->gone));
     b->whois = calloc(n, sizeof(*b->whois));
     b->addrs = calloc(n, sizeof(*b->addrs));
     b->listener = -1;
     pthread_mutex_init(&b->lock, NULL);
-    if (b->deaths && b->whois && b->addrs)
+    if (b->gone && b->whois && b->addrs)
         return b;
     rd_boot_destroy(b);
     return NULL;
@@ -153,7 +153,7 @@ void rd_boot_destroy(rd_boot_t *b)
     rd_fd_close(b->listener);
     pthread_mutex_destroy(&b->lock);
     free(b->whois);
-    free((void *)b->deaths);
+    free((void *)b->gone);
     free(b->addrs);
     sodium_memzero(b, sizeof(*b));
     free(b);

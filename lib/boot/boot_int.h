@@ -47,12 +47,12 @@ struct rd_boot {
     rd_neighbour_t from[RD_BOOT_ROUNDS], to[RD_BOOT_ROUNDS];
     rd_lifeline_t lifeline[2 * RD_BOOT_ROUNDS]; /* until they are taken */
     int nlifelines;
-    char (*whois)[RD_WHOIS];       /* host and process of each rank */
-    rd_addr_t *addrs;              /* where each rank listens */
-    pthread_mutex_t lock;          /* guards the neighbours, which operations and the liveness thread use */
-    int busy;                      /* an allgather reads from the neighbours: the liveness thread does not */
-    int said;                      /* a farewell has been sent */
-    _Atomic unsigned char *deaths; /* of each rank, as deaths.c has it */
+    char (*whois)[RD_WHOIS];     /* host and process of each rank */
+    rd_addr_t *addrs;            /* where each rank listens */
+    pthread_mutex_t lock;        /* guards the neighbours, which operations and the liveness thread use */
+    int busy;                    /* an allgather reads from the neighbours: the liveness thread does not */
+    int said, parted;            /* a farewell has been sent, and one that says that this rank leaves */
+    _Atomic unsigned char *gone; /* of each rank, as deaths.c has it */
     rd_questions_t questions;
     rd_fail_t parting; /* a farewell that was requested during an allgather is sent when that ends */
     int parting_set, parting_reporter;
@@ -73,14 +73,14 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
 /* Handles a farewell record. Defined in leave.c. */
 rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
                              rd_boot_news_t *news);
-/* Handles the record of a death, and tells the neighbours. The caller holds the lock or has set `busy`. Defined in
- * deaths.c, as is the next one. */
-void rd_boot_heard_death(rd_boot_t *b, const unsigned char *data, size_t bytes);
+/* Handles the record of a rank that has died or left, and tells the neighbours. The caller holds the lock or has set
+ * `busy`. Defined in deaths.c, as is the next one. */
+void rd_boot_heard_gone(rd_boot_t *b, int type, const unsigned char *data, size_t bytes);
 /* Handles a question or an answer, for this rank or another one. The caller holds the lock or has set `busy`. Defined
  * in ask.c. */
 void rd_boot_heard_letter(rd_boot_t *b, const unsigned char *data, size_t bytes);
-/* Tells the neighbours of the deaths that became known during an allgather. The caller holds the lock. */
-void rd_boot_tell_deaths(rd_boot_t *b);
+/* Tells the neighbours who became known to be gone during an allgather. The caller holds the lock. */
+void rd_boot_tell_gone(rd_boot_t *b);
 /* Sends a farewell. The caller holds the lock or has set `busy`. `text`: the sentence of a mismatch; NULL: none. */
 void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const char *text);
 

@@ -109,8 +109,8 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
             return RONDO_SUCCESS;
         }
         rondo_result_t code = RONDO_SUCCESS;
-        if (type == RD_REC_DEATH)
-            rd_boot_heard_death(b, data, bytes);
+        if (type == RD_REC_DEATH || type == RD_REC_LEFT)
+            rd_boot_heard_gone(b, type, data, bytes);
         else if (type == RD_REC_LETTER)
             rd_boot_heard_letter(b, data, bytes);
         else
@@ -128,13 +128,22 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
     return news->said = RONDO_ERR_REMOTE;
 }
 
-void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const char *text)
+static void say_to_all(rd_boot_t *b, const farewell_t *said, size_t bytes)
+{
+    b->said = 1;
+    b->parted |= said->code == RONDO_SUCCESS;
+    for (int k = 0; k < 2 * b->rounds; k++) {
+        rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
+        if (one->chan && !one->left)
+            rd_chan_send(one->chan, RD_REC_FAREWELL, said, bytes);
+    }
+}
+
+static void say_first(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const char *text)
 {
     farewell_t said = {code, failed_rank, rd_reporter(reporter, b->rank), ""};
     size_t bytes = SHORT;
     rondo_result_t stopped = rd_stop_get(b->stop);
-    if (b->said)
-        return;
     /* Leaving after a failure is not leaving in order; but the others find a mismatch or a missed deadline themselves.
      */
     if (code == RONDO_SUCCESS && stopped && stopped != RONDO_ERR_MISMATCH && stopped != RONDO_ERR_TIMEOUT) {
@@ -149,12 +158,19 @@ void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporte
             snprintf(said.text, sizeof said.text, "%s", text);
         bytes += strlen(said.text);
     }
-    b->said = 1;
-    for (int k = 0; k < 2 * b->rounds; k++) {
-        rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
-        if (one->chan && !one->left)
-            rd_chan_send(one->chan, RD_REC_FAREWELL, &said, bytes);
-    }
+    say_to_all(b, &said, bytes);
+}
+
+/* What a rank says of a failure is said once. That it leaves is said then, too, before its modules end, which may take
+ * seconds: its lifelines end before its connections do, and others wait for it in a shrink. */
+void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const char *text)
+{
+    const farewell_t parting = {.code = RONDO_SUCCESS, .failed_rank = -1};
+
+    if (!b->said)
+        say_first(b, code, failed_rank, reporter, text);
+    if (code == RONDO_SUCCESS && !b->parted)
+        say_to_all(b, &parting, SHORT);
 }
 
 void rd_boot_farewell(rd_boot_t *b, rondo_result_t code, int failed_rank)

@@ -20,6 +20,7 @@ enum {
     RD_REC_DATA,     /* between neighbours: a part of an allgather's block */
     RD_REC_FAREWELL, /* between neighbours: see leave.c */
     RD_REC_DEATH,    /* between neighbours: see deaths.c */
+    RD_REC_LEFT,     /* likewise */
     RD_REC_LETTER,   /* between neighbours, for any rank: see ask.c */
     RD_REC_STATE,    /* in an agreement (agree_shrink.h), to the leader: rd_member_state_t */
     RD_REC_LIST,     /* from the leader: rd_agree_shrink_list_t */

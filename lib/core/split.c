@@ -240,7 +240,7 @@ static rondo_result_t make_smaller(rd_job_t *job)
     if (result == RONDO_SUCCESS)
         result = rd_comm_build(job->made, job->nmembers, &id, rank, &job->config, &meeting, NULL);
     rd_liveness_meeting_end(&meeting);
-    if (result != RONDO_SUCCESS && rd_comm_gone(comm)) /* what the others say is but the consequence */
+    if (result != RONDO_SUCCESS && atomic_load(&comm->closed)) /* what the others say is but the consequence */
         result =
             rd_error(&comm->ctx, RONDO_ERR_ABORTED, "rondo_comm_shrink: another thread has aborted the communicator");
     rd_comm_release(comm);

@@ -156,8 +156,10 @@ static void note_gone_member(rd_meeting_t *m, const rd_liveness_t *w)
             m->gone = i;
             m->how = how_gone(w, m->members[i]);
         }
-    if (any)
-        snprintf(m->whois, sizeof m->whois, "%s", rd_boot_whois(w->boot, m->members[m->gone]));
+    if (!any)
+        return;
+    m->how = w->gone[m->members[m->gone]] == LEFT ? LEFT : m->how; /* what is known of it is said */
+    snprintf(m->whois, sizeof m->whois, "%s", rd_boot_whois(w->boot, m->members[m->gone]));
     tell_meeting(m);
 }
 
@@ -168,17 +170,19 @@ static void note_gone(rd_liveness_t *w, int rank, int how)
     w->gone[rank] = (unsigned char)how;
     if (how == DEAD)
         rd_boot_died(w->boot, rank);
+    else if (how_gone(w, rank) == FAILED && how == LEFT) /* it failed first */
+        rd_boot_left(w->boot, rank);
     for (rd_meeting_t *m = meetings; m; m = m->next)
         note_gone_member(m, w);
 }
 
-/* Takes in the deaths that others have told of. A rank of this node that executes another program goes on as a process,
+/* Takes in who is gone as others have told. A rank of this node that executes another program goes on as a process,
  * so that its neighbours alone see its end. */
 static void note_heard(rd_liveness_t *w)
 {
     for (int r = 0; r < w->ctx->nranks; r++)
-        if (rd_boot_is_dead(w->boot, r))
-            note_gone(w, r, DEAD);
+        if (rd_boot_is_dead(w->boot, r) || rd_boot_is_left(w->boot, r))
+            note_gone(w, r, rd_boot_is_dead(w->boot, r) ? DEAD : LEFT);
 }
 
 /* A program ends in order, too, once a call has failed. It will come to no meeting all the same. */
@@ -198,10 +202,10 @@ static bool on_news(slot_t *s)
     int orderly = code == RONDO_SUCCESS || (news.silent && w->ops->has_left(w->arg, s->rank));
     int rank = s->rank;
     /* A neighbour that has only reported a failure lives, and may die while the survivors meet. */
-    if (orderly || news.silent)
+    if (orderly || news.silent) {
         cancel_slot(s);
-    if (orderly || news.silent)
         note_gone(w, rank, orderly ? LEFT : how_ended(w, rank, s->spoke));
+    }
     s->spoke = 1;
     if (orderly)
         return false;

@@ -140,7 +140,7 @@ typedef struct room {
     rd_log_ctx_t ctx;
     char whois[RANKS][RD_WHOIS];
     rd_addr_t addrs[RANKS];
-    _Atomic unsigned char deaths[RANKS];
+    _Atomic unsigned char gone[RANKS];
     joining_t j;
 } room_t;
 
@@ -153,7 +153,7 @@ static void enter(room_t *r, const char *what)
     r->b = (rd_boot_t){.rank = 1, .nranks = RANKS, .rounds = 2, .ctx = &r->ctx, .stop = &r->stop, .listener = -1};
     r->b.whois = r->whois;
     r->b.addrs = r->addrs;
-    r->b.deaths = r->deaths;
+    r->b.gone = r->gone;
     r->b.timeout_ms = 3000;
     pthread_mutex_init(&r->b.lock, NULL);
     r->j = (joining_t){.b = &r->b, .missing = 4};
@@ -236,32 +236,39 @@ static void farewells(void)
     CHECK(rd_boot_heard(&r.b, &from, message, sizeof mismatch, &news) == RONDO_SUCCESS && from.left);
 }
 
-/* A neighbour says who has died. */
-static void deaths(void)
+/* A neighbour says who has died, and who has left. */
+static void gone(void)
 {
     static const struct {
+        int type;
         int32_t rank;
         size_t bytes;
-        int dead; /* who is then; -1: nobody */
+        int dead, left; /* who is then; -1: nobody */
         const char *what;
-    } said[] = {{2, 3, -1, "a death that is too short"},
-                {2, 8, -1, "a death that is too long"},
-                {-1, 4, -1, "the death of rank -1"},
-                {RANKS, 4, -1, "the death of a rank too many"},
-                {INT32_MAX, 4, -1, "the death of a huge rank"},
-                {1, 4, -1, "the death of this rank"},
-                {2, 4, 2, "the death of rank 2"},
-                {2, 4, 2, "the same death again"}};
+    } said[] = {{RD_REC_DEATH, 2, 3, -1, -1, "a death that is too short"},
+                {RD_REC_DEATH, 2, 8, -1, -1, "a death that is too long"},
+                {RD_REC_DEATH, -1, 4, -1, -1, "the death of rank -1"},
+                {RD_REC_DEATH, RANKS, 4, -1, -1, "the death of a rank too many"},
+                {RD_REC_DEATH, INT32_MAX, 4, -1, -1, "the death of a huge rank"},
+                {RD_REC_DEATH, 1, 4, -1, -1, "the death of this rank"},
+                {RD_REC_LEFT, RANKS, 4, -1, -1, "the leave of a rank too many"},
+                {RD_REC_LEFT, 1, 4, -1, -1, "the leave of this rank"},
+                {RD_REC_LEFT, 2, 4, -1, 2, "the leave of rank 2"},
+                {RD_REC_DEATH, 2, 4, 2, -1, "the death of rank 2"},
+                {RD_REC_DEATH, 2, 4, 2, -1, "the same death again"},
+                {RD_REC_LEFT, 2, 4, 2, -1, "its leave after that"}};
     room_t r;
 
-    enter(&r, "deaths");
+    enter(&r, "gone");
     for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
         unsigned char bytes[8] = {0};
         check_now = said[i].what;
         memcpy(bytes, &said[i].rank, sizeof said[i].rank);
-        rd_boot_heard_death(&r.b, bytes, said[i].bytes);
-        for (int k = 0; k < RANKS; k++)
+        rd_boot_heard_gone(&r.b, said[i].type, bytes, said[i].bytes);
+        for (int k = 0; k < RANKS; k++) {
             CHECK(rd_boot_is_dead(&r.b, k) == (k == said[i].dead));
+            CHECK(rd_boot_is_left(&r.b, k) == (k == said[i].left));
+        }
     }
 }
 
@@ -299,7 +306,7 @@ int main(void)
     from_rendezvous();
     neighbours();
     farewells();
-    deaths();
+    gone();
     exchange();
     return failures != 0;
 }

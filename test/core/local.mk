@@ -19,6 +19,7 @@ check_PROGRAMS += \
 	test/core/nonblocking \
 	test/core/opposite_orders \
 	test/core/progress_across \
+	test/core/shrink_abort \
 	test/core/shrink_exec \
 	test/core/shrink_survivors \
 	test/core/signature_mismatch \
@@ -47,6 +48,8 @@ test_core_process_state_LDADD = -lm -ldl
 test_core_nonblocking_LDADD = libtest.la
 test_core_opposite_orders_LDADD = libtest.la
 test_core_progress_across_LDADD = libtest.la
+test_core_shrink_abort_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_core_shrink_abort_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_boot_destroy
 test_core_shrink_exec_LDADD = libtest.la
 test_core_shrink_survivors_LDADD = libtest.la
 test_core_signature_mismatch_LDADD = libtest.la
