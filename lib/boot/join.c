@@ -65,6 +65,13 @@ static void fail(joining_t *j, rondo_result_t code, const char *format, ...)
     j->code = code;
 }
 
+/* What has been logged where it happened. */
+static void fail_said(joining_t *j, rondo_result_t code)
+{
+    fail(j, code, "%s", rd_thread_error());
+    j->said = 1;
+}
+
 static void stopped(joining_t *j)
 {
     const rd_stop_t *stop = j->b->stop;
@@ -150,10 +157,8 @@ static void listen_there(joining_t *j)
     b->listener = -1;
     b->addr.port[0] = b->addr.port[1] = 0;
     rondo_result_t code = rd_sock_listen(&b->listener, &b->addr, j->env, b->ctx);
-    if (code != RONDO_SUCCESS) {
-        fail(j, code, "%s", rd_thread_error());
-        j->said = 1;
-    }
+    if (code != RONDO_SUCCESS)
+        fail_said(j, code);
 }
 
 /* The rendezvous has authenticated this rank, which now listens and sends its address. */
@@ -176,8 +181,9 @@ static void say_join(joining_t *j)
     join.near = (unsigned char)rd_addr_same_host(&here, &there);
     join.fixed = *j->env->iface != 0;
     b->addr = join.near ? rd_addr_loopback(here.family) : here;
-    if (join.fixed && rd_addr_choose(&b->addr, j->env) != RONDO_SUCCESS)
-        fail(j, RONDO_ERR_INVALID_ARGUMENT, "RONDO_IFACE=%s is no interface here", j->env->iface);
+    rondo_result_t code = join.fixed ? rd_addr_choose(&b->addr, j->env) : RONDO_SUCCESS;
+    if (code != RONDO_SUCCESS)
+        fail_said(j, code);
     if (!j->code)
         listen_there(j);
     join.addr = b->addr; /* also after a failure here: the rendezvous must know which rank reports it */

@@ -250,8 +250,10 @@ static int fitness(const struct ifaddrs *i, const rd_addr_t *addr, const char *w
 rondo_result_t rd_addr_choose(rd_addr_t *addr, const rd_env_t *env)
 {
     struct ifaddrs *all;
-    int best = 0;
-    if (getifaddrs(&all) != 0)
+    int best = 0, tries = 0, asked;
+    while ((asked = getifaddrs(&all)) != 0 && rd_sock_again(errno, &tries))
+        continue;
+    if (asked != 0)
         return rd_error(NULL, RONDO_ERR_SYSTEM, "cannot list network interfaces: %s", rd_fd_strerror(errno));
     for (struct ifaddrs *i = all; i; i = i->ifa_next) {
         rd_addr_t one;
