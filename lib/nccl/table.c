@@ -43,7 +43,9 @@ const nc_function_t nc_functions[] = {
     {"ResetDebugInit", "2.24", NC_SERVED, NULL},
     {"CommShrink", "2.27", NC_PARTLY,
      "shrinkShare shares nothing; NCCL_SHRINK_ABORT leaves a parent that can only be finalized and ended"},
-    {"CommWindowRegister", "2.27", NC_PARTLY, "a registration; no kernel of the program's own can use it"},
+    {"CommWindowRegister", "2.27", NC_PARTLY,
+     "a registration; no kernel of the program's own can use it. With RONDO_CUDA_COPY, allgather, all-to-all and "
+     "broadcast of what lies in it go by copy engines"},
     {"CommWindowDeregister", "2.27", NC_SERVED, NULL},
     {"CommRevoke", "2.28", NC_SERVED, NULL},
     {"AlltoAll", "2.28", NC_SERVED, NULL},

@@ -1,7 +1,7 @@
 #!/bin/sh
 # libnccl.so.2 exports what rondo-info --nccl lists, each function as a strong pncclX and a weak ncclX at one address, and
-# nothing else; what nccl.h declares is among it, and doc/nccl.md names the same. Its table of variables is that of
-# rondo-info --nccl, word by word.
+# nothing else; what nccl.h declares is among it, and doc/nccl.md names the same. The page's tables of functions and of
+# variables are those of rondo-info --nccl, word by word.
 set -u
 library=${top_builddir:-.}/.libs/libnccl.so.2
 header=${top_srcdir:-$(dirname "$0")/../..}/lib/nccl/nccl.h
@@ -22,8 +22,13 @@ cut -d' ' -f1 "$dir/strong" | diff - "$dir/listed" || { echo "exported and liste
 others=$(grep -v ' [TVW] p\{0,1\}nccl' "$dir/all")
 [ -z "$others" ] || { echo "exported besides: $others"; failed=1; }
 
-sed -n 's/^| `nccl\([A-Za-z0-9]*\)` |.*/\1/p' "${header%/lib/nccl/nccl.h}/doc/nccl.md" | sort | diff - "$dir/listed" ||
-    { echo "doc/nccl.md and rondo-info --nccl differ"; failed=1; }
+# name, version, how it is served, and what is different; the page's links are no words
+"$top_builddir/rondo-info" --nccl | awk '/^[a-z]/ { how = /^not/ ? "not supported" : /difference/ ? "with a difference" : "served" }
+    $1 ~ /^nccl/ && $2 ~ /\./ { name = $1; since = $2; $1 = $2 = ""; print name, since, how, $0 }' | tr -s ' ' |
+    sed 's/ $//' | sort >"$dir/functions"
+sed -n 's/^| `\(nccl[A-Za-z0-9]*\)` |\(.*\) |$/\1\2/p' "${header%/lib/nccl/nccl.h}/doc/nccl.md" |
+    sed 's/ (\[[^]]*\]([^)]*))//g' | tr -d '`|' | tr -s ' ' | sed 's/ $//' | sort | diff - "$dir/functions" ||
+    { echo "doc/nccl.md (<) and rondo-info --nccl (>) say different things of a function"; failed=1; }
 
 # A program that finds a function which the version that ncclGetVersion names does not have will use what it offers.
 # All but the one listed here, which gives nothing away, fail as if they were not there.
