@@ -12,7 +12,8 @@
 #include "core/shrink.h"
 #include "progress/signature.h"
 
-#define NEWS_MS 300 /* in which the news of a death reaches every rank that is alive */
+#define NEWS_MS 300      /* in which the news of a death reaches every rank that is alive */
+#define LIFELINE_MS 3000 /* the same of a rank on another node, a child of which holds its connections */
 
 /* What each rank sends to the others in a split. */
 typedef struct {
@@ -52,11 +53,14 @@ static rondo_result_t check(rondo_comm_t comm)
 }
 
 /* What fails while a communicator is made is often but the consequence of what has happened to the one that it is made
- * from. The news of that may take a moment to come; then it is that cause, with its rank, which the caller gets. */
+ * from. The news of that may take a moment to come; then it is that cause, with its rank, which the caller gets. That
+ * nobody serves an id is no misuse here: a rank of `comm` has just made it, and has ended. */
 static rondo_result_t first_cause(rondo_comm_t comm, rondo_result_t result)
 {
-    int waits = result == RONDO_ERR_REMOTE || result == RONDO_ERR_SYSTEM || result == RONDO_ERR_INVALID_USAGE;
-    int64_t until = rd_clock_ms() + (waits ? NEWS_MS : 0);
+    int waits_ms = result == RONDO_ERR_INVALID_USAGE                          ? LIFELINE_MS
+                   : result == RONDO_ERR_REMOTE || result == RONDO_ERR_SYSTEM ? NEWS_MS
+                                                                              : 0;
+    int64_t until = rd_clock_ms() + waits_ms;
     rondo_result_t stop;
 
     if (result == RONDO_SUCCESS || result == RONDO_ERR_INVALID_ARGUMENT || result == RONDO_ERR_NO_MEMORY)

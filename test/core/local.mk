@@ -25,6 +25,7 @@ check_PROGRAMS += \
 	test/core/signature_mismatch \
 	test/core/slow_ways \
 	test/core/split_kill \
+	test/core/split_maker \
 	test/core/thread_signals \
 	test/core/transports \
 	test/core/unreadable_memory
@@ -55,6 +56,8 @@ test_core_shrink_survivors_LDADD = libtest.la
 test_core_signature_mismatch_LDADD = libtest.la
 test_core_slow_ways_LDADD = libtest.la
 test_core_split_kill_LDADD = libtest.la
+test_core_split_maker_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_core_split_maker_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_comm_build
 test_core_thread_signals_LDADD = libtest.la
 test_core_unreadable_memory_LDADD = libtest.la
 
