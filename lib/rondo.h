@@ -325,6 +325,28 @@ rondo_result_t rondo_comm_get_error(rondo_comm_t comm, rondo_result_t *error);
  * Any thread, any time before destroy or abort, also while a call waits. */
 rondo_result_t rondo_explain(rondo_comm_t comm, char *text, size_t bytes);
 
+/* How far this rank is with a communicator. Calls are counted from when they begin and again when they end, which on a
+ * CUDA communicator is when they have been enqueued, or captured. */
+typedef struct {
+    size_t size; /* sizeof(rondo_status_t) of the caller, who sets it; all else is filled */
+    uint64_t collectives, collectives_ended;
+    uint64_t sends, sends_ended;
+    uint64_t recvs, recvs_ended;
+    uint64_t bytes; /* of all of them, each by its longer buffer; with RONDO_MONITOR=0 there may be some missing */
+    /* The rank that the call which goes on waits for, and for how many milliseconds; -1 and 0: for none, or not long
+     * enough to be seen, or RONDO_MONITOR=0. */
+    int waits_for;
+    int64_t waits_ms;
+    /* "allreduce, collective number 17 (1024 float32, sum)": the call that goes on, or else the last collective; "": no
+     * call was made. With RONDO_MONITOR=0 its number alone. */
+    char call[160];
+} rondo_status_t;
+
+/* Without waiting and without a message; any thread, any time before destroy or abort, also while a call waits. Of a
+ * communicator that has failed it is what was reached. For logs of how a job gets on; rondo_explain says who is to
+ * blame. */
+rondo_result_t rondo_comm_status(rondo_comm_t comm, rondo_status_t *status);
+
 /* From the next call on, an operation that waits longer than `timeout_ms` milliseconds for a live rank fails, as the
  * config's timeout_ms says: 0: never, -1: RONDO_TIMEOUT_MS. For phases of a program that differ: a first call that
  * waits for ranks that compile or read files, and the ones behind it that should not wait at all. Local, so the ranks

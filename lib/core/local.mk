@@ -21,6 +21,7 @@ librondo_core_la_SOURCES += \
 	lib/core/shrink.c \
 	lib/core/shrink.h \
 	lib/core/split.c \
+	lib/core/status.c \
 	lib/core/submit.c \
 	lib/core/submit.h \
 	lib/core/transports.c \

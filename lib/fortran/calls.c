@@ -115,6 +115,12 @@ void rondo_f_comm_get_error(const rondo_comm_t *comm, int *error, int *ierror)
     give("rondo_comm_get_error", *comm, result, ierror);
 }
 
+void rondo_f_comm_status(const rondo_comm_t *comm, rondo_status_t *status, int *ierror)
+{
+    status->size = sizeof *status;
+    give("rondo_comm_status", *comm, rondo_comm_status(*comm, status), ierror);
+}
+
 void rondo_f_timeout_set(const rondo_comm_t *comm, const int64_t *timeout_ms, int *ierror)
 {
     give("rondo_timeout_set", *comm, rondo_timeout_set(*comm, *timeout_ms), ierror);

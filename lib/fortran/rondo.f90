@@ -11,7 +11,7 @@ module rondo
   use rondo_counts_int32
   use rondo_counts_int64
   implicit none
-  private :: c_double, c_funptr, c_int, c_ptr, c_null_ptr, c_size_t
+  private :: c_double, c_funptr, c_int, c_int64_t, c_ptr, c_null_ptr, c_size_t
 
   ! ---- queries ----
 
@@ -236,6 +236,27 @@ contains
     text = ''
     if (c_explain(comm%handle, room, size(room, kind=c_size_t)) == RONDO_SUCCESS) text = text_at(c_loc(room))
   end function
+
+  !> How far this rank is with a communicator: its calls, the one that it is in, and whom it waits for.
+  subroutine rondo_comm_status(comm, status, ierror)
+    use rondo_inside, only: c_status, status_c, text_at
+    use, intrinsic :: iso_c_binding, only: c_loc
+    type(rondo_comm), intent(in) :: comm
+    type(rondo_status), intent(out) :: status
+    integer(c_int), intent(out), optional :: ierror
+    type(status_c), target :: c
+    integer(c_int) :: error
+
+    if (present(ierror)) then
+      call c_status(comm, c, error)
+      ierror = error
+      if (error /= 0) return
+    else
+      call c_status(comm, c)
+    end if
+    status = rondo_status(c%collectives, c%collectives_ended, c%sends, c%sends_ended, c%recvs, c%recvs_ended, c%bytes, &
+                          c%waits_ms, c%waits_for, text_at(c_loc(c%call)))
+  end subroutine
 
   !> Sets a variable of `rondo-info --env` for this process; a blank value resets it.
   subroutine rondo_setting_set(name, value, ierror)

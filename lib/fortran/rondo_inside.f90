@@ -13,6 +13,15 @@ module rondo_inside
     character(kind=c_char) :: name(64)
   end type
 
+  !> rondo_status_t.
+  type, bind(C) :: status_c
+    integer(c_size_t) :: size
+    integer(c_int64_t) :: collectives, collectives_ended, sends, sends_ended, recvs, recvs_ended, bytes
+    integer(c_int) :: waits_for
+    integer(c_int64_t) :: waits_ms
+    character(kind=c_char) :: call(160)
+  end type
+
   interface
     subroutine c_setting_set(name, value, ierror) bind(C, name="rondo_f_setting_set")
       import :: c_int, c_char
@@ -88,6 +97,13 @@ module rondo_inside
       integer(c_size_t), value :: bytes
       integer(c_int) :: ierror
     end function
+
+    subroutine c_status(comm, status, ierror) bind(C, name="rondo_f_comm_status")
+      import :: c_int, rondo_comm, status_c
+      type(rondo_comm), intent(in) :: comm
+      type(status_c), intent(inout) :: status
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
 
     function c_strlen(text) bind(C, name="strlen") result(length)
       import :: c_ptr, c_size_t

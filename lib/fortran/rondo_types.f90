@@ -7,7 +7,7 @@ module rondo_types
   use, intrinsic :: iso_fortran_env, only: int64
   implicit none
   private
-  public :: rondo_comm, rondo_config, rondo_unique_id, rondo_registration, rondo_request
+  public :: rondo_comm, rondo_config, rondo_status, rondo_unique_id, rondo_registration, rondo_request
 
   !> rondo_comm_t: a communicator.
   type, bind(C) :: rondo_comm
@@ -40,6 +40,14 @@ module rondo_types
     integer(c_int) :: blocking = 1
     character(len=63) :: name = ''         !< printed in every message of the communicator; blank: a number
     integer(int64) :: timeout_ms = -1_int64
+  end type
+
+  !> rondo_status_t, as rondo_comm_status fills it.
+  type :: rondo_status
+    integer(int64) :: collectives = 0, collectives_ended = 0, sends = 0, sends_ended = 0, recvs = 0, recvs_ended = 0
+    integer(int64) :: bytes = 0, waits_ms = 0
+    integer(c_int) :: waits_for = -1
+    character(len=160) :: call = ''
   end type
 
   ! rondo_result_t: the values of ierror.

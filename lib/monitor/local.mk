@@ -16,6 +16,8 @@ librondo_core_la_SOURCES += \
 	lib/monitor/origin.h \
 	lib/monitor/out.c \
 	lib/monitor/out.h \
+	lib/monitor/own.c \
+	lib/monitor/own.h \
 	lib/monitor/pickle.c \
 	lib/monitor/pickle.h \
 	lib/monitor/process.c \

@@ -222,6 +222,7 @@ static void no_communicator(test_rank_t *t, float *a, float *b)
     rondo_result_t error = RONDO_SUCCESS;
     rondo_unique_id_t id;
     int number = 17;
+    rondo_status_t status = {0};
     char text[8] = "";
 
     memset(&id, 0, sizeof id);
@@ -237,6 +238,7 @@ static void no_communicator(test_rank_t *t, float *a, float *b)
     BAD("comm", rondo_comm_rank, comm, &number);
     BAD("comm", rondo_comm_on_wait, comm, NULL, NULL);
     BAD("comm", rondo_timeout_set, comm, 0);
+    BAD("comm", rondo_comm_status, comm, &status);
     BAD("comm", rondo_comm_split, comm, 0, 0, &comm, NULL);
     BAD("comm", rondo_comm_shrink, comm, NULL, 0, &comm, NULL);
     BAD("comm", rondo_comm_create, NULL, 1, &id, 0, NULL);
@@ -248,6 +250,7 @@ static void no_communicator(test_rank_t *t, float *a, float *b)
 
 static void outputs_and_requests(test_rank_t *t, rondo_comm_t comm)
 {
+    rondo_status_t status = {0};
     rondo_comm_t other = NULL;
     rondo_op_t op = 99;
     float scalar = 2;
@@ -259,6 +262,8 @@ static void outputs_and_requests(test_rank_t *t, rondo_comm_t comm)
     BAD("error", rondo_comm_get_error, comm, NULL);
     BAD("text", rondo_explain, comm, NULL, 100);
     BAD("timeout_ms", rondo_timeout_set, comm, -2);
+    BAD("status", rondo_comm_status, comm, NULL);
+    BAD("size", rondo_comm_status, comm, &status);
     BAD("newcomm", rondo_comm_split, comm, 0, 0, NULL, NULL);
     BAD("newcomm", rondo_comm_shrink, comm, NULL, 0, NULL, NULL);
     BAD("excluded", rondo_comm_shrink, comm, &outside, 1, &other, NULL);

@@ -260,6 +260,7 @@ contains
   !> Communicators of communicators, own operators, questions, errors.
   subroutine check_others()
     type(rondo_comm) :: half, fewer, nothing, alone(1)
+    type(rondo_status) :: status
     type(rondo_unique_id) :: id
     integer :: ierror, error, device, half_size, half_rank, total, scaled, sized, op
 
@@ -303,6 +304,11 @@ contains
     call rondo_timeout_set(comm, 60000_int64)
     call rondo_timeout_set(comm, -2_int64, ierror)
     call expect(ierror == RONDO_ERR_INVALID_ARGUMENT, 'timeout_set')
+    call rondo_comm_status(comm, status)
+    call expect(status%collectives > 0 .and. status%collectives_ended == status%collectives, 'calls of a status')
+    call expect(status%waits_for == -1 .and. status%call(1:19) == 'barrier, collective', 'the call of a status')
+    call rondo_comm_status(nothing, status, ierror)
+    call expect(ierror == RONDO_ERR_INVALID_ARGUMENT .and. status%collectives == 0, 'status of nothing')
     call rondo_comm_get_error(comm, error)
     call rondo_comm_device(comm, device)
     call expect(error == RONDO_SUCCESS .and. device == RONDO_DEVICE_HOST, 'get_error, device')
