@@ -1,12 +1,25 @@
 # Parsers of what comes from outside, each a fuzz target; here the corpus and mutations of it are replayed. test/fuzz/run.sh
 # builds the same targets for libFuzzer.
+dump_readers = \
+	test/fuzz/dumps.c \
+	test/fuzz/dumps.h \
+	tools/load.c \
+	tools/load.h \
+	tools/load_fr.c \
+	tools/load_json.c \
+	tools/value.c \
+	tools/value.h \
+	tools/value_json.c \
+	tools/value_pickle.c
 fuzz_tests = \
+	test/fuzz/dumps \
 	test/fuzz/environment \
 	test/fuzz/files \
 	test/fuzz/handshake \
 	test/fuzz/records \
 	test/fuzz/unique_id
 check_PROGRAMS += $(fuzz_tests)
+test_fuzz_dumps_SOURCES = $(dump_readers) test/fuzz/replay.c
 test_fuzz_environment_SOURCES = test/fuzz/environment.c test/fuzz/replay.c
 test_fuzz_files_SOURCES = test/fuzz/files.c test/fuzz/replay.c
 test_fuzz_handshake_SOURCES = test/fuzz/handshake.c test/fuzz/replay.c

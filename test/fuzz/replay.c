@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST 4096 /* bytes of an input */
+#define MOST 8192 /* bytes of an input */
 #define FILES 512 /* of a corpus */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

@@ -9,7 +9,7 @@ set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- unique_id handshake records environment files
+[ $# -gt 0 ] || set -- unique_id handshake records environment files dumps
 clang=${CLANG:-clang}
 build=${FUZZ_BUILD:-$PWD/fuzz-build}
 mkdir -p "$build"
@@ -18,12 +18,17 @@ cd "$build"
     CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
 make -s librondo_core.la
 for target; do
+    case $target in
+    dumps) more="$source/tools/load.c $source/tools/load_fr.c $source/tools/load_json.c $source/tools/value.c \
+        $source/tools/value_json.c $source/tools/value_pickle.c" bytes=8192 ;;
+    *) more='' bytes=2048 ;;
+    esac
     "$clang" -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -D_GNU_SOURCE= -I"$source/lib" -I"$source/test" -I. \
-        "$source/test/fuzz/$target.c" .libs/librondo_core.a -lsodium $(pkg-config --libs hwloc) -lm -lpthread \
+        "$source/test/fuzz/$target.c" $more .libs/librondo_core.a -lsodium $(pkg-config --libs hwloc) -lm -lpthread \
         -o "fuzz_$target"
     mkdir -p "new/$target"
     echo "== $target, $seconds s =="
-    RONDO_DEBUG=none "./fuzz_$target" -max_total_time="$seconds" -max_len=2048 -timeout=20 -print_final_stats=1 \
+    RONDO_DEBUG=none "./fuzz_$target" -max_total_time="$seconds" -max_len=$bytes -timeout=20 -print_final_stats=1 \
         "new/$target" "$source/test/fuzz/corpus/$target" >"$target.log" 2>&1 || { tail -40 "$target.log"; exit 1; }
     grep -E 'stat::|DONE|cov:' "$target.log" | tail -9
 done

@@ -2,66 +2,26 @@
  * makes a record of what is there, which is then judged and written in every format; nothing of it may crash, hang, or
  * write without end. Seeds are printed.
  */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../tools/load.h"
+#include "fuzz/dumps.h"
 #include "monitor/dump_fr.h"
 #include "monitor/process.h"
 #include "monitor/seat.h"
-#include "monitor/verdict.h"
 #include "util/check.h"
 #include "util/harness.h"
 
 #define TRIALS 4000
 #define MOST (1 << 20)
 
-static int nothing; /* /dev/null */
-static int taken;   /* dumps that were not refused */
+static int taken; /* dumps that were not refused */
 
-/* Writes a dump in all formats. */
-static void write_all(const rd_view_t *view, int fd)
+static void read_one(const unsigned char *bytes, size_t n)
 {
-    rd_dump_t dump;
-    rd_streams_t streams;
-    static rd_out_t out;
-
-    CHECK(rd_dump_read(&dump, view, 0) && rd_streams_find(&streams, &dump), "no memory");
-    rd_out_begin(&out, fd);
-    for (int i = 0; i < view->nprocesses; i++) {
-        rd_dump_json(&out, &dump, i);
-        CHECK(rd_dump_fr(&out, &dump, &streams, i), "no memory");
-    }
-    CHECK(rd_dump_chrome(&out, &dump) && rd_out_end(&out) == 0, "cannot write");
-    rd_streams_free(&streams, &dump);
-    rd_dump_free(&dump);
-}
-
-/* Two processes have the same dump, so that there is something to compare. */
-static void read_twice(const unsigned char *bytes, size_t n)
-{
-    rd_view_t view = {0};
-    rd_monitor_verdict_t v;
-    load_t l;
-
-    for (int number = 0; number < 2; number++) {
-        if (load_bytes(&l, bytes, n, number))
-            continue;
-        memcpy(l.comms, l.later, l.head->ncomms * sizeof *l.comms);
-        free(l.later);
-        CHECK(!rd_view_add_past(&view, l.base, l.bytes, &l.then), "a record that was made is refused");
-        taken++;
-    }
-    if (view.nprocesses) {
-        CHECK(rd_view_look(&view, 0) && rd_view_look(&view, 0), "no memory");
-        for (int i = 0; i < view.ncomms; i++)
-            rd_verdict_judge(&view, &view.comms[i], &v);
-        write_all(&view, nothing);
-    }
-    rd_view_free(&view);
+    CHECK(dumps_read(bytes, n, &taken), "see test/fuzz/dumps.c");
 }
 
 static size_t spoil(unsigned char *bytes, size_t n, uint64_t *seed)
@@ -128,17 +88,17 @@ static void forge(const char *format, uint64_t first)
     size_t n = make(good, format);
 
     taken = 0;
-    read_twice(good, n);
+    read_one(good, n);
     CHECK(taken == 2, "%s: the good one is refused", format);
     for (size_t cut = 0; cut < n; cut += 1 + n / 300) {
         memcpy(bad, good, cut);
-        read_twice(bad, cut);
+        read_one(bad, cut);
     }
     CHECK(taken == 2, "%s: one that was cut short is taken", format);
     for (uint64_t trial = 0; trial < TRIALS && !failures; trial++) {
         uint64_t seed = first + trial;
         memcpy(bad, good, n);
-        read_twice(bad, spoil(bad, n, &seed));
+        read_one(bad, spoil(bad, n, &seed));
         if (failures)
             printf("%s, with the seed %llu\n", format, (unsigned long long)(first + trial));
     }
@@ -158,7 +118,6 @@ int main(void)
     setenv("RANK", "1", 1);
     setenv("WORLD_SIZE", "2", 1);
     printf("seeds from %llu\n", (unsigned long long)first);
-    nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
     CHECK(rd_record_join(&env, NULL), "no record");
     rd_seat_init(&seat);
     rd_seat_take(&seat, &args);

@@ -19,14 +19,7 @@ test_monitor_dump_SOURCES = test/monitor/dump.c test/monitor/obedient.c test/mon
 test_monitor_dumps_forged_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_dumps_forged_SOURCES = \
 	test/monitor/dumps_forged.c \
-	tools/load.c \
-	tools/load.h \
-	tools/load_fr.c \
-	tools/load_json.c \
-	tools/value.c \
-	tools/value.h \
-	tools/value_json.c \
-	tools/value_pickle.c
+	$(dump_readers)
 test_monitor_failed_LDADD = libtest.la
 test_monitor_failed_SOURCES = test/monitor/failed.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_late_LDADD = libtest.la
