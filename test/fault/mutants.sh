@@ -96,6 +96,8 @@ the length of an exchange@boot/allgather.c@s/type == RD_REC_DATA && bytes <= r->
 the length of a farewell@boot/leave.c@s/if (bytes < SHORT || bytes >= sizeof said)/if (0)/@boot/peers
 the failed rank in a farewell@boot/leave.c@s/said.failed_rank >= 0 \&\& said.failed_rank < b->nranks ? said.failed_rank : from->rank/said.failed_rank/@boot/peers
 the reporter in a farewell@boot/leave.c@s/said.reporter > 0 \&\& said.reporter <= b->nranks ? said.reporter : from->rank + 1/said.reporter/@boot/peers
+the length of a death or a leave@boot/deaths.c@s/if (bytes != sizeof rank)/if (0)/@boot/peers
+the rank in a death or a leave@boot/deaths.c@s/rank >= 0 \&\& rank < b->nranks/1/@boot/peers
 the checksum of an id@boot/id.c@s/if (sodium_memcmp(sum, id->bytes + CHECKED, 16) != 0)/if (0)/@boot/wrong
 the version of an id@boot/id.c@s/if (id->bytes\[4\] != ID_VERSION)/if (0)/@boot/wrong
 END
