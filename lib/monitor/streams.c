@@ -76,7 +76,7 @@ static int by_key(const void *a, const void *b)
 
 static rd_stream_t key_of(uint64_t id, rd_track_t track, int rank, int peer)
 {
-    rd_stream_t key = {.id = id, .from = -1, .to = -1, .start = 1};
+    rd_stream_t key = {.id = id, .from = -1, .to = -1, .start = 1, .last = UINT64_MAX};
 
     if (track == RD_TRACK_COLLECTIVE)
         return key;
@@ -233,6 +233,66 @@ static void find_both_sides(rd_streams_t *s, const rd_dump_t *dump)
     }
 }
 
+/* ---- communicators that go on ---- */
+
+/* Has a rank made a call since the first look? The rings are read after the second one. */
+static bool goes_on(const rd_dump_t *dump, uint64_t id)
+{
+    const rd_view_comm_t *before = rd_view_comm_of(dump->view->before, dump->view->nbefore, id);
+
+    for (int i = 0; before && i < dump->view->nprocesses; i++)
+        for (int k = 0; k < dump->histories[i].ncomms; k++) {
+            const rd_monitor_comm_t *c = &dump->histories[i].comms[k];
+            const rd_view_rank_t *was = c->id == id ? rd_view_rank_of(before, c->rank) : NULL;
+            if (was &&
+                (rd_view_begun(&was->comm) != rd_view_begun(c) || rd_view_inside(&was->comm) != rd_view_inside(c)))
+                return true;
+        }
+    return false;
+}
+
+/* How many messages of each stream are over on either side. */
+static void count_over(const rd_streams_t *s, const rd_dump_t *dump, uint64_t *sent, uint64_t *taken)
+{
+    for (int i = 0; i < dump->view->nprocesses; i++)
+        for (size_t k = 0; k < dump->histories[i].nruns; k++) {
+            const rd_history_run_t *r = &dump->histories[i].runs[k];
+            const rd_stream_t *stream = rd_streams_of(s, r);
+            if (stream && r->track != RD_TRACK_COLLECTIVE)
+                (r->track == RD_TRACK_SEND ? sent : taken)[stream - s->streams] += r->over;
+        }
+}
+
+static uint64_t over_on_all(const rd_dump_t *dump, uint64_t id)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (int i = 0; i < dump->view->nprocesses; i++)
+        for (int k = 0; k < dump->histories[i].ncomms; k++) {
+            const rd_monitor_comm_t *c = &dump->histories[i].comms[k];
+            if (c->id == id && c->calls[RD_TRACK_COLLECTIVE].ended < least)
+                least = c->calls[RD_TRACK_COLLECTIVE].ended;
+        }
+    return least;
+}
+
+static bool find_last(rd_streams_t *s, const rd_dump_t *dump)
+{
+    uint64_t *sent = calloc(s->nstreams + 1, sizeof *sent), *taken = calloc(s->nstreams + 1, sizeof *taken);
+    bool good = sent && taken;
+
+    if (good)
+        count_over(s, dump, sent, taken);
+    for (size_t i = 0; good && i < s->nstreams; i++) {
+        rd_stream_t *stream = &s->streams[i];
+        if (goes_on(dump, stream->id))
+            stream->last = stream->from < 0 ? over_on_all(dump, stream->id) : sent[i] < taken[i] ? sent[i] : taken[i];
+    }
+    free(sent);
+    free(taken);
+    return good;
+}
+
 /* ---- where runs end ---- */
 
 typedef struct end {
@@ -250,7 +310,7 @@ static int by_number(const void *a, const void *b)
 
 static bool find_ends(rd_streams_t *s, const rd_dump_t *dump)
 {
-    size_t n = 0, most = 2 * count_runs(dump) + 1;
+    size_t n = 0, most = 2 * count_runs(dump) + s->nstreams + 1;
     end_t *all = calloc(most, sizeof *all);
 
     s->ends = calloc(most, sizeof *s->ends);
@@ -263,6 +323,9 @@ static bool find_ends(rd_streams_t *s, const rd_dump_t *dump)
             all[n++] = (end_t){(size_t)(stream - s->streams), s->numbers[i][k]};
             all[n++] = (end_t){(size_t)(stream - s->streams), s->numbers[i][k] + r->calls};
         }
+    for (size_t i = 0; all && s->ends && i < s->nstreams; i++)
+        if (s->streams[i].last < FARTHEST)
+            all[n++] = (end_t){i, s->streams[i].last + 1};
     if (all && s->ends)
         qsort(all, n, sizeof *all, by_number);
     for (size_t i = 0; all && s->ends && i < n; i++) {
@@ -284,6 +347,7 @@ uint64_t rd_streams_next(const rd_streams_t *s, const rd_stream_t *stream, uint6
     size_t low = 0, high = stream->ends;
 
     from = from < stream->start ? stream->start : from;
+    last = last > stream->last ? stream->last : last;
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (ends[middle] + RD_STREAM_NEAR > from)
@@ -303,7 +367,7 @@ bool rd_streams_find(rd_streams_t *s, const rd_dump_t *dump)
     memset(s, 0, sizeof *s);
     if (find_keys(s, dump) && number_all(s, dump)) {
         find_both_sides(s, dump);
-        if (find_ends(s, dump))
+        if (find_last(s, dump) && find_ends(s, dump))
             return true;
     }
     rd_streams_free(s, dump);

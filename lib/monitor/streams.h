@@ -7,6 +7,8 @@
  *
  *   - What one ring has lost is left out for all: a stream begins where every rank still has it. Messages can only be
  *     counted from the first one on, so a stream of them is whole, or is left out.
+ *   - Of a communicator that goes on, as the two looks show, no call is written out that is not over on all ranks: they
+ *     were not looked at in the same moment.
  *   - Of a long run of equal calls its first and last ones are written out, and so is what lies around the ends of the
  *     other ranks' runs. */
 #ifndef RD_MONITOR_STREAMS_H
@@ -21,14 +23,15 @@ typedef struct rd_stream {
     uint64_t id;        /* of the communicator */
     int from, to;       /* ranks in it; -1: its collectives */
     bool left_out;      /* not all of its ranks are here, or one of them has lost messages */
-    uint64_t start;     /* the first number that is written out */
+    uint64_t start;     /* the first number that is written out, */
+    uint64_t last;      /* and the last one that may be */
     size_t first, ends; /* its part of `ends`, which is sorted */
 } rd_stream_t;
 
 typedef struct rd_streams {
     rd_stream_t *streams; /* sorted by id, from, to */
     size_t nstreams;
-    uint64_t *ends; /* numbers at which a run of any rank begins, or would go on */
+    uint64_t *ends; /* numbers at which a run of any rank begins or would go on, and those behind `last` */
     size_t nends;
     uint64_t **numbers; /* of each process and run: the number of its first call */
 } rd_streams_t;

@@ -160,6 +160,16 @@ def look_fr(folder):
         assert "rank 1" in state["verdict"] and all(isinstance(v, str) for v in state.values())
 
 
+def look_running(folder):
+    dumps = [unpickle(f"{folder}/rondo_trace_{rank}")["entries"] for rank in range(4)]
+    assert all(e["state"] == "completed" for entries in dumps for e in entries)
+    calls = [[(e["collective_seq_id"], e["input_sizes"]) for e in entries if not e["is_p2p"]] for entries in dumps]
+    assert len(calls[0]) > 16 and all(c == calls[0] for c in calls), "ranks have not written out the same calls"
+    messages = [[e["collective_seq_id"] for e in entries if e["is_p2p"]] for entries in dumps]
+    assert messages[0] == messages[1] and not messages[2] and not messages[3], "a message has one side"
+    assert len(messages[0]) > 16
+
+
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"'
 
@@ -227,4 +237,4 @@ def look_from_fr(folder):
 
 if __name__ == "__main__":
     what, path = sys.argv[1:]
-    {"json": look_json, "chrome": look_chrome, "fr": look_fr, "from_fr": look_from_fr, "metrics": look_metrics, "dead": lambda p: look_json(p, dead=True)}[what](path)
+    {"json": look_json, "chrome": look_chrome, "fr": look_fr, "from_fr": look_from_fr, "running": look_running, "metrics": look_metrics, "dead": lambda p: look_json(p, dead=True)}[what](path)
