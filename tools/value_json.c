@@ -199,12 +199,12 @@ static value_t *parse(json_t *j, int depth)
 const value_t *value_read_json(values_t *values, const char *bytes, size_t n)
 {
     char *copy = malloc(n + 1), *room = malloc(n + 1);
-    json_t j = {values, copy, copy + n, room};
     value_t *v = NULL;
 
     if (!copy || !room) {
         values->why = "there is no memory for it";
     } else {
+        json_t j = {values, copy, copy + n, room};
         memcpy(copy, bytes, n);
         copy[n] = 0;
         v = parse(&j, 0);

@@ -127,7 +127,7 @@ static void sizes(fr_t *fr, const char *name, uint64_t count)
 
 static void write_sizes(fr_t *fr, const rd_monitor_event_t *e, const rd_monitor_comm_t *c)
 {
-    uint64_t in = e->count, out = e->count, all = e->count * (uint64_t)c->size;
+    uint64_t all = e->count * (uint64_t)c->size, in = e->count, out = in;
 
     if (e->kind == RD_ALLGATHER || (e->kind == RD_GATHER && e->root == c->rank))
         out = all;

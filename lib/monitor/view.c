@@ -42,9 +42,10 @@ const char *rd_view_add_past(rd_view_t *v, char *base, size_t bytes, const rd_vi
 {
     rd_view_process_t process = *then;
     rd_view_process_t *more = realloc(v->processes, (size_t)(v->nprocesses + 1) * sizeof *more);
-    const char *why = more ? rd_reader_memory(&process.reader, base, bytes) : "no memory for it";
 
-    v->processes = more ? more : v->processes;
+    if (more)
+        v->processes = more;
+    const char *why = more ? rd_reader_memory(&process.reader, base, bytes) : "there is no memory for it";
     if (why) {
         free(base);
         return why;
