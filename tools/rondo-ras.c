@@ -71,14 +71,16 @@ static const char usage[] =
     "    -d SECONDS   top: between two pages (default 1); metrics: between two files\n"
     "\n"
     "EXIT STATUS\n"
-    "    0 good; who: nobody is waited for; analyse: nothing is found. 1 no record was found, or none could be read; 2 "
-    "usage.\n"
+    "    0 good; who: nobody is waited for; analyse: nothing is found. 1 no record was found, or none could be read;\n"
+    "    2 usage.\n"
     "    who, analyse: 3 a rank is late; 4 a rank is dead or stopped, or has left, or calls something else; 5 ranks\n"
     "    wait, and it is unknown why.\n"
     "\n"
     "EXAMPLES\n"
     "    rondo-ras who\n"
-    "    watch rondo-ras status\n";
+    "    watch rondo-ras status\n"
+    "    rondo-ras trace -o trace.json\n"
+    "    rondo-ras dump --format fr -o dumps && torchfrtrace dumps\n";
 
 typedef struct command {
     const char *name;

@@ -229,6 +229,24 @@ static void running(void)
     obedient_end();
 }
 
+/* Records that a job has left as files, when all of it was killed. */
+static void remains(void)
+{
+    char folder[128];
+
+    snprintf(folder, sizeof folder, "%s/records", dir);
+    CHECK(mkdir(folder, 0700) == 0, "no %s", folder);
+    setenv("RONDO_MONITOR_DIR", folder, 1);
+    obedient_start(RANKS, "dump \"test\"", obey);
+    unsetenv("RONDO_MONITOR_DIR");
+    obedient_order_all(SAME);
+    obedient_end();
+    ras_files("dump --from %s/records -o %s/remains", 0, "4 dumps in");
+    ras_files("analyse %s/remains", 4,
+              "is dead: its process ended outside of calls, after allreduce, collective number 20");
+    ras_files("trace --from %s/records -o %s/remains.trace", 0, "");
+}
+
 int main(void)
 {
     char line[128];
@@ -248,6 +266,7 @@ int main(void)
     alive();
     dead();
     obedient_end();
+    remains();
     running();
     snprintf(line, sizeof line, "rm -rf %s", dir);
     CHECK(system(line) == 0, "%s is still there", dir);
