@@ -173,6 +173,15 @@ enum {
 #define RONDO_DEVICE_AUTO (-2) /* the current CUDA device if the program uses it (cudaSetDevice), else host memory */
 #define RONDO_DEVICE_HOST (-1)
 
+/* What a call does whose communicator has failed. */
+enum {
+    RONDO_ON_ERROR_RETURN, /* it returns the error: the program decides */
+    /* It says in the log what has happened and ends the process with status 134, from which mpirun takes down the rest.
+     * For programs that do not look at results, and would go on with wrong data. Ranks in no call go on until then. An
+     * error that leaves the communicator as it is, such as a wrong argument, is returned. */
+    RONDO_ON_ERROR_EXIT
+};
+
 /* How a communicator shall be. Initialise it with RONDO_CONFIG_INIT, then set what matters; NULL in its place means all
  * defaults. It may grow: `size` tells an older caller's from a newer one's, and what the older one lacks has its
  * default. The caller keeps it and may free it when the call returns. `device`, `blocking` and `timeout_ms` should be
@@ -196,11 +205,12 @@ typedef struct {
      * never, but who holds it up is said in the log (RONDO_STALL_MS). -1: RONDO_TIMEOUT_MS. A dead rank ends every wait
      * at once in any case. */
     int64_t timeout_ms;
+    int on_error; /* RONDO_ON_ERROR_*; -1: RONDO_ON_ERROR, and in a split or shrink what the old communicator has */
 } rondo_config_t;
 
 #define RONDO_CONFIG_INIT                                                                                              \
     {                                                                                                                  \
-        sizeof(rondo_config_t), RONDO_DEVICE_AUTO, 1, NULL, -1                                                         \
+        sizeof(rondo_config_t), RONDO_DEVICE_AUTO, 1, NULL, -1, -1                                                     \
     }
 
 /* ---- questions ---- */
@@ -353,6 +363,9 @@ rondo_result_t rondo_comm_status(rondo_comm_t comm, rondo_status_t *status);
  * should do it alike. On a CUDA communicator it holds for the waits that begin from now on, in whatever was enqueued.
  */
 rondo_result_t rondo_timeout_set(rondo_comm_t comm, int64_t timeout_ms);
+
+/* Changes what `on_error` of the config has said, from the next call on. Local. */
+rondo_result_t rondo_on_error(rondo_comm_t comm, int on_error);
 
 /* This rank's number, the number of ranks, the device (RONDO_DEVICE_HOST, -1: host memory). */
 rondo_result_t rondo_comm_rank(rondo_comm_t comm, int *rank);

@@ -23,6 +23,7 @@ typedef struct rd_env {
     int monitor;               /* RONDO_MONITOR: calls are recorded for rondo-ras, and signed */
     int monitor_events;        /* RONDO_MONITOR_EVENTS: a power of two; 0: 2048 */
     char monitor_dir[256];     /* RONDO_MONITOR_DIR: the record is a file there; "": it has no name */
+    char on_error[32];         /* RONDO_ON_ERROR: "return" or "exit" */
     char dump[32];             /* RONDO_DUMP: "none", "blamed" or "all" */
     char dump_dir[256];        /* RONDO_DUMP_DIR: dumps at a failure go there; "": there are none */
     int64_t stall_ms;          /* RONDO_STALL_MS: a wait of so long is explained in the log; 0: never */

@@ -3,6 +3,7 @@
 
 #include "boot/id.h"
 #include "core/background.h"
+#include "core/on_error.h"
 #include "core/submit.h"
 #include "exec/cuda/cuda.h"
 
@@ -102,7 +103,10 @@ rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_uni
     rondo_result_t result = rd_job_config(&job, config, true);
     if (result == RONDO_ERR_NO_MEMORY)
         rd_boot_cancel(id, rank, result);
-    return result == RONDO_SUCCESS ? rd_job_begin(&job, comm) : result;
+    result = result == RONDO_SUCCESS ? rd_job_begin(&job, comm) : result;
+    if (result != RONDO_SUCCESS && result != RONDO_IN_PROGRESS)
+        rd_on_error_act(rd_on_error_of(config), NULL);
+    return result;
 }
 
 /* Waits for everything that is submitted or enqueued. */
@@ -278,6 +282,20 @@ rondo_result_t rondo_timeout_set(rondo_comm_t comm, int64_t timeout_ms)
         if (comm->cuda)
             rd_cuda_limit(comm->cuda);
     }
+    return rd_comm_leave(comm, result);
+}
+
+rondo_result_t rondo_on_error(rondo_comm_t comm, int on_error)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_on_error");
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (on_error != RONDO_ON_ERROR_RETURN && on_error != RONDO_ON_ERROR_EXIT)
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT,
+                        "rondo_on_error: on_error is %d: RONDO_ON_ERROR_RETURN or RONDO_ON_ERROR_EXIT", on_error);
+    result = rd_comm_enter(comm);
+    comm->on_error = on_error;
     return rd_comm_leave(comm, result);
 }
 

@@ -29,6 +29,7 @@ struct rondo_comm {
     /* What follows is set to zero before each attempt to make it. */
     rd_log_ctx_t ctx;
     int blocking; /* config.blocking */
+    int on_error; /* RONDO_ON_ERROR_* */
     rd_health_t health;
     rd_prices_t prices;
     rd_team_t team; /* rank, nranks, device, and all else that the layers below get to know */

@@ -11,6 +11,7 @@
 #include "core/lifetime.h"
 #include "exec/cuda/cuda.h"
 #include "exec/host/reduce.h"
+#include "core/on_error.h"
 #include "core/op.h"
 #include "core/records.h"
 #include "core/transports.h"
@@ -189,6 +190,9 @@ rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given)
     if (config.timeout_ms < -1)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "config->timeout_ms is %lld: 0 (never) or milliseconds",
                         (long long)config.timeout_ms);
+    if (config.on_error < -1 || config.on_error > RONDO_ON_ERROR_EXIT)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "config->on_error is %d: RONDO_ON_ERROR_RETURN, RONDO_ON_ERROR_EXIT or -1", config.on_error);
     *full = config;
     return RONDO_SUCCESS;
 }
@@ -216,6 +220,7 @@ static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given
         return result;
     comm->blocking = config.blocking;
     comm->team.timeout_ms = config.timeout_ms >= 0 ? config.timeout_ms : comm->env.timeout_ms;
+    comm->on_error = rd_on_error(&config, &comm->env);
     unsigned number = atomic_fetch_add(&serial, 1);
     if (config.name)
         snprintf(comm->ctx.name, sizeof comm->ctx.name, "%s", config.name);

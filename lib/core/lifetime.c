@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/dumps.h"
+#include "core/on_error.h"
 #include "transport/cma/room.h"
 
 #define KEPT 32 /* structs of communicators that were ended */
@@ -80,6 +81,8 @@ rondo_result_t rd_comm_leave_slowly(rondo_comm_t comm, rondo_result_t result)
         rd_error_again(&comm->ctx, comm->health.stop.text);
     give_back(comm);
     atomic_store_explicit(&comm->inside, 0, memory_order_release);
+    if (result != RONDO_SUCCESS && stop != RONDO_SUCCESS && stop != RONDO_ERR_ABORTED && !comm->internal)
+        rd_on_error_act(comm->on_error, &comm->ctx);
     return result;
 }
 

@@ -14,6 +14,8 @@ librondo_core_la_SOURCES += \
 	lib/core/lifetime.c \
 	lib/core/lifetime.h \
 	lib/core/memory.c \
+	lib/core/on_error.c \
+	lib/core/on_error.h \
 	lib/core/op.c \
 	lib/core/op.h \
 	lib/core/records.c \

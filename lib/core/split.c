@@ -123,6 +123,8 @@ static rondo_config_t derived_config(rondo_comm_t comm, const rondo_config_t *gi
         config.device = comm->team.device;
     if (!given)
         config.blocking = comm->blocking;
+    if (config.on_error == -1)
+        config.on_error = comm->on_error;
     return config;
 }
 

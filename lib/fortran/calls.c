@@ -7,7 +7,7 @@
 
 /* The same as type(config_c) of rondo_inside.f90; the name ends with a zero byte. */
 typedef struct {
-    int device, blocking;
+    int device, blocking, on_error;
     int64_t timeout_ms;
     char name[64];
 } config_t;
@@ -20,6 +20,7 @@ static rondo_config_t config_of(const config_t *from)
     config.blocking = from->blocking;
     config.name = from->name[0] ? from->name : NULL;
     config.timeout_ms = from->timeout_ms;
+    config.on_error = from->on_error;
     return config;
 }
 
@@ -124,6 +125,11 @@ void rondo_f_comm_status(const rondo_comm_t *comm, rondo_status_t *status, int *
 void rondo_f_timeout_set(const rondo_comm_t *comm, const int64_t *timeout_ms, int *ierror)
 {
     give("rondo_timeout_set", *comm, rondo_timeout_set(*comm, *timeout_ms), ierror);
+}
+
+void rondo_f_on_error(const rondo_comm_t *comm, const int *on_error, int *ierror)
+{
+    give("rondo_on_error", *comm, rondo_on_error(*comm, *on_error), ierror);
 }
 
 void rondo_f_comm_on_wait(const rondo_comm_t *comm, void (*const *call)(void *data), void *const *data, int *ierror)

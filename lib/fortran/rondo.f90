@@ -80,6 +80,14 @@ module rondo
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
+    !> What a call does whose communicator has failed: RONDO_ON_ERROR_RETURN, RONDO_ON_ERROR_EXIT.
+    subroutine rondo_on_error(comm, on_error, ierror) bind(C, name="rondo_f_on_error")
+      import :: c_int, rondo_comm
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int), intent(in) :: on_error
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
     !> Has `call` (c_funloc of a bind(C) subroutine of one type(c_ptr), value) called while an operation waits.
     subroutine rondo_comm_on_wait(comm, call, data, ierror) bind(C, name="rondo_f_comm_on_wait")
       import :: c_int, c_ptr, c_funptr, rondo_comm

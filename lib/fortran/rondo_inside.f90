@@ -8,7 +8,7 @@ module rondo_inside
 
   !> rondo_config in the form that C takes.
   type, bind(C) :: config_c
-    integer(c_int) :: device, blocking
+    integer(c_int) :: device, blocking, on_error
     integer(c_int64_t) :: timeout_ms
     character(kind=c_char) :: name(64)
   end type
@@ -129,6 +129,7 @@ contains
     c%device = from%device
     c%blocking = from%blocking
     c%timeout_ms = from%timeout_ms
+    c%on_error = from%on_error
     length = len_trim(from%name)
     c%name = c_null_char
     do i = 1, length

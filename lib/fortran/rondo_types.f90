@@ -40,7 +40,11 @@ module rondo_types
     integer(c_int) :: blocking = 1
     character(len=63) :: name = ''         !< printed in every message of the communicator; blank: a number
     integer(int64) :: timeout_ms = -1_int64
+    integer(c_int) :: on_error = -1        !< RONDO_ON_ERROR_*
   end type
+
+  integer(c_int), parameter, public :: RONDO_ON_ERROR_RETURN = 0
+  integer(c_int), parameter, public :: RONDO_ON_ERROR_EXIT = 1
 
   !> rondo_status_t, as rondo_comm_status fills it.
   type :: rondo_status

@@ -238,6 +238,7 @@ static void no_communicator(test_rank_t *t, float *a, float *b)
     BAD("comm", rondo_comm_rank, comm, &number);
     BAD("comm", rondo_comm_on_wait, comm, NULL, NULL);
     BAD("comm", rondo_timeout_set, comm, 0);
+    BAD("comm", rondo_on_error, comm, 0);
     BAD("comm", rondo_comm_status, comm, &status);
     BAD("comm", rondo_comm_split, comm, 0, 0, &comm, NULL);
     BAD("comm", rondo_comm_shrink, comm, NULL, 0, &comm, NULL);
@@ -262,6 +263,7 @@ static void outputs_and_requests(test_rank_t *t, rondo_comm_t comm)
     BAD("error", rondo_comm_get_error, comm, NULL);
     BAD("text", rondo_explain, comm, NULL, 100);
     BAD("timeout_ms", rondo_timeout_set, comm, -2);
+    BAD("on_error", rondo_on_error, comm, 2);
     BAD("status", rondo_comm_status, comm, NULL);
     BAD("size", rondo_comm_status, comm, &status);
     BAD("newcomm", rondo_comm_split, comm, 0, 0, NULL, NULL);

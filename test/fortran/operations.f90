@@ -304,6 +304,7 @@ contains
     call rondo_timeout_set(comm, 60000_int64)
     call rondo_timeout_set(comm, -2_int64, ierror)
     call expect(ierror == RONDO_ERR_INVALID_ARGUMENT, 'timeout_set')
+    call rondo_on_error(comm, RONDO_ON_ERROR_RETURN)
     call rondo_comm_status(comm, status)
     call expect(status%collectives > 0 .and. status%collectives_ended == status%collectives, 'calls of a status')
     call expect(status%waits_for == -1 .and. status%call(1:19) == 'barrier, collective', 'the call of a status')

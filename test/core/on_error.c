@@ -1,0 +1,85 @@
+/* RONDO_ON_ERROR_EXIT: a call whose communicator has failed ends its process with status 134, whether the config says
+ * so, the environment, or rondo_on_error, and in what was split from it; as does a creation that fails. Otherwise the
+ * call returns, and so does a wrong argument in any case. Each rank does that in a child, whose status it looks at. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "util/harness.h"
+
+#define STATUS 134
+#define RETURNED 7
+
+typedef struct {
+    const char *name;
+    enum { RETURNS, CONFIG, ENVIRONMENT, CALL, SPLIT, CREATION } how;
+    int status; /* of rank 0's child */
+} case_t;
+
+static rondo_comm_t make(test_rank_t *t, const case_t *c)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_comm_t part;
+
+    config.on_error = c->how == CONFIG || c->how == SPLIT ? RONDO_ON_ERROR_EXIT : -1;
+    rondo_comm_t comm = test_comm(t, &config);
+    if (c->how == CALL)
+        TEST_OK(t, comm, rondo_on_error(comm, RONDO_ON_ERROR_EXIT));
+    if (c->how != SPLIT)
+        return comm;
+    TEST_OK(t, comm, rondo_comm_split(comm, 0, t->rank, &part, NULL));
+    return part;
+}
+
+/* Rank 1 dies, and rank 0 makes a call that does not return, or does. */
+static void child(test_rank_t *t, const case_t *c)
+{
+    int one = 1, sum = 0;
+    rondo_unique_id_t id = {{0}};
+    rondo_comm_t comm = NULL;
+
+    setenv("RONDO_ON_ERROR", c->how == ENVIRONMENT || c->how == CREATION ? "exit" : "return", 1);
+    if (c->how == CREATION) {
+        (void)rondo_comm_create(&comm, 1, &id, 0, NULL);
+        _exit(RETURNED);
+    }
+    comm = make(t, c);
+    TEST_OK(t, comm, rondo_barrier(comm, NULL));
+    TEST_GIVES(t, comm, RONDO_ERR_INVALID_ARGUMENT, rondo_allreduce(&one, NULL, 1, RONDO_INT32, RONDO_SUM, comm, NULL));
+    if (t->rank == 1)
+        raise(SIGKILL);
+    TEST_GIVES(t, comm, RONDO_ERR_REMOTE, rondo_allreduce(&one, &sum, 1, RONDO_INT32, RONDO_SUM, comm, NULL));
+    _exit(RETURNED);
+}
+
+static void body(test_rank_t *t, void *arg)
+{
+    const case_t *c = arg;
+    int status = 0;
+
+    test_note(t, "%s", c->name);
+    pid_t pid = fork();
+    if (pid == 0)
+        child(t, c);
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        test_stop(t, "no child");
+    if (t->rank == 0 || c->how == CREATION)
+        TEST_TRUE(t, WIFEXITED(status) && WEXITSTATUS(status) == c->status);
+    else
+        TEST_TRUE(t, WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+int main(void)
+{
+    static const case_t cases[] = {
+        {"returns", RETURNS, RETURNED}, {"by the config", CONFIG, STATUS}, {"by the environment", ENVIRONMENT, STATUS},
+        {"by a call", CALL, STATUS},    {"by the split", SPLIT, STATUS},   {"in creation", CREATION, STATUS}};
+    int bad = 0;
+
+    test_begin("on_error", 90);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        bad |= test_run(TEST_PROCESSES, 2, 20, body, (void *)(uintptr_t)&cases[i]) != 0;
+    return bad;
+}
