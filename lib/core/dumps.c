@@ -2,7 +2,10 @@
  *
  * The records of a node are in the hands of all its processes, so one of them writes for all, also for those that are
  * dead, stopped, or in no call. Which one is decided by the first file, that of the node's lowest rank: whoever makes
- * it goes on. A folder belongs to one communicator, by its number, so nothing is ever written over. */
+ * it goes on. A folder belongs to one communicator, by its number, so nothing is ever written over.
+ *
+ * A thread writes, since a file server that does not answer may hold it for hours. The call that has failed waits for
+ * it only as long as it gets on; an abort from another thread waits for that call. */
 #include "core/dumps.h"
 
 #include <errno.h>
@@ -15,18 +18,23 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "boot/sock.h"
+#include "base/fd.h"
+#include "base/thread.h"
+#include "core/lifetime.h"
 #include "monitor/dump.h"
 #include "monitor/held.h"
 
 #define DYING_MS 100
+#define HELD_UP_MS 1000 /* without a file finished, after which the call does not wait any more */
 
+/* The caller's, while it waits, and the writer's: of the communicator they use what outlives its modules. */
 typedef struct failure {
     rondo_comm_t comm;
     rd_view_t view;
     const rd_view_comm_t *seen;
     rd_out_t out;
     char folder[400];
+    _Atomic int users, finished, over; /* finished: files */
 } failure_t;
 
 /* "DIR/world-00c0ffee00c0ffee", of the user's own. Returns 0 or an error. */
@@ -80,13 +88,11 @@ static int write_rank(failure_t *f, const rd_view_rank_t *rank)
     char path[448];
 
     snprintf(path, sizeof path, "%s/rondo_dump_%d.json", f->folder, rank->comm.rank);
-    rd_fd_fork_lock();
-    int fd = rd_fd_keep(open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)), error = errno;
-    rd_fd_fork_unlock();
+    int fd = rd_fd_high(open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)), error = errno;
     if (fd < 0)
         return error;
     error = write_process(f, fd, rank->process, rank->comm.rank);
-    rd_fd_close(fd);
+    close(fd);
     if (error)
         unlink(path); /* half a dump would only mislead */
     return error;
@@ -113,6 +119,7 @@ static int write_all(failure_t *f)
             return 0; /* another rank of the node writes */
         error = error == EEXIST ? 0 : error;
         files += !error;
+        atomic_fetch_add(&f->finished, 1);
     }
     if (!error)
         rd_log(&f->comm->ctx, RD_LOG_WARN, "%d rank%s of this node left %s last calls in %s: see rondo-ras analyse",
@@ -154,21 +161,76 @@ static bool find(failure_t *f)
     return seen;
 }
 
+static void complain(rondo_comm_t comm, const char *why)
+{
+    rd_log(&comm->ctx, RD_LOG_WARN, "the last calls could not be left in %s: %s", comm->env.dump_dir, why);
+}
+
+static void drop(failure_t *f)
+{
+    if (atomic_fetch_sub(&f->users, 1) != 1)
+        return;
+    rd_view_free(&f->view);
+    rd_comm_release(f->comm);
+    free(f);
+}
+
+static void *write_down(void *arg)
+{
+    failure_t *f = arg;
+    int error = write_all(f);
+
+    if (error)
+        complain(f->comm, rd_fd_strerror(error));
+    atomic_store(&f->over, 1);
+    drop(f);
+    return NULL;
+}
+
+/* Where no thread can be had, the caller writes. */
+static void start(failure_t *f)
+{
+    pthread_t thread;
+
+    atomic_fetch_add(&f->users, 1);
+    if (rd_thread_start(&thread, write_down, f) == 0)
+        pthread_detach(thread);
+    else
+        write_down(f);
+}
+
+static void wait_for(failure_t *f)
+{
+    const struct timespec pause = {0, 1000000};
+    int finished = 0;
+
+    for (int ms = 0; !atomic_load(&f->over) && ms < HELD_UP_MS; ms++) {
+        if (atomic_load(&f->finished) != finished)
+            ms = 0;
+        finished = atomic_load(&f->finished);
+        nanosleep(&pause, NULL);
+    }
+    if (!atomic_load(&f->over))
+        complain(f->comm, "the folder is slow; the call goes on without them");
+}
+
 void rd_comm_dump(rondo_comm_t comm)
 {
-    int error = ENOMEM;
-
     if (!comm->env.dump_dir[0] || strcmp(comm->env.dump, "none") == 0 || !comm->seat.record)
         return;
     failure_t *f = calloc(1, sizeof *f);
-    if (f) {
-        f->comm = comm;
-        if (find(f))
-            error = write_all(f);
-        rd_view_free(&f->view);
+    if (!f) {
+        complain(comm, rd_fd_strerror(ENOMEM));
+        return;
     }
-    if (error)
-        rd_log(&comm->ctx, RD_LOG_WARN, "the last calls could not be left in %s: %s", comm->env.dump_dir,
-               rd_fd_strerror(error));
-    free(f);
+    f->comm = comm;
+    f->users = 1;
+    rd_comm_retain(comm);
+    if (find(f)) {
+        start(f);
+        wait_for(f);
+    } else {
+        complain(comm, rd_fd_strerror(ENOMEM));
+    }
+    drop(f);
 }

@@ -5,7 +5,8 @@
 #include "core/comm.h"
 
 /* A call has failed, and the communicator with it, for the first time on this rank; the others know of it. Returns when
- * the dumps are written, if it is this rank that writes them. Where they cannot be, a line of the log says why. */
+ * the dumps are written, if it is this rank that writes them, or nothing was written for a second: then a thread goes
+ * on. Where they cannot be written, a line of the log says why. */
 void rd_comm_dump(rondo_comm_t comm);
 
 #endif
