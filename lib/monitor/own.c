@@ -6,12 +6,12 @@
 #include "base/wait.h"
 #include "monitor/process_int.h"
 
-/* Of a board that no record has: its words, one by one. */
+/* Of a board that no record has: its words, one by one, and what has ended before what has begun. */
 static void copy_board(rd_monitor_comm_t *to, rd_monitor_comm_t *board)
 {
     for (int track = 0; track < RD_TRACKS; track++) {
+        to->calls[track].ended = atomic_load_explicit(&board->calls[track].ended, memory_order_acquire);
         to->calls[track].begun = atomic_load_explicit(&board->calls[track].begun, memory_order_relaxed);
-        to->calls[track].ended = atomic_load_explicit(&board->calls[track].ended, memory_order_relaxed);
         to->calls[track].bytes = atomic_load_explicit(&board->calls[track].bytes, memory_order_relaxed);
     }
     to->waits_for = -1;

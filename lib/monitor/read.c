@@ -157,12 +157,45 @@ static bool copy_steady(void *to, const char *at, size_t bytes, uint64_t being_w
     return false;
 }
 
+/* Has the track had the same event before and after its numbers were read? Where a run begins it has none. */
+static bool same_run(const rd_monitor_calls_t *before, const rd_monitor_calls_t *after)
+{
+    return before->entry == after->entry && before->bytes == after->bytes && (after->entry || !after->begun);
+}
+
+/* The numbers of a track are read one after the other, while its calls go on. Of one that never holds still, the event
+ * is left out, to which the numbers need not belong. */
+static bool copy_comm(rd_monitor_comm_t *comm, const char *at, uint64_t *version)
+{
+    rd_monitor_comm_t before;
+    bool same = false;
+
+    if (!copy_steady(comm, at, sizeof *comm, 1, version))
+        return false;
+    for (int i = 0; i < RD_READ_TRIES && !same; i++) {
+        before = *comm;
+        if (!copy_steady(comm, at, sizeof *comm, 1, version))
+            return false;
+        same = true;
+        for (int t = 0; t < RD_TRACKS; t++)
+            same = same && same_run(&before.calls[t], &comm->calls[t]);
+    }
+    for (int t = 0; t < RD_TRACKS; t++) {
+        rd_monitor_calls_t *calls = &comm->calls[t];
+        if (!same_run(&before.calls[t], calls))
+            calls->entry = 0;
+        if (calls->ended > calls->begun) /* which was read first */
+            calls->begun = calls->ended;
+    }
+    return true;
+}
+
 bool rd_reader_comm(const rd_reader_t *r, int i, rd_monitor_comm_t *comm)
 {
     uint64_t version;
 
     if (i < 0 || i >= rd_reader_comms(r) ||
-        !copy_steady(comm, r->base + r->head.comms_at + (size_t)i * sizeof *comm, sizeof *comm, 1, &version))
+        !copy_comm(comm, r->base + r->head.comms_at + (size_t)i * sizeof *comm, &version))
         return false;
     clean_text(comm->name);
     return version && comm->state > RD_MONITOR_FREE && comm->state <= RD_MONITOR_ENDED && comm->size > 0 &&

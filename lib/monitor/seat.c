@@ -101,18 +101,13 @@ static uint64_t write_event(rd_seat_t *seat, const rd_monitor_call_t *call, uint
     return index + 1;
 }
 
-/* The run of equal calls that went on in the track is over. */
+/* The run of equal calls that went on in the track is over: its event has their number. */
 static void end_run(rd_seat_t *seat, rd_track_t track)
 {
-    rd_monitor_calls_t *calls = &seat->board->calls[track];
     rd_record_t *record = seat->record;
-    uint64_t n = atomic_load_explicit(&calls->begun, memory_order_relaxed) + 1 - seat->runs[track].number, stamp;
+    uint64_t begun = atomic_load_explicit(&seat->board->calls[track].begun, memory_order_relaxed), stamp;
+    uint64_t n = begun + 1 - seat->runs[track].number;
 
-    if (!seat->runs[track].number)
-        return;
-    atomic_store_explicit(&calls->bytes,
-                          atomic_load_explicit(&calls->bytes, memory_order_relaxed) + n * seat->runs[track].call.bytes,
-                          memory_order_relaxed);
     if (!seat->runs[track].entry || n == 1)
         return;
     rd_monitor_event_t *event = &record->events[(seat->runs[track].entry - 1) & record->mask];
@@ -120,6 +115,22 @@ static void end_run(rd_seat_t *seat, rd_track_t track)
         return;
     atomic_store_explicit((_Atomic uint64_t *)(void *)&event->repeats, n - 1, memory_order_relaxed);
     close_event(event, stamp);
+}
+
+/* What the run that is over has moved is counted to the bytes, and another run begins. There is no event meanwhile: a
+ * reader that finds the same one twice has what belongs to it. */
+static void begin_run(rd_seat_t *seat, rd_track_t track, uint64_t number, uint64_t entry)
+{
+    rd_monitor_calls_t *calls = &seat->board->calls[track];
+    uint64_t bytes = atomic_load_explicit(&calls->bytes, memory_order_relaxed);
+
+    if (seat->runs[track].number)
+        bytes += (number - seat->runs[track].number) * seat->runs[track].call.bytes;
+    atomic_store_explicit(&calls->entry, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&calls->bytes, bytes, memory_order_relaxed);
+    atomic_store_explicit(&calls->begun, number, memory_order_release);
+    atomic_store_explicit(&calls->entry, entry, memory_order_release);
 }
 
 static bool alike(const rd_monitor_call_t *a, const rd_monitor_call_t *b)
@@ -139,11 +150,10 @@ uint64_t rd_monitor_begin(rd_seat_t *seat, rd_track_t track, const rd_monitor_ca
     end_run(seat, track);
     uint64_t number = atomic_load_explicit(&calls->begun, memory_order_relaxed) + 1;
     uint64_t entry = seat->record ? write_event(seat, call, number) : 0;
+    begin_run(seat, track, number, entry);
     seat->runs[track].call = *call;
     seat->runs[track].number = number;
     seat->runs[track].entry = entry;
-    atomic_store_explicit(&calls->entry, entry, memory_order_relaxed);
-    atomic_store_explicit(&calls->begun, number, memory_order_release);
     return entry;
 }
 

@@ -192,6 +192,51 @@ static void against_writers(void)
     CHECK(read > 0, "nothing was read");
 }
 
+#define ROUNDS 300000
+
+static void *call_at_full_speed(void *arg)
+{
+    for (uint64_t i = 1; i <= ROUNDS; i++)
+        call(arg, RD_TRACK_COLLECTIVE, i);
+    writing--;
+    return NULL;
+}
+
+/* Each call differs from the one before it, so a board that is read meanwhile must fit the event that it names. */
+static void against_calls(void)
+{
+    rd_seat_t seat;
+    pthread_t thread;
+    rd_monitor_event_t e;
+    rd_monitor_comm_t comm;
+    uint64_t read = 0, before = 0;
+
+    begin(&seat, 14, 2);
+    int entry = 0;
+    while (entry < rd_reader_comms(&reader) && !(rd_reader_comm(&reader, entry, &comm) && comm.id == 14))
+        entry++;
+    writing = 1;
+    pthread_create(&thread, NULL, call_at_full_speed, &seat);
+    while (writing && rd_reader_comm(&reader, entry, &comm)) {
+        const rd_monitor_calls_t *c = &comm.calls[RD_TRACK_COLLECTIVE];
+        CHECK(c->ended <= c->begun, "more calls ended than began");
+        if (!rd_reader_last(&reader, &comm, RD_TRACK_COLLECTIVE, &e))
+            continue;
+        CHECK(e.number == c->begun && c->bytes == 12 * e.number * (e.number - 1),
+              "call %llu, of %llu: %llu bytes before it", (unsigned long long)e.number, (unsigned long long)c->begun,
+              (unsigned long long)c->bytes);
+        CHECK(c->begun >= before, "fewer calls than before");
+        before = c->begun;
+        read++;
+    }
+    pthread_join(thread, NULL);
+    printf("%llu boards read against calls\n", (unsigned long long)read);
+    CHECK(read > 0, "no board was read");
+    rd_seat_leave(&seat);
+    CHECK(rd_reader_comm(&reader, entry, &comm) && comm.calls[0].bytes == UINT64_C(12) * ROUNDS * (ROUNDS - 1),
+          "the bytes of the last call are counted twice");
+}
+
 /* What a child of a fork writes is not seen, and what was passed on cannot be written. */
 static void only_writer(void)
 {
@@ -278,6 +323,7 @@ int main(void)
     runs();
     ring();
     against_writers();
+    against_calls();
     many();
     only_writer();
     rd_record_leave();
