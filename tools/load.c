@@ -160,25 +160,26 @@ static int is_dump(const struct dirent *e)
     return e->d_name[0] != '.' && ((n > 5 && strcmp(e->d_name + n - 5, ".json") == 0) || number_of(e->d_name) >= 0);
 }
 
+/* A file that cannot be read is left out, with a line that says so: one dump may have been cut short by the end of its
+ * process, and the others tell what there is to know. Returns false if none can be read. */
 static bool load_folder(past_t *past, const char *path)
 {
     struct dirent **names = NULL;
-    int n = scandir(path, &names, is_dump, by_name);
-    bool good =
-        n > 0 || say(path, n < 0 ? strerror(errno) : "there is no dump in it: *.json, or names that end in a number");
+    int n = scandir(path, &names, is_dump, by_name), good = 0;
     char name[4096];
 
+    if (n <= 0)
+        say(path, n < 0 ? strerror(errno) : "there is no dump in it: *.json, or names that end in a number");
     for (int i = 0; i < n; i++) {
         snprintf(name, sizeof name, "%s/%s", path, names[i]->d_name);
-        int fd = good ? open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-        if (good)
-            good = fd >= 0 ? load_file(past, name, fd) : say(name, strerror(errno));
+        int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        good += fd >= 0 ? load_file(past, name, fd) : say(name, strerror(errno));
         if (fd >= 0)
             close(fd);
         free(names[i]);
     }
     free(names);
-    return good;
+    return good > 0;
 }
 
 /* The view looks twice, as it did when the dumps were made. */
