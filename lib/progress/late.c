@@ -134,7 +134,7 @@ static void ask_next(rd_queue_t *q)
 }
 
 /* What is known by now. Returns true if it names a rank, which *rank is; else `text` is what is known all the same, or
- * empty. */
+ * empty, and *rank is where the waits lead as far as ranks of other nodes have answered, or -1. */
 static bool find(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
 {
     bool looked = q->late.view && q->team->seat && q->team->seat->record;
@@ -142,6 +142,7 @@ static bool find(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
     rd_monitor_verdict_t v;
 
     text[0] = 0;
+    *rank = -1;
     if (judge(q, &v) && v.status != RD_VERDICT_UNKNOWN) {
         *rank = v.rank;
         snprintf(text, RD_ERROR_BYTES, "%s", v.text);
@@ -157,7 +158,7 @@ static bool find(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
         return false;
     }
     bool names = answer.status == RD_VERDICT_LATE || answer.status == RD_VERDICT_BLAMED;
-    *rank = names ? answer.rank : *rank;
+    *rank = names ? answer.rank : answer.next >= 0 ? answer.next : *rank;
     snprintf(text, RD_ERROR_BYTES, names ? "%s" : "; %s", answer.text);
     return names;
 }
@@ -181,10 +182,12 @@ static bool claim(const rd_queue_t *q, int64_t now_ms)
 static void say(rd_queue_t *q, int peer)
 {
     double seconds = (double)q->late.due_ms / 1000;
-    int late = late_one(q, peer), rank;
     char text[RD_ERROR_BYTES];
+    int rank;
+    bool named = find(q, &rank, text);
+    int late = named ? rank : late_one(q, rank >= 0 ? rank : peer);
 
-    if (find(q, &rank, text))
+    if (named)
         rd_log(q->team->ctx, RD_LOG_WARN, "a call waits for %g s: %s (RONDO_STALL_MS; `rondo-ras who` says it again)",
                seconds, text);
     else
@@ -223,10 +226,10 @@ void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
 
 /* ---- the time limit ---- */
 
-/* No rank is known to hold the others up. */
-static rondo_result_t unknown(rd_queue_t *q, int peer, const char *known)
+/* No rank is known to hold the others up. `far`: where the waits lead, as `find` has it. */
+static rondo_result_t unknown(rd_queue_t *q, int peer, int far, const char *known)
 {
-    int late = late_one(q, peer);
+    int late = late_one(q, far >= 0 ? far : peer);
     const char *whois = rd_health_whois(q->health, late);
     const char *perhaps = late >= 0 && !q->controls[late] ? ", or waits for another one itself" : "";
 
@@ -250,7 +253,7 @@ rondo_result_t rd_late_timeout(rd_queue_t *q, int peer)
     if (!rd_queue_says(q) && rd_queue_news(q))
         return rd_health_check(q->health);
     if (!find(q, &rank, text))
-        return unknown(q, peer, text);
+        return unknown(q, peer, rank, text);
     return rd_health_fail(q->health, RONDO_ERR_TIMEOUT, rank >= 0 ? rank : peer,
                           "waited longer than %lld ms: %s; see RONDO_TIMEOUT_MS", (long long)q->wait.timeout_ms, text);
 }

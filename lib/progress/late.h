@@ -13,7 +13,7 @@
 
 #include "node/team.h"
 
-#define RD_LATE_HOPS 4 /* from node to node, of those that are asked */
+#define RD_LATE_HOPS 32 /* from node to node, of those that are asked: a ring of so many, each alone on its node */
 
 struct rd_queue;
 struct rd_view;

@@ -2,6 +2,7 @@
  * over, and before that in the log. One rank is stopped, computes, sleeps, waits in another communicator, or does not
  * send; which one it is and what it does is written down before it begins, and the process's number is the truth. A
  * process that is stopped does not answer: so where it is alone on its node, and nobody answers for it, that is said.
+ * On as many nodes as ranks the waits lead from one to the next along a ring.
  *
  *     late [--seed S] [--count N] [--nodes 1|2]
  */
@@ -18,6 +19,8 @@
 #include <unistd.h>
 
 #include "util/harness.h"
+
+#define RING 8 /* ranks, so up to seven waits from node to node */
 
 typedef enum { STOPPED, COMPUTES, SLEEPS, ORDER, SILENT, NUM_KINDS } kind_t;
 
@@ -128,7 +131,8 @@ static void body(test_rank_t *t, void *arg)
 
 static bool alone(void)
 {
-    return shared->nodes == 2 && (shared->nranks == 2 || (shared->nranks == 3 && shared->odd == 1));
+    return shared->nodes > 2 ||
+           (shared->nodes == 2 && (shared->nranks == 2 || (shared->nranks == 3 && shared->odd == 1)));
 }
 
 static const char *words(void)
@@ -155,7 +159,7 @@ static int judge(void)
             continue;
         if (shared->of[r].result != RONDO_ERR_TIMEOUT)
             return wrong(r, "not RONDO_ERR_TIMEOUT");
-        if (shared->nodes == 2 && strstr(text, "was asked, and does not answer") && !strstr(words(), "was asked")) {
+        if (shared->nodes > 1 && strstr(text, "was asked, and does not answer") && !strstr(words(), "was asked")) {
             unsure++;
             continue;
         }
@@ -204,15 +208,15 @@ static int user_asks(void)
     return test_run(TEST_PROCESSES, 4, 60, asks, NULL);
 }
 
-static int one(uint64_t seed, int nodes)
+static int run(uint64_t seed, kind_t kind, int nranks, int nodes)
 {
     uint64_t random = seed;
 
     memset(shared, 0, sizeof *shared);
     sem_init(&shared->all_over, 1, 0);
-    shared->kind = (kind_t)(seed % NUM_KINDS);
-    shared->nodes = shared->kind != ORDER && nodes ? 2 : 1;
-    shared->nranks = 2 + (int)test_below(&random, 3);
+    shared->kind = kind;
+    shared->nodes = nodes;
+    shared->nranks = nranks ? nranks : 2 + (int)test_below(&random, 3);
     shared->odd = (int)test_below(&random, (unsigned)shared->nranks);
     shared->calls = (int)test_below(&random, 4);
     setenv("RONDO_TIMEOUT_MS", "1500", 1);
@@ -221,6 +225,22 @@ static int one(uint64_t seed, int nodes)
     if (bad)
         printf("late: seed %llu: %s, %d ranks on %d nodes, odd %d, after %d calls\n", (unsigned long long)seed,
                kinds[shared->kind].name, shared->nranks, shared->nodes, shared->odd, shared->calls);
+    return bad;
+}
+
+static int one(uint64_t seed, int nodes)
+{
+    kind_t kind = (kind_t)(seed % NUM_KINDS);
+
+    return run(seed, kind, 0, kind != ORDER && nodes ? 2 : 1);
+}
+
+/* Each rank is alone on its node. */
+static int along_a_ring(uint64_t seed)
+{
+    setenv("RONDO_ALGO", "allreduce=ring", 1);
+    int bad = run(seed, STOPPED, RING, RING) + run(seed + 1, SLEEPS, RING, RING);
+    unsetenv("RONDO_ALGO");
     return bad;
 }
 
@@ -293,6 +313,7 @@ int main(int argc, char **argv)
     printf("late: %d trials from seed %llu\n", count, (unsigned long long)seed);
     bad += in_the_log();
     bad += user_asks();
+    bad += along_a_ring(seed);
     for (int i = 0; i < count; i++)
         bad += one(seed + (uint64_t)i, nodes == 2 || (nodes == 0 && i / NUM_KINDS % 2));
     printf("late: %d wrong, %d sentences without all of it\n", bad, unsure);

@@ -212,8 +212,11 @@ rondo_comm_t test_comm_on(test_rank_t *t, int nodes)
     rondo_result_t result;
 
     config.device = RONDO_DEVICE_HOST;
-    if (nodes > 1)
-        setenv("RONDO_HOSTID", t->rank % 2 ? "odd" : "even", 1);
+    if (nodes > 1) {
+        char host[16];
+        snprintf(host, sizeof host, "node%d", t->rank % nodes);
+        setenv("RONDO_HOSTID", host, 1);
+    }
     test_id(t, &id);
     result = rondo_comm_create(&comm, t->nranks, &id, t->rank, &config);
     if (nodes > 1 && result == RONDO_ERR_UNSUPPORTED)

@@ -69,8 +69,8 @@ rondo_comm_t test_comm(test_rank_t *t, const rondo_config_t *config);
 rondo_comm_t test_comm_gives(test_rank_t *t, rondo_result_t want, const char *word);
 /* Fails unless the thread's last error has `word`. */
 void test_sentence(test_rank_t *t, const char *word);
-/* On host memory; ranks with odd numbers on another "node" if there are two, so that UCX carries what passes between
- * the two. NULL: it is not built in. */
+/* On host memory; if there are several "nodes", the ranks are dealt out to them, and UCX carries what passes between
+ * them. NULL: it is not built in. */
 rondo_comm_t test_comm_on(test_rank_t *t, int nodes);
 /* Collective: who is in this communicator, as bits of what each passes as `rank`; 0: it has failed. */
 unsigned test_group(rondo_comm_t comm, int rank);
