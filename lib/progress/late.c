@@ -26,12 +26,12 @@ static int waits_itself(rd_queue_t *q, int rank, uint32_t now, uint32_t lately)
 
 /* Returns the rank that is late: it is at the end of the chain of ranks that wait for each other. Lanes wait for
  * several ranks, and each rank names one of them. If the chain is a circle, a rank of this node is returned that does
- * not wait. */
+ * not wait, or else one of another node that is waited for here. */
 static int late_one(rd_queue_t *q, int peer)
 {
     int64_t patience = q->wait.timeout_ms > 0 ? q->wait.timeout_ms : RD_LATE_MS;
     uint32_t now = (uint32_t)rd_clock_ms(), lately = patience < INT32_MAX ? (uint32_t)patience / 2 : INT32_MAX;
-    int late = peer;
+    int late = peer, far = -1;
 
     for (int hops = 0; hops < q->team->nranks && late != q->team->rank; hops++) {
         int next = waits_itself(q, late, now, lately);
@@ -40,10 +40,15 @@ static int late_one(rd_queue_t *q, int peer)
         late = next;
     }
     for (int r = 0; r < q->team->nranks; r++) {
-        if (r != q->team->rank && q->controls[r] && waits_itself(q, r, now, lately) < 0)
+        if (!q->controls[r])
+            continue;
+        int next = waits_itself(q, r, now, lately);
+        if (next < 0 && r != q->team->rank)
             return r;
+        if (next >= 0 && !q->controls[next])
+            far = next;
     }
-    return peer;
+    return far >= 0 ? far : peer;
 }
 
 /* ---- by the records ---- */
