@@ -10,6 +10,7 @@
 
 #include "base/outstanding.h"
 
+#define WORD_MS 150
 #define QUEUE (4 * RD_RECORD_DATA) /* the most bytes that are queued before the socket has taken some */
 
 typedef struct round {
@@ -72,16 +73,16 @@ static rondo_result_t cma(round_t *r)
     return RONDO_SUCCESS;
 }
 
-/* Polls all neighbours, not only those of this round: whichever rank is gone, no rank waits for long. */
-static rondo_result_t poll_neighbours(round_t *r, int ms)
+/* Polls all neighbours, not only those of this round: whichever rank is gone, no rank waits for long. `ended`: also
+ * those whose connection has ended without a word. */
+static rondo_result_t poll_neighbours(rd_boot_t *b, rd_boot_news_t *news, int ms, bool ended)
 {
-    rd_boot_t *b = r->b;
     struct pollfd p[2 * RD_BOOT_ROUNDS];
     rd_neighbour_t *of[2 * RD_BOOT_ROUNDS];
     int n = 0;
     for (int k = 0; k < 2 * b->rounds; k++) {
         rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
-        if (rd_chan_over(one->chan) && one->left)
+        if (rd_chan_over(one->chan) && (one->left || !ended))
             continue;
         of[n] = one;
         p[n++] = (struct pollfd){.fd = one->chan->fd, .events = rd_chan_events(one->chan)};
@@ -96,11 +97,28 @@ static rondo_result_t poll_neighbours(round_t *r, int ms)
         if (!p[i].revents)
             continue;
         rd_chan_pump(of[i]->chan);
-        rondo_result_t code = rd_boot_hear(b, of[i], &r->news);
+        rondo_result_t code = rd_boot_hear(b, of[i], news);
         if (code)
             return code;
     }
     return RONDO_SUCCESS;
+}
+
+/* A connection has ended without a word. A rank that cannot accept one, for lack of memory, closes it before it says so
+ * to its neighbours, and they may know more of one that is gone: what is said within a moment stands instead. */
+static rondo_result_t heard_instead(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
+{
+    int64_t until = rd_clock_ms() + WORD_MS;
+
+    for (int64_t now; (now = rd_clock_ms()) < until;) {
+        rd_boot_news_t said = {.failed_rank = -1};
+        rondo_result_t heard = poll_neighbours(b, &said, (int)(until - now), false);
+        if (heard && !said.silent) {
+            *news = said;
+            return heard;
+        }
+    }
+    return code;
 }
 
 static rondo_result_t gone(round_t *r, rd_neighbour_t *one)
@@ -124,7 +142,7 @@ static rondo_result_t run_round(round_t *r)
             return gone(r, r->from);
         if (r->out_left && r->to->left)
             return gone(r, r->to);
-        code = poll_neighbours(r, RD_BOOT_SLICE_MS);
+        code = poll_neighbours(b, &r->news, RD_BOOT_SLICE_MS, true);
         if (!code)
             code = rd_stop_get(b->stop);
         if (code)
@@ -202,6 +220,8 @@ rondo_result_t rd_boot_allgather(rd_boot_t *b, void *all, size_t each)
     r.news.text[0] = 0;
     if (!code)
         code = run(b, turned, each, &r);
+    if (code && r.news.silent)
+        code = heard_instead(b, code, &r.news);
     if (!code) {
         memcpy((unsigned char *)all + own * each, turned, (n - own) * each);
         memcpy(all, turned + (n - own) * each, own * each);
