@@ -15,10 +15,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "util/bare_child.h"
 #include "util/harness.h"
 
 #define STOPPED_S 6 /* longer than a death may take to be known */
@@ -34,22 +34,7 @@ typedef struct job {
     volatile int64_t died_us, heard_us; /* heard: by the last one */
 } job_t;
 
-/* The process of a bare clone runs no handlers: only system calls are safe in it. It ends with the test's main process,
- * whose death closes the other end of `alive`. */
-static int alive[2];
-
-static pid_t bare_child(void)
-{
-    pid_t child = (pid_t)syscall(SYS_clone, (long)SIGCHLD, NULL, NULL, NULL, NULL);
-    if (child == 0) {
-        char byte;
-        syscall(SYS_setpgid, 0, 0);
-        while (syscall(SYS_read, alive[0], &byte, 1) != 0)
-            continue;
-        syscall(SYS_exit_group, 0);
-    }
-    return child;
-}
+static int alive[2]; /* the bare children hold the first end, this test's main process the second */
 
 static rondo_comm_t make(test_rank_t *t, const job_t *j)
 {
@@ -65,7 +50,7 @@ static void end(test_rank_t *t, job_t *j, rondo_comm_t comm)
 {
     while (atomic_load(&j->met) < t->nranks)
         usleep(1000); /* what it has sent last would be lost with it */
-    if (j->end != STOPPED && (j->children[t->rank] = bare_child()) < 0)
+    if (j->end != STOPPED && (j->children[t->rank] = bare_child(alive[0])) < 0)
         test_stop(t, "cannot clone");
     j->died_us = test_clock_us();
     if (j->end == LEFT) {

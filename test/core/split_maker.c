@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/lifetime.h"
+#include "util/bare_child.h"
 #include "util/harness.h"
 
 #define VICTIM 0 /* the first of its color makes the id */
@@ -40,21 +40,6 @@ rondo_result_t __wrap_rd_comm_build(rondo_comm_t made, int nranks, const rondo_u
     return __real_rd_comm_build(made, nranks, id, rank, config, meeting, parent);
 }
 
-/* The child runs no handlers: only system calls are safe in it. It ends with the test's main process, whose death
- * closes the other end of `alive`. */
-static pid_t bare_child(void)
-{
-    pid_t child = (pid_t)syscall(SYS_clone, (long)SIGCHLD, NULL, NULL, NULL, NULL);
-    if (child == 0) {
-        char byte;
-        syscall(SYS_setpgid, 0, 0);
-        while (syscall(SYS_read, alive[0], &byte, 1) != 0)
-            continue;
-        syscall(SYS_exit_group, 0);
-    }
-    return child;
-}
-
 static void body(test_rank_t *t, void *arg)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
@@ -69,7 +54,7 @@ static void body(test_rank_t *t, void *arg)
     config.device = RONDO_DEVICE_HOST;
     rondo_comm_t comm = test_comm(t, &config);
     TEST_OK(t, comm, rondo_barrier(comm, NULL));
-    if (t->rank == VICTIM && (job->child = bare_child()) < 0)
+    if (t->rank == VICTIM && (job->child = bare_child(alive[0])) < 0)
         test_stop(t, "cannot clone");
     rondo_result_t result = rondo_comm_split(comm, 0, 0, &part, &config);
     if (result != RONDO_ERR_REMOTE || !strstr(rondo_last_error(NULL), "rank 0 ") ||
