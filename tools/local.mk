@@ -45,11 +45,18 @@ rondo_info_SOURCES += \
 	tools/doctor_pairs_none.c
 endif
 rondo_info_LDADD = librondo_core.la $(cuda_parts) $(CAIRO_LIBS) -lm
-rondo_ras_SOURCES = \
+# What reads dumps again.
+dump_readers = \
 	tools/load.c \
 	tools/load.h \
 	tools/load_fr.c \
 	tools/load_json.c \
+	tools/value.c \
+	tools/value.h \
+	tools/value_json.c \
+	tools/value_pickle.c
+rondo_ras_SOURCES = \
+	$(dump_readers) \
 	tools/ras.h \
 	tools/ras_analyse.c \
 	tools/ras_convert.c \
@@ -60,11 +67,7 @@ rondo_ras_SOURCES = \
 	tools/ras_status.c \
 	tools/ras_top.c \
 	tools/ras_who.c \
-	tools/rondo-ras.c \
-	tools/value.c \
-	tools/value.h \
-	tools/value_json.c \
-	tools/value_pickle.c
+	tools/rondo-ras.c
 rondo_ras_CPPFLAGS = $(AM_CPPFLAGS)
 rondo_ras_LDADD = librondo_core.la $(cuda_parts)
 rondo_tune_SOURCES = \

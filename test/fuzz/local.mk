@@ -1,16 +1,9 @@
 # Parsers of what comes from outside, each a fuzz target; here the corpus and mutations of it are replayed. test/fuzz/run.sh
 # builds the same targets for libFuzzer.
-dump_readers = \
+fuzz_dumps = \
 	test/fuzz/dumps.c \
 	test/fuzz/dumps.h \
-	tools/load.c \
-	tools/load.h \
-	tools/load_fr.c \
-	tools/load_json.c \
-	tools/value.c \
-	tools/value.h \
-	tools/value_json.c \
-	tools/value_pickle.c
+	$(dump_readers)
 fuzz_tests = \
 	test/fuzz/dumps \
 	test/fuzz/environment \
@@ -19,7 +12,7 @@ fuzz_tests = \
 	test/fuzz/records \
 	test/fuzz/unique_id
 check_PROGRAMS += $(fuzz_tests)
-test_fuzz_dumps_SOURCES = $(dump_readers) test/fuzz/replay.c
+test_fuzz_dumps_SOURCES = $(fuzz_dumps) test/fuzz/replay.c
 test_fuzz_environment_SOURCES = test/fuzz/environment.c test/fuzz/replay.c
 test_fuzz_files_SOURCES = test/fuzz/files.c test/fuzz/replay.c
 test_fuzz_handshake_SOURCES = test/fuzz/handshake.c test/fuzz/replay.c

@@ -22,7 +22,7 @@ test_monitor_dump_slow_SOURCES = test/monitor/dump_slow.c test/monitor/obedient.
 test_monitor_dumps_forged_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_dumps_forged_SOURCES = \
 	test/monitor/dumps_forged.c \
-	$(dump_readers)
+	$(fuzz_dumps)
 test_monitor_failed_LDADD = libtest.la
 test_monitor_failed_SOURCES = test/monitor/failed.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_late_LDADD = libtest.la
