@@ -17,20 +17,8 @@
 
 #define RANKS 4
 
-enum { REDUCE = 1 };
-
 static char dir[] = "/tmp/rondo-failed-XXXXXX";
 static char folder[512]; /* of the last failure; "": there is none */
-
-static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
-{
-    float in[8] = {1}, out[8];
-
-    (void)rank;
-    if (what == REDUCE)
-        return rondo_allreduce(in, out, 8, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
-    return rondo_comm_destroy(comm);
-}
 
 /* Returns how many names a folder has that begin so, of which `path` is the last. */
 static int count(const char *in, const char *prefix, char *path, size_t room)
@@ -50,12 +38,12 @@ static int count(const char *in, const char *prefix, char *path, size_t room)
 /* Kills rank 2 while the others wait for it, and waits until they have their error. */
 static void fail(void)
 {
-    obedient_start(RANKS, "a job", obey);
+    obedient_start(RANKS, "a job", obedient_reduce);
     for (int i = 0; i < 3; i++)
-        obedient_order_all(REDUCE);
+        obedient_order_all(OBEDIENT_REDUCE);
     for (int r = 0; r < RANKS; r++)
         if (r != 2)
-            obedient_order(r, REDUCE);
+            obedient_order(r, OBEDIENT_REDUCE);
     CHECK(obedient_ras_until("who", obedient_job, 3, "rank 2"), "rank 2 is not waited for:\n%s", obedient_text);
     kill(obedient_pids[2], SIGKILL);
     for (int r = 0; r < RANKS; r++)
@@ -119,8 +107,8 @@ int main(void)
     if (!mkdtemp(dir))
         return 1;
     setenv("RONDO_DUMP_DIR", dir, 1);
-    obedient_start(RANKS, "a job", obey);
-    obedient_order_all(REDUCE);
+    obedient_start(RANKS, "a job", obedient_reduce);
+    obedient_order_all(OBEDIENT_REDUCE);
     obedient_order_all(OBEDIENT_END);
     obedient_end();
     CHECK(count(dir, "", path, sizeof path) == 0, "a good job has left %s", path);

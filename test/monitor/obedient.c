@@ -75,6 +75,16 @@ void obedient_order_all(int what)
         CHECK(obedient_settled(r) && !obedient[r].failed, "rank %d did not do order %d", r, what);
 }
 
+rondo_result_t obedient_reduce(int what, int rank, rondo_comm_t comm)
+{
+    float in[8] = {1}, out[8];
+
+    (void)rank;
+    if (what == OBEDIENT_REDUCE)
+        return rondo_allreduce(in, out, 8, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
+    return rondo_comm_destroy(comm);
+}
+
 void obedient_start(int ranks, const char *name, obedient_fn obey)
 {
     gate_t gate = gate_make();

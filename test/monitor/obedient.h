@@ -18,6 +18,9 @@ typedef struct obedient_rank {
 /* Carries out an order, which is not 0. The process ends after OBEDIENT_END. */
 #define OBEDIENT_END 1000
 typedef rondo_result_t (*obedient_fn)(int what, int rank, rondo_comm_t comm);
+/* One that knows two: an allreduce of eight floats, or, by any other, the end of the communicator. */
+#define OBEDIENT_REDUCE 1
+rondo_result_t obedient_reduce(int what, int rank, rondo_comm_t comm);
 
 extern obedient_rank_t *obedient;          /* of each rank */
 extern pid_t obedient_pids[OBEDIENT_MOST]; /* 0: it is waited for by obedient_end no more */

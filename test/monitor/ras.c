@@ -12,21 +12,9 @@
 
 #define RANKS 3
 
-enum { REDUCE = 1 };
-
-static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
-{
-    float in[8] = {1}, out[8];
-
-    (void)rank;
-    if (what == REDUCE)
-        return rondo_allreduce(in, out, 8, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
-    return rondo_comm_destroy(comm);
-}
-
 static void start(void)
 {
-    obedient_start(RANKS, "ras test", obey);
+    obedient_start(RANKS, "ras test", obedient_reduce);
 }
 
 static int ras(const char *command)
@@ -55,13 +43,13 @@ static void late_and_stopped(void)
     char word[128];
 
     for (int i = 0; i < 5; i++)
-        obedient_order_all(REDUCE);
+        obedient_order_all(OBEDIENT_REDUCE);
     EXPECT("who", 0, "nobody");
     EXPECT("status", 0, "rank 0-2: outside, after allreduce, collective number 5 (8 float32, sum)");
     EXPECT("list --json", 0, "\"communicators\": 1");
     EXPECT("status --json", 0, "\"collectives\": {\"begun\": 5, \"ended\": 5}");
-    obedient_order(0, REDUCE);
-    obedient_order(2, REDUCE);
+    obedient_order(0, OBEDIENT_REDUCE);
+    obedient_order(2, OBEDIENT_REDUCE);
     snprintf(word, sizeof word, ":%d) is late, by 1 call: outside, after allreduce, collective number 5",
              obedient_pids[1]);
     wait_for(3, word);
@@ -79,7 +67,7 @@ static void late_and_stopped(void)
     snprintf(word, sizeof word, ":%d) is stopped", obedient_pids[1]);
     EXPECT("who", 4, word);
     kill(obedient_pids[1], SIGCONT);
-    obedient_order(1, REDUCE);
+    obedient_order(1, OBEDIENT_REDUCE);
     for (int r = 0; r < RANKS; r++)
         CHECK(obedient_settled(r) && !obedient[r].failed, "rank %d did not go on", r);
     EXPECT("who", 0, "nobody");
@@ -89,8 +77,8 @@ static void dead(void)
 {
     char word[128];
 
-    obedient_order(0, REDUCE);
-    obedient_order(1, REDUCE);
+    obedient_order(0, OBEDIENT_REDUCE);
+    obedient_order(1, OBEDIENT_REDUCE);
     wait_for(3, "rank 2");
     kill(obedient_pids[1], SIGKILL);
     obedient_state(1, 'Z');
@@ -107,13 +95,13 @@ static void without(void)
 {
     setenv("RONDO_MONITOR", "0", 1);
     start();
-    obedient_order_all(REDUCE);
+    obedient_order_all(OBEDIENT_REDUCE);
     EXPECT("list", 1, "there is no job");
     obedient_order_all(OBEDIENT_END);
     obedient_end();
     unsetenv("RONDO_MONITOR");
     start();
-    obedient_order_all(REDUCE);
+    obedient_order_all(OBEDIENT_REDUCE);
     EXPECT("list", 0, "runs");
     obedient_order_all(OBEDIENT_END);
     EXPECT("list", 1, "rondo-ras: ");
