@@ -87,6 +87,16 @@ static rondo_result_t create(rd_job_t *job)
     return rd_comm_build(job->made, job->nranks, &job->id, job->rank, &job->config, NULL, NULL);
 }
 
+/* Neither the config nor the environment need have been found good. */
+static void not_made(const rondo_config_t *given)
+{
+    const rondo_config_t config = rd_config_of(given);
+    rd_env_t env;
+
+    if (rd_env_read(&env) == RONDO_SUCCESS)
+        rd_on_error_act(rd_on_error(&config, &env), NULL);
+}
+
 rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                                  const rondo_config_t *config)
 {
@@ -105,7 +115,7 @@ rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_uni
         rd_boot_cancel(id, rank, result);
     result = result == RONDO_SUCCESS ? rd_job_begin(&job, comm) : result;
     if (result != RONDO_SUCCESS && result != RONDO_IN_PROGRESS)
-        rd_on_error_act(rd_on_error_of(config), NULL);
+        not_made(config);
     return result;
 }
 

@@ -99,7 +99,10 @@ void rd_comm_abandon(rondo_comm_t comm);
 /* All of these, for a caller that waits. */
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                             const rondo_config_t *config);
-/* Completes a config, and checks it. An older caller's is shorter: the fields that it lacks have their defaults. */
+/* Returns the config that was given, or the defaults for NULL. An older caller's is shorter: the fields that it lacks
+ * have their defaults. One that is too short to be a config keeps its size, for which rd_comm_config refuses it. */
+rondo_config_t rd_config_of(const rondo_config_t *given);
+/* The same, checked. */
 rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given);
 /* Refuses what can be refused of a creation before other ranks are concerned: the environment and the config. */
 rondo_result_t rd_comm_check(const rondo_config_t *config);

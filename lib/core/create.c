@@ -174,16 +174,26 @@ void rd_comm_take_down(rondo_comm_t comm)
     rd_fpenv_end(&program);
 }
 
-rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given)
+#define SHORTEST_CONFIG (offsetof(rondo_config_t, device) + sizeof((rondo_config_t *)NULL)->device)
+
+rondo_config_t rd_config_of(const rondo_config_t *given)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
 
     if (given) {
-        if (given->size < offsetof(rondo_config_t, device) + sizeof given->device)
-            return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
-                            "config->size is %zu: initialise the config with RONDO_CONFIG_INIT", given->size);
         memcpy(&config, given, given->size < sizeof config ? given->size : sizeof config);
+        config.size = given->size < SHORTEST_CONFIG ? given->size : sizeof config;
     }
+    return config;
+}
+
+rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given)
+{
+    const rondo_config_t config = rd_config_of(given);
+
+    if (config.size < SHORTEST_CONFIG)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "config->size is %zu: initialise the config with RONDO_CONFIG_INIT", config.size);
     if (config.device < RONDO_DEVICE_AUTO)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
                         "config->device is %d: RONDO_DEVICE_AUTO, RONDO_DEVICE_HOST or a device number", config.device);

@@ -1,7 +1,6 @@
 /* See on_error.h. */
 #include "core/on_error.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,16 +14,6 @@ int rd_on_error(const rondo_config_t *config, const rd_env_t *env)
     if (config->on_error >= 0)
         return config->on_error;
     return strcmp(env->on_error, "exit") == 0 ? RONDO_ON_ERROR_EXIT : RONDO_ON_ERROR_RETURN;
-}
-
-int rd_on_error_of(const rondo_config_t *given)
-{
-    rondo_config_t config = RONDO_CONFIG_INIT;
-    rd_env_t env;
-
-    if (given && given->size >= offsetof(rondo_config_t, on_error) + sizeof given->on_error)
-        config.on_error = given->on_error;
-    return rd_env_read(&env) == RONDO_SUCCESS ? rd_on_error(&config, &env) : RONDO_ON_ERROR_RETURN;
 }
 
 /* Nothing of the program's runs any more, such as functions of atexit, which might wait for a rank that is gone. */

@@ -6,8 +6,6 @@
 
 /* Returns what the config says, or else the environment. */
 int rd_on_error(const rondo_config_t *config, const rd_env_t *env);
-/* The same before a config was checked, or an environment read. */
-int rd_on_error_of(const rondo_config_t *given);
 /* Returns if the error is to be returned; else the process ends. */
 void rd_on_error_act(int on_error, rd_log_ctx_t *ctx);
 

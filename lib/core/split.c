@@ -103,21 +103,11 @@ static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *
     return rd_comm_leave(comm, result);
 }
 
-/* Returns the config that was given, or the defaults for NULL. An older caller's config is shorter. */
-static rondo_config_t config_of(const rondo_config_t *given)
-{
-    rondo_config_t config = RONDO_CONFIG_INIT;
-
-    if (given)
-        memcpy(&config, given, given->size < sizeof config ? given->size : sizeof config);
-    return config;
-}
-
 /* A communicator that is made from another stays on its device, unless the config says otherwise. Without a config it
  * is as blocking as the other. */
 static rondo_config_t derived_config(rondo_comm_t comm, const rondo_config_t *given)
 {
-    rondo_config_t config = config_of(given);
+    rondo_config_t config = rd_config_of(given);
 
     if (config.device == RONDO_DEVICE_AUTO)
         config.device = comm->team.device;
@@ -354,7 +344,7 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for %d communicators", ndevices);
     }
     for (int r = 0; r < ndevices; r++) {
-        makers[r] = (maker_t){.id = &id, .config = config_of(config), .rank = r, .nranks = ndevices};
+        makers[r] = (maker_t){.id = &id, .config = rd_config_of(config), .rank = r, .nranks = ndevices};
         if (devices)
             makers[r].config.device = devices[r];
         if (makers[r].config.device == RONDO_DEVICE_AUTO) /* the caller's device: these threads have none yet */

@@ -2,6 +2,7 @@
  * so, the environment, or rondo_on_error, and in what was split from it; as does a creation that fails. Otherwise the
  * call returns, and so does a wrong argument in any case. Each rank does that in a child, whose status it looks at. */
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -14,22 +15,24 @@
 
 typedef struct {
     const char *name;
-    enum { RETURNS, CONFIG, ENVIRONMENT, CALL, SPLIT, CREATION } how;
+    enum { RETURNS, CONFIG, ENVIRONMENT, CALL, SPLIT, OLDER, CREATION } how;
     int status; /* of rank 0's child */
 } case_t;
 
 static rondo_comm_t make(test_rank_t *t, const case_t *c)
 {
-    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_config_t config = RONDO_CONFIG_INIT, older = {.size = offsetof(rondo_config_t, on_error)};
     rondo_comm_t part;
 
-    config.on_error = c->how == CONFIG || c->how == SPLIT ? RONDO_ON_ERROR_EXIT : -1;
+    config.on_error = c->how == CONFIG || c->how == SPLIT || c->how == OLDER ? RONDO_ON_ERROR_EXIT : -1;
     rondo_comm_t comm = test_comm(t, &config);
     if (c->how == CALL)
         TEST_OK(t, comm, rondo_on_error(comm, RONDO_ON_ERROR_EXIT));
-    if (c->how != SPLIT)
+    if (c->how != SPLIT && c->how != OLDER)
         return comm;
-    TEST_OK(t, comm, rondo_comm_split(comm, 0, t->rank, &part, NULL));
+    older.device = RONDO_DEVICE_AUTO;
+    older.blocking = 1;
+    TEST_OK(t, comm, rondo_comm_split(comm, 0, t->rank, &part, c->how == OLDER ? &older : NULL));
     return part;
 }
 
@@ -73,9 +76,13 @@ static void body(test_rank_t *t, void *arg)
 
 int main(void)
 {
-    static const case_t cases[] = {
-        {"returns", RETURNS, RETURNED}, {"by the config", CONFIG, STATUS}, {"by the environment", ENVIRONMENT, STATUS},
-        {"by a call", CALL, STATUS},    {"by the split", SPLIT, STATUS},   {"in creation", CREATION, STATUS}};
+    static const case_t cases[] = {{"returns", RETURNS, RETURNED},
+                                   {"by the config", CONFIG, STATUS},
+                                   {"by the environment", ENVIRONMENT, STATUS},
+                                   {"by a call", CALL, STATUS},
+                                   {"by the split", SPLIT, STATUS},
+                                   {"by the split of an older caller", OLDER, STATUS},
+                                   {"in creation", CREATION, STATUS}};
     int bad = 0;
 
     test_begin("on_error", 90);
