@@ -6,15 +6,11 @@
 
 void ras_print_json(const char *text)
 {
+    char one[RD_JSON_CHAR];
+
     putchar('"');
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        if (*at == '"' || *at == '\\')
-            printf("\\%c", *at);
-        else if (*at < 0x20 || *at >= 0x7f)
-            printf("\\u%04x", *at);
-        else
-            putchar(*at);
-    }
+    for (; *text; text++)
+        fwrite(one, 1, (size_t)rd_out_json_char(*text, one), stdout);
     putchar('"');
 }
 

@@ -53,17 +53,22 @@ void rd_out_printf(rd_out_t *out, const char *format, ...)
         rd_out_bytes(out, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
 
+int rd_out_json_char(char c, char text[RD_JSON_CHAR])
+{
+    unsigned char byte = (unsigned char)c;
+
+    if (byte < 0x20 || byte >= 0x7f)
+        return snprintf(text, RD_JSON_CHAR, "\\u%04x", byte);
+    return snprintf(text, RD_JSON_CHAR, byte == '"' || byte == '\\' ? "\\%c" : "%c", byte);
+}
+
 void rd_out_json(rd_out_t *out, const char *text)
 {
+    char one[RD_JSON_CHAR];
+
     rd_out_bytes(out, "\"", 1);
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        if (*at == '"' || *at == '\\')
-            rd_out_printf(out, "\\%c", *at);
-        else if (*at < 0x20 || *at >= 0x7f)
-            rd_out_printf(out, "\\u%04x", *at);
-        else
-            rd_out_bytes(out, at, 1);
-    }
+    for (; *text; text++)
+        rd_out_bytes(out, one, (size_t)rd_out_json_char(*text, one));
     rd_out_bytes(out, "\"", 1);
 }
 

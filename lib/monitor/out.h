@@ -17,7 +17,10 @@ void rd_out_begin(rd_out_t *out, int fd);
 void rd_out_bytes(rd_out_t *out, const void *bytes, size_t n);
 __attribute__((format(printf, 2, 3))) void rd_out_printf(rd_out_t *out, const char *format,
                                                          ...); /* 1023 bytes at most */
-/* A text as a string of JSON: with its quotes, and in ASCII. */
+/* Writes how a byte of a text stands in a string of JSON, in ASCII. Returns the length. */
+#define RD_JSON_CHAR 8
+int rd_out_json_char(char c, char text[RD_JSON_CHAR]);
+/* A text as a string of JSON, with its quotes. */
 void rd_out_json(rd_out_t *out, const char *text);
 /* Writes what is left. Returns 0 or the error of the first write that failed. The descriptor stays open. */
 int rd_out_end(rd_out_t *out);
