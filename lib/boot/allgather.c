@@ -44,7 +44,7 @@ static rondo_result_t push(round_t *r)
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t cma(round_t *r)
+static rondo_result_t take(round_t *r)
 {
     const unsigned char *data;
     size_t bytes;
@@ -135,7 +135,7 @@ static rondo_result_t run_round(round_t *r)
     for (;;) {
         rondo_result_t code = push(r);
         if (!code)
-            code = cma(r);
+            code = take(r);
         if (code || (!r->out_left && !r->in_left && !rd_chan_queued(r->to->chan)))
             return code;
         if (r->in_left && r->from->left)
