@@ -4,7 +4,12 @@
  * operation that is captured depends on the last one of the same capture by an edge of the graph. Towards operations
  * outside, a capture has one node that waits for the event before its first operation, and one that records it behind
  * its last. The latter is moved along as operations are added, so that a graph of many operations pays for it once. So
- * replays and plain calls keep the order in which they were launched. */
+ * replays and plain calls keep the order in which they were launched.
+ *
+ * These two nodes are branches of the graph: nothing comes before the first, nothing after the second. CUDA runs
+ * branches in few queues, which all graphs of a process share, in the order in which the graphs are launched: so one
+ * rank's wait comes to stand before the record of another rank of this process, for which it waits. Where ranks of a
+ * process share a GPU, both nodes are therefore put in line with the operations. */
 #include "exec/cuda/cuda_int.h"
 
 bool rd_cuda_captured(cudaStream_t stream)
@@ -67,6 +72,11 @@ static unsigned long long stream_id(cudaStream_t stream)
     return cudaStreamGetId(stream, &id) == cudaSuccess ? id : 0;
 }
 
+static bool in_line(const rd_cuda_t *cuda)
+{
+    return (cuda->parent ? cuda->parent : cuda)->beside > 1;
+}
+
 static bool follows(const capture_t *c, cudaGraphNode_t node)
 {
     for (size_t i = 0; i < c->ndeps; i++) {
@@ -76,20 +86,21 @@ static bool follows(const capture_t *c, cudaGraphNode_t node)
     return false;
 }
 
-static cudaError_t before_captured(rd_order_t *o, cudaStream_t stream, const capture_t *c)
+static cudaError_t before_captured(rd_order_t *o, cudaStream_t stream, const capture_t *c, bool line)
 {
     cudaGraphNode_t wait = o->node;
     cudaError_t error = cudaSuccess;
+    unsigned how = cudaStreamAddCaptureDependencies;
 
     if (o->capture != c->id) {
-        error = cudaGraphAddEventWaitNode(&wait, c->graph, NULL, 0, o->event);
+        error = cudaGraphAddEventWaitNode(&wait, c->graph, line ? c->deps : NULL, line ? c->ndeps : 0, o->event);
         o->node = o->record = NULL;
+        if (line)
+            how = cudaStreamSetCaptureDependencies;
     } else if (follows(c, wait)) {
         return cudaSuccess;
     }
-    return error == cudaSuccess
-               ? cudaStreamUpdateCaptureDependencies(stream, &wait, NULL, 1, cudaStreamAddCaptureDependencies)
-               : error;
+    return error == cudaSuccess ? cudaStreamUpdateCaptureDependencies(stream, &wait, NULL, 1, how) : error;
 }
 
 rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream)
@@ -100,7 +111,7 @@ rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream)
 
     o->captured = c.id != 0;
     if (error == cudaSuccess && c.id) {
-        error = before_captured(o, stream, &c);
+        error = before_captured(o, stream, &c, in_line(cuda));
     } else if (error == cudaSuccess) {
         o->next = o->capture ? 0 : stream_id(stream); /* a replay may come between this call and the next */
         if (o->next == 0 || o->next != o->stream)
@@ -109,9 +120,9 @@ rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream)
     return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "ordering a call");
 }
 
-/* Moves the node that records the event. If the capture has several last nodes, the operation is not the only one in
- * its stream, which is an error. */
-static cudaError_t after_captured(rd_order_t *o, const capture_t *c)
+/* Moves the node that records the event; one in line stays, and the next operation gets its own. If the capture has
+ * several last nodes, the operation is not the only one in its stream, which is an error. */
+static cudaError_t after_captured(rd_order_t *o, cudaStream_t stream, const capture_t *c, bool line)
 {
     cudaGraphNode_t last;
     cudaError_t error = cudaSuccess;
@@ -125,6 +136,11 @@ static cudaError_t after_captured(rd_order_t *o, const capture_t *c)
         error = o->capture == c->id && o->record
                     ? cudaGraphAddDependencies(c->graph, &last, &o->record, NULL, 1)
                     : cudaGraphAddEventRecordNode(&o->record, c->graph, &last, 1, o->event);
+    if (error == cudaSuccess && line) {
+        last = o->record;
+        o->record = NULL;
+        error = cudaStreamUpdateCaptureDependencies(stream, &last, NULL, 1, cudaStreamSetCaptureDependencies);
+    }
     o->node = last;
     o->capture = c->id;
     o->stream = 0; /* the graph may be launched into any stream */
@@ -141,7 +157,7 @@ rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream)
         error = cudaEventRecord(o->event, stream);
         o->stream = o->next;
     } else if ((error = capture_query(stream, &c)) == cudaSuccess) {
-        error = after_captured(o, &c);
+        error = after_captured(o, stream, &c, in_line(cuda));
     }
     return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "ordering a call");
 }
