@@ -40,9 +40,14 @@ void rd_order_free(rd_cuda_t *cuda)
 }
 
 /* A node communicator has no order of its own: what it does is part of the outer communicator's operations. */
+static rd_cuda_t *outer(rd_cuda_t *cuda)
+{
+    return cuda->parent ? cuda->parent : cuda;
+}
+
 static rd_order_t *order_of(rd_cuda_t *cuda)
 {
-    return &(cuda->parent ? cuda->parent : cuda)->order;
+    return &outer(cuda)->order;
 }
 
 typedef struct capture {
@@ -72,9 +77,10 @@ static unsigned long long stream_id(cudaStream_t stream)
     return cudaStreamGetId(stream, &id) == cudaSuccess ? id : 0;
 }
 
-static bool in_line(const rd_cuda_t *cuda)
+/* Do the event nodes of a capture stand in line with its operations? */
+static bool in_line(rd_cuda_t *cuda)
 {
-    return (cuda->parent ? cuda->parent : cuda)->beside > 1;
+    return outer(cuda)->beside > 1;
 }
 
 static bool follows(const capture_t *c, cudaGraphNode_t node)
