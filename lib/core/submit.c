@@ -269,6 +269,7 @@ static rondo_result_t run_on_device(rondo_comm_t comm, const rd_call_t *call)
         return result;
     const rd_monitor_call_t what = noted(comm, call);
     uint64_t entry = begin(comm, &what);
+    whole.number = atomic_load_explicit(&comm->seat.board->calls[RD_TRACK_COLLECTIVE].begun, memory_order_relaxed);
     result = rd_cuda_collective(comm->cuda, &whole);
     rd_monitor_end(&comm->seat, RD_TRACK_COLLECTIVE, entry, result);
     return result;

@@ -20,9 +20,9 @@
 
 RD_DEVICE void rd_barrier_fail(rd_wait_t &wait, uint32_t failed)
 {
-    word_store(&wait.host->late, wait.peer);
+    word_store(&wait.comm->host->late, wait.peer);
     fence_sys();
-    word_store(&wait.host->failed, failed);
+    word_store(&wait.comm->host->failed, failed);
     wait.dead = true;
 }
 
@@ -48,6 +48,7 @@ rd_barrier(RD_WORK(rd_kwork_t))
     uint4 v[PROTO::ITEMS] = {mine};
 
     gpu_begin();
+    rd_begun(work.comm);
     rd_epoch_t e(work.comm, peer);
     e.announce();
     if (peer != rank) {

@@ -70,6 +70,7 @@ rd_chain(RD_WORK(rd_kwork_reduce_t))
     c.in = ARITH::part(r, r.in, 0, bytes);
     c.out = ARITH::part(r, r.out, 0, bytes);
     gpu_begin();
+    rd_begun(work.comm);
     if (tile >= r.tiles)
         return;
     rd_fifo_t<PROTO> from(work.comm, previous, false, tile), to(work.comm, next, true, tile);

@@ -33,7 +33,7 @@ struct rd_epoch_t {
         first = now.y;
         used[0] = now.z;
         used[1] = now.w;
-        wait.begin(comm.host, peer);
+        wait.begin(comm, peer);
         wait.dead = rd_control_failed(now);
     }
 

@@ -66,7 +66,7 @@ struct rd_fifo_t {
         base = comm.window[to] + (uint64_t)comm.fifo_offset * RD_KALIGN +
                ((uint64_t)from * comm.fifos + fifo) * RD_KSLOTS * RD_KSLOT;
         lane = rd_lane();
-        wait.begin(comm.host, peer);
+        wait.begin(comm, peer);
     }
 
     /* Keeps the counter at the end of a kernel, or records the failure. */

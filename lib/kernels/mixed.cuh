@@ -17,6 +17,7 @@ rd_mixed(RD_WORK(rd_kwork_t))
     const uint32_t proxied = m.npairs * m.proxy.teams;
 
     gpu_begin();
+    rd_begun(work.comm);
     if (gpu_block() < proxied)
         rd_proxied_serve(work, gpu_block());
     else

@@ -163,6 +163,7 @@ RD_KERNEL_OF(THREADS, BLOCKS)
 rd_messages(RD_WORK(rd_kwork_t))
 {
     gpu_begin();
+    rd_begun(work.comm);
     rd_messages_serve<PROTO, ITEMS>(work, gpu_block(), gpu_blocks());
 }
 

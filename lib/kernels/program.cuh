@@ -246,6 +246,7 @@ rd_program(RD_WORK(rd_kwork_t))
     const uint32_t index = gpu_block() * in_block + warp, at_once = gpu_blocks() * in_block / p.tracks;
 
     gpu_begin();
+    rd_begun(work.comm);
     const ARITH number(work.programmed.reduce, (uint32_t)work.comm.nranks);
     rd_runner_t<PROTO, ARITH> runner(work, number);
     bool good = index / p.tracks < at_once && !warp_any(rd_control_failed(line_load(work.comm.own)));

@@ -242,6 +242,7 @@ rd_simple(RD_WORK(rd_kwork_reduce_t))
     bool good = true;
 
     gpu_begin();
+    rd_begun(work.comm);
     const ARITH number(r, course.n);
     for (uint32_t c = gpu_block(); c < r.tiles && good; c += gpu_blocks()) {
         rd_channel_t channel(work.comm, c, course.next, course.previous);

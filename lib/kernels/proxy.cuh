@@ -42,7 +42,7 @@ struct rd_lane_ring_t {
         blocks = nblocks;
         first = word_load(&state->raised);
         before = seen = word_load(&state->seen);
-        wait.begin(comm.host, RD_KPROXY);
+        wait.begin(comm, RD_KPROXY);
         wait.dead = block_any(word_load(&s.state->failed) != 0);
     }
 

@@ -20,7 +20,7 @@ struct rd_movers_t {
     {
         count = gpu_threads() - CLERK;
         clerk = gpu_thread() >= count;
-        wait.begin(comm.host, peer);
+        wait.begin(comm, peer);
         wait.dead = rd_control_failed(line_load(comm.own));
     }
 

@@ -10,15 +10,15 @@
 #include "kernels/work.h"
 
 struct rd_wait_t {
-    rd_khost_t *host;
+    const rd_kcomm_t *comm;
     uint32_t peer; /* the rank that the kernel waits for */
     uint32_t polls;
     uint32_t since; /* when poll_host was first called in this wait, in milliseconds; 0: not yet */
     bool dead;
 
-    RD_MEMBER void begin(rd_khost_t *h, uint32_t p)
+    RD_MEMBER void begin(const rd_kcomm_t &c, uint32_t p)
     {
-        host = h;
+        comm = &c;
         peer = p;
         polls = since = 0;
         dead = false;
@@ -35,8 +35,24 @@ struct rd_wait_t {
     RD_MEMBER void poll_host();
 };
 
-RD_DEVICE_FAR bool rd_wait_too_long(rd_khost_t *host, uint32_t peer, uint32_t *since)
+/* Behind gpu_begin() of every kernel that peers may wait for. */
+RD_DEVICE void rd_begun(const rd_kcomm_t &comm)
 {
+    if (gpu_block() == 0 && gpu_thread() == 0)
+        word_store(&((rd_kcontrol_t *)comm.window[comm.rank])->call, comm.call);
+}
+
+RD_DEVICE void rd_wait_show(const rd_kcomm_t &comm, uint32_t peer, uint32_t ms)
+{
+    const bool reaches = peer < (uint32_t)comm.nranks;
+    const uint32_t peer_call = reaches ? word_load(&((const rd_kcontrol_t *)comm.window[peer])->call) : 0;
+
+    line_store(comm.host->wait, make_uint4(comm.call, ms, RD_KWAIT(peer, comm.call), peer_call));
+}
+
+RD_DEVICE_FAR bool rd_wait_too_long(const rd_kcomm_t &comm, uint32_t peer, uint32_t *since)
+{
+    rd_khost_t *host = comm.host;
     uint32_t limit, ms;
 
     if (word_load(&host->abort)) {
@@ -47,8 +63,8 @@ RD_DEVICE_FAR bool rd_wait_too_long(rd_khost_t *host, uint32_t peer, uint32_t *s
     ms = gpu_ms() | 1;
     if (*since == 0)
         *since = ms;
-    if ((int32_t)(ms - *since - RD_KSLOW_MS) > 0 && word_load(&host->slow) == 0) /* until the host has read it */
-        word_store(&host->slow, peer + 1);
+    if ((int32_t)(ms - *since - RD_KSLOW_MS) > 0)
+        rd_wait_show(comm, peer, ms);
     if (limit == 0 || (int32_t)(ms - *since - limit) <= 0)
         return false;
     word_store(&host->late, peer);
@@ -61,7 +77,7 @@ RD_MEMBER void rd_wait_t::poll_host()
 {
     uint32_t when = since;
 
-    dead = dead || rd_wait_too_long(host, peer, &when);
+    dead = dead || rd_wait_too_long(*comm, peer, &when);
     since = when;
 }
 

@@ -92,7 +92,8 @@ typedef struct rd_kcontrol {
     uint32_t leaving; /* blocks of the running grid that have finished; the last one advances the above */
     uint32_t pad[27];
     uint32_t begun[RD_KRANKS]; /* written by peers: the epoch that each has begun */
-    uint32_t pad2[16];
+    uint32_t call; /* rd_kcomm_t's, of the kernel that this rank has begun last: peers that wait for long read it */
+    uint32_t pad2[15];
     /* Fifo counters, in slots, modulo 2^32, [peer * RD_KFIFOS + fifo]. */
     uint32_t sent[RD_KRANKS * RD_KFIFOS];     /* this rank has sent them, into the peer's window */
     uint32_t received[RD_KRANKS * RD_KFIFOS]; /* this rank has taken them, out of its own window */
@@ -110,11 +111,21 @@ typedef struct rd_khost {
     uint32_t timeout_ms; /* written by the host: a wait that lasts longer ends the kernel; 0: waits have no limit */
     uint32_t failed;     /* written by a kernel that left without having finished: RD_KFAILED_... */
     uint32_t late;       /* the peer that the kernel waited for; written before `failed` (RD_KFAILED_TIMEOUT, ...) */
-    uint32_t slow;       /* the peer plus one, written by a kernel that has waited RD_KSLOW_MS for it; repeated */
     uint32_t released;   /* written by the host; nonzero: RD_KERNEL_STALL ends */
+    uint32_t pad[3];
+    uint32_t __attribute__((aligned(16)))
+    wait[4]; /* written again and again, at once, by a kernel that has waited RD_KSLOW_MS: see RD_KWAIT */
 } rd_khost_t;
 
 #define RD_KSLOW_MS 100
+
+/* The words of a wait. Each two are written in one piece; of two kernels, the halves tell by the call that they do not
+ * belong together. */
+#define RD_KWAIT_CALL 0      /* rd_kcomm_t's `call`, of the kernel that waits */
+#define RD_KWAIT_WHEN 1      /* the device's milliseconds */
+#define RD_KWAIT_PEER 2      /* RD_KWAIT(peer, call); the host sets it 0 when it has read it */
+#define RD_KWAIT_PEER_CALL 3 /* rd_kcomm_t's `call` of the kernel that the peer has begun last; 0: unknown */
+#define RD_KWAIT(peer, call) ((((uint32_t)(peer) + 1) << 14) | ((call)&0x3fffu))
 #define RD_KFAILED_ABORT 1u
 #define RD_KFAILED_TIMEOUT 2u
 #define RD_KFAILED_POST 3u    /* a peer's post names no registered buffer, or bytes outside one */
@@ -136,7 +147,14 @@ typedef struct rd_kcomm {
     uint32_t slice_least;   /* least bytes of a slice of a message: see rd_kslice */
     uint32_t bank_offset;   /* / RD_KALIGN */
     uint32_t bank_bytes;    /* of one bank: a multiple of 128 */
+    uint32_t call;          /* which call the launch belongs to, see RD_KCALL */
 } rd_kcomm_t;
+
+/* The number of a collective, modulo 2^31, and whether it was captured: then it is that of the capture, and all replays
+ * have it. 0: the launch is no collective, or has no number. */
+#define RD_KCALL(number, captured) (((uint32_t)(number)&0x7fffffffu) | ((captured) ? 0x80000000u : 0))
+#define RD_KCALL_NUMBER(call) ((call)&0x7fffffffu)
+#define RD_KCALL_CAPTURED(call) ((call) >> 31)
 
 /* One message of a group, or one block of a collective that moves data. */
 typedef struct rd_kmessage {

@@ -35,6 +35,8 @@ librondo_core_la_SOURCES += \
 	lib/monitor/ticks.h \
 	lib/monitor/verdict.c \
 	lib/monitor/verdict.h \
+	lib/monitor/verdict_device.c \
+	lib/monitor/verdict_int.h \
 	lib/monitor/view.c \
 	lib/monitor/view.h \
 	lib/monitor/view_rank.c

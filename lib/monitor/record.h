@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define RD_MONITOR_MAGIC UINT64_C(0x726f6e646f6d6f6e) /* "rondomon" */
-#define RD_MONITOR_VERSION 1
+#define RD_MONITOR_VERSION 2
 #define RD_MONITOR_MEMFD "rondo-record" /* as /proc/PID/fd names it: "/memfd:rondo-record (deleted)" */
 #define RD_MONITOR_COMMS 256
 #define RD_MONITOR_NAME 64
@@ -69,12 +69,19 @@ typedef struct rd_monitor_comm {
     _Atomic uint64_t ended_ns;
     char name[RD_MONITOR_NAME];
     _Alignas(64) rd_monitor_calls_t calls[RD_TRACKS];
-    /* At slow misses: the rank that is waited for, in which call (the sum of all `begun`), and since when. */
+    /* At slow misses: the rank that is waited for, in which call (the sum of all `begun`), and since when. On a device,
+     * where calls have ended by then: that a kernel waits for, of which collective (its number, and
+     * RD_MONITOR_REPLAYED; 0: unknown), and, in `peer_in`, that of the kernel which the peer's device has begun last.
+     */
     _Alignas(64) _Atomic uint64_t waits_in;
     _Atomic int64_t waits_for;          /* -1: no particular rank */
     _Atomic uint64_t since_ms, seen_ms; /* of the coarse clock: the wait's first slow miss, and its latest */
     _Atomic int64_t step, steps;        /* of the program that waits; -1: several run */
+    _Atomic uint64_t peer_in;
 } rd_monitor_comm_t;
+
+/* With a number: of a call that was captured. All replays of the graph have it. */
+#define RD_MONITOR_REPLAYED (UINT64_C(1) << 52)
 
 typedef enum rd_monitor_flag {
     RD_MONITOR_GROUPED = 1, /* called inside a group */

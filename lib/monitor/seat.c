@@ -173,6 +173,14 @@ void rd_monitor_end_event(rd_seat_t *seat, rd_track_t track, uint64_t entry, int
     close_event(event, stamp);
 }
 
+static void wait_on_board(rd_monitor_comm_t *board, int peer, uint64_t in, int64_t since_ms, int64_t now_ms)
+{
+    atomic_store_explicit(&board->waits_for, peer, memory_order_relaxed);
+    atomic_store_explicit(&board->since_ms, (uint64_t)since_ms, memory_order_relaxed);
+    atomic_store_explicit(&board->seen_ms, (uint64_t)now_ms, memory_order_relaxed);
+    atomic_store_explicit(&board->waits_in, in, memory_order_release);
+}
+
 void rd_monitor_wait(rd_seat_t *seat, int peer, int64_t since_ms, int64_t now_ms, int64_t step, int64_t steps)
 {
     rd_monitor_comm_t *board = seat->board;
@@ -180,12 +188,15 @@ void rd_monitor_wait(rd_seat_t *seat, int peer, int64_t since_ms, int64_t now_ms
 
     for (int track = 0; track < RD_TRACKS; track++)
         calls += atomic_load_explicit(&board->calls[track].begun, memory_order_relaxed);
-    atomic_store_explicit(&board->waits_for, peer, memory_order_relaxed);
     atomic_store_explicit(&board->step, step, memory_order_relaxed);
     atomic_store_explicit(&board->steps, steps, memory_order_relaxed);
-    atomic_store_explicit(&board->since_ms, (uint64_t)since_ms, memory_order_relaxed);
-    atomic_store_explicit(&board->seen_ms, (uint64_t)now_ms, memory_order_relaxed);
-    atomic_store_explicit(&board->waits_in, calls, memory_order_release);
+    wait_on_board(board, peer, calls, since_ms, now_ms);
+}
+
+void rd_monitor_device_wait(rd_seat_t *seat, int peer, uint64_t in, uint64_t peer_in, int64_t since_ms, int64_t now_ms)
+{
+    atomic_store_explicit(&seat->board->peer_in, peer_in, memory_order_relaxed);
+    wait_on_board(seat->board, peer, in, since_ms, now_ms);
 }
 
 /* ---- seats ---- */

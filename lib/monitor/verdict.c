@@ -1,5 +1,5 @@
 /* See verdict.h. */
-#include "monitor/verdict.h"
+#include "monitor/verdict_int.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,9 +21,7 @@ static int weight_of(int status)
     return i;
 }
 
-/* `rank`: that is named; -1: none. */
-__attribute__((format(printf, 4, 5))) static void say(rd_monitor_verdict_t *v, int status, int rank, const char *format,
-                                                      ...)
+void rd_verdict_say(rd_monitor_verdict_t *v, int status, int rank, const char *format, ...)
 {
     char *to = v->status == RD_VERDICT_NONE ? v->text : v->also[0] ? NULL : v->also;
     va_list args;
@@ -53,11 +51,11 @@ static void blame_processes(const rd_view_t *view, const rd_view_comm_t *c, rd_m
         rd_view_rank_text(view, r, who, sizeof who);
         rd_view_call_text(view, r, track < 0 ? RD_TRACK_COLLECTIVE : track, where, sizeof where);
         if (r->comm.calls[RD_TRACK_COLLECTIVE].begun == 0 && track < 0)
-            say(v, RD_VERDICT_BLAMED, r->comm.rank, "%s is dead: its process ended before its first collective here",
-                who);
+            rd_verdict_say(v, RD_VERDICT_BLAMED, r->comm.rank,
+                           "%s is dead: its process ended before its first collective here", who);
         else
-            say(v, RD_VERDICT_BLAMED, r->comm.rank, "%s is dead: its process ended %s %s", who,
-                track < 0 ? "outside of calls, after" : "in", where);
+            rd_verdict_say(v, RD_VERDICT_BLAMED, r->comm.rank, "%s is dead: its process ended %s %s", who,
+                           track < 0 ? "outside of calls, after" : "in", where);
     }
     for (int i = 0; i < c->nranks; i++) {
         const rd_view_rank_t *r = &c->ranks[i];
@@ -65,7 +63,7 @@ static void blame_processes(const rd_view_t *view, const rd_view_comm_t *c, rd_m
             continue;
         rd_view_rank_text(view, r, who, sizeof who);
         rd_view_where_text(view, r, false, where, sizeof where);
-        say(v, RD_VERDICT_BLAMED, r->comm.rank, "%s is stopped, by a signal or a debugger (%s)", who, where);
+        rd_verdict_say(v, RD_VERDICT_BLAMED, r->comm.rank, "%s is stopped, by a signal or a debugger (%s)", who, where);
     }
 }
 
@@ -79,16 +77,16 @@ static void blame_failed(const rd_view_t *view, const rd_view_comm_t *c, rd_moni
             continue;
         rd_view_rank_text(view, r, who, sizeof who);
         rd_view_where_text(view, r, false, where, sizeof where);
-        say(v, RD_VERDICT_UNKNOWN, -1, "unknown: the communicator has failed at %s: %s; its error says more (%s)", who,
-            rondo_result_string((rondo_result_t)r->comm.result), where);
+        rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1,
+                       "unknown: the communicator has failed at %s: %s; its error says more (%s)", who,
+                       rondo_result_string((rondo_result_t)r->comm.result), where);
         return;
     }
 }
 
 /* ---- whom they wait for ---- */
 
-/* The same rank as the first look had it; NULL: it was not there. */
-static const rd_view_rank_t *before(const rd_view_comm_t *then, int rank)
+const rd_view_rank_t *rd_verdict_before(const rd_view_comm_t *then, int rank)
 {
     return then ? rd_view_rank_of(then, rank) : NULL;
 }
@@ -96,7 +94,7 @@ static const rd_view_rank_t *before(const rd_view_comm_t *then, int rank)
 /* Has made no progress between the two looks. Where there was but one, nothing is known of that. */
 static bool still(const rd_view_comm_t *then, const rd_view_rank_t *r)
 {
-    const rd_view_rank_t *was = before(then, r->comm.rank);
+    const rd_view_rank_t *was = rd_verdict_before(then, r->comm.rank);
 
     return !then || (was && rd_view_begun(&was->comm) == rd_view_begun(&r->comm) &&
                      rd_view_inside(&was->comm) == rd_view_inside(&r->comm));
@@ -130,7 +128,7 @@ static const rd_view_rank_t *until_it_failed(const rd_view_t *view, const rd_vie
     if (r->comm.state != RD_MONITOR_FAILED)
         return NULL;
     *then = rd_view_comm_of(view->before, view->nbefore, c->id);
-    return before(*then, r->comm.rank);
+    return rd_verdict_before(*then, r->comm.rank);
 }
 
 /* Finds another communicator in whose call a rank of `c` is, and its rank there. */
@@ -183,7 +181,8 @@ static void say_order(const rd_view_t *view, const rd_view_comm_t *c, const rd_v
     rd_view_call_text(view, other, rd_view_inside(&other->comm), there, sizeof there);
     if (next && next->process != waiter->process)
         rd_view_rank_text(view, next, back, sizeof back);
-    say(v, RD_VERDICT_BLAMED, -1,
+    rd_verdict_say(
+        v, RD_VERDICT_BLAMED, -1,
         "ranks wait for each other in different communicators, which they must call in one order: %s waits in '%.30s' "
         "in %s for %s, which waits in '%.30s' in %s for %s",
         one, c->ranks[0].comm.name, here, two, o->ranks[0].comm.name, there, back[0] ? back : "the first");
@@ -197,10 +196,8 @@ static const char *doing(const rd_view_process_t *p)
     return p->state == 'S' ? "; its process sleeps" : p->state == 'D' ? "; its process waits in the kernel" : "";
 }
 
-/* "rank 1 (n1:17) is late, by 1 call: outside, after ...; its process sleeps". `ahead`: by so many calls; 0: unknown.
- */
-static void late_text(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *late, uint64_t ahead,
-                      char *text, size_t bytes)
+void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *late, uint64_t ahead,
+                          char *text, size_t bytes)
 {
     const rd_view_rank_t *other;
     char who[64], last[200], there[140], where[240], many[32] = "";
@@ -232,9 +229,10 @@ static void say_outside(const rd_view_t *view, const rd_view_comm_t *c, const rd
     }
     rd_view_rank_text(view, waiter, by, sizeof by);
     rd_view_call_text(view, waiter, track, call, sizeof call);
-    late_text(view, c, late, track == RD_TRACK_COLLECTIVE && (int64_t)ahead > 0 ? ahead : 0, text, sizeof text);
-    say(v, RD_VERDICT_LATE, late->comm.rank, "%s; %s waits for it in %s since %.1f s", text, by, call,
-        rd_view_waits_since(view, waiter));
+    rd_verdict_late_text(view, c, late, track == RD_TRACK_COLLECTIVE && (int64_t)ahead > 0 ? ahead : 0, text,
+                         sizeof text);
+    rd_verdict_say(v, RD_VERDICT_LATE, late->comm.rank, "%s; %s waits for it in %s since %.1f s", text, by, call,
+                   rd_view_waits_since(view, waiter));
 }
 
 /* Follows whom one rank waits for, as far as the records tell. */
@@ -249,24 +247,26 @@ static void follow(const rd_view_t *view, const rd_view_comm_t *c, const rd_view
         rd_view_rank_text(view, at, who, sizeof who);
         rd_view_where_text(view, at, true, where, sizeof where);
         if (peer < 0) {
-            say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s is inside and waits for nobody (%s)", who, where);
+            rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s is inside and waits for nobody (%s)", who, where);
             return;
         }
         next = rd_view_rank_of(c, peer);
         if (!next) {
             v->next = peer;
-            say(v, RD_VERDICT_UNKNOWN, -1,
-                "unknown: %s waits for rank %d, of which there is no record on this host (%s)", who, peer, where);
+            rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1,
+                           "unknown: %s waits for rank %d, of which there is no record on this host (%s)", who, peer,
+                           where);
             return;
         }
         if (next->comm.state == RD_MONITOR_ENDED) {
-            say(v, RD_VERDICT_BLAMED, peer,
-                "rank %d has left: it has destroyed its communicator, and %s waits for it (%s)", peer, who, where);
+            rd_verdict_say(v, RD_VERDICT_BLAMED, peer,
+                           "rank %d has left: it has destroyed its communicator, and %s waits for it (%s)", peer, who,
+                           where);
             return;
         }
         if (!still(then, next)) {
-            say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s waits for rank %d, which makes progress (%s)", who, peer,
-                where);
+            rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s waits for rank %d, which makes progress (%s)", who,
+                           peer, where);
             return;
         }
         if (rd_view_inside(&next->comm) < 0) {
@@ -276,8 +276,8 @@ static void follow(const rd_view_t *view, const rd_view_comm_t *c, const rd_view
     }
     rd_view_rank_text(view, from, who, sizeof who);
     rd_view_where_text(view, from, true, where, sizeof where);
-    say(v, RD_VERDICT_UNKNOWN, -1, "unknown: ranks wait for each other in a circle, with %s among them (%s)", who,
-        where);
+    rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1, "unknown: ranks wait for each other in a circle, with %s among them (%s)",
+                   who, where);
 }
 
 /* Follows all that have waited since before the first look; the best founded verdict stands. */
@@ -285,7 +285,7 @@ static void blame_waits(const rd_view_t *view, const rd_view_comm_t *c, const rd
                         rd_monitor_verdict_t *v)
 {
     for (int i = 0; i < c->nranks; i++) {
-        const rd_view_rank_t *r = &c->ranks[i], *was = before(then, r->comm.rank);
+        const rd_view_rank_t *r = &c->ranks[i], *was = rd_verdict_before(then, r->comm.rank);
         rd_monitor_verdict_t one = {.rank = -1, .next = -1};
         if (rd_view_waits_for(&r->comm) < 0 || !was || rd_view_waits_for(&was->comm) < 0 || !still(then, r))
             continue;
@@ -304,8 +304,11 @@ void rd_verdict_judge(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor
 {
     *v = (rd_monitor_verdict_t){.rank = -1, .next = -1};
     blame_processes(view, c, v);
-    if (v->status == RD_VERDICT_NONE && c->ranks[0].comm.device < 0)
-        blame_waits(view, c, rd_view_comm_of(view->before, view->nbefore, c->id), v);
+    const rd_view_comm_t *then = rd_view_comm_of(view->before, view->nbefore, c->id);
+    if (v->status == RD_VERDICT_NONE && c->ranks[0].comm.device >= 0)
+        rd_verdict_kernels(view, c, then, v);
+    else if (v->status == RD_VERDICT_NONE)
+        blame_waits(view, c, then, v);
     if (v->status == RD_VERDICT_NONE)
         blame_failed(view, c, v);
 }
@@ -323,17 +326,19 @@ void rd_verdict_of(const rd_view_t *view, const rd_view_comm_t *c, int rank, uin
         follow(view, c, NULL, r, v);
         return;
     }
+    if (c->ranks[0].comm.device >= 0 && rd_verdict_kernel(view, c, rank, v))
+        return;
     uint64_t has = r->comm.calls[RD_TRACK_COLLECTIVE].begun;
     rd_view_rank_text(view, r, who, sizeof who);
     rd_view_where_text(view, r, false, where, sizeof where);
     if (c->ranks[0].comm.device >= 0)
-        say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s, %s", who, where);
+        rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s, %s", who, where);
     else if (r->comm.state == RD_MONITOR_ENDED)
-        say(v, RD_VERDICT_BLAMED, rank, "%s has left: it has destroyed its communicator (%s)", who, where);
+        rd_verdict_say(v, RD_VERDICT_BLAMED, rank, "%s has left: it has destroyed its communicator (%s)", who, where);
     else if (number && has >= number)
-        say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s has made that call, and is %s", who, where);
+        rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s has made that call, and is %s", who, where);
     else {
-        late_text(view, c, r, number ? number - has : 0, text, sizeof text);
-        say(v, RD_VERDICT_LATE, rank, "%s", text);
+        rd_verdict_late_text(view, c, r, number ? number - has : 0, text, sizeof text);
+        rd_verdict_say(v, RD_VERDICT_LATE, rank, "%s", text);
     }
 }

@@ -145,6 +145,8 @@ static void turn_page(rd_view_t *v)
     free_comms(v->before, v->nbefore);
     v->before = v->comms;
     v->nbefore = v->ncomms;
+    v->before_ms = v->looked_ms;
+    v->looked_ms = rd_clock_ms();
     v->comms = NULL;
     v->ncomms = 0;
 }

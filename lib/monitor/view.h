@@ -47,8 +47,9 @@ typedef struct rd_view {
     int ncomms;
     rd_view_comm_t *before; /* of the look before it */
     int nbefore;
-    int unreadable; /* records that are none, or of another version */
-    char why[128];  /* of the last such */
+    int64_t looked_ms, before_ms; /* when those two were; 0: not yet */
+    int unreadable;               /* records that are none, or of another version */
+    char why[128];                /* of the last such */
 } rd_view_t;
 
 /* All zero is a view of nothing. Adds the record behind a descriptor, which stays the caller's; one that is there
@@ -71,7 +72,7 @@ bool rd_view_stopped(const rd_view_t *view, const rd_view_rank_t *rank); /* by a
 uint64_t rd_view_begun(const rd_monitor_comm_t *comm);                   /* calls of all tracks */
 /* The track of the call that it is inside; -1: it is outside of calls. */
 int rd_view_inside(const rd_monitor_comm_t *comm);
-/* The rank that it waits for, in the call that it is inside; -1: it has not said so. */
+/* The rank that it waits for, in the call that it is inside, or on a device, in a kernel; -1: it has not said so. */
 int rd_view_waits_for(const rd_monitor_comm_t *comm);
 double rd_view_waits_since(const rd_view_t *view, const rd_view_rank_t *rank); /* seconds */
 uint64_t rd_view_bytes(const rd_view_t *view, const rd_view_rank_t *rank);     /* of all its calls */
@@ -85,6 +86,10 @@ void rd_view_event_text(const rd_monitor_event_t *event, char *text,
                         size_t bytes); /* "allreduce (1024 float32, sum)" */
 /* "allreduce, collective number 17 (1024 float32, sum)": the last call of the track. */
 void rd_view_call_text(const rd_view_t *view, const rd_view_rank_t *rank, int track, char *text, size_t bytes);
+/* The same of the collective in which a kernel of the rank waits: "allreduce, collective number 17 (1024 float32,
+ * sum)".
+ */
+void rd_view_kernel_text(const rd_view_t *view, const rd_view_rank_t *rank, char *text, size_t bytes);
 /* "rank 3 (n1:4711)": its host and process */
 void rd_view_rank_text(const rd_view_t *view, const rd_view_rank_t *rank, char *text, size_t bytes);
 /* Where it is, in a few words, without its number. */

@@ -50,11 +50,10 @@ int rd_view_inside(const rd_monitor_comm_t *comm)
 int rd_view_waits_for(const rd_monitor_comm_t *comm)
 {
     int64_t peer = comm->waits_for;
+    bool waits = comm->device >= 0 ? comm->state != RD_MONITOR_ENDED
+                                   : rd_view_inside(comm) >= 0 && comm->waits_in == rd_view_begun(comm);
 
-    if (rd_view_inside(comm) < 0 || !comm->seen_ms || comm->waits_in != rd_view_begun(comm) || peer < 0 ||
-        peer >= comm->size)
-        return -1;
-    return (int)peer;
+    return waits && comm->seen_ms && peer >= 0 && peer < comm->size ? (int)peer : -1;
 }
 
 double rd_view_waits_since(const rd_view_t *view, const rd_view_rank_t *rank)
@@ -154,6 +153,37 @@ void rd_view_call_text(const rd_view_t *view, const rd_view_rank_t *rank, int tr
              track == RD_TRACK_COLLECTIVE ? ", collective" : ",", number, more);
 }
 
+/* Finds the event of the run of collectives that has this one. */
+static bool event_of(const rd_view_t *view, const rd_view_rank_t *rank, uint64_t number, rd_monitor_event_t *event)
+{
+    const rd_reader_t *reader = &view->processes[rank->process].reader;
+    uint64_t n = rd_reader_events(reader), kept = n < reader->head.nevents ? n : reader->head.nevents;
+
+    for (uint64_t i = 1; i <= kept; i++)
+        if (rd_reader_event(reader, n - i, event) && event->comm == rank->comm.id && event->rank == rank->comm.rank &&
+            event->kind != RD_MONITOR_SEND && event->kind != RD_MONITOR_RECV && event->number <= number)
+            return true;
+    return false;
+}
+
+void rd_view_kernel_text(const rd_view_t *view, const rd_view_rank_t *rank, char *text, size_t bytes)
+{
+    uint64_t number = rank->comm.waits_in & ~RD_MONITOR_REPLAYED;
+    const char *replayed = rank->comm.waits_in & RD_MONITOR_REPLAYED ? ", from a graph" : "";
+    rd_monitor_event_t event;
+    char more[128];
+
+    if (!number) {
+        snprintf(text, bytes, "sends and receives");
+    } else if (!event_of(view, rank, number, &event)) {
+        snprintf(text, bytes, "collective number %llu%s", (unsigned long long)number, replayed);
+    } else {
+        arguments(&event, more, sizeof more);
+        snprintf(text, bytes, "%s, collective number %llu%s%s", rd_view_kind_name(event.kind),
+                 (unsigned long long)number, more, replayed);
+    }
+}
+
 void rd_view_rank_text(const rd_view_t *view, const rd_view_rank_t *rank, char *text, size_t bytes)
 {
     const rd_monitor_head_t *head = &view->processes[rank->process].reader.head;
@@ -165,7 +195,7 @@ void rd_view_where_text(const rd_view_t *view, const rd_view_rank_t *rank, bool 
 {
     const rd_monitor_comm_t *c = &rank->comm;
     int track = rd_view_inside(c), peer = rd_view_waits_for(c);
-    char call[192], wait[96] = "";
+    char call[192], kernel[192], wait[320] = "";
     const char *what = rd_view_gone(view, rank)        ? "dead, "
                        : rd_view_stopped(view, rank)   ? "stopped, "
                        : c->state == RD_MONITOR_FAILED ? "failed, "
@@ -173,7 +203,14 @@ void rd_view_where_text(const rd_view_t *view, const rd_view_rank_t *rank, bool 
                                                        : "";
 
     rd_view_call_text(view, rank, track < 0 ? RD_TRACK_COLLECTIVE : track, call, sizeof call);
-    if (peer >= 0 && numbers && c->step > 0)
+    if (peer >= 0 && c->device >= 0) {
+        rd_view_kernel_text(view, rank, kernel, sizeof kernel);
+        if (numbers)
+            snprintf(wait, sizeof wait, "; its kernel waits for rank %d since %.1f s in %s", peer,
+                     rd_view_waits_since(view, rank), kernel);
+        else
+            snprintf(wait, sizeof wait, "; its kernel waits for rank %d in %s", peer, kernel);
+    } else if (peer >= 0 && numbers && c->step > 0)
         snprintf(wait, sizeof wait, ", waits for rank %d since %.1f s, step %lld of %lld", peer,
                  rd_view_waits_since(view, rank), (long long)c->step, (long long)c->steps);
     else if (peer >= 0 && numbers)
@@ -183,7 +220,7 @@ void rd_view_where_text(const rd_view_t *view, const rd_view_rank_t *rank, bool 
     if (track >= 0)
         snprintf(text, bytes, "%sin %s%s", what, call, wait);
     else if (c->calls[RD_TRACK_COLLECTIVE].begun)
-        snprintf(text, bytes, "%s%s %s", what, c->device >= 0 ? "has enqueued" : "outside, after", call);
+        snprintf(text, bytes, "%s%s %s%s", what, c->device >= 0 ? "has enqueued" : "outside, after", call, wait);
     else
         snprintf(text, bytes, "%soutside, no collective yet", what);
 }

@@ -22,6 +22,7 @@ typedef struct rd_call {
     /* What the communicator adds for a CUDA one: */
     const rd_op_scalar_t *scalar; /* of an operator that the user has made; NULL: it is a built-in one */
     bool grouped;                 /* the call is inside a group, and runs at the group's end */
+    uint64_t number;              /* of the collective, as the record counts them; 0: it has none */
 } rd_call_t;
 
 /* A message, on a CUDA communicator. */

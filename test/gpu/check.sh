@@ -6,8 +6,8 @@
 #   --seed     of all that is drawn (1)         --shard    every N-th case of the matrix, from the I-th (few, drawn)
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
 #   --seconds  of random programs, each (10)    --part     matrix, forced, simple, programs, scheduled,
-#                                                          life, signature, lengths, groups, registered, copy_engine, rounds,
-#                                                          narrow, window_host, nodes, rails, many, shim or gdr (wants UCX with CUDA,
+#                                                          life, signature, verdicts, lengths, groups, registered, copy_engine,
+#                                                          rounds, narrow, window_host, nodes, rails, many, shim or gdr (wants UCX with CUDA,
 #                                                          and RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc);
 #              and, if they are named, mps (ranks that share GPUs, under MPS), sanitizers (compute-sanitizer's tools,
 #              each of which must report a planted fault; on two GPUs, for kernels of one GPU go in turns there) and
@@ -111,6 +111,9 @@ if wanted life; then
 fi
 if wanted signature; then
     part signature
+fi
+if wanted verdicts; then
+    part verdicts --seed "$seed" --count 40
 fi
 if wanted lengths; then
     part lengths

@@ -2,6 +2,7 @@
 gpu_tests = \
 	test/gpu/lengths \
 	test/gpu/signature \
+	test/gpu/verdicts \
 	test/gpu/copy_engine \
 	test/gpu/gdr \
 	test/gpu/life \
@@ -37,6 +38,10 @@ test_gpu_lengths_SOURCES = test/gpu/lengths.c test/gpu/device.c test/gpu/device.
 test_gpu_lengths_CPPFLAGS = $(gpu_cppflags)
 test_gpu_lengths_LDADD = $(gpu_ldadd)
 test_gpu_lengths_LDFLAGS = -static
+test_gpu_verdicts_SOURCES = test/gpu/verdicts.c test/gpu/device.c test/gpu/device.h
+test_gpu_verdicts_CPPFLAGS = $(gpu_cppflags)
+test_gpu_verdicts_LDADD = $(gpu_ldadd)
+test_gpu_verdicts_LDFLAGS = -static
 test_gpu_signature_SOURCES = test/gpu/signature.c test/gpu/device.c test/gpu/device.h
 test_gpu_signature_CPPFLAGS = $(gpu_cppflags)
 test_gpu_signature_LDADD = $(gpu_ldadd)

@@ -1,5 +1,6 @@
-/* A kernel that waits for long names the rank that it waits for, again and again, in the log of the process whose
- * kernel it is, though nobody of that process calls rondo meanwhile; when the rank comes, all is well. */
+/* A kernel that waits for long names the rank that it waits for, and why that does not come, again and again in the log
+ * of the process whose kernel it is, though nobody of that process calls rondo meanwhile; when the rank comes, all is
+ * well. So does the error, where the time limit is over. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,8 @@ static int named(void)
     int times = 0;
 
     while (f && fgets(line, sizeof line, f))
-        times += strstr(line, "waiting for rank 1 (") != NULL;
+        times +=
+            strstr(line, "a kernel waits for ") && strstr(line, ": rank 1 (") && strstr(line, " is late, by 1 call: ");
     if (f)
         fclose(f);
     return times;
@@ -41,9 +43,9 @@ int main(void)
     close(fd);
     setenv("RONDO_DEBUG", "warn", 1);
     setenv("RONDO_DEBUG_FILE", log_name, 1);
+    setenv("RONDO_STALL_MS", "900", 1);
     if (rondo_comm_create_all(comms, 2, devices, NULL) != RONDO_SUCCESS)
         return 1;
-    comms[0]->cuda->late_ms = 600;
     for (int i = 0; i < 2; i++) {
         CHECK(cudaSetDevice(i) == cudaSuccess && cudaMalloc((void **)&buffers[i], 4096) == cudaSuccess);
         CHECK(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking) == cudaSuccess);
@@ -56,7 +58,17 @@ int main(void)
     CHECK(rondo_allreduce(buffers[1], buffers[1], 1000, RONDO_INT32, RONDO_SUM, comms[1], streams[1]) == RONDO_SUCCESS);
     for (int i = 0; i < 2; i++) {
         CHECK(cudaStreamSynchronize(streams[i]) == cudaSuccess);
-        CHECK(rondo_comm_destroy(comms[i]) == RONDO_SUCCESS);
+    }
+    CHECK(rondo_timeout_set(comms[0], 2000) == RONDO_SUCCESS);
+    CHECK(rondo_allreduce(buffers[0], buffers[0], 1000, RONDO_INT32, RONDO_SUM, comms[0], streams[0]) == RONDO_SUCCESS);
+    CHECK(cudaStreamSynchronize(streams[0]) == cudaSuccess);
+    CHECK(rondo_allreduce(buffers[0], buffers[0], 1000, RONDO_INT32, RONDO_SUM, comms[0], streams[0]) ==
+          RONDO_ERR_TIMEOUT);
+    const char *error = rondo_last_error(comms[0]);
+    printf("%s\n", error);
+    CHECK(strstr(error, "waited longer than 2000 ms: rank 1 (") && strstr(error, " is late, by 1 call: "));
+    for (int i = 0; i < 2; i++) {
+        CHECK(rondo_comm_abort(comms[i]) == RONDO_SUCCESS);
         CHECK(cudaStreamDestroy(streams[i]) == cudaSuccess && cudaFree(buffers[i]) == cudaSuccess);
     }
     unlink(log_name);

@@ -131,6 +131,7 @@ sim_tests = \
 	test/sim/doctor \
 	test/sim/early \
 	test/sim/late \
+	test/sim/verdicts \
 	test/sim/peer_leaves \
 	test/sim/life \
 	test/sim/limits \
@@ -204,6 +205,10 @@ test_sim_copy_engine_SOURCES = test/gpu/copy_engine.c test/gpu/device.c test/gpu
 test_sim_copy_engine_CPPFLAGS = $(sim_cppflags)
 test_sim_copy_engine_LDADD = $(sim_ldadd)
 nodist_EXTRA_test_sim_copy_engine_SOURCES = dummy.cc
+test_sim_verdicts_SOURCES = test/gpu/verdicts.c test/gpu/device.c test/gpu/device.h
+test_sim_verdicts_CPPFLAGS = $(sim_cppflags)
+test_sim_verdicts_LDADD = $(sim_ldadd)
+nodist_EXTRA_test_sim_verdicts_SOURCES = dummy.cc
 test_sim_late_SOURCES = test/sim/late.c
 test_sim_late_CPPFLAGS = $(sim_cppflags)
 test_sim_late_LDADD = $(sim_ldadd)

@@ -131,13 +131,14 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
 
 /* ---- launching ---- */
 
-rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, const rd_kwork_t *work, cudaStream_t stream)
+rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, rd_kwork_t *work, cudaStream_t stream)
 {
     int before = rd_device_switch(cuda->device);
     rondo_result_t result = rd_order_before(cuda, stream);
 
     if (result == RONDO_SUCCESS) {
         const rd_klaunch_t part = rd_occupancy_part(cuda, launch);
+        work->comm.call = rd_order_call(cuda);
         cudaError_t error = (cudaError_t)rd_kernel_launch(&part, work, stream);
         result = error == cudaSuccess ? rd_order_after(cuda, stream)
                                       : rd_cuda_error(cuda->team->ctx, error, "launching a kernel");
@@ -389,7 +390,7 @@ rondo_result_t rd_cuda_compare(rd_cuda_t *cuda, const rd_call_t *call)
     return rd_signature_ring_call(cuda->signatures, call);
 }
 
-rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
+static rondo_result_t run(rd_cuda_t *cuda, const rd_call_t *call)
 {
     if (cuda->path) {
         rondo_result_t result = rd_proxy_path_check(cuda->path, call);
@@ -406,6 +407,17 @@ rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
     if (call->desc.count == 0)
         return RONDO_SUCCESS;
     return call->bounce ? run_bounce(cuda, call) : run_one(cuda, call, call->out, 0);
+}
+
+/* What a node communicator runs is part of a call of the outer one's. */
+rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    if (!cuda->parent)
+        cuda->order.number = call->number;
+    rondo_result_t result = run(cuda, call);
+    if (!cuda->parent)
+        cuda->order.number = 0;
+    return result;
 }
 
 rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, size_t gap)

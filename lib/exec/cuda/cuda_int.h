@@ -20,9 +20,19 @@ typedef struct rd_order {
     unsigned long long next;    /* id of the stream of the operation being enqueued */
     unsigned long long capture; /* id of the capture that the last operation belongs to; 0: none */
     bool captured;              /* the operation being enqueued is captured */
+    uint64_t number;            /* of the collective being enqueued; 0: none is */
     cudaGraphNode_t node;       /* the last operation in that capture */
     cudaGraphNode_t record;     /* the node that records the event, always behind `node` */
 } rd_order_t;
+
+/* Of a kernel that waits for long. The lock is for the verdict, which a call may ask for. */
+typedef struct rd_device_late {
+    int64_t due_ms;       /* so long the wait lasts when the next line of the log is due; 0: not known yet */
+    struct rd_view *view; /* of the first look; NULL: not yet */
+    pthread_mutex_t lock;
+    bool named;                /* `text` names a rank, or ranks */
+    char text[RD_ERROR_BYTES]; /* the verdict; "": there is none */
+} rd_device_late_t;
 
 /* Where a rank is, as it tells the others. */
 typedef struct rd_cuda_peer {
@@ -68,8 +78,9 @@ struct rd_cuda {
     int64_t failed_ms;                  /* stall.c: when the liveness thread has seen the failure; 0: not yet */
     _Atomic int64_t stalled_ms;         /* stall.c: when the first stream was stalled; 0: none is */
     int left_peer;                      /* health_check.c: a rank that has left but was waited for, plus one; 0: none */
-    int64_t slow_ms, named_ms;          /* start of a kernel's long wait, and its last report; 0: none */
-    int64_t late_ms;                    /* interval at which a late peer is reported */
+    int64_t slow_ms;                    /* health_check.c: when a kernel's long wait was first seen; 0: none waits */
+    uint32_t slow_call, slow_age;       /* in that call: rd_kcomm_t's; the host's clock less the kernel's */
+    rd_device_late_t late;              /* device_late.c: what is known of it */
     bool hosted;                        /* the host, too, reaches this device's memory by its addresses */
     uintptr_t known[64];                /* buffer.c: 2 MB pages known to be this device's memory */
     struct {
@@ -127,6 +138,12 @@ static inline void rd_device_back(int before, int device)
     if (before != device)
         rd_device_return(before);
 }
+
+/* device_late.c, for the liveness thread: a kernel has been seen to wait for that rank, or none waits any more. */
+void rd_device_late_check(rd_cuda_t *cuda, int peer, int64_t now_ms);
+void rd_device_late_forget(rd_cuda_t *cuda);
+/* A kernel's time limit is over: the communicator fails, with what is known. Any thread. */
+rondo_result_t rd_device_late_timeout(rd_cuda_t *cuda, int peer);
 
 /* stall.c. Lets stalled streams go when their time is over. */
 void rd_stall_poll(rd_cuda_t *cuda);
@@ -187,6 +204,8 @@ rondo_result_t rd_order_create(rd_cuda_t *cuda);
 void rd_order_free(rd_cuda_t *cuda);
 rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream);
 rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream);
+/* What a launch between the two says of the call that it belongs to: rd_kcomm_t's `call`. */
+uint32_t rd_order_call(rd_cuda_t *cuda);
 /* Returns true if the stream is captured. An error of the stream is left for the launch to report. */
 bool rd_cuda_captured(cudaStream_t stream);
 /* Orders what is in `from` now before what is put into `to` from now on. */
@@ -232,7 +251,7 @@ rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, si
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call);
 /* Returns true if a kernel serves the call by what RONDO_ALGO and RONDO_PROTO force. */
 bool rd_cuda_follows(rd_cuda_t *cuda, const rd_call_t *call);
-rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, const rd_kwork_t *work, cudaStream_t stream);
+rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, rd_kwork_t *work, cudaStream_t stream);
 rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t bytes, cudaStream_t stream);
 /* The same, but the ranges may overlap: the data then goes through memory allocated for it. */
 rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, size_t bytes, cudaStream_t stream);

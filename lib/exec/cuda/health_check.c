@@ -1,10 +1,17 @@
 /* What the liveness thread checks several times a second for a CUDA communicator, because no other thread of this
  * process can: the caller of an operation on a stream has gone on, or sleeps in CUDA.
  *
- * A kernel that has waited for a while writes into pinned memory, again and again, for which rank it waits. A peer that
- * has left in order has done all its part before, so a kernel that still waits for it would wait for ever: the
- * communicator fails. Any other rank for which a kernel waits long is reported once a minute. */
+ * A kernel that has waited for a while writes into pinned memory, again and again, for which rank it waits and in which
+ * call; that goes into the record, where rondo-ras and the other ranks find it. A peer that has left in order has done
+ * all its part before, so a kernel that still waits for it would wait for ever: the communicator fails. Of any other
+ * rank for which a kernel waits long, device_late.c says why it does not come. */
 #include "exec/cuda/cuda_int.h"
+#include "monitor/seat.h"
+#include "transport/liveness.h"
+
+#define ROOM_MS                                                                                                        \
+    50 /* from one word of a waiting kernel to the next, and by which two clocks differ in a poll's time               \
+        */
 
 /* The kernel may have written this before the last stores of the peer arrived: only a second sighting counts. */
 static void check_left(rd_cuda_t *cuda, int peer)
@@ -25,18 +32,60 @@ static void check_left(rd_cuda_t *cuda, int peer)
                    rd_boot_whois(team->boot, peer));
 }
 
-static void check_late(rd_cuda_t *cuda, int peer)
+/* A number of the record's from the lower bits that kernels know of it, which is near `about`. */
+static uint64_t number_of(uint32_t call, uint64_t about)
 {
-    const rd_team_t *team = cuda->team;
-    int64_t now = rd_clock_ms();
+    uint32_t ahead = (call - (uint32_t)about) << 1;
 
-    if (cuda->slow_ms == 0)
-        cuda->slow_ms = cuda->named_ms = now;
-    if (now - cuda->named_ms < cuda->late_ms)
+    if (!RD_KCALL_NUMBER(call))
+        return 0;
+    return (about + (uint64_t)((int32_t)ahead >> 1)) | (RD_KCALL_CAPTURED(call) ? RD_MONITOR_REPLAYED : 0);
+}
+
+/* `seen_ms`: when it last waited for sure. */
+static void show(rd_cuda_t *cuda, int peer, int64_t seen_ms)
+{
+    const rd_seat_t *seat = cuda->team->seat;
+    volatile const rd_khost_t *host = cuda->host;
+    uint64_t begun = atomic_load(&seat->board->calls[RD_TRACK_COLLECTIVE].begun);
+
+    rd_monitor_device_wait(cuda->team->seat, peer, number_of(host->wait[RD_KWAIT_CALL], begun),
+                           number_of(host->wait[RD_KWAIT_PEER_CALL], begun), cuda->slow_ms, seen_ms);
+}
+
+/* No kernel waits any more. Where one has left because of that wait, its error is still to be said. */
+static void forget(rd_cuda_t *cuda)
+{
+    volatile const rd_khost_t *host = cuda->host;
+
+    if (host->failed)
         return;
-    cuda->named_ms = now;
-    rd_log(team->ctx, RD_LOG_WARN, "a kernel has been waiting for rank %d (%s) for %lld s: it has not come or is slow",
-           peer, rd_boot_whois(team->boot, peer), (long long)(now - cuda->slow_ms) / 1000);
+    if (cuda->slow_ms && cuda->team->seat)
+        rd_monitor_device_wait(cuda->team->seat, -1, 0, 0, 0, 0);
+    cuda->slow_ms = 0;
+    cuda->left_peer = 0;
+    rd_device_late_forget(cuda);
+}
+
+/* What the words say may be of a wait that has ended since the last poll. If it goes on, the kernel's clock has run on
+ * as the host's has. Returns how many milliseconds ago the wait still went on; -1: that is not known, as it is seen for
+ * the first time. */
+static int64_t waits_since(rd_cuda_t *cuda, int64_t now)
+{
+    volatile const rd_khost_t *host = cuda->host;
+
+    atomic_thread_fence(memory_order_acquire);
+    uint32_t age = (uint32_t)now - host->wait[RD_KWAIT_WHEN], call = host->wait[RD_KWAIT_CALL];
+    int32_t ago = (int32_t)(age - cuda->slow_age);
+    bool known = cuda->slow_ms && cuda->slow_call == call && ago < RD_LIVENESS_MS - ROOM_MS;
+    if (!known) {
+        forget(cuda);
+        cuda->slow_ms = now;
+        cuda->slow_call = call;
+    }
+    if (!known || ago < ROOM_MS)
+        cuda->slow_age = age;
+    return !known ? -1 : ago < ROOM_MS ? 0 : ago;
 }
 
 void rd_cuda_health_poll(rd_cuda_t *cuda)
@@ -49,15 +98,19 @@ void rd_cuda_health_poll(rd_cuda_t *cuda)
         return;
     rd_signature_ring_poll(cuda->signatures);
     rd_lengths_ring_poll(cuda->lengths);
-    int slow = (int)host->slow;
+    const uint32_t word = host->wait[RD_KWAIT_PEER], call = host->wait[RD_KWAIT_CALL];
+    int slow = word == RD_KWAIT((word >> 14) - 1, call) ? (int)(word >> 14) : 0;
     if (cuda->path && slow >= 1) /* by a kernel of the node's own ranks, or one that waits for a proxy */
         slow = slow <= team->node->nlocal ? team->node->local[slow - 1] + 1 : 0;
     if (slow < 1 || slow > team->nranks) {
-        cuda->slow_ms = 0;
-        cuda->left_peer = 0;
+        forget(cuda);
         return;
     }
-    host->slow = 0; /* a kernel that still waits sets it again */
+    int64_t now = rd_clock_ms(), ago = waits_since(cuda, now);
+    if (ago >= 0 && team->seat)
+        show(cuda, slow - 1, now - ago);
+    host->wait[RD_KWAIT_PEER] = 0; /* a kernel that still waits sets it again */
     check_left(cuda, slow - 1);
-    check_late(cuda, slow - 1);
+    if (ago >= 0)
+        rd_device_late_check(cuda, slow - 1, now);
 }

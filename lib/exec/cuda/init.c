@@ -23,11 +23,11 @@ rondo_result_t rd_cuda_create(rd_cuda_t **made, const rd_team_t *team, const rd_
     if (!cuda)
         return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
     cuda->team = team;
+    pthread_mutex_init(&cuda->late.lock, NULL);
     cuda->net_comms = net_comms;
     cuda->device = team->device;
     cuda->k.rank = team->rank;
     cuda->k.nranks = team->nranks;
-    cuda->late_ms = RD_LATE_MS;
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     if ((result = rd_import_facts(cuda)) == RONDO_SUCCESS && (result = rd_order_create(cuda)) == RONDO_SUCCESS)
         result = rd_proxy_path_needed(team) ? rd_window_create(cuda) : rd_import_windows(cuda);
@@ -76,11 +76,7 @@ rondo_result_t rd_cuda_check(rd_cuda_t *cuda)
                               "a kernel waited longer than %u ms for this process's own proxy thread",
                               host->timeout_ms);
     if (failed == RD_KFAILED_TIMEOUT)
-        return rd_health_fail(
-            team->health, RONDO_ERR_TIMEOUT, late,
-            "a kernel waited longer than %u ms for rank %d (%s): it is alive but late or stopped; see "
-            "RONDO_TIMEOUT_MS",
-            host->timeout_ms, late, rd_health_whois(team->health, late));
+        return rd_device_late_timeout(cuda, late);
     if (rd_health_check(team->health) != RONDO_SUCCESS)
         return rd_health_check(team->health);
     if (failed == RD_KFAILED_DIFFERS)
@@ -177,6 +173,8 @@ void rd_cuda_free(rd_cuda_t *cuda, rd_node_t *node)
     rd_signature_ring_free(cuda->signatures);
     rd_lengths_ring_free(cuda->lengths);
     rd_cuda_programs_free(cuda);
+    rd_device_late_forget(cuda);
+    pthread_mutex_destroy(&cuda->late.lock);
     rd_window_free(cuda, node, controls);
     rd_device_leave(guard);
     free(cuda->peers);

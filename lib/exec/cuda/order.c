@@ -126,6 +126,13 @@ rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream)
     return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "ordering a call");
 }
 
+uint32_t rd_order_call(rd_cuda_t *cuda)
+{
+    const rd_order_t *o = order_of(cuda);
+
+    return o->number ? RD_KCALL(o->number, o->captured) : 0;
+}
+
 /* Moves the node that records the event; one in line stays, and the next operation gets its own. If the capture has
  * several last nodes, the operation is not the only one in its stream, which is an error. */
 static cudaError_t after_captured(rd_order_t *o, cudaStream_t stream, const capture_t *c, bool line)

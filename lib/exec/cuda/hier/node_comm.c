@@ -34,7 +34,6 @@ rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, bool *host_windows)
     in->limits.nranks = (uint32_t)team->node->nlocal;
     for (int i = 0; i < team->node->nlocal; i++)
         in->peers[i] = cuda->peers[team->node->local[i]];
-    in->late_ms = cuda->late_ms;
     if (in->k.nranks > 1)
         rd_window_layout(in, team->env, room_for_lines(cuda));
     return rd_import_device_windows(in, host_windows);

@@ -1,0 +1,23 @@
+/* What the rules of a verdict share: verdict.c has those for calls of the host, verdict_device.c those for kernels. */
+#ifndef RD_MONITOR_VERDICT_INT_H
+#define RD_MONITOR_VERDICT_INT_H
+
+#include "monitor/verdict.h"
+
+/* The first that is said stands, the second is `also`. `rank`: that is named; -1: none. */
+__attribute__((format(printf, 4, 5))) void rd_verdict_say(rd_monitor_verdict_t *v, int status, int rank,
+                                                          const char *format, ...);
+/* The same rank as the look before had it; NULL: it was not there. */
+const rd_view_rank_t *rd_verdict_before(const rd_view_comm_t *then, int rank);
+/* "rank 1 (n1:17) is late, by 1 call: outside, after ...; its process sleeps". `ahead`: by so many calls; 0: unknown.
+ */
+void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *late, uint64_t ahead,
+                          char *text, size_t bytes);
+
+/* Of a communicator on devices: whom kernels wait for. `then`: the look before. */
+void rd_verdict_kernels(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_comm_t *then,
+                        rd_monitor_verdict_t *v);
+/* The same for the kernel of one rank, by the last look alone. Returns false if none of its kernels waits. */
+bool rd_verdict_kernel(const rd_view_t *view, const rd_view_comm_t *c, int rank, rd_monitor_verdict_t *v);
+
+#endif
