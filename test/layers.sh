@@ -30,6 +30,7 @@ boot 1
 cost 2
 node 2
 monitor 2
+profile 2
 transport 3
 ucx 4
 plan 5

@@ -210,7 +210,9 @@ static rondo_result_t message(rd_at_t at, int send, void *buffer, size_t count, 
     size_t bytes = count * rondo_type_size(type);
     if ((result = rd_args_rank(at, "peer", peer)) || (result = check_buffer(at, "buffer", buffer, bytes)))
         return rd_group_failed(result);
-    return rd_call_message(at.comm, send, buffer, bytes, peer, stream);
+    const rd_message_t what = {
+        .buffer = buffer, .bytes = bytes, .send = send, .peer = peer, .stream = stream, .type = type};
+    return rd_call_message(at.comm, &what);
 }
 
 rondo_result_t rondo_send(const void *buffer, size_t count, rondo_type_t type, int peer, rondo_comm_t comm,

@@ -60,6 +60,8 @@ static const tunable_t table[] = {
      "it"},
     {"RONDO_DUMP_DIR", TEXT, 0, AT(dump_dir), "", 0, 255, NULL,
      "when a communicator fails, the last calls are left in a folder in this one, for rondo-ras analyse"},
+    {"RONDO_PROFILER", TEXT, 0, AT(profiler), "", 0, 255, NULL,
+     "a profiler plugin for NCCL, as a file or a name, or none; by default what NCCL_PROFILER_PLUGIN names"},
     {"RONDO_STALL_MS", MILLISECONDS, 0, AT(stall_ms), "10000", 0, INT64_C(1) << 40, NULL,
      "a call that waits so long says in the log who holds it up, and again after 2, 4, 8 times as long; 0: never"},
     {"RONDO_SPIN", INT, 0, AT(spin), "-1", -1, 100000000, NULL,

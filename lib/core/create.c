@@ -14,6 +14,7 @@
 #include "core/on_error.h"
 #include "core/op.h"
 #include "core/records.h"
+#include "core/shown.h"
 #include "core/transports.h"
 #include "plan/candidates.h"
 #include "progress/lengths.h"
@@ -159,6 +160,7 @@ void rd_comm_take_down(rondo_comm_t comm)
     rd_fpenv_begin(&program);
     rd_queue_flush(&comm->queue, code != RONDO_SUCCESS ? code : RONDO_ERR_ABORTED);
     rd_liveness_remove(comm->liveness);
+    rd_shown_end(comm);
     rd_seat_leave(&comm->seat);
     rd_queue_free(&comm->queue);
     rd_op_free_all(comm);
@@ -390,6 +392,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
                                   &liveness_ops, comm)))
         return result;
     rd_comm_take_seat(comm);
+    rd_shown_begin(comm);
     if (comm->cuda && comm->team.nranks > 1)
         rd_liveness_poll(comm->liveness, poll_device);
     if (comm->team.rank == 0)

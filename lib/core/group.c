@@ -7,6 +7,7 @@
 
 #include "core/submit.h"
 #include "exec/cuda/cuda.h"
+#include "profile/profile.h"
 #include "progress/signature.h"
 
 struct rondo_request {
@@ -218,6 +219,7 @@ static void clear(const struct rondo_request *request)
         own()->self_first = m->next;
         free(m);
     }
+    rd_profile_group_end();
     memset(own(), 0, sizeof *own());
     rd_cuda_group_clear();
 }
@@ -315,6 +317,7 @@ static void take_group(struct rondo_request *request)
     request->comms = own()->whose.comms == &own()->whose.one ? &request->one : own()->whose.comms;
     request->ncomms = request->nheld = own()->whose.ncomms;
     atomic_store(&request->completion.result, atomic_load(&own()->whose.completion.result));
+    rd_profile_group_ends();
     enter_all(request);
 }
 

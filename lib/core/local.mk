@@ -20,6 +20,8 @@ librondo_core_la_SOURCES += \
 	lib/core/op.h \
 	lib/core/records.c \
 	lib/core/records.h \
+	lib/core/shown.c \
+	lib/core/shown.h \
 	lib/core/shrink.c \
 	lib/core/shrink.h \
 	lib/core/split.c \

@@ -36,7 +36,16 @@ void rd_comm_drop_records(rondo_comm_t comm)
     comm->recorded = false;
 }
 
-/* The number of the communicator is derived from its secret, which it does not tell. */
+uint64_t rd_comm_number(rondo_comm_t comm)
+{
+    unsigned char key[32];
+    uint64_t number;
+
+    rd_boot_key(comm->boot, "monitor", key);
+    memcpy(&number, key, sizeof number);
+    return number;
+}
+
 void rd_comm_take_seat(rondo_comm_t comm)
 {
     const rd_node_t *node = &comm->node;
@@ -47,12 +56,10 @@ void rd_comm_take_seat(rondo_comm_t comm)
                                    .node = node->node_of[comm->team.rank],
                                    .locals = node->nlocal,
                                    .device = comm->team.device >= 0 ? comm->team.device : -1};
-    unsigned char key[32];
 
     if (!comm->recorded)
         return;
-    rd_boot_key(comm->boot, "monitor", key);
-    memcpy(&args.id, key, sizeof args.id);
+    args.id = rd_comm_number(comm);
     rd_seat_take(&comm->seat, &args);
 }
 

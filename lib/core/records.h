@@ -9,6 +9,9 @@
 int rd_comm_record(rondo_comm_t comm);
 /* After it: this process holds the records that the others have brought along. */
 void rd_comm_hold_records(rondo_comm_t comm);
+/* Returns the communicator's number, alike on all ranks and like no other's. It is derived from its secret, which it
+ * does not tell. */
+uint64_t rd_comm_number(rondo_comm_t comm);
 /* When all but the user's calls can begin: this rank is seen. */
 void rd_comm_take_seat(rondo_comm_t comm);
 /* Answers a rank of another node, which asks what holds one of this node up. */

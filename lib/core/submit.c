@@ -7,6 +7,7 @@
 #include "exec/cuda/cuda.h"
 #include "core/op.h"
 #include "core/binding.h"
+#include "core/shown.h"
 #include "progress/signature.h"
 
 /* ---- what the record says of a call (monitor/) ---- */
@@ -99,6 +100,7 @@ void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task)
 {
     if (!task->recorded)
         return;
+    rd_profile_task_begin(task->shown);
     if (task->track != RD_TRACK_COLLECTIVE) {
         task->entry = rd_monitor_begin(&comm->seat, task->track, &task->noted);
         return;
@@ -152,6 +154,8 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
             return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of output", call->bounce);
         }
     }
+    if (comm->shown)
+        rd_shown_record(comm, task);
     return rd_group_record(comm, task);
 }
 
@@ -217,10 +221,12 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call, const rd_red
         return record(comm, call, plan);
     const rd_signed_call_t s = signed_call(comm, call, what);
     sign(comm, &s);
+    if (comm->shown)
+        rd_shown_runs(comm, plan);
     if (call->bounce)
         return run_bounce(comm, call, plan);
-    if (!plan->flat || call->tables || custom || call->desc.own || comm->env.check ||
-        rd_log_enabled(RD_LOG_TRACE)) /* a call that is repeated passes by `trace` */
+    if (!plan->flat || call->tables || custom || call->desc.own || comm->env.check || comm->shown ||
+        rd_log_enabled(RD_LOG_TRACE)) /* a call that is repeated passes by `trace`, and is not shown */
         return rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
     plan->users++;
     result = rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
@@ -323,12 +329,17 @@ rondo_result_t rd_call_spoiled(rondo_comm_t comm, rondo_result_t result)
                           rd_thread_error());
 }
 
+static rondo_result_t run_collective(rondo_comm_t comm, const rd_call_t *call)
+{
+    return comm->cuda ? run_on_device(comm, call) : run_on_host(comm, call);
+}
+
 rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call)
 {
     rondo_result_t result = rd_comm_enter(comm);
 
     if (result == RONDO_SUCCESS)
-        result = comm->cuda ? run_on_device(comm, call) : run_on_host(comm, call);
+        result = comm->shown ? rd_shown_collective(comm, call, run_collective) : run_collective(comm, call);
     if (result != RONDO_SUCCESS)
         result = rd_group_failed(rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);
@@ -355,6 +366,8 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
         return result;
     if (!rd_group_depth) {
         uint64_t entry = rd_monitor_begin_message(&comm->seat, send, bytes, peer, message_flags());
+        if (comm->shown)
+            rd_shown_runs(comm, plan);
         result = rd_queue_run(&comm->queue, plan, chain, buffer, buffer);
         rd_monitor_end(&comm->seat, track, entry, result);
         return result;
@@ -365,22 +378,30 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
     task->recorded = true;
     task->track = track;
     task->noted = rd_monitor_message(send, bytes, peer, message_flags());
+    if (comm->shown)
+        rd_shown_record(comm, task);
     return rd_group_record(comm, task);
 }
 
-rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer, rondo_stream_t stream)
+static rondo_result_t run_message(rondo_comm_t comm, const rd_message_t *m)
+{
+    rd_message_t whole = *m;
+
+    whole.grouped = rd_group_depth != 0;
+    return comm->cuda ? message_on_device(comm, &whole) : message(comm, m->send, m->buffer, m->bytes, m->peer);
+}
+
+rondo_result_t rd_call_message(rondo_comm_t comm, const rd_message_t *m)
 {
     rondo_result_t result = rd_comm_enter(comm);
 
     if (rd_log_enabled(RD_LOG_TRACE))
-        trace_message(comm, send, bytes, peer);
+        trace_message(comm, m->send, m->bytes, m->peer);
     /* The receiver of an earlier message may have found that it was wrong. */
     if (result == RONDO_SUCCESS && rd_health_noticed(&comm->health) != RONDO_SUCCESS)
         result = rd_health_poll(&comm->health);
-    if (result == RONDO_SUCCESS && comm->cuda)
-        result = message_on_device(comm, &(rd_message_t){buffer, bytes, send, peer, stream, rd_group_depth != 0});
-    else if (result == RONDO_SUCCESS)
-        result = message(comm, send, buffer, bytes, peer);
+    if (result == RONDO_SUCCESS)
+        result = comm->shown ? rd_shown_message(comm, m, run_message) : run_message(comm, m);
     if (result != RONDO_SUCCESS)
         result = rd_group_failed(rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);

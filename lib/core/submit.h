@@ -27,8 +27,8 @@ static inline bool rd_call_repeats(rondo_comm_t comm, rd_coll_t coll, rondo_type
 
 /* Runs such a call. */
 rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out);
-rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer,
-                               rondo_stream_t stream);
+/* Runs or records a message; says itself whether it is grouped. */
+rondo_result_t rd_call_message(rondo_comm_t comm, const rd_message_t *message);
 
 /* To be called after a call that failed. The other ranks are in it, or will be, and wait for this rank, so a call that
  * could not begin for lack of memory or the like fails the communicator. Other refusals leave it as it was. Returns the

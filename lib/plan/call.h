@@ -25,13 +25,14 @@ typedef struct rd_call {
     uint64_t number;              /* of the collective, as the record counts them; 0: it has none */
 } rd_call_t;
 
-/* A message, on a CUDA communicator. */
+/* A message. */
 typedef struct rd_message {
     void *buffer;
     size_t bytes;
     int send, peer; /* send: nonzero, receive: 0; the peer may be this rank itself */
     rondo_stream_t stream;
     bool grouped;
+    rondo_type_t type; /* as the caller gave it */
 } rd_message_t;
 
 #endif

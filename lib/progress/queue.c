@@ -140,6 +140,7 @@ rondo_result_t rd_task_create(rd_queue_t *q, rd_plan_t *plan, int chain, const v
 void rd_task_free(rd_queue_t *q, rd_task_t *t)
 {
     free(t->record);
+    rd_profile_task_free(t->shown);
     free(t->bounce);
     rd_plan_put(t->plan);
     free(t->run.lanes);
@@ -164,6 +165,7 @@ static void start(rd_queue_t *q, rd_task_t *t)
     if (t->chain == &q->tails[RD_CHAIN_COLLECTIVE])
         take_spare(q, rd_plan_scratch(t->plan));
     rd_run_begin(&t->run, t->plan, t->in, t->out, q->scratch, t->sign);
+    rd_profile_task_runs(t->shown);
 }
 
 rondo_result_t rd_queue_prepare(rd_queue_t *q, rd_task_t *t)
@@ -219,6 +221,7 @@ static void note_end(rd_queue_t *q, const rd_task_t *t, rondo_result_t result)
 {
     if (t->recorded)
         rd_monitor_end(q->team->seat, t->track, t->entry, (int)result);
+    rd_profile_task_end(t->shown);
 }
 
 /* Takes a finished task off the list and starts the next one of its chain. */

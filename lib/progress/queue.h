@@ -12,6 +12,7 @@
 #include "monitor/called.h"
 #include "monitor/seat.h"
 #include "node/team.h"
+#include "profile/profile.h"
 #include "progress/deadlock.h"
 #include "progress/late.h"
 
@@ -52,8 +53,9 @@ typedef struct rd_task {
     rd_track_t track;
     rd_monitor_call_t noted;
     uint64_t entry;
-    rd_signed_call_t called; /* a collective: is signed when its group begins */
-    uint64_t sign;           /* of its messages */
+    rd_signed_call_t called;  /* a collective: is signed when its group begins */
+    uint64_t sign;            /* of its messages */
+    rd_profile_task_t *shown; /* to a profiler plugin; NULL: to none */
     rd_run_t run;
 } rd_task_t;
 

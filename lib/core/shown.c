@@ -1,0 +1,173 @@
+/* See shown.h. */
+#include "core/shown.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/records.h"
+#include "core/submit.h"
+
+struct rd_shown {
+    rd_profile_t *profile;
+    /* The call under way. */
+    rd_profile_call_t call;
+    rd_profile_span_t span;
+    rd_profile_task_t *task; /* that runs now */
+};
+
+#define UNASKED "libnccl-profiler.so" /* libnccl.so.2 looks for it, as NCCL does, whether or not anybody wants it */
+
+/* Without a setting of rondo's, NCCL's own variable names the plugin. */
+static rd_plugin_t *plugin(const rd_env_t *env)
+{
+    const char *name = *env->profiler ? env->profiler : getenv("NCCL_PROFILER_PLUGIN");
+
+    return rd_plugin_load(name, name && strcmp(name, UNASKED) != 0);
+}
+
+void rd_shown_begin(rondo_comm_t comm)
+{
+    const rd_plugin_comm_t what = {.name = comm->ctx.name,
+                                   .id = rd_comm_number(comm),
+                                   .nodes = comm->node.nnodes,
+                                   .nranks = comm->team.nranks,
+                                   .rank = comm->team.rank};
+    rd_profile_t *profile = comm->internal ? NULL : rd_profile_make(plugin(&comm->env), &what);
+    rd_shown_t *shown = profile ? calloc(1, sizeof *shown) : NULL;
+
+    if (shown)
+        shown->profile = profile;
+    else
+        rd_profile_end(profile);
+    comm->shown = shown;
+}
+
+void rd_shown_end(rondo_comm_t comm)
+{
+    if (!comm->shown)
+        return;
+    rd_profile_end(comm->shown->profile);
+    free(comm->shown);
+    comm->shown = NULL;
+}
+
+static uint64_t sum_of(const size_t *counts, int n)
+{
+    uint64_t sum = 0;
+
+    for (int r = 0; r < n; r++)
+        sum += counts[r];
+    return sum;
+}
+
+/* A call with tables: what the user called, and how many elements are this rank's own. */
+static void describe_tables(const struct rondo_comm *comm, const rd_call_t *call, rd_profile_call_t *what)
+{
+    static const struct {
+        const char *name;
+        int func;
+    } funcs[] = {{"allgatherv", RD_FUNC_ALLGATHERV},
+                 {"reduce_scatterv", RD_FUNC_REDUCE_SCATTERV},
+                 {"alltoallv", RD_FUNC_ALLTOALLV},
+                 {"gatherv", RD_FUNC_GATHERV},
+                 {"scatterv", RD_FUNC_SCATTERV}};
+
+    for (size_t i = 0; i < sizeof funcs / sizeof funcs[0]; i++)
+        if (call->name && strcmp(call->name, funcs[i].name) == 0)
+            what->func = funcs[i].func;
+    what->root = call->root;
+    switch (what->func) {
+    case RD_FUNC_ALLGATHERV:
+        what->count = call->tables->out_counts[comm->team.rank];
+        break;
+    case RD_FUNC_REDUCE_SCATTERV:
+        what->count = call->tables->in_counts[comm->team.rank];
+        break;
+    case RD_FUNC_SCATTERV:
+        what->count = sum_of(call->tables->out_counts, comm->team.nranks);
+        break;
+    default:
+        what->count = sum_of(call->tables->in_counts, comm->team.nranks);
+        break;
+    }
+}
+
+static rd_profile_call_t describe(const struct rondo_comm *comm, const rd_call_t *call)
+{
+    const rd_coll_desc_t *d = &call->desc;
+    rd_profile_call_t what = {.func = (int)d->coll,
+                              .count = d->coll == RD_BARRIER ? 0 : d->count,
+                              .type = d->type,
+                              .op = d->op,
+                              .root = d->root,
+                              .in = call->in,
+                              .out = call->out,
+                              .stream = call->stream,
+                              .channels = comm->cuda ? 0 : 1};
+
+    if (call->tables)
+        describe_tables(comm, call, &what);
+    return what;
+}
+
+static void begin(rondo_comm_t comm, rd_shown_t *s)
+{
+    rd_profile_call_begin(s->profile, &s->span, &s->call, rd_group_depth, comm->cuda && !rd_group_depth);
+    s->task = NULL;
+    if (!comm->cuda)
+        return;
+    s->task = rd_profile_task(s->profile, &s->span, &s->call);
+    rd_profile_task_begin(s->task);
+}
+
+static void end(rd_shown_t *s)
+{
+    rd_profile_task_end(s->task);
+    rd_profile_task_free(s->task);
+    s->task = NULL;
+    rd_profile_call_end(s->profile, &s->span);
+}
+
+rondo_result_t rd_shown_collective(rondo_comm_t comm, const rd_call_t *call, rd_run_collective_fn run)
+{
+    comm->shown->call = describe(comm, call);
+    begin(comm, comm->shown);
+    rondo_result_t result = run(comm, call);
+    end(comm->shown);
+    return result;
+}
+
+rondo_result_t rd_shown_message(rondo_comm_t comm, const rd_message_t *m, rd_run_message_fn run)
+{
+    comm->shown->call = (rd_profile_call_t){.func = m->send ? RD_FUNC_SEND : RD_FUNC_RECV,
+                                            .count = m->bytes / rondo_type_size(m->type),
+                                            .type = m->type,
+                                            .root = m->peer,
+                                            .in = m->buffer,
+                                            .out = m->buffer,
+                                            .stream = m->stream,
+                                            .channels = comm->cuda ? 0 : 1};
+    begin(comm, comm->shown);
+    rondo_result_t result = run(comm, m);
+    end(comm->shown);
+    return result;
+}
+
+static rd_profile_task_t *task_of(rd_shown_t *s, const rd_plan_t *plan)
+{
+    s->call.algo = plan->algo;
+    s->call.proto = plan->program->nlanes ? rd_proto_name(plan->lanes[0].proto) : NULL;
+    return rd_profile_task(s->profile, &s->span, &s->call);
+}
+
+void rd_shown_runs(rondo_comm_t comm, const rd_plan_t *plan)
+{
+    comm->shown->task = task_of(comm->shown, plan);
+    rd_profile_task_begin(comm->shown->task);
+    rd_profile_task_runs(comm->shown->task);
+}
+
+void rd_shown_record(rondo_comm_t comm, rd_task_t *task)
+{
+    task->shown = task_of(comm->shown, task->plan);
+}

@@ -1,0 +1,10 @@
+# Layer 2: what other people's tools are shown of each call: profiler plugins of NCCL's.
+librondo_core_la_SOURCES += \
+	lib/profile/plugin.c \
+	lib/profile/plugin.h \
+	lib/profile/plugin_abi.h \
+	lib/profile/plugin_describe.c \
+	lib/profile/plugin_describe.h \
+	lib/profile/plugin_words.c \
+	lib/profile/profile.c \
+	lib/profile/profile.h
