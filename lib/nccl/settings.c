@@ -302,6 +302,17 @@ static void name_others(void)
     }
 }
 
+/* As NCCL does, looks for a plugin of the plain name if none is named. */
+static void profiler(void)
+{
+    const char *text = variable("PROFILER_PLUGIN"), *own = getenv("RONDO_PROFILER");
+
+    if (text)
+        hand_on("PROFILER_PLUGIN", "RONDO_PROFILER", text);
+    else if (!own || !*own)
+        (void)rondo_setting_set("RONDO_PROFILER", "libnccl-profiler.so");
+}
+
 /* The timeout of creation, which is as long as PyTorch's own. NCCL waits for late ranks without a limit, and ranks are
  * late: PyTorch creates a communicator at the first call, when another rank may still be reading its data. */
 static void patience(void)
@@ -332,6 +343,7 @@ static void read_all(void)
     if (hostid)
         hand_on("HOSTID", "RONDO_HOSTID", hostid);
     interface();
+    profiler();
     patience();
     name_others();
     nc_log_version();

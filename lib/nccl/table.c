@@ -114,6 +114,8 @@ const nc_variable_t nc_variables[] = {
     {"P2P_LEVEL", NC_TO_RONDO, "RONDO_CMA, RONDO_P2P", "LOC, 0: the same; all others allow it"},
     {"BUFFSIZE", NC_TO_RONDO, "RONDO_SLOT_BYTES", "an eighth of it a slot"},
     {"HOSTID", NC_TO_RONDO, "RONDO_HOSTID", "ranks with different values count as on different nodes"},
+    {"PROFILER_PLUGIN", NC_TO_RONDO, "RONDO_PROFILER",
+     "a file, NAME of libnccl-profiler-NAME.so, none, STATIC_PLUGIN; unset: libnccl-profiler.so, if there is one"},
     {"COMM_BLOCKING", NC_HERE, NULL, "0 or 1: takes precedence over blocking of the config"},
     {"CHECK_POINTERS", NC_HERE, NULL, "pointers are checked in any case"},
     {"LAUNCH_ORDER_IMPLICIT", NC_NO_EFFECT, NULL,

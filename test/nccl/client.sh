@@ -139,6 +139,21 @@ says 'RONDO_PROTO=simple takes precedence'
 try timeout 60 env RONDO_NCCL_HOST=1 NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=^INIT NCCL_FOO=1 "$dir/linked"
 says 'NCCL_FOO means nothing'
 silent 'Init COMPLETE'
+# A profiler plugin, by NCCL's variable; without it, by the name that NCCL looks for.
+recorder=$libs/libnccl-profiler-recorder7.so
+if [ -e "$recorder" ]; then
+    try timeout 60 env RONDO_NCCL_HOST=1 NCCL_DEBUG=INFO NCCL_PROFILER_PLUGIN="$recorder" "$dir/linked"
+    says 'NCCL_PROFILER_PLUGIN: .*RONDO_PROFILER=.*recorder7'
+    says 'profiler plugin recorder, version 7'
+    mkdir "$dir/plain" && cp "$recorder" "$dir/plain/libnccl-profiler.so"
+    try timeout 60 env RONDO_NCCL_HOST=1 NCCL_DEBUG=INFO LD_LIBRARY_PATH="$dir/plain" "$dir/linked"
+    says 'profiler plugin recorder, version 7'
+    try timeout 60 env RONDO_NCCL_HOST=1 NCCL_DEBUG=INFO NCCL_PROFILER_PLUGIN=none LD_LIBRARY_PATH="$dir/plain" \
+        "$dir/linked"
+    silent 'profiler plugin'
+fi
+try timeout 60 env RONDO_NCCL_HOST=1 NCCL_DEBUG=WARN "$dir/linked"
+silent 'profiler'
 # Calls and registrations, in NCCL's words, only where they are asked for.
 try timeout 60 env RONDO_NCCL_HOST=1 NCCL_DEBUG=INFO "$dir/linked"
 silent 'AllReduce: opCount'
