@@ -5,6 +5,8 @@ librondo_core_la_SOURCES += \
 	lib/exec/host/flat_walk.h \
 	lib/exec/host/host_copy.c \
 	lib/exec/host/host_copy.h \
+	lib/exec/host/nan_scan.c \
+	lib/exec/host/nan_scan.h \
 	lib/exec/host/nt_store.c \
 	lib/exec/host/nt_store.h \
 	lib/exec/host/reduce.c \
