@@ -104,7 +104,8 @@ typedef enum {
     RONDO_ERR_REMOTE,   /* another rank died, left or failed: abort, then shrink or end */
     RONDO_ERR_TIMEOUT,  /* a live rank did not come in time */
     RONDO_ERR_ABORTED,  /* rondo_comm_abort was called here */
-    RONDO_ERR_MISMATCH  /* a message has two lengths; or, with RONDO_CHECK=1, ranks called different operations */
+    RONDO_ERR_MISMATCH, /* a message has two lengths; or, with RONDO_CHECK=1, ranks called different operations */
+    RONDO_ERR_NAN       /* RONDO_NAN_CHECK=fail: the input of a call has a value that is not a number */
 } rondo_result_t;
 
 /* Elements as C lays them out. FLOAT8_E4M3 is OCP's "fn" format: no infinity, the largest number is 448. */

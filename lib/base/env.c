@@ -60,6 +60,10 @@ static const tunable_t table[] = {
      "it"},
     {"RONDO_DUMP_DIR", TEXT, 0, AT(dump_dir), "", 0, 255, NULL,
      "when a communicator fails, the last calls are left in a folder in this one, for rondo-ras analyse"},
+    {"RONDO_NAN_CHECK", WORD, 0, AT(nan_check), "0", 0, 31, "0|warn|fail",
+     "inputs in host memory are looked through for values that are not a number: a line in the log once for each kind "
+     "of "
+     "call, or RONDO_ERR_NAN"},
     {"RONDO_PROFILER", TEXT, 0, AT(profiler), "", 0, 255, NULL,
      "a profiler plugin for NCCL, as a file or a name, or none; by default what NCCL_PROFILER_PLUGIN names"},
     {"RONDO_STALL_MS", MILLISECONDS, 0, AT(stall_ms), "10000", 0, INT64_C(1) << 40, NULL,

@@ -10,6 +10,14 @@
 
 #define RD_ERROR_BYTES 512 /* of a sentence, with its terminating zero */
 
+#define RD_LAST_RESULT RONDO_ERR_NAN
+
+/* Returns true for a failure that is the error of all ranks, in one sentence: it goes along with the news of it. */
+static inline bool rd_error_is_common(int code)
+{
+    return code == RONDO_ERR_MISMATCH || code == RONDO_ERR_NAN;
+}
+
 /* The name under which a communicator logs, and its last error. There is one for each communicator. */
 typedef struct rd_log_ctx {
     char name[64]; /* config.name, or "comm<number>" */

@@ -177,7 +177,7 @@ rondo_result_t rd_health_take_in(rd_health_t *h, uint64_t notice)
     rondo_result_t said = rd_notice_code(notice);
     char text[RD_ERROR_BYTES];
 
-    if (said == RONDO_ERR_MISMATCH) /* without a sentence: it is being written, and this is called again */
+    if (rd_error_is_common(said)) /* without a sentence: it is being written, and this is called again */
         return h->ops->cause(h->arg, -1, text) ? fail_heard(h, said, said, failed_rank, reporter, text) : RONDO_SUCCESS;
     notice_text(h, said, failed_rank, reporter - 1, text, sizeof text);
     return fail_heard(h, said == RONDO_ERR_TIMEOUT ? said : RONDO_ERR_REMOTE, said, failed_rank, reporter, text);

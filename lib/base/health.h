@@ -76,9 +76,9 @@ static inline rondo_result_t rd_notice_code(uint64_t notice)
     return (rondo_result_t)(notice >> 2 * RD_NOTICE_BITS);
 }
 
-/* How a communicator reports its failure. `reporter` is the rank that found it out, plus one; 0: this rank. A mismatch
- * goes along with its sentence, which is in the stop word by then: it is the cause of whatever its finder does next,
- * and the others may not be able to find it any more. */
+/* How a communicator reports its failure. `reporter` is the rank that found it out, plus one; 0: this rank. What is
+ * the error of all ranks (rd_error_is_common) goes along with its sentence, which is in the stop word by then: it is
+ * the cause of whatever its finder does next, and the others may not be able to find it any more. */
 typedef struct rd_health_ops {
     void (*tell_node)(void *arg, rondo_result_t code, int failed_rank, int reporter);
     void (*tell_others)(void *arg, rondo_result_t code, int failed_rank, int reporter); /* through the bootstrap */

@@ -30,6 +30,8 @@ const char *rondo_result_string(rondo_result_t result)
         return "aborted";
     case RONDO_ERR_MISMATCH:
         return "ranks called different operations";
+    case RONDO_ERR_NAN:
+        return "an input is not a number";
     }
     return "unknown result";
 }

@@ -150,7 +150,7 @@ static rondo_result_t on_fail(rd_agree_shrink_t *r, const unsigned char *data, s
         return RONDO_SUCCESS;
     memcpy(&said, data, bytes);
     said.text[sizeof(said.text) - 1] = 0;
-    if (said.code <= RONDO_IN_PROGRESS || said.code > RONDO_ERR_MISMATCH)
+    if (said.code <= RONDO_IN_PROGRESS || said.code > RD_LAST_RESULT)
         said.code = RONDO_ERR_REMOTE;
     return rd_error(r->boot->ctx, (rondo_result_t)said.code, "%s", said.text);
 }

@@ -262,7 +262,7 @@ static rondo_result_t cancel(rd_agree_shrink_t *r)
             ctx = r->members[k];
     }
     int code = state_of(r, ctx)->code;
-    if (code <= RONDO_IN_PROGRESS || code > RONDO_ERR_MISMATCH)
+    if (code <= RONDO_IN_PROGRESS || code > RD_LAST_RESULT)
         code = RONDO_ERR_REMOTE;
     snprintf(text, sizeof(text),
              "the communicator of the %d ranks that are left was not made: rank %d (%s): %s; its own "

@@ -62,8 +62,8 @@ void rd_boot_address(const rd_boot_t *boot, char text[RD_BOOT_ADDRESS]);
  * in order (destroy) or has failed (with `code`, because of `failed_rank`); they pass a failure on. Neither blocks. */
 int rd_boot_sockets(const rd_boot_t *boot, int *fds, int *ranks, int most); /* returns their number */
 void rd_boot_farewell(rd_boot_t *boot, rondo_result_t code, int failed_rank);
-/* The same for a failure that another rank has found out: `reporter` is its number plus one, or 0 for this rank. A
- * mismatch goes along with its sentence, which all ranks give their users; NULL: it has none. */
+/* The same for a failure that another rank has found out: `reporter` is its number plus one, or 0 for this rank. The
+ * error of all ranks (rd_error_is_common) goes along with its sentence; NULL: it has none. */
 void rd_boot_pass_on(rd_boot_t *boot, rondo_result_t code, int failed_rank, int reporter, const char *text);
 /* Returns true if a farewell of this code means something only with its sentence, which the bootstrap alone takes to
  * the others. */
@@ -136,8 +136,8 @@ void rd_boot_stop(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, const
                   const char *text);
 
 /* Reads what has arrived on the socket. Returns RONDO_SUCCESS (nothing of note, or an orderly farewell),
- * RONDO_ERR_REMOTE, _TIMEOUT or _MISMATCH. Never blocks. Does nothing during an allgather, which checks the sockets
- * itself: so callers must wait for edges (EPOLLET), not for levels. */
+ * RONDO_ERR_REMOTE, _TIMEOUT, _MISMATCH or _NAN. Never blocks. Does nothing during an allgather, which checks the
+ * sockets itself: so callers must wait for edges (EPOLLET), not for levels. */
 rondo_result_t rd_boot_socket_ready(rd_boot_t *boot, int fd, rd_boot_news_t *news);
 
 void rd_boot_destroy(rd_boot_t *boot);

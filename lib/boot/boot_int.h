@@ -81,7 +81,7 @@ void rd_boot_heard_gone(rd_boot_t *b, int type, const unsigned char *data, size_
 void rd_boot_heard_letter(rd_boot_t *b, const unsigned char *data, size_t bytes);
 /* Tells the neighbours who became known to be gone during an allgather. The caller holds the lock. */
 void rd_boot_tell_gone(rd_boot_t *b);
-/* Sends a farewell. The caller holds the lock or has set `busy`. `text`: the sentence of a mismatch; NULL: none. */
+/* Sends a farewell. The caller holds the lock or has set `busy`. `text`: the sentence that goes along; NULL: none. */
 void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const char *text);
 
 #endif

@@ -55,7 +55,7 @@ static rondo_result_t carried_error(const rondo_unique_id_t *id, rd_log_ctx_t *c
     char text[101] = "";
     memcpy(text, id->bytes + 12, 100);
     rondo_result_t code = (rondo_result_t)id->bytes[8];
-    if (code <= RONDO_IN_PROGRESS || code > RONDO_ERR_MISMATCH)
+    if (code <= RONDO_IN_PROGRESS || code > RD_LAST_RESULT)
         code = RONDO_ERR_INTERNAL;
     return rd_error(ctx, code, "the rank that makes the unique id could not make one: %s", text);
 }

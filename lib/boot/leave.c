@@ -54,7 +54,7 @@ static bool blames_nobody(const farewell_t *said)
 
 void rd_boot_stop(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, const rd_boot_news_t *news, const char *text)
 {
-    rd_stop_heard(stop, ctx, code, news->failed_rank, news->reporter, code == RONDO_ERR_MISMATCH ? news->text : text);
+    rd_stop_heard(stop, ctx, code, news->failed_rank, news->reporter, rd_error_is_common(code) ? news->text : text);
 }
 
 rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
@@ -77,7 +77,7 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
         news->said = said.code;
         if (blames_nobody(&said))
             news->failed_rank = -1;
-        return said.code == RONDO_ERR_MISMATCH ? said.code : RONDO_ERR_REMOTE;
+        return rd_error_is_common(said.code) ? said.code : RONDO_ERR_REMOTE;
     }
     return news->said = rd_boot_report(b, from->rank, said.code, news->failed_rank, news->reporter, news->text,
                                        sizeof(news->text));
@@ -152,7 +152,7 @@ static void say_first(rd_boot_t *b, rondo_result_t code, int failed_rank, int re
         said.reporter = rd_reporter(atomic_load(&b->stop->reporter), b->rank);
     }
     if ((rd_boot_says_why(said.code) || blames_nobody(&said)) && text && *text) {
-        if (said.code != RONDO_ERR_MISMATCH && said.failed_rank == b->rank) /* of others the sentence says so */
+        if (!rd_error_is_common(said.code) && said.failed_rank == b->rank) /* of others the sentence says so */
             snprintf(said.text, sizeof said.text, "rank %d (%s): %s", b->rank, rd_boot_whois(b, b->rank), text);
         else
             snprintf(said.text, sizeof said.text, "%s", text);

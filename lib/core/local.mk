@@ -14,6 +14,8 @@ librondo_core_la_SOURCES += \
 	lib/core/lifetime.c \
 	lib/core/lifetime.h \
 	lib/core/memory.c \
+	lib/core/nan_check.c \
+	lib/core/nan_check.h \
 	lib/core/on_error.c \
 	lib/core/on_error.h \
 	lib/core/op.c \

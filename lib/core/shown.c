@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/nan_check.h"
 #include "core/records.h"
 #include "core/submit.h"
 
 struct rd_shown {
-    rd_profile_t *profile;
-    /* The call under way. */
+    rd_nan_check_t nan;
+    rd_profile_t *profile; /* NULL: there is no plugin. What follows is for it: the call under way. */
     rd_profile_call_t call;
     rd_profile_span_t span;
     rd_profile_task_t *task; /* that runs now */
@@ -33,10 +34,11 @@ void rd_shown_begin(rondo_comm_t comm)
                                    .nranks = comm->team.nranks,
                                    .rank = comm->team.rank};
     rd_profile_t *profile = comm->internal ? NULL : rd_profile_make(plugin(&comm->env), &what);
-    rd_shown_t *shown = profile ? calloc(1, sizeof *shown) : NULL;
+    rd_nan_mode_t nan = comm->internal || comm->cuda ? RD_NAN_IGNORED : rd_nan_mode(&comm->env);
+    rd_shown_t *shown = profile || nan ? calloc(1, sizeof *shown) : NULL;
 
     if (shown)
-        shown->profile = profile;
+        *shown = (rd_shown_t){.profile = profile, .nan = {.mode = nan}};
     else
         rd_profile_end(profile);
     comm->shown = shown;
@@ -112,8 +114,10 @@ static rd_profile_call_t describe(const struct rondo_comm *comm, const rd_call_t
 
 static void begin(rondo_comm_t comm, rd_shown_t *s)
 {
-    rd_profile_call_begin(s->profile, &s->span, &s->call, rd_group_depth, comm->cuda && !rd_group_depth);
     s->task = NULL;
+    if (!s->profile)
+        return;
+    rd_profile_call_begin(s->profile, &s->span, &s->call, rd_group_depth, comm->cuda && !rd_group_depth);
     if (!comm->cuda)
         return;
     s->task = rd_profile_task(s->profile, &s->span, &s->call);
@@ -125,14 +129,17 @@ static void end(rd_shown_t *s)
     rd_profile_task_end(s->task);
     rd_profile_task_free(s->task);
     s->task = NULL;
-    rd_profile_call_end(s->profile, &s->span);
+    if (s->profile)
+        rd_profile_call_end(s->profile, &s->span);
 }
 
 rondo_result_t rd_shown_collective(rondo_comm_t comm, const rd_call_t *call, rd_run_collective_fn run)
 {
     comm->shown->call = describe(comm, call);
     begin(comm, comm->shown);
-    rondo_result_t result = run(comm, call);
+    rondo_result_t result = rd_nan_collective(comm, &comm->shown->nan, call);
+    if (result == RONDO_SUCCESS)
+        result = run(comm, call);
     end(comm->shown);
     return result;
 }
@@ -148,13 +155,17 @@ rondo_result_t rd_shown_message(rondo_comm_t comm, const rd_message_t *m, rd_run
                                             .stream = m->stream,
                                             .channels = comm->cuda ? 0 : 1};
     begin(comm, comm->shown);
-    rondo_result_t result = run(comm, m);
+    rondo_result_t result = rd_nan_message(comm, &comm->shown->nan, m);
+    if (result == RONDO_SUCCESS)
+        result = run(comm, m);
     end(comm->shown);
     return result;
 }
 
 static rd_profile_task_t *task_of(rd_shown_t *s, const rd_plan_t *plan)
 {
+    if (!s->profile)
+        return NULL;
     s->call.algo = plan->algo;
     s->call.proto = plan->program->nlanes ? rd_proto_name(plan->lanes[0].proto) : NULL;
     return rd_profile_task(s->profile, &s->span, &s->call);

@@ -68,6 +68,7 @@ module rondo_types
   integer(c_int), parameter, public :: RONDO_ERR_TIMEOUT = 10
   integer(c_int), parameter, public :: RONDO_ERR_ABORTED = 11
   integer(c_int), parameter, public :: RONDO_ERR_MISMATCH = 12
+  integer(c_int), parameter, public :: RONDO_ERR_NAN = 13
 
   ! rondo_type_t. A default real is RONDO_FLOAT32, a double precision RONDO_FLOAT64, a default integer RONDO_INT32, a
   ! default complex RONDO_COMPLEX64. The pairs are sequences of a value and an index. Those of two reals are the ones

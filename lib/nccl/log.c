@@ -185,6 +185,7 @@ static ncclResult_t translate(rondo_result_t result)
     case RONDO_ERR_UNSUPPORTED:
     case RONDO_ERR_ABORTED:
     case RONDO_ERR_MISMATCH:
+    case RONDO_ERR_NAN:
         return ncclInvalidUsage;
     case RONDO_ERR_NO_MEMORY:
     case RONDO_ERR_SYSTEM:

@@ -292,7 +292,7 @@ void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int failed_rank, int re
     /* A failure of this rank's own is known to no other, and one on another node to none that has not heard of it. Who
      * is late is to be said alike. */
     if (c->controls &&
-        (code == RONDO_ERR_MISMATCH || code == RONDO_ERR_TIMEOUT || (failed_rank > 0 && (!its || its == c->self))))
+        (rd_error_is_common(code) || code == RONDO_ERR_TIMEOUT || (failed_rank > 0 && (!its || its == c->self))))
         publish_cause(c->self, failed_rank - 1, text);
     for (int r = 0; r < c->nranks && c->controls; r++) {
         uint64_t none = 0;

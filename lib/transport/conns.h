@@ -45,8 +45,8 @@ typedef struct rd_control {
     _Alignas(RD_LINE) _Atomic uint64_t waits;
     /* Set by a peer that aborts or fails: rd_notice(), or 0 if all is well. Read at every miss. */
     _Alignas(RD_LINE) _Atomic uint64_t notice;
-    /* The sentence of the mismatch that this rank has found or heard of, of its own failure, or of that of a rank of
-     * another node, `cause_of`. `caused` is 0, 1 while it is being written, or 2. */
+    /* The sentence of the mismatch or NaN that this rank has found or heard of, of its own failure, or of that of a
+     * rank of another node, `cause_of`. `caused` is 0, 1 while it is being written, or 2. */
     _Alignas(RD_LINE) _Atomic int caused;
     int cause_of;
     char cause[RD_ERROR_BYTES];
@@ -105,8 +105,8 @@ void rd_send_lay(rd_send_t *send, const rd_layout_t *layout, char *inbox, rd_cou
 void rd_recv_lay(rd_recv_t *recv, const rd_layout_t *layout, char *inbox, rd_counter_t *credits, int peer);
 void rd_conns_free(rd_conns_t *conns);
 
-/* Notifies every rank of the node that this one aborts or fails. `text`: the sentence, which goes along with a
- * mismatch, and with what has failed on this rank itself or on another node. */
+/* Notifies every rank of the node that this one aborts or fails. `text`: the sentence, which goes along with an
+ * error of all ranks, and with what has failed on this rank itself or on another node. */
 void rd_conns_notify(rd_conns_t *conns, rondo_result_t code, int failed_rank, int reporter,
                      const char *text); /* failed rank and reporter: numbers plus one */
 /* Copies the sentence that a rank of the node has published on the failure of `rank`, or, with -1, any of them. Returns

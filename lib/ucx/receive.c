@@ -239,7 +239,7 @@ static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
 {
     rd_ucx_net_t *net = peer->net;
     uint64_t failed_rank = h->bytes & UINT32_MAX, reporter = h->bytes >> 32, most = (uint64_t)net->nranks;
-    if (h->number > RONDO_ERR_MISMATCH || failed_rank > most || reporter > most)
+    if (h->number > RD_LAST_RESULT || failed_rank > most || reporter > most)
         return drop(net, "a farewell that makes no sense", h->number);
     if (peer->left)
         return UCS_OK;

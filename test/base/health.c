@@ -108,6 +108,7 @@ int main(void)
     fails(RONDO_ERR_ABORTED, -1, 1);
     fails(RONDO_ERR_TIMEOUT, 2, 0);
     fails(RONDO_ERR_MISMATCH, 2, 1);
+    fails(RONDO_ERR_NAN, 2, 1);
     notices(RONDO_ERR_REMOTE, 3, RONDO_ERR_REMOTE, "rank 3 (host3) died or left, rank 2 (host2) reports");
     notices(RONDO_ERR_ABORTED, 2, RONDO_ERR_REMOTE, "rank 2 (host2) has aborted the communicator");
     notices(RONDO_ERR_TIMEOUT, 3, RONDO_ERR_TIMEOUT, "rank 3 (host3) did not come in time, rank 2 (host2) reports");
@@ -117,6 +118,7 @@ int main(void)
     notices(RONDO_ERR_SYSTEM, 2, RONDO_ERR_REMOTE, "rank 2 (host2) failed: system call failed");
     published = "rank 2 calls this, rank 3 that";
     notices(RONDO_ERR_MISMATCH, 3, RONDO_ERR_MISMATCH, published);
+    notices(RONDO_ERR_NAN, 3, RONDO_ERR_NAN, published);
     published = "rank 2 (host2): no more threads";
     publisher = 3;
     notices(RONDO_ERR_SYSTEM, 2, RONDO_ERR_REMOTE, "rank 2 (host2) failed: system call failed");

@@ -12,6 +12,7 @@ check_PROGRAMS += \
 	test/core/lifetime_revoke \
 	test/core/lifetime_use_after_end \
 	test/core/mismatch_exit \
+	test/core/nan_check \
 	test/core/on_error \
 	test/core/on_wait \
 	test/core/status \
@@ -43,6 +44,7 @@ test_core_lifetime_peer_leaves_LDADD = libtest_parts.la librondo_core.la $(cuda_
 test_core_lifetime_revoke_LDADD = libtest.la
 test_core_lifetime_use_after_end_LDADD = libtest.la
 test_core_mismatch_exit_LDADD = libtest.la
+test_core_nan_check_LDADD = libtest.la
 test_core_on_error_LDADD = libtest.la
 test_core_on_wait_LDADD = libtest.la
 test_core_status_LDADD = libtest.la

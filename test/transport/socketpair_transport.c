@@ -223,7 +223,7 @@ static const char *take_bye(peer_t *p, const header_t *h, size_t bytes)
     uint64_t failed_rank = h->bytes & UINT32_MAX, reporter = h->bytes >> 32, most = (uint64_t)sp->nranks;
     char text[200];
 
-    if (bytes != 0 || h->number > RONDO_ERR_MISMATCH || failed_rank > most || reporter > most)
+    if (bytes != 0 || h->number > RD_LAST_RESULT || failed_rank > most || reporter > most)
         return "a farewell of no known kind";
     p->left = true;
     p->farewell = (rondo_result_t)h->number;

@@ -131,7 +131,7 @@ static int one_thing_wrong(void)
     good &= refused("a short header", d, whole - 1, 40);
     good &= refused("no header", d, 0, 40);
     good &= refused("a long header", d, whole + 1, 40);
-    rd_ucx_header_t bye = {.rank = 1, .kind = RD_UCX_BYE, .number = RONDO_ERR_MISMATCH + 1};
+    rd_ucx_header_t bye = {.rank = 1, .kind = RD_UCX_BYE, .number = RD_LAST_RESULT + 1};
     good &= refused("a farewell of no known code", bye, whole, 0);
     bye.number = RONDO_ERR_REMOTE;
     bye.bytes = 4;
