@@ -60,6 +60,9 @@ static const tunable_t table[] = {
      "it"},
     {"RONDO_DUMP_DIR", TEXT, 0, AT(dump_dir), "", 0, 255, NULL,
      "when a communicator fails, the last calls are left in a folder in this one, for rondo-ras analyse"},
+    {"RONDO_NVTX", WORD, 0, AT(nvtx), "auto", 0, 31, "auto|0|1",
+     "each call is a range of NVTX, for Nsight Systems and the like; auto: if a tool asks for it "
+     "(NVTX_INJECTION64_PATH)"},
     {"RONDO_NAN_CHECK", WORD, 0, AT(nan_check), "0", 0, 31, "0|warn|fail",
      "inputs in host memory are looked through for values that are not a number: a line in the log once for each kind "
      "of "

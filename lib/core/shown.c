@@ -7,11 +7,13 @@
 #include "core/nan_check.h"
 #include "core/records.h"
 #include "core/submit.h"
+#include "profile/nvtx.h"
 
 struct rd_shown {
     rd_nan_check_t nan;
-    rd_profile_t *profile; /* NULL: there is no plugin. What follows is for it: the call under way. */
-    rd_profile_call_t call;
+    bool nvtx;
+    rd_profile_t *profile;  /* NULL: there is no plugin */
+    rd_profile_call_t call; /* under way. What follows is for the plugin. */
     rd_profile_span_t span;
     rd_profile_task_t *task; /* that runs now */
 };
@@ -35,10 +37,11 @@ void rd_shown_begin(rondo_comm_t comm)
                                    .rank = comm->team.rank};
     rd_profile_t *profile = comm->internal ? NULL : rd_profile_make(plugin(&comm->env), &what);
     rd_nan_mode_t nan = comm->internal || comm->cuda ? RD_NAN_IGNORED : rd_nan_mode(&comm->env);
-    rd_shown_t *shown = profile || nan ? calloc(1, sizeof *shown) : NULL;
+    bool nvtx = !comm->internal && rd_nvtx_wanted(comm->env.nvtx);
+    rd_shown_t *shown = profile || nan || nvtx ? calloc(1, sizeof *shown) : NULL;
 
     if (shown)
-        *shown = (rd_shown_t){.profile = profile, .nan = {.mode = nan}};
+        *shown = (rd_shown_t){.profile = profile, .nvtx = nvtx, .nan = {.mode = nan}};
     else
         rd_profile_end(profile);
     comm->shown = shown;
@@ -112,9 +115,34 @@ static rd_profile_call_t describe(const struct rondo_comm *comm, const rd_call_t
     return what;
 }
 
-static void begin(rondo_comm_t comm, rd_shown_t *s)
+/* Collectives, sends and receives have numbers of their own. */
+static uint64_t number_of(const struct rondo_comm *comm, int func)
+{
+    rd_track_t track = func == RD_FUNC_SEND   ? RD_TRACK_SEND
+                       : func == RD_FUNC_RECV ? RD_TRACK_RECV
+                                              : RD_TRACK_COLLECTIVE;
+
+    if (rd_group_depth)
+        return 0;
+    return atomic_load_explicit(&comm->seat.board->calls[track].begun, memory_order_relaxed) + 1;
+}
+
+static void begin_range(rondo_comm_t comm, const rd_profile_call_t *call, const char *name, bool reduces)
+{
+    const rd_nvtx_call_t range = {.comm = rd_comm_number(comm),
+                                  .number = number_of(comm, call->func),
+                                  .bytes = call->count * rondo_type_size(call->type),
+                                  .root = call->root,
+                                  .op = reduces ? call->op : -1};
+
+    rd_nvtx_begin(name, &range);
+}
+
+static void begin(rondo_comm_t comm, rd_shown_t *s, const char *name, bool reduces)
 {
     s->task = NULL;
+    if (s->nvtx)
+        begin_range(comm, &s->call, name, reduces);
     if (!s->profile)
         return;
     rd_profile_call_begin(s->profile, &s->span, &s->call, rd_group_depth, comm->cuda && !rd_group_depth);
@@ -131,12 +159,14 @@ static void end(rd_shown_t *s)
     s->task = NULL;
     if (s->profile)
         rd_profile_call_end(s->profile, &s->span);
+    if (s->nvtx)
+        rd_nvtx_end();
 }
 
 rondo_result_t rd_shown_collective(rondo_comm_t comm, const rd_call_t *call, rd_run_collective_fn run)
 {
     comm->shown->call = describe(comm, call);
-    begin(comm, comm->shown);
+    begin(comm, comm->shown, call->name ? call->name : rd_coll_name(call->desc.coll), rd_coll_reduces(call->desc.coll));
     rondo_result_t result = rd_nan_collective(comm, &comm->shown->nan, call);
     if (result == RONDO_SUCCESS)
         result = run(comm, call);
@@ -154,7 +184,7 @@ rondo_result_t rd_shown_message(rondo_comm_t comm, const rd_message_t *m, rd_run
                                             .out = m->buffer,
                                             .stream = m->stream,
                                             .channels = comm->cuda ? 0 : 1};
-    begin(comm, comm->shown);
+    begin(comm, comm->shown, m->send ? "send" : "recv", false);
     rondo_result_t result = rd_nan_message(comm, &comm->shown->nan, m);
     if (result == RONDO_SUCCESS)
         result = run(comm, m);

@@ -1,4 +1,4 @@
-/* Who looks at a communicator's calls before they run: a profiler plugin, the search for NaN. Where nobody does,
+/* Who looks at a communicator's calls before they run: a profiler plugin, NVTX, the search for NaN. Where nobody does,
  * `comm->shown` is NULL, which is all that a call looks at; where somebody does, no call is remembered, so that none
  * goes the way of repetitions (submit.h), which looks at nothing. */
 #ifndef RD_CORE_SHOWN_H

@@ -1,5 +1,6 @@
-# Layer 2: what other people's tools are shown of each call: profiler plugins of NCCL's.
+# Layer 2: what other people's tools are shown of each call: profiler plugins of NCCL's, and ranges of NVTX.
 librondo_core_la_SOURCES += \
+	lib/profile/nvtx.h \
 	lib/profile/plugin.c \
 	lib/profile/plugin.h \
 	lib/profile/plugin_abi.h \
@@ -8,3 +9,8 @@ librondo_core_la_SOURCES += \
 	lib/profile/plugin_words.c \
 	lib/profile/profile.c \
 	lib/profile/profile.h
+if HAVE_NVTX
+librondo_core_la_SOURCES += lib/profile/nvtx.c
+else
+librondo_core_la_SOURCES += lib/profile/nvtx_none.c
+endif

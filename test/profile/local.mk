@@ -31,3 +31,14 @@ check_LTLIBRARIES += libnccl-profiler-recorder7.la
 libnccl_profiler_recorder7_la_SOURCES = $(recorder_sources)
 libnccl_profiler_recorder7_la_CPPFLAGS = $(AM_CPPFLAGS) -DVERSION=7
 libnccl_profiler_recorder7_la_LDFLAGS = $(recorder_ldflags)
+
+# NVTX: a tool, as a module.
+if HAVE_NVTX
+check_PROGRAMS += test/profile/ranges
+check_LTLIBRARIES += librondo-injection.la
+endif
+test_profile_ranges_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_profile_ranges_SOURCES = test/profile/ranges.c test/profile/injection.h
+librondo_injection_la_SOURCES = test/profile/injection.c test/profile/injection.h
+librondo_injection_la_CPPFLAGS = $(AM_CPPFLAGS) $(NVTX_CFLAGS)
+librondo_injection_la_LDFLAGS = $(recorder_ldflags)
