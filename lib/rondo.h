@@ -365,6 +365,15 @@ rondo_result_t rondo_comm_status(rondo_comm_t comm, rondo_status_t *status);
  */
 rondo_result_t rondo_timeout_set(rondo_comm_t comm, int64_t timeout_ms);
 
+/* Marks this thread's next operations, until it is called again: an iteration, a phase, whatever tells a call from
+ * those that are like it; 0, as at first: no mark. The tag is part of what all ranks must call alike, in collectives:
+ * ranks that call with different tags get RONDO_ERR_MISMATCH, so one that has left out one of many equal calls is found
+ * at its next one if tags count up. Collectives of host communicators alone are compared so (RONDO_CHECK=1: of all);
+ * for messages and on CUDA communicators the tag is what records, `rondo-ras` and dumps say of the call. An operation
+ * in a group has the tag of when it was called. Splits have none. With the same tag, equal calls are as fast as
+ * without. */
+rondo_result_t rondo_tag(uint64_t tag);
+
 /* Changes what `on_error` of the config has said, from the next call on. Local. */
 rondo_result_t rondo_on_error(rondo_comm_t comm, int on_error);
 

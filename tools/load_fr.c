@@ -188,6 +188,7 @@ static void load_own(rd_monitor_event_t *e, const value_t *own)
         e->kind = RD_MONITOR_SPLIT;
     e->count = value_amount(value_of(own, "count"));
     e->bytes = value_amount(value_of(own, "bytes"));
+    e->tag = value_amount(value_of(own, "tag"));
     e->root = value_int(value_of(own, "root"), -1, INT32_MAX, -1);
     e->result = value_int(value_of(own, "result"), 0, INT32_MAX, 0);
     e->flags = (uint8_t)((value_is_true(value_of(own, "tables")) ? RD_MONITOR_TABLES : 0) |

@@ -156,7 +156,8 @@ static void load_call(load_t *l, uint64_t index, const value_t *call)
                             .ended = amount(call, "ended_ns"),
                             .rank = whole(call, "rank", -1),
                             .result = whole(call, "result", 0),
-                            .thread = amount(call, "thread")};
+                            .thread = amount(call, "thread"),
+                            .tag = amount(call, "tag")};
     uint64_t calls = amount(call, "calls");
 
     load_kind(&e, call);

@@ -180,14 +180,16 @@ static const char *differs(const rd_monitor_event_t *x, const rd_monitor_event_t
     if (x->kind != y->kind || (x->flags ^ y->flags) & RD_MONITOR_TABLES)
         return "operation";
     if (x->flags & RD_MONITOR_TABLES)
-        return x->root != y->root ? "root" : NULL;
+        return x->root != y->root ? "root" : x->tag != y->tag ? "tag" : NULL;
     if (reduces ? x->count != y->count : x->bytes != y->bytes)
         return reduces || x->type == y->type ? "count" : "bytes";
     if (reduces && x->type != y->type)
         return "type";
     if (reduces && x->op != y->op)
         return "op";
-    return rd_view_kind_rooted(x->kind) && x->root != y->root ? "root" : NULL;
+    if (rd_view_kind_rooted(x->kind) && x->root != y->root)
+        return "root";
+    return x->tag != y->tag ? "tag" : NULL;
 }
 
 /* Sorts the ranks that have made the call by what they call. Returns what the second sort differs in from the first;

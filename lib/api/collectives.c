@@ -139,7 +139,8 @@ __attribute__((always_inline)) static inline rondo_result_t collective(rd_coll_t
                             .in = a.send,
                             .out = a.recv,
                             .bounce = bounce,
-                            .stream = a.stream};
+                            .stream = a.stream,
+                            .tag = rd_tag};
     return rd_call_collective(comm, &call);
 }
 

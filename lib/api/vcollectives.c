@@ -69,6 +69,7 @@ rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, 
         .out = recv,
         .name = "allgatherv",
         .stream = stream,
+        .tag = rd_tag,
     };
     return rd_call_collective(comm, &made);
 }
@@ -97,6 +98,7 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
         .bounce = send == recv && comm->team.rank ? recvcounts[comm->team.rank] * rondo_type_size(type) : 0,
         .name = "reduce_scatterv",
         .stream = stream,
+        .tag = rd_tag,
     };
     return rd_call_collective(comm, &made);
 }
@@ -128,6 +130,7 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
         .out = recv,
         .name = "alltoallv",
         .stream = stream,
+        .tag = rd_tag,
     };
     return rd_call_collective(comm, &made);
 }
@@ -188,6 +191,7 @@ static rondo_result_t run_rooted(const rooted_t *c, const size_t *zeros, size_t 
         .name = c->gathers ? "gatherv" : "scatterv",
         .root = c->root,
         .stream = c->stream,
+        .tag = rd_tag,
     };
     return rd_call_collective(comm, &made);
 }

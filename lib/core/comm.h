@@ -50,6 +50,7 @@ struct rondo_comm {
         rd_coll_desc_t desc;
         rd_plan_t *plan; /* NULL: there is none */
         uint64_t hash;   /* of the call: monitor/called.h */
+        uint64_t tag;
     } last;
     struct rd_user_op *user_ops;
     /* Which threads are inside, and how the communicator ends: lifetime.h. */

@@ -10,6 +10,14 @@
 #include "core/shown.h"
 #include "progress/signature.h"
 
+_Thread_local uint64_t rd_tag;
+
+rondo_result_t rondo_tag(uint64_t tag)
+{
+    rd_tag = tag;
+    return RONDO_SUCCESS;
+}
+
 /* ---- what the record says of a call (monitor/) ---- */
 
 /* Returns how many blocks of `count` elements the longer of the two buffers has. */
@@ -42,6 +50,7 @@ static rd_monitor_call_t noted(rondo_comm_t comm, const rd_call_t *call)
     return (rd_monitor_call_t){
         .count = count,
         .bytes = count * rondo_type_size(d->type) * blocks_of(coll, comm->team.nranks),
+        .tag = call->tag,
         .root = call->name ? call->root : d->root,
         .kind = (uint8_t)coll,
         .type = (uint8_t)d->type,
@@ -182,6 +191,7 @@ static void remember(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
     comm->last.plan = plan;
     comm->last.desc = call->desc;
     comm->last.hash = comm->queue.signing.last;
+    comm->last.tag = call->tag;
 }
 
 /* RONDO_DEBUG=trace: a line for each call. `plan` is NULL on a CUDA communicator, which says its choice itself. */
@@ -294,7 +304,7 @@ static rondo_result_t message_on_device(rondo_comm_t comm, const rd_message_t *m
     if (result != RONDO_SUCCESS)
         return result;
     uint64_t entry =
-        rd_monitor_begin_message(&comm->seat, message->send, message->bytes, message->peer, message_flags());
+        rd_monitor_begin_message(&comm->seat, message->send, message->bytes, message->peer, message_flags(), rd_tag);
     result = rd_cuda_message(comm->cuda, message);
     rd_monitor_end(&comm->seat, track, entry, result);
     return result;
@@ -365,7 +375,7 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
     if (result != RONDO_SUCCESS)
         return result;
     if (!rd_group_depth) {
-        uint64_t entry = rd_monitor_begin_message(&comm->seat, send, bytes, peer, message_flags());
+        uint64_t entry = rd_monitor_begin_message(&comm->seat, send, bytes, peer, message_flags(), rd_tag);
         if (comm->shown)
             rd_shown_runs(comm, plan);
         result = rd_queue_run(&comm->queue, plan, chain, buffer, buffer);
@@ -377,7 +387,7 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
         return result;
     task->recorded = true;
     task->track = track;
-    task->noted = rd_monitor_message(send, bytes, peer, message_flags());
+    task->noted = rd_monitor_message(send, bytes, peer, message_flags(), rd_tag);
     if (comm->shown)
         rd_shown_record(comm, task);
     return rd_group_record(comm, task);

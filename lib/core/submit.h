@@ -12,6 +12,7 @@
 rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call);
 
 extern _Thread_local int rd_group_depth;
+extern _Thread_local uint64_t rd_tag; /* of this thread's calls: rondo_tag; 0: none */
 
 /* Returns true if the call is outside of groups and repeats the communicator's last one, as latency-bound codes do
  * over and over. All of it is known to be valid, except for the buffers. */
@@ -22,7 +23,7 @@ static inline bool rd_call_repeats(rondo_comm_t comm, rd_coll_t coll, rondo_type
         return false;
     const rd_coll_desc_t *last = &comm->last.desc;
     return comm->last.plan && last->count == count && last->coll == coll && last->type == type && last->op == op &&
-           last->root == root;
+           last->root == root && comm->last.tag == rd_tag;
 }
 
 /* Runs such a call. */

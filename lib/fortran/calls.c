@@ -127,6 +127,11 @@ void rondo_f_timeout_set(const rondo_comm_t *comm, const int64_t *timeout_ms, in
     give("rondo_timeout_set", *comm, rondo_timeout_set(*comm, *timeout_ms), ierror);
 }
 
+void rondo_f_tag(const int64_t *tag, int *ierror)
+{
+    give("rondo_tag", NULL, rondo_tag((uint64_t)*tag), ierror);
+}
+
 void rondo_f_on_error(const rondo_comm_t *comm, const int *on_error, int *ierror)
 {
     give("rondo_on_error", *comm, rondo_on_error(*comm, *on_error), ierror);

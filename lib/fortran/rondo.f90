@@ -80,6 +80,13 @@ module rondo
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
+    !> Marks this thread's next operations; 0: no mark. Collectives of other ranks must have the same.
+    subroutine rondo_tag(tag, ierror) bind(C, name="rondo_f_tag")
+      import :: c_int, c_int64_t
+      integer(c_int64_t), intent(in) :: tag
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
     !> What a call does whose communicator has failed: RONDO_ON_ERROR_RETURN, RONDO_ON_ERROR_EXIT.
     subroutine rondo_on_error(comm, on_error, ierror) bind(C, name="rondo_f_on_error")
       import :: c_int, rondo_comm

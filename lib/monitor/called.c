@@ -10,7 +10,8 @@ void rd_sign_hash(rd_signed_call_t *s, bool reduces)
     if (reduces)
         what |= (uint64_t)c->type << 16 | (uint64_t)c->op << 24;
     uint64_t amount = reduces ? c->count : c->flags & RD_MONITOR_TABLES ? 0 : c->bytes;
-    s->hash = rd_sign_mix(rd_sign_mix(rd_sign_mix(UINT64_C(0xcbf29ce484222325), what), amount), s->tables) | 1;
+    uint64_t hash = rd_sign_mix(rd_sign_mix(rd_sign_mix(UINT64_C(0xcbf29ce484222325), what), amount), s->tables);
+    s->hash = (c->tag ? rd_sign_mix(hash, c->tag) : hash) | 1;
 }
 
 /* A reader that sees any of the new words sees that the run is being written, or what follows that. */
@@ -21,6 +22,7 @@ static void store_run(rd_called_run_t *run, const rd_called_words_t *w)
     atomic_store_explicit(&run->count, w->count, memory_order_relaxed);
     atomic_store_explicit(&run->bytes, w->bytes, memory_order_relaxed);
     atomic_store_explicit(&run->tables, w->tables, memory_order_relaxed);
+    atomic_store_explicit(&run->tag, w->tag, memory_order_relaxed);
     atomic_store_explicit(&run->what, w->what, memory_order_relaxed);
     atomic_store_explicit(&run->first, w->first, memory_order_release);
 }
@@ -33,6 +35,7 @@ static rd_called_words_t load_run(const rd_called_run_t *run)
     w.count = atomic_load_explicit(&run->count, memory_order_relaxed);
     w.bytes = atomic_load_explicit(&run->bytes, memory_order_relaxed);
     w.tables = atomic_load_explicit(&run->tables, memory_order_relaxed);
+    w.tag = atomic_load_explicit(&run->tag, memory_order_relaxed);
     w.what = atomic_load_explicit(&run->what, memory_order_relaxed);
     atomic_thread_fence(memory_order_acquire);
     if (atomic_load_explicit(&run->first, memory_order_relaxed) != w.first)
@@ -48,6 +51,7 @@ static rd_called_words_t words_of(const rd_signed_call_t *s, uint64_t first)
                                .count = c->count,
                                .bytes = c->bytes,
                                .tables = s->tables,
+                               .tag = c->tag,
                                .what = (uint64_t)c->kind | (uint64_t)c->type << 8 | (uint64_t)c->op << 16 |
                                        (uint64_t)c->flags << 24 | (uint64_t)(uint32_t)c->root << 32};
 }
@@ -56,6 +60,7 @@ static rd_signed_call_t call_of(const rd_called_words_t *w)
 {
     return (rd_signed_call_t){.call = {.count = w->count,
                                        .bytes = w->bytes,
+                                       .tag = w->tag,
                                        .root = (int32_t)(uint32_t)(w->what >> 32),
                                        .kind = (uint8_t)w->what,
                                        .type = (uint8_t)(w->what >> 8),

@@ -20,6 +20,8 @@
  *                           collective and root: their lengths are known to pairs alone, and are compared message by
  *                           message (transport/announce.h)
  *
+ * and the tag, where there is one.
+ *
  * What the rank has called lately lies in the node's shared memory, so that a rank that waits finds who calls something
  * else, and in what it differs (progress/unlike.h): of each of the last calls one signed word with its number, and of
  * the last calls that differed from the one before them what they were. A call that repeats the one before it costs one
@@ -39,13 +41,13 @@
 
 typedef struct rd_called_run {
     _Alignas(64) _Atomic uint64_t first; /* the number of its first call; 0: there is none, or it is being written */
-    _Atomic uint64_t count, bytes, tables;
+    _Atomic uint64_t count, bytes, tables, tag;
     _Atomic uint64_t what; /* collective, type, operator and flags, a byte each, and the root above them */
 } rd_called_run_t;
 
 /* The same, out of the memory that others see. */
 typedef struct rd_called_words {
-    uint64_t first, count, bytes, tables, what;
+    uint64_t first, count, bytes, tables, tag, what;
 } rd_called_words_t;
 
 /* Of one rank and communicator, which alone writes it. */

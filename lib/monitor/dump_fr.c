@@ -208,6 +208,8 @@ static void write_own(fr_t *fr, const rd_monitor_event_t *e)
         text(fr, "op", e->op < RONDO_NUM_OPS ? rd_op_name((rondo_op_t)e->op) : "user");
     key(fr, "root");
     rd_pickle_signed(fr->out, e->root);
+    if (e->tag)
+        number(fr, "tag", e->tag);
     key(fr, "tables");
     rd_pickle_bool(fr->out, e->flags & RD_MONITOR_TABLES);
     key(fr, "grouped");

@@ -121,6 +121,8 @@ void rd_dump_arguments(rd_out_t *out, const rd_monitor_event_t *e)
         rd_out_printf(out, ", \"peer\": %d", e->root);
     else if (rd_view_kind_rooted(e->kind) && e->root >= 0)
         rd_out_printf(out, ", \"root\": %d", e->root);
+    if (e->tag)
+        rd_out_printf(out, ", \"tag\": %llu", (number_t)e->tag);
     if (e->flags & RD_MONITOR_GROUPED)
         rd_out_printf(out, ", \"grouped\": true");
 }

@@ -114,7 +114,8 @@ typedef struct rd_monitor_event {
     uint64_t repeats; /* calls of the run after the first; while the run goes on, the board says it */
     int32_t rank, result;
     uint64_t thread; /* the kernel's number */
-    uint64_t reserved[4];
+    uint64_t tag;    /* of rondo_tag; 0: none */
+    uint64_t reserved[3];
 } rd_monitor_event_t;
 
 _Static_assert(sizeof(rd_monitor_head_t) <= RD_MONITOR_PAGE, "the head is one page");

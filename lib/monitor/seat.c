@@ -91,7 +91,8 @@ static uint64_t write_event(rd_seat_t *seat, const rd_monitor_call_t *call, uint
                                .flags = call->flags,
                                .root = call->root,
                                .rank = seat->board->rank,
-                               .thread = this_thread()};
+                               .thread = this_thread(),
+                               .tag = call->tag};
 
     if (!event)
         return 0;
@@ -136,7 +137,7 @@ static void begin_run(rd_seat_t *seat, rd_track_t track, uint64_t number, uint64
 static bool alike(const rd_monitor_call_t *a, const rd_monitor_call_t *b)
 {
     return a->count == b->count && a->bytes == b->bytes && a->root == b->root && a->kind == b->kind &&
-           a->type == b->type && a->op == b->op && a->flags == b->flags;
+           a->type == b->type && a->op == b->op && a->flags == b->flags && a->tag == b->tag;
 }
 
 uint64_t rd_monitor_begin(rd_seat_t *seat, rd_track_t track, const rd_monitor_call_t *call)

@@ -12,7 +12,7 @@
 
 /* A call as its event says it. */
 typedef struct rd_monitor_call {
-    uint64_t count, bytes;
+    uint64_t count, bytes, tag;
     int32_t root; /* or the peer */
     uint8_t kind, type, op, flags;
 } rd_monitor_call_t;
@@ -64,10 +64,11 @@ static inline void rd_monitor_repeat_end(const rd_seat_t *seat)
     rd_monitor_count(&seat->board->calls[RD_TRACK_COLLECTIVE].ended);
 }
 
-static inline rd_monitor_call_t rd_monitor_message(int send, uint64_t bytes, int peer, uint8_t flags)
+static inline rd_monitor_call_t rd_monitor_message(int send, uint64_t bytes, int peer, uint8_t flags, uint64_t tag)
 {
     return (rd_monitor_call_t){.count = bytes,
                                .bytes = bytes,
+                               .tag = tag,
                                .root = peer,
                                .kind = send ? RD_MONITOR_SEND : RD_MONITOR_RECV,
                                .type = RD_MONITOR_BYTE,
@@ -88,16 +89,18 @@ static inline void rd_monitor_end(rd_seat_t *seat, rd_track_t track, uint64_t en
 }
 
 /* The same as rd_monitor_begin for a message, which in latency-bound codes is like the last one that way. */
-static inline uint64_t rd_monitor_begin_message(rd_seat_t *seat, int send, uint64_t bytes, int peer, uint8_t flags)
+static inline uint64_t rd_monitor_begin_message(rd_seat_t *seat, int send, uint64_t bytes, int peer, uint8_t flags,
+                                                uint64_t tag)
 {
     rd_track_t track = send ? RD_TRACK_SEND : RD_TRACK_RECV;
     const rd_monitor_call_t *last = &seat->runs[track].call;
 
-    if (seat->runs[track].number && last->bytes == bytes && last->root == peer && last->flags == flags) {
+    if (seat->runs[track].number && last->bytes == bytes && last->root == peer && last->flags == flags &&
+        last->tag == tag) {
         rd_monitor_count(&seat->board->calls[track].begun);
         return 0;
     }
-    const rd_monitor_call_t call = rd_monitor_message(send, bytes, peer, flags);
+    const rd_monitor_call_t call = rd_monitor_message(send, bytes, peer, flags, tag);
     return rd_monitor_begin(seat, track, &call);
 }
 /* The rank waits: see rd_monitor_comm_t. */

@@ -108,7 +108,7 @@ bool rd_view_kind_rooted(int kind)
     return kind == RD_REDUCE || kind == RD_BROADCAST || kind == RD_GATHER || kind == RD_SCATTER;
 }
 
-static void arguments(const rd_monitor_event_t *e, char *text, size_t bytes)
+static void untagged(const rd_monitor_event_t *e, char *text, size_t bytes)
 {
     const char *type = e->type < RONDO_NUM_TYPES ? rd_type_name((rondo_type_t)e->type) : NULL;
     const char *op = e->op < RONDO_NUM_OPS ? rd_op_name((rondo_op_t)e->op) : "a user's operator";
@@ -126,6 +126,14 @@ static void arguments(const rd_monitor_event_t *e, char *text, size_t bytes)
         snprintf(text, bytes, " (%llu %s, %s)", count, type ? type : "?", op);
     else
         snprintf(text, bytes, " (%llu %s)", count, type ? type : "?");
+}
+
+static void arguments(const rd_monitor_event_t *e, char *text, size_t bytes)
+{
+    untagged(e, text, bytes);
+    size_t n = strlen(text);
+    if (e->tag)
+        snprintf(text + n, bytes - n, ", tag %llu", (unsigned long long)e->tag);
 }
 
 void rd_view_event_text(const rd_monitor_event_t *event, char *text, size_t bytes)

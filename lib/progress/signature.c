@@ -29,6 +29,7 @@ static void fill(rd_signature_t *s, const rd_call_t *call, const rd_team_t *team
     s->sequence = sequence;
     s->count = desc->count;
     s->counts = rd_signature_counts(call, team->nranks, 1);
+    s->tag = call->tag;
     s->type = (int32_t)desc->type;
     s->op = desc->op < RONDO_NUM_OPS ? (int32_t)desc->op : RONDO_NUM_OPS; /* each rank numbers its user ops itself */
     s->root = call->name ? call->root : desc->root;
@@ -50,7 +51,9 @@ static const char *differs(const rd_signature_t *a, const rd_signature_t *b)
         return "type";
     if (a->op != b->op)
         return "op";
-    return a->root != b->root ? "root" : NULL;
+    if (a->root != b->root)
+        return "root";
+    return a->tag != b->tag ? "tag" : NULL;
 }
 
 static rondo_result_t compare(rd_health_t *health, int rank, const rd_signature_t *its, int other,

@@ -18,23 +18,31 @@ static void describe(char *text, size_t room, const rd_signature_t *s)
     const char *type = rd_type_name((rondo_type_t)s->type);
     const char *op = s->op < RONDO_NUM_OPS ? rd_op_name((rondo_op_t)s->op) : "user";
 
-    snprintf(text, room, "%s number %llu: count %llu, type %s, op %s, root %d", s->name,
-             (unsigned long long)s->sequence, (unsigned long long)s->count, type ? type : "?", op ? op : "?", s->root);
+    char tag[32] = "";
+
+    if (s->tag)
+        snprintf(tag, sizeof tag, ", tag %llu", (unsigned long long)s->tag);
+    snprintf(text, room, "%s number %llu: count %llu, type %s, op %s, root %d%s", s->name,
+             (unsigned long long)s->sequence, (unsigned long long)s->count, type ? type : "?", op ? op : "?", s->root,
+             tag);
 }
 
 rondo_result_t rd_unlike_say(rd_health_t *health, const rd_unlike_t *u)
 {
-    char one[160], two[160], as[40] = "";
+    char one[192], two[192], as[40] = "", tags[64] = "";
 
     describe(one, sizeof one, &u->calls[0]);
     describe(two, sizeof two, &u->calls[1]);
+    if (u->calls[0].tag != u->calls[1].tag)
+        snprintf(tags, sizeof tags, " (tag %llu against %llu)", (unsigned long long)u->calls[0].tag,
+                 (unsigned long long)u->calls[1].tag);
     if (u->others)
         snprintf(as, sizeof as, ", as %d other%s", u->others, u->others > 1 ? "s do" : " does");
     return rd_health_fail(
         health, RONDO_ERR_MISMATCH, u->ranks[1],
-        "ranks do not call the same: they differ in %s. rank %d (%s) calls %s%s; rank %d (%s) calls %s", u->field,
-        u->ranks[0], rd_health_whois(health, u->ranks[0]), one, as, u->ranks[1], rd_health_whois(health, u->ranks[1]),
-        two);
+        "ranks do not call the same: they differ in %s%s. rank %d (%s) calls %s%s; rank %d (%s) calls %s", u->field,
+        tags, u->ranks[0], rd_health_whois(health, u->ranks[0]), one, as, u->ranks[1],
+        rd_health_whois(health, u->ranks[1]), two);
 }
 
 /* ---- what differs ---- */
@@ -58,7 +66,9 @@ static const char *differs(const rd_signed_call_t *a, const rd_signed_call_t *b)
         return "type";
     if (reduces(a) && x->op != y->op)
         return "op";
-    return x->root != y->root ? "root" : "an earlier call";
+    if (x->root != y->root)
+        return "root";
+    return x->tag != y->tag ? "tag" : "an earlier call";
 }
 
 static void fill(rd_signature_t *s, const rd_signed_call_t *c, uint64_t number)
@@ -67,7 +77,7 @@ static void fill(rd_signature_t *s, const rd_signed_call_t *c, uint64_t number)
                        : c->call.kind == RD_MONITOR_SPLIT ? "comm_split"
                                                           : "?";
 
-    *s = (rd_signature_t){number, c->call.count, c->tables, c->call.type, c->call.op, c->call.root, ""};
+    *s = (rd_signature_t){number, c->call.count, c->tables, c->call.tag, c->call.type, c->call.op, c->call.root, ""};
     snprintf(s->name, sizeof s->name, "%s%s", name, c->call.flags & RD_MONITOR_TABLES ? "v" : "");
 }
 

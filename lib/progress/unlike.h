@@ -17,6 +17,7 @@
 typedef struct rd_signature {
     uint64_t sequence, count;
     uint64_t counts; /* of allgatherv and reduce_scatterv, whose counts every rank knows: a hash of them */
+    uint64_t tag;
     int32_t type, op, root;
     char name[20]; /* of the operation */
 } rd_signature_t;

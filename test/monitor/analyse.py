@@ -18,7 +18,7 @@ SIZES = {"float32": 4, "int64": 8, "bfloat16": 2}
 FR_TYPES = {"float32": "Float", "int64": "Long", "bfloat16": "BFloat16"}
 FR_NAMES = {"allreduce": "all_reduce", "allgather": "_all_gather_base", "reduce_scatter": "_reduce_scatter_base",
             "alltoall": "all_to_all", "barrier": "all_reduce_barrier"}
-FAULTS = {"json": ["none", "late", "kind", "count", "type", "op", "root", "inside"],
+FAULTS = {"json": ["none", "late", "kind", "count", "type", "op", "root", "tag", "inside"],
           "fr": ["none", "late", "kind", "count", "type", "inside"]}
 
 
@@ -38,6 +38,8 @@ def planted(rng, call, fault):
         bad["op"] = "max"
     elif fault == "root":
         bad["root"] = 1
+    elif fault == "tag":
+        bad["tag"] = rng.choice([1, 2**64 - 1])
     return bad
 
 
@@ -85,6 +87,8 @@ class Job:
                     one["op"] = call["op"]
                 if call["kind"] in ROOTED:
                     one["root"] = call["root"]
+                if "tag" in call:
+                    one["tag"] = call["tag"]
                 calls.append(one)
             begun = sum(n for _, n in self.calls[rank])
             none = {"begun": 0, "ended": 0, "entry": 0, "bytes": 0}

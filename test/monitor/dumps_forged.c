@@ -123,7 +123,8 @@ int main(void)
     rd_seat_take(&seat, &args);
     for (unsigned i = 0; i < 12; i++) {
         const rd_monitor_call_t reduce = {.count = i / 3, .bytes = i, .kind = (uint8_t)(i % 10), .type = 10};
-        const rd_monitor_call_t send = rd_monitor_message(1, 100 + i, 0, 0), receive = rd_monitor_message(0, 7, 0, 0);
+        const rd_monitor_call_t send = rd_monitor_message(1, 100 + i, 0, 0, i),
+                                receive = rd_monitor_message(0, 7, 0, 0, 0);
         for (int again = 0; again < 3; again++)
             call(&seat, RD_TRACK_COLLECTIVE, &reduce);
         call(&seat, RD_TRACK_SEND, &send);

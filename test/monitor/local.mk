@@ -10,7 +10,8 @@ check_PROGRAMS += \
 	test/monitor/late \
 	test/monitor/ras \
 	test/monitor/record \
-	test/monitor/socket
+	test/monitor/socket \
+	test/monitor/tags
 test_monitor_forged_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_killed_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_alike_LDADD = libtest.la
@@ -29,6 +30,7 @@ test_monitor_late_LDADD = libtest.la
 test_monitor_ras_LDADD = libtest.la
 test_monitor_ras_SOURCES = test/monitor/ras.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_socket_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_monitor_tags_LDADD = libtest.la
 
 script_tests += \
 	test/monitor/analyse.sh
