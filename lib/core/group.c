@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/self_messages.h"
 #include "core/submit.h"
 #include "exec/cuda/cuda.h"
 #include "profile/profile.h"
@@ -23,18 +24,9 @@ struct rondo_request {
     struct rd_cuda_pending *cuda; /* the part that runs there and is waited for; NULL: nothing */
 };
 
-/* A message of a rank to itself: one half of a pair that must be complete within the group. */
-typedef struct self_message {
-    struct self_message *next;
-    rondo_comm_t comm;
-    int send, matched;
-    void *buffer;
-    size_t bytes;
-} self_message_t;
-
 typedef struct {
     rd_task_t *first, *last;
-    self_message_t *self_first, *self_last;
+    rd_self_messages_t self;
     struct rondo_request whose; /* the communicators, each once, and the result of the first call that failed */
 } group_t;
 
@@ -139,61 +131,9 @@ rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task)
 
 rondo_result_t rd_group_record_self(rondo_comm_t comm, int send, void *buffer, size_t bytes)
 {
-    self_message_t *m = add_comm(&own()->whose, comm) == 0 ? malloc(sizeof *m) : NULL;
-
-    if (!m)
-        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
-    *m = (self_message_t){NULL, comm, send, 0, buffer, bytes};
-    if (own()->self_last)
-        own()->self_last->next = m;
-    else
-        own()->self_first = m;
-    own()->self_last = m;
-    return RONDO_SUCCESS;
-}
-
-/* Returns the first message of the other direction on the same communicator that has no partner yet. */
-static self_message_t *partner(const self_message_t *of)
-{
-    for (self_message_t *m = own()->self_first; m; m = m->next) {
-        if (!m->matched && m->comm == of->comm && m->send != of->send)
-            return m;
-    }
-    return NULL;
-}
-
-/* Sends and receives of a rank with itself match in order and are copies. */
-static rondo_result_t match_self(void)
-{
-    for (self_message_t *m = own()->self_first; m; m = m->next) {
-        if (m->matched)
-            continue;
-        self_message_t *p = partner(m);
-        if (!p)
-            return rd_error(&m->comm->ctx, RONDO_ERR_INVALID_USAGE,
-                            "%s to this rank itself has no matching %s in the same group",
-                            m->send ? "a send" : "a recv", m->send ? "recv" : "send");
-        if (p->bytes != m->bytes)
-            return rd_error(&m->comm->ctx, RONDO_ERR_INVALID_ARGUMENT,
-                            "a rank sends itself %zu bytes and receives %zu: the counts must match",
-                            m->send ? m->bytes : p->bytes, m->send ? p->bytes : m->bytes);
-        p->matched = m->matched = 1;
-    }
-    return RONDO_SUCCESS;
-}
-
-static void copy_self(void)
-{
-    for (self_message_t *m = own()->self_first; m; m = m->next)
-        m->matched = 0;
-    for (self_message_t *m = own()->self_first; m; m = m->next) {
-        if (m->matched)
-            continue;
-        self_message_t *p = partner(m);
-        m->matched = p->matched = 1;
-        if (m->bytes) /* else the buffers may be NULL */
-            memmove(m->send ? p->buffer : m->buffer, m->send ? m->buffer : p->buffer, m->bytes);
-    }
+    if (add_comm(&own()->whose, comm) == 0 && rd_self_add(&own()->self, comm, send, buffer, bytes))
+        return RONDO_SUCCESS;
+    return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
 }
 
 /* Takes the next of the recorded tasks out of the record. */
@@ -214,11 +154,7 @@ static void clear(const struct rondo_request *request)
         rd_task_t *t = take_task();
         rd_task_free(has_queue(request, t->queue) ? t->queue : NULL, t);
     }
-    while (own()->self_first) {
-        self_message_t *m = own()->self_first;
-        own()->self_first = m->next;
-        free(m);
-    }
+    rd_self_clear(&own()->self);
     rd_profile_group_end();
     memset(own(), 0, sizeof *own());
     rd_cuda_group_clear();
@@ -285,14 +221,14 @@ static rondo_result_t hand_on(struct rondo_request *request)
     for (int i = 0; i < request->ncomms && result == RONDO_SUCCESS; i++)
         result = rd_health_check(&request->comms[i]->health);
     if (result == RONDO_SUCCESS)
-        result = match_self();
+        result = rd_self_match(&own()->self);
     for (rd_task_t *t = own()->first; t && result == RONDO_SUCCESS; t = t->next)
         result = rd_queue_prepare(t->queue, t);
     if (result == RONDO_SUCCESS)
         result = rd_cuda_group_submit(request->later ? &request->cuda : NULL);
     if (result != RONDO_SUCCESS)
         return result;
-    copy_self();
+    rd_self_copy(&own()->self);
     int tasks = 0;
     for (rd_task_t *t = own()->first; t; t = t->next)
         tasks++;
@@ -452,7 +388,7 @@ static double estimate(const struct rondo_request *request)
 {
     double longest = rd_cuda_group_estimate();
 
-    if (own()->self_first)
+    if (own()->self.first)
         return -1;
     for (const rd_task_t *t = own()->first; t; t = t->next)
         if (rd_task_is_message(t))

@@ -22,6 +22,8 @@ librondo_core_la_SOURCES += \
 	lib/core/op.h \
 	lib/core/records.c \
 	lib/core/records.h \
+	lib/core/self_messages.c \
+	lib/core/self_messages.h \
 	lib/core/shown.c \
 	lib/core/shown.h \
 	lib/core/shrink.c \
