@@ -358,6 +358,53 @@ typedef struct {
  * blame. */
 rondo_result_t rondo_comm_status(rondo_comm_t comm, rondo_status_t *status);
 
+/* One call of an operation: a value that needs not be freed, and may be copied, handed to other threads, and kept. All
+ * zero, as with RONDO_MONITOR=0, it is of no call. */
+typedef struct {
+    uint64_t words[2];
+} rondo_work_t;
+
+enum {
+    RONDO_WORK_UNKNOWN,   /* the process has no record, or another communicator has taken the place of this one in it */
+    RONDO_WORK_ENQUEUED,  /* it waits for calls before it; on a CUDA communicator more is not known */
+    RONDO_WORK_STARTED,   /* it is under way. So is a message that may be over, until all of its direction are */
+    RONDO_WORK_COMPLETED, /* its result stands. Whether the buffers are the caller's again, the request says */
+    RONDO_WORK_FAILED     /* `result` says how */
+};
+
+/* What is known of a call. What is not known is 0, `waits_for` and the steps -1. */
+typedef struct {
+    size_t size;           /* sizeof(rondo_work_info_t) of the caller, who sets it; all else is filled */
+    int state;             /* RONDO_WORK_* */
+    rondo_result_t result; /* of one that has failed */
+    uint64_t number;       /* among this rank's collectives, sends or recvs of the communicator, from 1 on */
+    uint64_t count, bytes, tag;
+    int64_t begun_ns, ended_ns; /* CLOCK_MONOTONIC; 0, too, for calls that repeated the one before them */
+    int waits_for;              /* the rank that it waits for, */
+    int64_t waits_ms;           /* for how many milliseconds, */
+    int64_t step, steps;        /* and in which step of its schedule */
+    char call[160];             /* as in rondo_status_t */
+} rondo_work_info_t;
+
+/* This rank's last call on the communicator that has begun: inside a group those before it. Of no call (all zero) if
+ * there was none. For the thread that calls on `comm`. */
+rondo_result_t rondo_work_last(rondo_comm_t comm, rondo_work_t *work);
+
+/* The i-th operation, from 0 on, of those of a request that are on host communicators, in the order in which they were
+ * called, messages of a rank to itself left out. */
+rondo_result_t rondo_request_work(rondo_request_t request, int i, rondo_work_t *work);
+
+/* What is known of it. Never waits, any thread, any time, also when the communicator has been destroyed: it is read in
+ * this process's record (doc/monitor.md), whose ring holds RONDO_MONITOR_EVENTS calls that differ from the one before.
+ */
+rondo_result_t rondo_work_query(rondo_work_t work, rondo_work_info_t *info);
+
+/* Makes the progress of its communicator until this operation is complete, and returns how it went; its request must
+ * still be tested or waited for. If that takes longer than `timeout_ms` it returns RONDO_ERR_TIMEOUT, and the operation
+ * goes on: nothing has failed. -1: as long as the communicator's own limit allows. Like any call it is the caller's to
+ * order among those on the communicator. On CUDA communicators RONDO_ERR_UNSUPPORTED: wait for the stream. */
+rondo_result_t rondo_work_wait(rondo_work_t work, int64_t timeout_ms);
+
 /* From the next call on, an operation that waits longer than `timeout_ms` milliseconds for a live rank fails, as the
  * config's timeout_ms says: 0: never, -1: RONDO_TIMEOUT_MS. For phases of a program that differ: a first call that
  * waits for ranks that compile or read files, and the ones behind it that should not wait at all. Local, so the ranks

@@ -13,7 +13,7 @@ typedef enum rd_fork_order {
     RD_FORK_SOCKETS,     /* its lock is taken while a descriptor is opened or closed, by every entry below */
     RD_FORK_MONITOR,     /* the record of this process; opens descriptors while it holds its lock */
     RD_FORK_RENDEZVOUS,  /* the threads that serve ids */
-    RD_FORK_COMM,        /* makes the parent's communicators unusable in the child; has no lock */
+    RD_FORK_COMM,        /* the list of communicators; makes the parent's unusable in the child */
     RD_FORK_OUTSTANDING, /* forgets the parent's work in the child; its lock is not taken */
     RD_FORK_DEADLOCK,    /* the same for the waits that RONDO_CHECK=1 follows */
     RD_FORK_UCX,         /* notes whether there is a UCX context; once RD_FORK_LINGER has waited; has no lock */

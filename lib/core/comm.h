@@ -26,6 +26,7 @@ struct rondo_comm {
     _Atomic int closed; /* it is being ended: no thread may enter */
     bool internal;      /* a net sub-communicator, of which the user knows nothing */
     rd_env_t env;
+    rondo_comm_t next; /* of the list in living.h */
     /* What follows is set to zero before each attempt to make it. */
     rd_log_ctx_t ctx;
     int blocking; /* config.blocking */

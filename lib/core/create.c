@@ -14,6 +14,7 @@
 #include "core/on_error.h"
 #include "core/op.h"
 #include "core/records.h"
+#include "core/living.h"
 #include "core/shown.h"
 #include "core/transports.h"
 #include "plan/candidates.h"
@@ -32,9 +33,10 @@ uint64_t rd_comm_mark = FIRST_MARK;
 static void fork_child(void)
 {
     rd_comm_mark++;
+    rd_living_forget();
 }
 
-static const rd_fork_handlers_t at_fork = {.child = fork_child};
+static const rd_fork_handlers_t at_fork = {rd_living_lock, rd_living_unlock, fork_child};
 
 bool rd_comm_inherited(rondo_comm_t comm)
 {
@@ -531,6 +533,7 @@ void rd_comm_unbuild(rondo_comm_t comm)
 
 void rd_comm_publish(rondo_comm_t comm)
 {
+    rd_living_add(comm);
     atomic_store(&comm->alive, rd_comm_mark);
     atomic_store(&comm->background, RONDO_SUCCESS);
 }

@@ -8,6 +8,7 @@
 #include "core/self_messages.h"
 #include "core/submit.h"
 #include "exec/cuda/cuda.h"
+#include "monitor/named.h"
 #include "profile/profile.h"
 #include "progress/signature.h"
 
@@ -20,6 +21,8 @@ struct rondo_request {
     int ncomms, nheld;
     rondo_comm_t *comms;
     rondo_comm_t one;
+    rondo_work_t *works; /* of the tasks, in the order of their calls; NULL: there was no memory */
+    int nworks;
     int later;                    /* its end does not wait for what runs on devices */
     struct rd_cuda_pending *cuda; /* the part that runs there and is waited for; NULL: nothing */
 };
@@ -232,6 +235,8 @@ static rondo_result_t hand_on(struct rondo_request *request)
     int tasks = 0;
     for (rd_task_t *t = own()->first; t; t = t->next)
         tasks++;
+    if (request->later)
+        request->works = malloc((size_t)tasks * sizeof *request->works + 1);
     atomic_store_explicit(&request->completion.pending, tasks, memory_order_relaxed); /* none has begun */
     for (int i = 0; i < request->ncomms; i++)
         rd_queue_wait_begin(&request->comms[i]->queue);
@@ -239,6 +244,8 @@ static rondo_result_t hand_on(struct rondo_request *request)
         rd_task_t *t = take_task();
         rd_signature_number(t, &rd_comm_of(t->queue)->sequence);
         rd_call_begin_task(rd_comm_of(t->queue), t);
+        if (request->works && t->recorded)
+            request->works[request->nworks++] = rd_name_of(&rd_comm_of(t->queue)->seat, t->track, t->number);
         t->completion = &request->completion;
         rd_queue_add(t->queue, t);
     }
@@ -361,6 +368,7 @@ static rondo_result_t release(struct rondo_request *request)
     request->ncomms = 0;
     if (request->comms != &request->one)
         free(request->comms);
+    free(request->works);
     return atomic_load(&request->completion.result);
 }
 
@@ -495,6 +503,23 @@ static rondo_result_t check_mark(const struct rondo_request *request, const char
         return RONDO_SUCCESS;
     return rd_error(NULL, RONDO_ERR_INVALID_USAGE,
                     "%s: request is the parent process's: a forked child submits requests of its own", call);
+}
+
+rondo_result_t rondo_request_work(rondo_request_t request, int i, rondo_work_t *work)
+{
+    if (!request || !work)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_request_work: %s is NULL", work ? "request" : "work");
+    rondo_result_t result = check_mark(request, "rondo_request_work");
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (!request->works)
+        return rd_error(NULL, RONDO_ERR_NO_MEMORY, "rondo_request_work: there was no memory for the request's works");
+    if (i < 0 || i >= request->nworks)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "rondo_request_work: i is %d: the request has %d operations on host memory", i,
+                        request->nworks);
+    *work = request->works[i];
+    return RONDO_SUCCESS;
 }
 
 rondo_result_t rondo_request_test(rondo_request_t *request, int *done)

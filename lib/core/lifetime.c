@@ -10,6 +10,7 @@
 
 #include "core/dumps.h"
 #include "core/on_error.h"
+#include "core/living.h"
 #include "transport/cma/room.h"
 
 #define KEPT 32 /* structs of communicators that were ended */
@@ -138,6 +139,7 @@ bool rd_comm_close(rondo_comm_t comm)
         wait_until_gone(comm);
         return false;
     }
+    rd_living_remove(comm);
     if (rd_health_check(&comm->health) !=
         RONDO_SUCCESS) /* else no thread can be inside: an orderly end is not called concurrently with a call */
         barrier_for_all();

@@ -13,6 +13,8 @@ librondo_core_la_SOURCES += \
 	lib/core/group.c \
 	lib/core/lifetime.c \
 	lib/core/lifetime.h \
+	lib/core/living.c \
+	lib/core/living.h \
 	lib/core/memory.c \
 	lib/core/nan_check.c \
 	lib/core/nan_check.h \
@@ -33,4 +35,5 @@ librondo_core_la_SOURCES += \
 	lib/core/submit.c \
 	lib/core/submit.h \
 	lib/core/transports.c \
-	lib/core/transports.h
+	lib/core/transports.h \
+	lib/core/works.c

@@ -110,12 +110,14 @@ void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task)
     if (!task->recorded)
         return;
     rd_profile_task_begin(task->shown);
-    if (task->track != RD_TRACK_COLLECTIVE) {
+    if (task->track == RD_TRACK_COLLECTIVE) {
+        task->entry = begin(comm, &task->noted);
+        task->sign = sign(comm, &task->called);
+    } else {
+        rd_monitor_note_message(&comm->seat, task->track);
         task->entry = rd_monitor_begin(&comm->seat, task->track, &task->noted);
-        return;
     }
-    task->entry = begin(comm, &task->noted);
-    task->sign = sign(comm, &task->called);
+    task->number = atomic_load_explicit(&comm->seat.board->calls[task->track].begun, memory_order_relaxed);
 }
 
 uint64_t rd_call_begin_split(rondo_comm_t comm)
@@ -325,6 +327,8 @@ rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out)
         result = rd_queue_repeat(&comm->queue, comm->last.plan, in, out,
                                  rd_sign_repeat(&comm->queue.signing, comm->last.hash, number));
     rd_monitor_repeat_end(&comm->seat);
+    if (result != RONDO_SUCCESS)
+        rd_monitor_end_event(&comm->seat, RD_TRACK_COLLECTIVE, 0, (int)result);
     if (result != RONDO_SUCCESS)
         result = rd_group_failed(rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);

@@ -127,6 +127,27 @@ void rondo_f_timeout_set(const rondo_comm_t *comm, const int64_t *timeout_ms, in
     give("rondo_timeout_set", *comm, rondo_timeout_set(*comm, *timeout_ms), ierror);
 }
 
+void rondo_f_work_last(const rondo_comm_t *comm, rondo_work_t *work, int *ierror)
+{
+    give("rondo_work_last", *comm, rondo_work_last(*comm, work), ierror);
+}
+
+void rondo_f_request_work(const rondo_request_t *request, const int *i, rondo_work_t *work, int *ierror)
+{
+    give("rondo_request_work", NULL, rondo_request_work(*request, *i, work), ierror);
+}
+
+void rondo_f_work_query(const rondo_work_t *work, rondo_work_info_t *info, int *ierror)
+{
+    info->size = sizeof *info;
+    give("rondo_work_query", NULL, rondo_work_query(*work, info), ierror);
+}
+
+void rondo_f_work_wait(const rondo_work_t *work, const int64_t *timeout_ms, int *ierror)
+{
+    give("rondo_work_wait", NULL, rondo_work_wait(*work, *timeout_ms), ierror);
+}
+
 void rondo_f_tag(const int64_t *tag, int *ierror)
 {
     give("rondo_tag", NULL, rondo_tag((uint64_t)*tag), ierror);

@@ -87,6 +87,31 @@ module rondo
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
+    !> This rank's last call on the communicator.
+    subroutine rondo_work_last(comm, work, ierror) bind(C, name="rondo_f_work_last")
+      import :: c_int, rondo_comm, rondo_work
+      type(rondo_comm), intent(in) :: comm
+      type(rondo_work), intent(out) :: work
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    !> The operation `i` of a request, counted from 0.
+    subroutine rondo_request_work(request, i, work, ierror) bind(C, name="rondo_f_request_work")
+      import :: c_int, rondo_request, rondo_work
+      type(rondo_request), intent(in) :: request
+      integer(c_int), intent(in) :: i
+      type(rondo_work), intent(out) :: work
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    !> Waits until the call is complete, or so many milliseconds; -1: until it is, or has failed.
+    subroutine rondo_work_wait(work, timeout_ms, ierror) bind(C, name="rondo_f_work_wait")
+      import :: c_int, c_int64_t, rondo_work
+      type(rondo_work), intent(in) :: work
+      integer(c_int64_t), intent(in) :: timeout_ms
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
     !> What a call does whose communicator has failed: RONDO_ON_ERROR_RETURN, RONDO_ON_ERROR_EXIT.
     subroutine rondo_on_error(comm, on_error, ierror) bind(C, name="rondo_f_on_error")
       import :: c_int, rondo_comm
@@ -271,6 +296,20 @@ contains
     end if
     status = rondo_status(c%collectives, c%collectives_ended, c%sends, c%sends_ended, c%recvs, c%recvs_ended, c%bytes, &
                           c%waits_ms, c%waits_for, text_at(c_loc(c%call)))
+  end subroutine
+
+  !> What is known of a call.
+  subroutine rondo_work_query(work, info, ierror)
+    use rondo_inside, only: c_work_query, work_info_c, text_at
+    use, intrinsic :: iso_c_binding, only: c_loc
+    type(rondo_work), intent(in) :: work
+    type(rondo_work_info), intent(out) :: info
+    integer(c_int), intent(out), optional :: ierror
+    type(work_info_c), target :: c
+
+    call c_work_query(work, c, ierror)
+    info = rondo_work_info(c%state, c%result, c%number, c%count, c%bytes, c%tag, c%begun_ns, c%ended_ns, c%waits_for, &
+                           c%waits_ms, c%step, c%steps, text_at(c_loc(c%call)))
   end subroutine
 
   !> Sets a variable of `rondo-info --env` for this process; a blank value resets it.

@@ -22,6 +22,16 @@ module rondo_inside
     character(kind=c_char) :: call(160)
   end type
 
+  !> rondo_work_info_t.
+  type, bind(C) :: work_info_c
+    integer(c_size_t) :: size
+    integer(c_int) :: state, result
+    integer(c_int64_t) :: number, count, bytes, tag, begun_ns, ended_ns
+    integer(c_int) :: waits_for
+    integer(c_int64_t) :: waits_ms, step, steps
+    character(kind=c_char) :: call(160)
+  end type
+
   interface
     subroutine c_setting_set(name, value, ierror) bind(C, name="rondo_f_setting_set")
       import :: c_int, c_char
@@ -102,6 +112,13 @@ module rondo_inside
       import :: c_int, rondo_comm, status_c
       type(rondo_comm), intent(in) :: comm
       type(status_c), intent(inout) :: status
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine c_work_query(work, info, ierror) bind(C, name="rondo_f_work_query")
+      import :: c_int, rondo_work, work_info_c
+      type(rondo_work), intent(in) :: work
+      type(work_info_c), intent(inout) :: info
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 

@@ -3,11 +3,12 @@
 !>
 !> Each handle is the C handle in a type of its own: a program that is partly C passes comm%handle to C.
 module rondo_types
-  use, intrinsic :: iso_c_binding, only: c_int, c_int8_t, c_ptr, c_null_ptr
+  use, intrinsic :: iso_c_binding, only: c_int, c_int8_t, c_int64_t, c_ptr, c_null_ptr
   use, intrinsic :: iso_fortran_env, only: int64
   implicit none
   private
   public :: rondo_comm, rondo_config, rondo_status, rondo_unique_id, rondo_registration, rondo_request
+  public :: rondo_work, rondo_work_info
 
   !> rondo_comm_t: a communicator.
   type, bind(C) :: rondo_comm
@@ -51,6 +52,26 @@ module rondo_types
     integer(int64) :: collectives = 0, collectives_ended = 0, sends = 0, sends_ended = 0, recvs = 0, recvs_ended = 0
     integer(int64) :: bytes = 0, waits_ms = 0
     integer(c_int) :: waits_for = -1
+    character(len=160) :: call = ''
+  end type
+
+  !> rondo_work_t: a call. A new one is of none.
+  type, bind(C) :: rondo_work
+    integer(c_int64_t) :: words(2) = 0_c_int64_t
+  end type
+
+  integer(c_int), parameter, public :: RONDO_WORK_UNKNOWN = 0
+  integer(c_int), parameter, public :: RONDO_WORK_ENQUEUED = 1
+  integer(c_int), parameter, public :: RONDO_WORK_STARTED = 2
+  integer(c_int), parameter, public :: RONDO_WORK_COMPLETED = 3
+  integer(c_int), parameter, public :: RONDO_WORK_FAILED = 4
+
+  !> rondo_work_info_t, as rondo_work_query fills it.
+  type :: rondo_work_info
+    integer(c_int) :: state = 0, result = 0
+    integer(int64) :: number = 0, count = 0, bytes = 0, tag = 0, begun_ns = 0, ended_ns = 0
+    integer(c_int) :: waits_for = -1
+    integer(int64) :: waits_ms = 0, step = -1, steps = -1
     character(len=160) :: call = ''
   end type
 

@@ -12,6 +12,8 @@ librondo_core_la_SOURCES += \
 	lib/monitor/held.h \
 	lib/monitor/history.c \
 	lib/monitor/history.h \
+	lib/monitor/named.c \
+	lib/monitor/named.h \
 	lib/monitor/origin.c \
 	lib/monitor/origin.h \
 	lib/monitor/out.c \

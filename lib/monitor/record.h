@@ -69,6 +69,9 @@ typedef struct rd_monitor_comm {
     _Atomic uint64_t ended_ns;
     char name[RD_MONITOR_NAME];
     _Alignas(64) rd_monitor_calls_t calls[RD_TRACKS];
+    /* The first call of each track that has failed, and the communicator with it: its number << 8 | result; 0: none. Of
+     * collectives it is exact; messages that were under way together end in any order. */
+    _Atomic uint64_t failed[RD_TRACKS];
     /* At slow misses: the rank that is waited for, in which call (the sum of all `begun`), and since when. On a device,
      * where calls have ended by then: that a kernel waits for, of which collective (its number, and
      * RD_MONITOR_REPLAYED; 0: unknown), and, in `peer_in`, that of the kernel which the peer's device has begun last.

@@ -1,6 +1,7 @@
 /* Seats and events: see seat.h. */
 #include "monitor/seat.h"
 
+#include <rondo.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -158,13 +159,26 @@ uint64_t rd_monitor_begin(rd_seat_t *seat, rd_track_t track, const rd_monitor_ca
     return entry;
 }
 
+/* What is refused leaves the communicator as it was. */
+static bool fails(int result)
+{
+    return result > RONDO_IN_PROGRESS && result != RONDO_ERR_INVALID_ARGUMENT && result != RONDO_ERR_INVALID_USAGE &&
+           result != RONDO_ERR_UNSUPPORTED;
+}
+
 void rd_monitor_end_event(rd_seat_t *seat, rd_track_t track, uint64_t entry, int result)
 {
     rd_record_t *record = seat->record;
+    _Atomic uint64_t *failed = &seat->board->failed[track];
     uint64_t stamp;
 
     if (!record)
         return;
+    if (fails(result) && !atomic_load_explicit(failed, memory_order_relaxed))
+        atomic_store_explicit(failed,
+                              atomic_load_explicit(&seat->board->calls[track].ended, memory_order_relaxed) << 8 |
+                                  (uint64_t)result,
+                              memory_order_relaxed);
     entry = entry ? entry : seat->runs[track].entry; /* a repetition that has failed */
     rd_monitor_event_t *event = entry ? &record->events[(entry - 1) & record->mask] : NULL;
     if (!event || !open_event(event, entry - 1, &stamp))
@@ -267,6 +281,13 @@ bool rd_seat_failed(rd_seat_t *seat, int result)
         return false;
     atomic_store_explicit(&seat->board->result, result, memory_order_relaxed);
     return atomic_compare_exchange_strong(&seat->board->state, &alive, RD_MONITOR_FAILED);
+}
+
+int rd_seat_entry(const rd_seat_t *seat)
+{
+    const rd_record_t *record = seat->record;
+
+    return record ? (int)(seat->board - record->comms) : -1;
 }
 
 void rd_seat_leave(rd_seat_t *seat)

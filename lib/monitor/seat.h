@@ -25,6 +25,9 @@ typedef struct rd_seat {
         uint64_t number; /* of its first call */
         uint64_t entry;  /* index of its event plus one; 0: there is none */
     } runs[RD_TRACKS];
+    /* The track of the last message, and how many collectives had begun then, plus one; 0: there was no message. */
+    rd_track_t message;
+    uint64_t message_at;
     rd_monitor_comm_t own;
 } rd_seat_t;
 
@@ -41,6 +44,8 @@ void rd_seat_init(rd_seat_t *seat);
 void rd_seat_take(rd_seat_t *seat, const rd_monitor_comm_args_t *args);
 /* Gives the entry back; its board stays as it is until another communicator takes it. */
 void rd_seat_leave(rd_seat_t *seat);
+/* Returns the index of its entry in this process's record; -1: it has none. */
+int rd_seat_entry(const rd_seat_t *seat);
 /* The communicator has failed. Any thread. Returns true if that is news, and somebody sees it. */
 bool rd_seat_failed(rd_seat_t *seat, int result);
 
@@ -88,6 +93,21 @@ static inline void rd_monitor_end(rd_seat_t *seat, rd_track_t track, uint64_t en
         rd_monitor_end_event(seat, track, entry, result);
 }
 
+/* A message begins. */
+static inline void rd_monitor_note_message(rd_seat_t *seat, rd_track_t track)
+{
+    seat->message = track;
+    seat->message_at = atomic_load_explicit(&seat->board->calls[RD_TRACK_COLLECTIVE].begun, memory_order_relaxed) + 1;
+}
+
+/* Returns the track of the last call. */
+static inline rd_track_t rd_monitor_last_track(const rd_seat_t *seat)
+{
+    uint64_t collectives = atomic_load_explicit(&seat->board->calls[RD_TRACK_COLLECTIVE].begun, memory_order_relaxed);
+
+    return seat->message_at == collectives + 1 ? seat->message : RD_TRACK_COLLECTIVE;
+}
+
 /* The same as rd_monitor_begin for a message, which in latency-bound codes is like the last one that way. */
 static inline uint64_t rd_monitor_begin_message(rd_seat_t *seat, int send, uint64_t bytes, int peer, uint8_t flags,
                                                 uint64_t tag)
@@ -95,6 +115,7 @@ static inline uint64_t rd_monitor_begin_message(rd_seat_t *seat, int send, uint6
     rd_track_t track = send ? RD_TRACK_SEND : RD_TRACK_RECV;
     const rd_monitor_call_t *last = &seat->runs[track].call;
 
+    rd_monitor_note_message(seat, track);
     if (seat->runs[track].number && last->bytes == bytes && last->root == peer && last->flags == flags &&
         last->tag == tag) {
         rd_monitor_count(&seat->board->calls[track].begun);

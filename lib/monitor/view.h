@@ -84,6 +84,8 @@ const char *rd_view_kind_name(int kind); /* "allreduce" */
 bool rd_view_kind_rooted(int kind);      /* has it a root? */
 void rd_view_event_text(const rd_monitor_event_t *event, char *text,
                         size_t bytes); /* "allreduce (1024 float32, sum)" */
+/* "allreduce, collective number 17 (1024 float32, sum)": a call of the track; `event` is NULL if it is not known. */
+void rd_view_number_text(const rd_monitor_event_t *event, int track, uint64_t number, char *text, size_t bytes);
 /* "allreduce, collective number 17 (1024 float32, sum)": the last call of the track. */
 void rd_view_call_text(const rd_view_t *view, const rd_view_rank_t *rank, int track, char *text, size_t bytes);
 /* The same of the collective in which a kernel of the rank waits: "allreduce, collective number 17 (1024 float32,

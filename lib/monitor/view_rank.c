@@ -144,21 +144,26 @@ void rd_view_event_text(const rd_monitor_event_t *event, char *text, size_t byte
     snprintf(text, bytes, "%s%s", rd_view_kind_name(event->kind), more);
 }
 
-void rd_view_call_text(const rd_view_t *view, const rd_view_rank_t *rank, int track, char *text, size_t bytes)
+void rd_view_number_text(const rd_monitor_event_t *event, int track, uint64_t number, char *text, size_t bytes)
 {
     static const char *const tracks[RD_TRACKS] = {"collective", "send", "recv"};
-    const rd_monitor_calls_t *calls = &rank->comm.calls[track];
-    unsigned long long number = (unsigned long long)calls->begun;
-    rd_monitor_event_t event;
     char more[128];
 
-    if (!rd_reader_last(&view->processes[rank->process].reader, &rank->comm, (rd_track_t)track, &event)) {
-        snprintf(text, bytes, "%s number %llu", tracks[track], number);
+    if (!event) {
+        snprintf(text, bytes, "%s number %llu", tracks[track], (unsigned long long)number);
         return;
     }
-    arguments(&event, more, sizeof more);
-    snprintf(text, bytes, "%s%s number %llu%s", rd_view_kind_name(event.kind),
-             track == RD_TRACK_COLLECTIVE ? ", collective" : ",", number, more);
+    arguments(event, more, sizeof more);
+    snprintf(text, bytes, "%s%s number %llu%s", rd_view_kind_name(event->kind),
+             track == RD_TRACK_COLLECTIVE ? ", collective" : ",", (unsigned long long)number, more);
+}
+
+void rd_view_call_text(const rd_view_t *view, const rd_view_rank_t *rank, int track, char *text, size_t bytes)
+{
+    rd_monitor_event_t event;
+    bool known = rd_reader_last(&view->processes[rank->process].reader, &rank->comm, (rd_track_t)track, &event);
+
+    rd_view_number_text(known ? &event : NULL, track, rank->comm.calls[track].begun, text, bytes);
 }
 
 /* Finds the event of the run of collectives that has this one. */

@@ -323,6 +323,15 @@ bool rd_queue_busy(rd_queue_t *q)
     return q->active || !rd_transport_idle(q->net);
 }
 
+bool rd_queue_has(const rd_queue_t *q, rd_track_t track, uint64_t number)
+{
+    for (const rd_task_t *first = q->active; first; first = first->next)
+        for (const rd_task_t *t = first; t; t = t->after)
+            if (t->recorded && t->track == track && t->number == number)
+                return true;
+    return false;
+}
+
 rondo_result_t rd_queue_advance(rd_queue_t *q, int *moved)
 {
     rondo_result_t result = rd_queue_tasks(q, moved);

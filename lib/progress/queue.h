@@ -53,8 +53,9 @@ typedef struct rd_task {
     rd_track_t track;
     rd_monitor_call_t noted;
     uint64_t entry;
-    rd_signed_call_t called;  /* a collective: is signed when its group begins */
-    uint64_t sign;            /* of its messages */
+    uint64_t number;         /* of the call in its track; 0: it has not begun */
+    rd_signed_call_t called; /* a collective: is signed when its group begins */
+    uint64_t sign;           /* of its messages */
     rd_profile_task_t *shown; /* to a profiler plugin; NULL: to none */
     rd_run_t run;
 } rd_task_t;
@@ -163,6 +164,8 @@ bool rd_queue_news(rd_queue_t *queue);
 
 /* Returns true if anything is active, or on its way to other nodes. */
 bool rd_queue_busy(rd_queue_t *queue);
+/* Returns true if the call of that number, which has begun, is not over. */
+bool rd_queue_has(const rd_queue_t *queue, rd_track_t track, uint64_t number);
 /* Advances until nothing is active. */
 rondo_result_t rd_queue_drain(rd_queue_t *queue);
 /* Makes one turn. Returns RONDO_SUCCESS if nothing is active, RONDO_IN_PROGRESS if something is. */

@@ -223,6 +223,7 @@ static void no_communicator(test_rank_t *t, float *a, float *b)
     rondo_unique_id_t id;
     int number = 17;
     rondo_status_t status = {0};
+    rondo_work_t work;
     char text[8] = "";
 
     memset(&id, 0, sizeof id);
@@ -240,6 +241,7 @@ static void no_communicator(test_rank_t *t, float *a, float *b)
     BAD("comm", rondo_timeout_set, comm, 0);
     BAD("comm", rondo_on_error, comm, 0);
     BAD("comm", rondo_comm_status, comm, &status);
+    BAD("comm", rondo_work_last, comm, &work);
     BAD("comm", rondo_comm_split, comm, 0, 0, &comm, NULL);
     BAD("comm", rondo_comm_shrink, comm, NULL, 0, &comm, NULL);
     BAD("comm", rondo_comm_create, NULL, 1, &id, 0, NULL);
@@ -252,6 +254,7 @@ static void no_communicator(test_rank_t *t, float *a, float *b)
 static void outputs_and_requests(test_rank_t *t, rondo_comm_t comm)
 {
     rondo_status_t status = {0};
+    rondo_work_t work = {{0, 0}};
     rondo_comm_t other = NULL;
     rondo_op_t op = 99;
     float scalar = 2;
@@ -266,6 +269,7 @@ static void outputs_and_requests(test_rank_t *t, rondo_comm_t comm)
     BAD("on_error", rondo_on_error, comm, 2);
     BAD("status", rondo_comm_status, comm, NULL);
     BAD("size", rondo_comm_status, comm, &status);
+    BAD("work", rondo_work_last, comm, NULL);
     BAD("newcomm", rondo_comm_split, comm, 0, 0, NULL, NULL);
     BAD("newcomm", rondo_comm_shrink, comm, NULL, 0, NULL, NULL);
     BAD("excluded", rondo_comm_shrink, comm, &outside, 1, &other, NULL);
@@ -279,6 +283,8 @@ static void outputs_and_requests(test_rank_t *t, rondo_comm_t comm)
     comm = NULL; /* these speak for the thread */
     BAD("request", rondo_request_test, NULL, &done);
     BAD("request", rondo_request_wait, NULL);
+    BAD("request", rondo_request_work, NULL, 0, &work);
+    BAD("info", rondo_work_query, work, NULL);
 }
 
 /* A made operator belongs to its type and communicator; used with another it is refused. */

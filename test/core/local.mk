@@ -31,7 +31,8 @@ check_PROGRAMS += \
 	test/core/split_maker \
 	test/core/thread_signals \
 	test/core/transports \
-	test/core/unreadable_memory
+	test/core/unreadable_memory \
+	test/core/works
 test_core_closed_descriptors_LDADD = libtest.la
 test_core_core_dump_LDADD = libtest.la
 test_core_gather_put_LDADD = libtest.la
@@ -66,6 +67,7 @@ test_core_split_maker_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -l
 test_core_split_maker_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_comm_build
 test_core_thread_signals_LDADD = libtest.la
 test_core_unreadable_memory_LDADD = libtest.la
+test_core_works_LDADD = libtest.la
 
 script_tests += \
 	test/core/shrink_mpirun.sh \

@@ -261,6 +261,9 @@ contains
   subroutine check_others()
     type(rondo_comm) :: half, fewer, nothing, alone(1)
     type(rondo_status) :: status
+    type(rondo_work) :: work
+    type(rondo_work_info) :: info
+    type(rondo_request) :: none
     type(rondo_unique_id) :: id
     integer :: ierror, error, device, half_size, half_rank, total, scaled, sized, op
 
@@ -309,6 +312,12 @@ contains
     call rondo_barrier(comm)
     call rondo_comm_status(comm, status)
     call expect(index(status%call, 'tag 41') > 0, 'the tag of a status')
+    call rondo_work_last(comm, work)
+    call rondo_work_query(work, info)
+    call expect(info%state == RONDO_WORK_COMPLETED .and. info%tag == 41 .and. info%call(1:7) == 'barrier', 'a work')
+    call rondo_work_wait(work, 0_int64)
+    call rondo_request_work(none, 0, work, ierror)
+    call expect(ierror == RONDO_ERR_INVALID_ARGUMENT, 'works of no request')
     call rondo_tag(0_int64, ierror)
     call expect(ierror == RONDO_SUCCESS, 'no tag')
     call rondo_barrier(comm)
