@@ -6,6 +6,7 @@ librondo_core_la_SOURCES += \
 	lib/core/binding.h \
 	lib/core/comm.c \
 	lib/core/comm.h \
+	lib/core/config.c \
 	lib/core/create.c \
 	lib/core/dumps.c \
 	lib/core/dumps.h \

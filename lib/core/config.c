@@ -1,0 +1,53 @@
+/* Configs: what an older caller lacks has its default, and what makes no sense is refused. */
+#include <stddef.h>
+#include <string.h>
+
+#include "core/comm.h"
+#include "core/transports.h"
+#include "exec/cuda/cuda.h"
+
+#define SHORTEST_CONFIG (offsetof(rondo_config_t, device) + sizeof((rondo_config_t *)NULL)->device)
+
+rondo_config_t rd_config_of(const rondo_config_t *given)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+
+    if (given) {
+        memcpy(&config, given, given->size < sizeof config ? given->size : sizeof config);
+        config.size = given->size < SHORTEST_CONFIG ? given->size : sizeof config;
+    }
+    return config;
+}
+
+rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given)
+{
+    const rondo_config_t config = rd_config_of(given);
+
+    if (config.size < SHORTEST_CONFIG)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "config->size is %zu: initialise the config with RONDO_CONFIG_INIT", config.size);
+    if (config.device < RONDO_DEVICE_AUTO)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "config->device is %d: RONDO_DEVICE_AUTO, RONDO_DEVICE_HOST or a device number", config.device);
+    if (config.timeout_ms < -1)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "config->timeout_ms is %lld: 0 (never) or milliseconds",
+                        (long long)config.timeout_ms);
+    if (config.on_error < -1 || config.on_error > RONDO_ON_ERROR_EXIT)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "config->on_error is %d: RONDO_ON_ERROR_RETURN, RONDO_ON_ERROR_EXIT or -1", config.on_error);
+    *full = config;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_comm_check(const rondo_config_t *given)
+{
+    rondo_config_t config;
+    rondo_result_t result;
+    rd_env_t env;
+    int device;
+
+    if ((result = rd_env_read(&env)) || (result = rd_transport_check(&env, NULL)) ||
+        (result = rd_comm_config(&config, given)))
+        return result;
+    return rd_cuda_device(config.device, &device);
+}
