@@ -207,11 +207,15 @@ typedef struct {
      * at once in any case. */
     int64_t timeout_ms;
     int on_error; /* RONDO_ON_ERROR_*; -1: RONDO_ON_ERROR, and in a split or shrink what the old communicator has */
+    /* The same as timeout_ms until the communicator's first call (or group) on this rank is over: other ranks may be
+     * compiling then, or reading files. 0: never, -1: RONDO_TIMEOUT_FIRST_MS. Not on CUDA communicators. */
+    int64_t first_timeout_ms;
+    int64_t stall_ms; /* after so long a wait it is said in the log who holds it up; 0: never, -1: RONDO_STALL_MS */
 } rondo_config_t;
 
 #define RONDO_CONFIG_INIT                                                                                              \
     {                                                                                                                  \
-        sizeof(rondo_config_t), RONDO_DEVICE_AUTO, 1, NULL, -1, -1                                                     \
+        sizeof(rondo_config_t), RONDO_DEVICE_AUTO, 1, NULL, -1, -1, -1, -1                                             \
     }
 
 /* ---- questions ---- */
@@ -411,6 +415,18 @@ rondo_result_t rondo_work_wait(rondo_work_t work, int64_t timeout_ms);
  * should do it alike. On a CUDA communicator it holds for the waits that begin from now on, in whatever was enqueued.
  */
 rondo_result_t rondo_timeout_set(rondo_comm_t comm, int64_t timeout_ms);
+
+/* Adds `timeout_ms` milliseconds once to whatever limits the waits of this communicator have: of what is under way, and
+ * of what is called until the first call that begins from now on is over (where several calls are under way, until as
+ * many are over). For a rank that knows that the others will be late now, because it writes a checkpoint. Where there
+ * is no limit, nothing changes. Called again before that, it adds up. Local; any thread, any time before destroy or
+ * abort. Not on CUDA communicators (RONDO_ERR_UNSUPPORTED). */
+rondo_result_t rondo_timeout_extend(rondo_comm_t comm, int64_t timeout_ms);
+
+/* Gives this thread's next operation, on whatever communicator, a limit of its own instead of the communicator's; or
+ * the next group as a whole, up to the end of its request if it has one. 0: never, -1: none of its own. On CUDA
+ * communicators it changes nothing. */
+rondo_result_t rondo_timeout_next(int64_t timeout_ms);
 
 /* Marks this thread's next operations, until it is called again: an iteration, a phase, whatever tells a call from
  * those that are like it; 0, as at first: no mark. The tag is part of what all ranks must call alike, in collectives:

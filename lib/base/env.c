@@ -43,6 +43,8 @@ static const tunable_t table[] = {
     {"RONDO_PORTS", PORTS, 0, AT(port_first), "0", 0, 65535, NULL, "first-last: TCP ports to listen on; 0: any"},
     {"RONDO_TIMEOUT_MS", MILLISECONDS, 0, AT(timeout_ms), "0", 0, INT64_C(1) << 40, NULL,
      "an operation that waits longer for a live rank fails; 0: never"},
+    {"RONDO_TIMEOUT_FIRST_MS", MILLISECONDS, 0, AT(timeout_first_ms), "-1", -1, INT64_C(1) << 40, NULL,
+     "the same until a communicator's first call is over; -1: as later"},
     {"RONDO_CREATE_TIMEOUT_MS", MILLISECONDS, 0, AT(create_timeout_ms), "120000", 1, INT64_C(1) << 40, NULL,
      "how long making a communicator waits for late ranks"},
     {"RONDO_CHECK", FLAG, 1, AT(check), "0", 0, 1, NULL, "compares every call across ranks before data moves"},

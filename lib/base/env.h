@@ -18,6 +18,7 @@ typedef struct rd_env {
     char iface[64];     /* RONDO_IFACE: interface name or address to listen on */
     int port_first, port_last; /* RONDO_PORTS=first-last; 0: any */
     int64_t timeout_ms;        /* RONDO_TIMEOUT_MS: 0: never */
+    int64_t timeout_first_ms;  /* RONDO_TIMEOUT_FIRST_MS: 0: never, -1: timeout_ms */
     int64_t create_timeout_ms; /* RONDO_CREATE_TIMEOUT_MS: how long creation waits for late ranks */
     int check;                 /* RONDO_CHECK */
     int monitor;               /* RONDO_MONITOR: calls are recorded for rondo-ras, and signed */

@@ -276,25 +276,6 @@ rondo_result_t rondo_comm_on_wait(rondo_comm_t comm, void (*call)(void *data), v
     return rd_comm_leave(comm, result);
 }
 
-rondo_result_t rondo_timeout_set(rondo_comm_t comm, int64_t timeout_ms)
-{
-    rondo_result_t result = rd_comm_valid(comm, "rondo_timeout_set");
-
-    if (result != RONDO_SUCCESS)
-        return result;
-    if (timeout_ms < -1)
-        return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT,
-                        "rondo_timeout_set: timeout_ms is %lld: 0 (never) or milliseconds", (long long)timeout_ms);
-    result = rd_comm_enter(comm);
-    if (result == RONDO_SUCCESS) {
-        comm->team.timeout_ms = timeout_ms < 0 ? comm->env.timeout_ms : timeout_ms;
-        atomic_store_explicit(&comm->queue.timeout_ms, comm->team.timeout_ms, memory_order_relaxed);
-        if (comm->cuda)
-            rd_cuda_limit(comm->cuda);
-    }
-    return rd_comm_leave(comm, result);
-}
-
 rondo_result_t rondo_on_error(rondo_comm_t comm, int on_error)
 {
     rondo_result_t result = rd_comm_valid(comm, "rondo_on_error");

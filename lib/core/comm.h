@@ -29,8 +29,9 @@ struct rondo_comm {
     rondo_comm_t next; /* of the list in living.h */
     /* What follows is set to zero before each attempt to make it. */
     rd_log_ctx_t ctx;
-    int blocking; /* config.blocking */
-    int on_error; /* RONDO_ON_ERROR_* */
+    int blocking;             /* config.blocking */
+    int on_error;             /* RONDO_ON_ERROR_* */
+    int64_t first_timeout_ms; /* until the first call is over; -1: as later */
     rd_health_t health;
     rd_prices_t prices;
     rd_team_t team; /* rank, nranks, device, and all else that the layers below get to know */

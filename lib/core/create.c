@@ -188,6 +188,9 @@ static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given
         return result;
     comm->blocking = config.blocking;
     comm->team.timeout_ms = config.timeout_ms >= 0 ? config.timeout_ms : comm->env.timeout_ms;
+    comm->first_timeout_ms = config.first_timeout_ms >= 0 ? config.first_timeout_ms : comm->env.timeout_first_ms;
+    if (config.stall_ms >= 0)
+        comm->env.stall_ms = config.stall_ms;
     comm->on_error = rd_on_error(&config, &comm->env);
     unsigned number = atomic_fetch_add(&serial, 1);
     if (config.name)
@@ -347,6 +350,8 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         (result = rd_liveness_add(&comm->liveness, comm->boot, &comm->node, &comm->ctx, &comm->health.stop,
                                   &liveness_ops, comm)))
         return result;
+    if (!comm->internal)
+        rd_limit_init(&comm->queue.limit, comm->first_timeout_ms);
     rd_comm_take_seat(comm);
     rd_shown_begin(comm);
     if (comm->cuda && comm->team.nranks > 1)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/limits.h"
 #include "core/self_messages.h"
 #include "core/submit.h"
 #include "exec/cuda/cuda.h"
@@ -23,6 +24,7 @@ struct rondo_request {
     rondo_comm_t one;
     rondo_work_t *works; /* of the tasks, in the order of their calls; NULL: there was no memory */
     int nworks;
+    int64_t limit_ms;             /* of rondo_timeout_next, plus one; 0: none of its own */
     int later;                    /* its end does not wait for what runs on devices */
     struct rd_cuda_pending *cuda; /* the part that runs there and is waited for; NULL: nothing */
 };
@@ -59,9 +61,15 @@ rondo_result_t rd_group_refuse(rondo_comm_t comm, const char *call)
                     "%s inside a group, where only operations may be called: end the group first", call);
 }
 
+static void set_depth(int depth)
+{
+    rd_group_depth = depth;
+    rd_call_note();
+}
+
 rondo_result_t rondo_group_start(void)
 {
-    rd_group_depth++;
+    set_depth(rd_group_depth + 1);
     return RONDO_SUCCESS;
 }
 
@@ -176,6 +184,8 @@ static void forget(struct rondo_request *request, int i)
  * tasks ended with it. */
 static void enter_all(struct rondo_request *request)
 {
+    int64_t ms = request->limit_ms - 1;
+
     for (int i = request->ncomms - 1; i >= 0; i--) {
         rondo_comm_t comm = request->comms[i];
         if (rd_comm_inherited(comm)) { /* there was a fork between start and end */
@@ -184,6 +194,8 @@ static void enter_all(struct rondo_request *request)
             continue;
         }
         rondo_result_t result = rd_comm_enter(comm);
+        if (ms >= 0 && !rd_comm_gone(comm))
+            rd_queue_own_limit(&comm->queue, ms);
         if (!rd_comm_gone(comm))
             continue;
         if (!request->submitted && result == RONDO_SUCCESS)
@@ -201,6 +213,8 @@ static void leave_all(struct rondo_request *request)
     int failed = atomic_load(&request->completion.result) != RONDO_SUCCESS;
 
     for (int i = 0; i < request->ncomms; i++)
+        rd_limit_own_end(&request->comms[i]->queue.limit);
+    for (int i = 0; i < request->ncomms; i++)
         rd_comm_leave(request->comms[i], failed ? rd_health_check(&request->comms[i]->health) : RONDO_SUCCESS);
 }
 
@@ -212,6 +226,7 @@ static void lose(struct rondo_request *request, int i, rondo_result_t result)
 
     rd_completion_fail(&request->completion, result);
     rd_queue_flush(&comm->queue, result);
+    rd_limit_own_end(&comm->queue.limit);
     rd_comm_leave(comm, result);
     forget(request, i);
 }
@@ -260,6 +275,7 @@ static void take_group(struct rondo_request *request)
     request->comms = own()->whose.comms == &own()->whose.one ? &request->one : own()->whose.comms;
     request->ncomms = request->nheld = own()->whose.ncomms;
     atomic_store(&request->completion.result, atomic_load(&own()->whose.completion.result));
+    request->limit_ms = rd_call_differs ? rd_limit_take() + 1 : 0;
     rd_profile_group_ends();
     enter_all(request);
 }
@@ -383,7 +399,8 @@ rondo_result_t rondo_group_end(void)
 
     if (rd_group_depth == 0)
         return too_many_ends("rondo_group_end");
-    if (--rd_group_depth)
+    set_depth(rd_group_depth - 1);
+    if (rd_group_depth)
         return RONDO_SUCCESS;
     submit(&request);
     finish(&request);
@@ -433,7 +450,7 @@ rondo_result_t rondo_group_estimate(double *microseconds)
     if (rd_group_depth > 1)
         return rd_error(NULL, RONDO_ERR_INVALID_USAGE,
                         "rondo_group_estimate ends the outermost group alone: %d are open", rd_group_depth);
-    rd_group_depth = 0;
+    set_depth(0);
     if (!microseconds)
         return drop(rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_group_estimate: microseconds is NULL"));
     take_group(&request);
@@ -466,7 +483,7 @@ rondo_result_t rondo_group_submit(rondo_request_t *request)
     if (rd_group_depth > 1)
         return rd_error(NULL, RONDO_ERR_INVALID_USAGE, "rondo_group_submit ends the outermost group alone: %d are open",
                         rd_group_depth);
-    rd_group_depth = 0;
+    set_depth(0);
     if (!request)
         return drop(rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_group_submit: request is NULL"));
     made = calloc(1, sizeof *made);

@@ -14,6 +14,8 @@ librondo_core_la_SOURCES += \
 	lib/core/group.c \
 	lib/core/lifetime.c \
 	lib/core/lifetime.h \
+	lib/core/limits.c \
+	lib/core/limits.h \
 	lib/core/living.c \
 	lib/core/living.h \
 	lib/core/memory.c \

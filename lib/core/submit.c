@@ -5,12 +5,19 @@
 #include <string.h>
 
 #include "exec/cuda/cuda.h"
+#include "core/limits.h"
 #include "core/op.h"
 #include "core/binding.h"
 #include "core/shown.h"
 #include "progress/signature.h"
 
+_Thread_local int rd_call_differs;
 _Thread_local uint64_t rd_tag;
+
+void rd_call_note(void)
+{
+    rd_call_differs = rd_group_depth || rd_limit_waits();
+}
 
 rondo_result_t rondo_tag(uint64_t tag)
 {
@@ -348,12 +355,23 @@ static rondo_result_t run_collective(rondo_comm_t comm, const rd_call_t *call)
     return comm->cuda ? run_on_device(comm, call) : run_on_host(comm, call);
 }
 
+/* What rondo_timeout_next has said counts for this call, unless that is recorded in a group. */
+static void own_limit(rondo_comm_t comm)
+{
+    int64_t ms = rd_call_differs && !rd_group_depth ? rd_limit_take() : -1;
+
+    if (ms >= 0)
+        rd_limit_own(&comm->queue.limit, ms);
+}
+
 rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call)
 {
     rondo_result_t result = rd_comm_enter(comm);
 
+    own_limit(comm);
     if (result == RONDO_SUCCESS)
         result = comm->shown ? rd_shown_collective(comm, call, run_collective) : run_collective(comm, call);
+    rd_limit_own_end(&comm->queue.limit);
     if (result != RONDO_SUCCESS)
         result = rd_group_failed(rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);
@@ -409,6 +427,7 @@ rondo_result_t rd_call_message(rondo_comm_t comm, const rd_message_t *m)
 {
     rondo_result_t result = rd_comm_enter(comm);
 
+    own_limit(comm);
     if (rd_log_enabled(RD_LOG_TRACE))
         trace_message(comm, m->send, m->bytes, m->peer);
     /* The receiver of an earlier message may have found that it was wrong. */
@@ -416,6 +435,7 @@ rondo_result_t rd_call_message(rondo_comm_t comm, const rd_message_t *m)
         result = rd_health_poll(&comm->health);
     if (result == RONDO_SUCCESS)
         result = comm->shown ? rd_shown_message(comm, m, run_message) : run_message(comm, m);
+    rd_limit_own_end(&comm->queue.limit);
     if (result != RONDO_SUCCESS)
         result = rd_group_failed(rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);

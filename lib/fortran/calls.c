@@ -8,7 +8,7 @@
 /* The same as type(config_c) of rondo_inside.f90; the name ends with a zero byte. */
 typedef struct {
     int device, blocking, on_error;
-    int64_t timeout_ms;
+    int64_t timeout_ms, first_timeout_ms, stall_ms;
     char name[64];
 } config_t;
 
@@ -21,6 +21,8 @@ static rondo_config_t config_of(const config_t *from)
     config.name = from->name[0] ? from->name : NULL;
     config.timeout_ms = from->timeout_ms;
     config.on_error = from->on_error;
+    config.first_timeout_ms = from->first_timeout_ms;
+    config.stall_ms = from->stall_ms;
     return config;
 }
 
@@ -125,6 +127,16 @@ void rondo_f_comm_status(const rondo_comm_t *comm, rondo_status_t *status, int *
 void rondo_f_timeout_set(const rondo_comm_t *comm, const int64_t *timeout_ms, int *ierror)
 {
     give("rondo_timeout_set", *comm, rondo_timeout_set(*comm, *timeout_ms), ierror);
+}
+
+void rondo_f_timeout_extend(const rondo_comm_t *comm, const int64_t *timeout_ms, int *ierror)
+{
+    give("rondo_timeout_extend", *comm, rondo_timeout_extend(*comm, *timeout_ms), ierror);
+}
+
+void rondo_f_timeout_next(const int64_t *timeout_ms, int *ierror)
+{
+    give("rondo_timeout_next", NULL, rondo_timeout_next(*timeout_ms), ierror);
 }
 
 void rondo_f_work_last(const rondo_comm_t *comm, rondo_work_t *work, int *ierror)

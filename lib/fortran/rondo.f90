@@ -80,6 +80,21 @@ module rondo
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
+    !> Adds so many milliseconds to all limits, until the first call that begins from now on is over.
+    subroutine rondo_timeout_extend(comm, timeout_ms, ierror) bind(C, name="rondo_f_timeout_extend")
+      import :: c_int, c_int64_t, rondo_comm
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int64_t), intent(in) :: timeout_ms
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    !> Gives this thread's next operation or group a limit of its own; 0: never, -1: none of its own.
+    subroutine rondo_timeout_next(timeout_ms, ierror) bind(C, name="rondo_f_timeout_next")
+      import :: c_int, c_int64_t
+      integer(c_int64_t), intent(in) :: timeout_ms
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
     !> Marks this thread's next operations; 0: no mark. Collectives of other ranks must have the same.
     subroutine rondo_tag(tag, ierror) bind(C, name="rondo_f_tag")
       import :: c_int, c_int64_t

@@ -9,7 +9,7 @@ module rondo_inside
   !> rondo_config in the form that C takes.
   type, bind(C) :: config_c
     integer(c_int) :: device, blocking, on_error
-    integer(c_int64_t) :: timeout_ms
+    integer(c_int64_t) :: timeout_ms, first_timeout_ms, stall_ms
     character(kind=c_char) :: name(64)
   end type
 
@@ -146,6 +146,8 @@ contains
     c%device = from%device
     c%blocking = from%blocking
     c%timeout_ms = from%timeout_ms
+    c%first_timeout_ms = from%first_timeout_ms
+    c%stall_ms = from%stall_ms
     c%on_error = from%on_error
     length = len_trim(from%name)
     c%name = c_null_char

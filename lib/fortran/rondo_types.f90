@@ -42,6 +42,8 @@ module rondo_types
     character(len=63) :: name = ''         !< printed in every message of the communicator; blank: a number
     integer(int64) :: timeout_ms = -1_int64
     integer(c_int) :: on_error = -1        !< RONDO_ON_ERROR_*
+    integer(int64) :: first_timeout_ms = -1_int64
+    integer(int64) :: stall_ms = -1_int64
   end type
 
   integer(c_int), parameter, public :: RONDO_ON_ERROR_RETURN = 0

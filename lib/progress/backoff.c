@@ -128,6 +128,18 @@ static rondo_result_t has_failed(rd_queue_t *q, rondo_result_t result)
     return result;
 }
 
+/* The limit may have been extended while the wait went on. */
+static bool goes_on(rd_queue_t *q)
+{
+    int64_t ms = rd_queue_limit(q);
+
+    if (ms == q->wait.timeout_ms || (ms && rd_clock_ms() - q->wait.began_ms >= ms))
+        return false;
+    q->wait.timeout_ms = ms;
+    rd_late_later(q);
+    return true;
+}
+
 rondo_result_t rd_queue_backoff(rd_queue_t *q)
 {
     rondo_result_t result = rd_health_poll(q->health);
@@ -137,6 +149,8 @@ rondo_result_t rd_queue_backoff(rd_queue_t *q)
     if (result != RONDO_SUCCESS)
         return has_failed(q, result);
     result = rd_wait_backoff(&q->wait);
+    if (result == RONDO_ERR_TIMEOUT && goes_on(q))
+        result = RONDO_SUCCESS;
     if (q->on_wait)
         call_on_wait(q);
     if (q->wait.clock_ms) {

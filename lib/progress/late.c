@@ -263,6 +263,11 @@ rondo_result_t rd_late_timeout(rd_queue_t *q, int peer)
                           "waited longer than %lld ms: %s; see RONDO_TIMEOUT_MS", (long long)q->wait.timeout_ms, text);
 }
 
+void rd_late_later(rd_queue_t *q)
+{
+    forget(&q->late);
+}
+
 void rd_late_end(rd_queue_t *q)
 {
     forget(&q->late);

@@ -32,6 +32,7 @@ void rd_late_check(struct rd_queue *queue, int peer, int64_t now_ms);
 /* The time limit is over: the communicator fails with RONDO_ERR_TIMEOUT and the verdict, or with what else has failed
  * meanwhile. Ranks of a node say the same. */
 rondo_result_t rd_late_timeout(struct rd_queue *queue, int peer);
+void rd_late_later(struct rd_queue *queue); /* the limit is another one now */
 void rd_late_end(struct rd_queue *queue);
 
 /* Asks what holds a rank of another node up, which `team`'s rank waits for. It has a seat. */

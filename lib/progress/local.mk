@@ -7,6 +7,8 @@ librondo_core_la_SOURCES += \
 	lib/progress/late.h \
 	lib/progress/lengths.c \
 	lib/progress/lengths.h \
+	lib/progress/limit.c \
+	lib/progress/limit.h \
 	lib/progress/net_comm.h \
 	lib/progress/proxy_threads.c \
 	lib/progress/proxy_threads.h \

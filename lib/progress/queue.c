@@ -47,6 +47,7 @@ rondo_result_t rd_queue_create(rd_queue_t *q, const rd_team_t *team, rd_planner_
     q->spin_us = team->spin_us;
     q->spin_yield = team->spin_yield;
     atomic_init(&q->timeout_ms, team->timeout_ms);
+    rd_limit_init(&q->limit, -1);
     if (planner && team->env->monitor && team->nranks > 1)
         q->signing.called = &conns->self->called;
     rd_outstanding_init(&q->outstanding, turn);
@@ -188,7 +189,7 @@ void rd_queue_add(rd_queue_t *q, rd_task_t *t)
 
 static void wait_begin(rd_queue_t *q, int spin)
 {
-    rd_wait_begin(&q->wait, &q->health->stop, spin, atomic_load_explicit(&q->timeout_ms, memory_order_relaxed));
+    rd_wait_begin(&q->wait, &q->health->stop, spin, rd_queue_limit(q));
     q->wait.spin_us = q->spin_us;
 }
 

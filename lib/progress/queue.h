@@ -15,6 +15,7 @@
 #include "profile/profile.h"
 #include "progress/deadlock.h"
 #include "progress/late.h"
+#include "progress/limit.h"
 
 /* What tasks leave behind for the caller that waits for them. */
 typedef struct rd_completion {
@@ -70,6 +71,7 @@ typedef struct rd_queue {
     rd_control_t *self, *const *controls; /* this rank's own, and those of its node's ranks */
     int spin, spin_us, spin_yield;        /* the team's */
     _Atomic int64_t timeout_ms;           /* of the waits that begin now; other threads may set it. 0: none */
+    rd_limit_t limit;                     /* what takes precedence over that */
 
     rd_task_t *active;
     rd_task_t *last;   /* of the active list: tasks start in the order in which they came */
@@ -127,8 +129,21 @@ void rd_queue_add(rd_queue_t *queue, rd_task_t *task);
  * task as pending. On failure the task is freed. */
 rondo_result_t rd_queue_submit(rd_queue_t *queue, rd_task_t *task, rd_completion_t *completion);
 
-/* Starts the clock of waits, with the team's timeout. */
+/* Returns for how long a wait that begins may go on. */
+static inline int64_t rd_queue_limit(rd_queue_t *queue)
+{
+    return rd_limit_now(&queue->limit, queue->team->seat,
+                        atomic_load_explicit(&queue->timeout_ms, memory_order_relaxed));
+}
+
+/* Starts the clock of waits, with that limit. */
 void rd_queue_wait_begin(rd_queue_t *queue);
+/* The waits of the call that goes on, also one that has begun, have that limit until rd_limit_own_end. */
+static inline void rd_queue_own_limit(rd_queue_t *queue, int64_t ms)
+{
+    rd_limit_own(&queue->limit, ms);
+    queue->wait.timeout_ms = rd_queue_limit(queue);
+}
 
 /* Makes one turn over everything active, and sets *moved if anything moved. An error fails the communicator and ends
  * all of its tasks. */

@@ -239,6 +239,7 @@ static void no_communicator(test_rank_t *t, float *a, float *b)
     BAD("comm", rondo_comm_rank, comm, &number);
     BAD("comm", rondo_comm_on_wait, comm, NULL, NULL);
     BAD("comm", rondo_timeout_set, comm, 0);
+    BAD("comm", rondo_timeout_extend, comm, 0);
     BAD("comm", rondo_on_error, comm, 0);
     BAD("comm", rondo_comm_status, comm, &status);
     BAD("comm", rondo_work_last, comm, &work);
@@ -266,6 +267,7 @@ static void outputs_and_requests(test_rank_t *t, rondo_comm_t comm)
     BAD("error", rondo_comm_get_error, comm, NULL);
     BAD("text", rondo_explain, comm, NULL, 100);
     BAD("timeout_ms", rondo_timeout_set, comm, -2);
+    BAD("timeout_ms", rondo_timeout_extend, comm, -1);
     BAD("on_error", rondo_on_error, comm, 2);
     BAD("status", rondo_comm_status, comm, NULL);
     BAD("size", rondo_comm_status, comm, &status);
@@ -285,6 +287,7 @@ static void outputs_and_requests(test_rank_t *t, rondo_comm_t comm)
     BAD("request", rondo_request_wait, NULL);
     BAD("request", rondo_request_work, NULL, 0, &work);
     BAD("info", rondo_work_query, work, NULL);
+    BAD("timeout_ms", rondo_timeout_next, -2);
 }
 
 /* A made operator belongs to its type and communicator; used with another it is refused. */

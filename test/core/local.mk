@@ -16,6 +16,7 @@ check_PROGRAMS += \
 	test/core/on_error \
 	test/core/on_wait \
 	test/core/status \
+	test/core/timeout_once \
 	test/core/timeout_set \
 	test/core/one_process \
 	test/core/process_state \
@@ -49,6 +50,7 @@ test_core_nan_check_LDADD = libtest.la
 test_core_on_error_LDADD = libtest.la
 test_core_on_wait_LDADD = libtest.la
 test_core_status_LDADD = libtest.la
+test_core_timeout_once_LDADD = libtest.la
 test_core_timeout_set_LDADD = libtest.la
 test_core_one_process_LDADD = libtest.la
 # It loads the library itself.

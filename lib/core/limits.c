@@ -1,0 +1,75 @@
+/* See limits.h. */
+#include "core/limits.h"
+
+#include "core/lifetime.h"
+#include "core/submit.h"
+#include "exec/cuda/cuda.h"
+
+#define MOST_MS (INT64_C(1) << 40) /* 35 years, so that sums of some stay numbers */
+
+static _Thread_local int64_t next_ms = -1;
+
+bool rd_limit_waits(void)
+{
+    return next_ms >= 0;
+}
+
+int64_t rd_limit_take(void)
+{
+    int64_t ms = next_ms;
+
+    next_ms = -1;
+    rd_call_note();
+    return ms;
+}
+
+static rondo_result_t refuse(rondo_comm_t comm, const char *call, const char *allowed, int64_t ms)
+{
+    return rd_error(comm ? &comm->ctx : NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: timeout_ms is %lld: %s", call,
+                    (long long)ms, allowed);
+}
+
+rondo_result_t rondo_timeout_next(int64_t timeout_ms)
+{
+    if (timeout_ms < -1 || timeout_ms > MOST_MS)
+        return refuse(NULL, "rondo_timeout_next", "-1 (none of its own), 0 (never) or milliseconds", timeout_ms);
+    next_ms = timeout_ms;
+    rd_call_note();
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_timeout_set(rondo_comm_t comm, int64_t timeout_ms)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_timeout_set");
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (timeout_ms < -1)
+        return refuse(comm, "rondo_timeout_set", "0 (never) or milliseconds", timeout_ms);
+    result = rd_comm_enter(comm);
+    if (result == RONDO_SUCCESS) {
+        comm->team.timeout_ms = timeout_ms < 0 ? comm->env.timeout_ms : timeout_ms;
+        atomic_store_explicit(&comm->queue.timeout_ms, comm->team.timeout_ms, memory_order_relaxed);
+        if (comm->cuda)
+            rd_cuda_limit(comm->cuda);
+    }
+    return rd_comm_leave(comm, result);
+}
+
+rondo_result_t rondo_timeout_extend(rondo_comm_t comm, int64_t timeout_ms)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_timeout_extend");
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (timeout_ms < 0 || timeout_ms > MOST_MS)
+        return refuse(comm, "rondo_timeout_extend", "milliseconds that are added", timeout_ms);
+    if (comm->team.device >= 0)
+        return rd_error(&comm->ctx, RONDO_ERR_UNSUPPORTED,
+                        "rondo_timeout_extend: comm is on a GPU, where rondo_timeout_set changes limits");
+    if (!rd_comm_query_enter(comm))
+        return rd_comm_valid(comm, "rondo_timeout_extend");
+    rd_limit_extend(&comm->queue.limit, &comm->seat, timeout_ms);
+    rd_comm_query_leave(comm);
+    return RONDO_SUCCESS;
+}

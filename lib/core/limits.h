@@ -1,0 +1,14 @@
+/* Time limits of calls: rondo_timeout_set, _extend and _next. */
+#ifndef RD_CORE_LIMITS_H
+#define RD_CORE_LIMITS_H
+
+#include <stdbool.h>
+
+#include "core/comm.h"
+
+/* Takes what rondo_timeout_next has said for this thread's next call, which is this one. Returns -1 if that is nothing.
+ */
+int64_t rd_limit_take(void);
+bool rd_limit_waits(void); /* has it said something? */
+
+#endif
