@@ -180,7 +180,12 @@ enum {
     /* It says in the log what has happened and ends the process with status 134, from which mpirun takes down the rest.
      * For programs that do not look at results, and would go on with wrong data. Ranks in no call go on until then. An
      * error that leaves the communicator as it is, such as a wrong argument, is returned. */
-    RONDO_ON_ERROR_EXIT
+    RONDO_ON_ERROR_EXIT,
+    /* It revokes all other communicators of this process, too, as rondo_comm_revoke does but without waiting for calls
+     * that other threads make on them, and returns the error. Those fail with RONDO_ERR_ABORTED and a sentence that
+     * says because of what, on other ranks with RONDO_ERR_REMOTE that names this rank; so no rank waits on in one of
+     * them for a rank that has given up. Communicators that are being made, and those made later, are not concerned. */
+    RONDO_ON_ERROR_REVOKE_ALL
 };
 
 /* How a communicator shall be. Initialise it with RONDO_CONFIG_INIT, then set what matters; NULL in its place means all

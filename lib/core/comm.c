@@ -94,7 +94,7 @@ static void not_made(const rondo_config_t *given)
     rd_env_t env;
 
     if (rd_env_read(&env) == RONDO_SUCCESS)
-        rd_on_error_act(rd_on_error(&config, &env), NULL);
+        rd_on_error_unmade(rd_on_error(&config, &env));
 }
 
 rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
@@ -282,9 +282,10 @@ rondo_result_t rondo_on_error(rondo_comm_t comm, int on_error)
 
     if (result != RONDO_SUCCESS)
         return result;
-    if (on_error != RONDO_ON_ERROR_RETURN && on_error != RONDO_ON_ERROR_EXIT)
+    if (on_error < RONDO_ON_ERROR_RETURN || on_error > RONDO_ON_ERROR_REVOKE_ALL)
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT,
-                        "rondo_on_error: on_error is %d: RONDO_ON_ERROR_RETURN or RONDO_ON_ERROR_EXIT", on_error);
+                        "rondo_on_error: on_error is %d: it must be RONDO_ON_ERROR_RETURN, _EXIT or _REVOKE_ALL",
+                        on_error);
     result = rd_comm_enter(comm);
     comm->on_error = on_error;
     return rd_comm_leave(comm, result);

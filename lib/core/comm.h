@@ -31,6 +31,7 @@ struct rondo_comm {
     rd_log_ctx_t ctx;
     int blocking;             /* config.blocking */
     int on_error;             /* RONDO_ON_ERROR_* */
+    _Atomic int acted;        /* by that, once */
     int64_t first_timeout_ms; /* until the first call is over; -1: as later */
     rd_health_t health;
     rd_prices_t prices;

@@ -83,7 +83,7 @@ rondo_result_t rd_comm_leave_slowly(rondo_comm_t comm, rondo_result_t result)
     give_back(comm);
     atomic_store_explicit(&comm->inside, 0, memory_order_release);
     if (result != RONDO_SUCCESS && stop != RONDO_SUCCESS && stop != RONDO_ERR_ABORTED && !comm->internal)
-        rd_on_error_act(comm->on_error, &comm->ctx);
+        rd_on_error_act(comm);
     return result;
 }
 

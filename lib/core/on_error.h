@@ -2,11 +2,13 @@
 #ifndef RD_CORE_ON_ERROR_H
 #define RD_CORE_ON_ERROR_H
 
-#include "base/env.h"
+#include "core/comm.h"
 
 /* Returns what the config says, or else the environment. */
 int rd_on_error(const rondo_config_t *config, const rd_env_t *env);
-/* Returns if the error is to be returned; else the process ends. */
-void rd_on_error_act(int on_error, rd_log_ctx_t *ctx);
+/* The communicator has failed, and its error is returned if this does. The caller need not be outside of others. */
+void rd_on_error_act(rondo_comm_t comm);
+/* A communicator could not be made. */
+void rd_on_error_unmade(int on_error);
 
 #endif

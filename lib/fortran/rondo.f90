@@ -127,7 +127,7 @@ module rondo
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
-    !> What a call does whose communicator has failed: RONDO_ON_ERROR_RETURN, RONDO_ON_ERROR_EXIT.
+    !> What a call does whose communicator has failed: RONDO_ON_ERROR_*.
     subroutine rondo_on_error(comm, on_error, ierror) bind(C, name="rondo_f_on_error")
       import :: c_int, rondo_comm
       type(rondo_comm), intent(in) :: comm

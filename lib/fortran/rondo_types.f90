@@ -48,6 +48,7 @@ module rondo_types
 
   integer(c_int), parameter, public :: RONDO_ON_ERROR_RETURN = 0
   integer(c_int), parameter, public :: RONDO_ON_ERROR_EXIT = 1
+  integer(c_int), parameter, public :: RONDO_ON_ERROR_REVOKE_ALL = 2
 
   !> rondo_status_t, as rondo_comm_status fills it.
   type :: rondo_status

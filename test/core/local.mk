@@ -23,6 +23,7 @@ check_PROGRAMS += \
 	test/core/nonblocking \
 	test/core/opposite_orders \
 	test/core/progress_across \
+	test/core/revoke_all \
 	test/core/shrink_abort \
 	test/core/shrink_exec \
 	test/core/shrink_survivors \
@@ -58,6 +59,7 @@ test_core_process_state_LDADD = -lm -ldl
 test_core_nonblocking_LDADD = libtest.la
 test_core_opposite_orders_LDADD = libtest.la
 test_core_progress_across_LDADD = libtest.la
+test_core_revoke_all_LDADD = libtest.la
 test_core_shrink_abort_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_shrink_abort_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_boot_destroy
 test_core_shrink_exec_LDADD = libtest.la
