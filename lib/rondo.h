@@ -52,9 +52,9 @@
  *   RONDO_ERR_INVALID_USAGE there and does nothing, also from an exit handler that it inherited; the parent and the
  *   other ranks go on. A process may end by exit without rondo_comm_destroy, or with another thread in a call: it hangs
  *   nowhere, and ranks that are still in an operation with it get RONDO_ERR_REMOTE. An exit handler may destroy. No
- *   signal handler may call anything here. rondo installs no signal handler and leaves nothing behind when it is
- *   killed: its shared memory has no name. Where the program has closed descriptor 0, 1 or 2, a file that takes nothing
- *   is in its place during creation and as long as a communicator of several nodes exists.
+ *   signal handler may call anything here, but rondo_dump_fd. rondo installs no signal handler and leaves nothing
+ * behind when it is killed: its shared memory has no name. Where the program has closed descriptor 0, 1 or 2, a file
+ * that takes nothing is in its place during creation and as long as a communicator of several nodes exists.
  *
  * The environment tunes it: `rondo-info --env` lists all variables. They are read when a communicator is made; a
  * value that is not allowed is RONDO_ERR_INVALID_ARGUMENT there.
@@ -366,6 +366,21 @@ typedef struct {
  * communicator that has failed it is what was reached. For logs of how a job gets on; rondo_explain says who is to
  * blame. */
 rondo_result_t rondo_comm_status(rondo_comm_t comm, rondo_status_t *status);
+
+/* Writes down the last calls of this process, as its record has them (doc/monitor.md), for rondo-ras analyse and
+ * convert: into the new file `path`, or with RONDO_DUMP_NODE those of all processes of this node with which it shares
+ * communicators, into files of the folder `path`, which may be there. NULL: a name of its own in RONDO_DUMP_DIR.
+ * Nothing is written over. Looks twice, and so takes a third of a second, and what the files take.
+ * RONDO_ERR_UNSUPPORTED: there is no record. Any thread, any time. */
+#define RONDO_DUMP_NODE 1
+rondo_result_t rondo_dump(const char *path, int flags);
+
+/* Writes this process's to an open descriptor: as RONDO_DUMP_JSON the same text, or as RONDO_DUMP_RECORD the record
+ * itself, which `rondo-ras --dir` reads in a file whose name ends in .rondo-record. The latter may be called in a
+ * signal handler, also one of a crash: it takes no lock and makes no message. */
+#define RONDO_DUMP_RECORD 0
+#define RONDO_DUMP_JSON 1
+rondo_result_t rondo_dump_fd(int fd, int format);
 
 /* One call of an operation: a value that needs not be freed, and may be copied, handed to other threads, and kept. All
  * zero, as with RONDO_MONITOR=0, it is of no call. */

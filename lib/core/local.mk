@@ -8,6 +8,7 @@ librondo_core_la_SOURCES += \
 	lib/core/comm.h \
 	lib/core/config.c \
 	lib/core/create.c \
+	lib/core/dump_now.c \
 	lib/core/dumps.c \
 	lib/core/dumps.h \
 	lib/core/explain.c \

@@ -139,6 +139,16 @@ void rondo_f_timeout_next(const int64_t *timeout_ms, int *ierror)
     give("rondo_timeout_next", NULL, rondo_timeout_next(*timeout_ms), ierror);
 }
 
+void rondo_f_dump(const char *path, const int *flags, int *ierror)
+{
+    give("rondo_dump", NULL, rondo_dump(*path ? path : NULL, *flags), ierror);
+}
+
+void rondo_f_dump_fd(const int *fd, const int *format, int *ierror)
+{
+    give("rondo_dump_fd", NULL, rondo_dump_fd(*fd, *format), ierror);
+}
+
 void rondo_f_work_last(const rondo_comm_t *comm, rondo_work_t *work, int *ierror)
 {
     give("rondo_work_last", *comm, rondo_work_last(*comm, work), ierror);

@@ -102,6 +102,13 @@ module rondo
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
+    !> Writes the last calls of this process to a descriptor of C.
+    subroutine rondo_dump_fd(fd, format, ierror) bind(C, name="rondo_f_dump_fd")
+      import :: c_int
+      integer(c_int), intent(in) :: fd, format
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
     !> This rank's last call on the communicator.
     subroutine rondo_work_last(comm, work, ierror) bind(C, name="rondo_f_work_last")
       import :: c_int, rondo_comm, rondo_work
@@ -311,6 +318,17 @@ contains
     end if
     status = rondo_status(c%collectives, c%collectives_ended, c%sends, c%sends_ended, c%recvs, c%recvs_ended, c%bytes, &
                           c%waits_ms, c%waits_for, text_at(c_loc(c%call)))
+  end subroutine
+
+  !> Writes down the last calls of this process in a new file; a blank path: one in RONDO_DUMP_DIR.
+  subroutine rondo_dump(path, flags, ierror)
+    use rondo_inside, only: c_dump
+    use, intrinsic :: iso_c_binding, only: c_null_char
+    character(len=*), intent(in) :: path
+    integer(c_int), intent(in) :: flags
+    integer(c_int), intent(out), optional :: ierror
+
+    call c_dump(trim(path)//c_null_char, flags, ierror)
   end subroutine
 
   !> What is known of a call.

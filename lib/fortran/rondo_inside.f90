@@ -115,6 +115,13 @@ module rondo_inside
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
+    subroutine c_dump(path, flags, ierror) bind(C, name="rondo_f_dump")
+      import :: c_int, c_char
+      character(kind=c_char), intent(in) :: path(*)
+      integer(c_int), intent(in) :: flags
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
     subroutine c_work_query(work, info, ierror) bind(C, name="rondo_f_work_query")
       import :: c_int, rondo_work, work_info_c
       type(rondo_work), intent(in) :: work

@@ -58,6 +58,10 @@ module rondo_types
     character(len=160) :: call = ''
   end type
 
+  integer(c_int), parameter, public :: RONDO_DUMP_NODE = 1
+  integer(c_int), parameter, public :: RONDO_DUMP_RECORD = 0
+  integer(c_int), parameter, public :: RONDO_DUMP_JSON = 1
+
   !> rondo_work_t: a call. A new one is of none.
   type, bind(C) :: rondo_work
     integer(c_int64_t) :: words(2) = 0_c_int64_t

@@ -27,6 +27,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int users;
 static rd_record_t *record;
+static _Atomic int open_fd = -1; /* its descriptor, for signal handlers */
 
 rd_record_t *rd_record(void)
 {
@@ -233,6 +234,7 @@ static void fork_child(void)
     pthread_mutex_unlock(&lock);
     if (record)
         mmap(record->head, record->bytes, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    atomic_store(&open_fd, -1);
     record = NULL; /* its descriptors are closed with all others (boot/sock.h) */
     users = 0;
     rd_serve_forget();
@@ -251,6 +253,7 @@ bool rd_record_join(const rd_env_t *env, const rd_log_ctx_t *ctx)
     rd_record_lock();
     if (!record)
         record = make(env);
+    atomic_store(&open_fd, record ? record->fd : -1);
     if (!record)
         error = errno ? errno : ENOMEM;
     else if (users++ == 0)
@@ -267,10 +270,16 @@ void rd_record_leave(void)
     rd_record_lock();
     if (users && --users == 0) {
         rd_serve_close();
+        atomic_store(&open_fd, -1);
         unmake(record);
         record = NULL;
     }
     rd_record_unlock();
+}
+
+int rd_record_open_fd(void)
+{
+    return atomic_load(&open_fd);
 }
 
 int rd_record_fd(void)

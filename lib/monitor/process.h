@@ -11,5 +11,7 @@ void rd_record_leave(void);
 
 /* The record's descriptor, which is open as long as this process takes part; -1: there is no record. */
 int rd_record_fd(void);
+/* The same in a signal handler. */
+int rd_record_open_fd(void);
 
 #endif

@@ -288,6 +288,8 @@ static void outputs_and_requests(test_rank_t *t, rondo_comm_t comm)
     BAD("request", rondo_request_work, NULL, 0, &work);
     BAD("info", rondo_work_query, work, NULL);
     BAD("timeout_ms", rondo_timeout_next, -2);
+    BAD("flags", rondo_dump, "/nowhere", 8);
+    BAD("fd", rondo_dump_fd, -1, RONDO_DUMP_JSON);
 }
 
 /* A made operator belongs to its type and communicator; used with another it is refused. */
