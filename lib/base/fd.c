@@ -26,16 +26,23 @@ bool rd_fd_none_left(int error)
     return error == EMFILE || error == ENFILE;
 }
 
+char *rd_strerror_room(void)
+{
+    static _Thread_local char text[RD_STRERROR_BYTES];
+
+    return text;
+}
+
 const char *rd_fd_strerror(int error)
 {
-    static _Thread_local char text[128];
     struct rlimit limit;
 
     if (error == ENFILE)
         return "too many open files on this host (raise fs.file-max)";
     if (error != EMFILE || getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return strerror(error);
-    snprintf(text, sizeof text, "too many open files: this process may have %llu (raise `ulimit -n`)",
+    char *text = rd_strerror_room();
+    snprintf(text, RD_STRERROR_BYTES, "too many open files: this process may have %llu (raise `ulimit -n`)",
              (unsigned long long)limit.rlim_cur);
     return text;
 }

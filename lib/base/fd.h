@@ -17,6 +17,10 @@ int rd_fd_high(int fd);
 /* Returns strerror(error), or, if `error` says that no descriptor was left, a text that names the limit and how to
  * raise it. The text is this thread's, until its next call. */
 const char *rd_fd_strerror(int error);
+/* This thread's text, for functions of that kind: what a library that is opened late may have of its own for each
+ * thread is little, a kilobyte and a half for all libraries together. */
+#define RD_STRERROR_BYTES 128
+char *rd_strerror_room(void);
 /* Returns true if `error` says that no descriptor was left. */
 bool rd_fd_none_left(int error);
 /* Returns how many more descriptors this process may open, but at most `most`. */

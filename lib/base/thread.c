@@ -76,12 +76,10 @@ static bool lacks_stack(char *text, size_t size)
 
 const char *rd_thread_strerror(int error)
 {
-    static _Thread_local char text[128];
-
     if (error != EAGAIN)
         return rd_fd_strerror(error);
-    if (lacks_stack(text, sizeof text)) /* the C library says EAGAIN of that, too */
-        return text;
+    if (lacks_stack(rd_strerror_room(), RD_STRERROR_BYTES)) /* the C library says EAGAIN of that, too */
+        return rd_strerror_room();
     return "no more threads (raise `ulimit -u`, or the cgroup's pids.max)";
 }
 
