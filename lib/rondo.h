@@ -52,9 +52,10 @@
  *   RONDO_ERR_INVALID_USAGE there and does nothing, also from an exit handler that it inherited; the parent and the
  *   other ranks go on. A process may end by exit without rondo_comm_destroy, or with another thread in a call: it hangs
  *   nowhere, and ranks that are still in an operation with it get RONDO_ERR_REMOTE. An exit handler may destroy. No
- *   signal handler may call anything here, but rondo_dump_fd. rondo installs no signal handler and leaves nothing
- * behind when it is killed: its shared memory has no name. Where the program has closed descriptor 0, 1 or 2, a file
- * that takes nothing is in its place during creation and as long as a communicator of several nodes exists.
+ *   signal handler may call anything here, but rondo_dump_fd. rondo installs no signal handler (but with
+ * RONDO_DUMP_SIGNAL) and leaves nothing behind when it is killed: its shared memory has no name. Where the program has
+ * closed descriptor 0, 1 or 2, a file that takes nothing is in its place during creation and as long as a communicator
+ * of several nodes exists.
  *
  * The environment tunes it: `rondo-info --env` lists all variables. They are read when a communicator is made; a
  * value that is not allowed is RONDO_ERR_INVALID_ARGUMENT there.

@@ -64,6 +64,10 @@ static const tunable_t table[] = {
      "it"},
     {"RONDO_DUMP_DIR", TEXT, 0, AT(dump_dir), "", 0, 255, NULL,
      "when a communicator fails, the last calls are left in a folder in this one, for rondo-ras analyse"},
+    {"RONDO_DUMP_SIGNAL", WORD, 0, AT(dump_signal), "", 0, 31, "USR1|USR2",
+     "a process that gets this signal leaves its last calls in RONDO_DUMP_DIR; an older handler is called, too"},
+    {"RONDO_DUMP_PIPE", TEXT, 0, AT(dump_pipe), "", 0, 255, NULL,
+     "each process makes a named pipe of this name, its rank, and .pipe: a byte in it is as RONDO_DUMP_SIGNAL"},
     {"RONDO_NVTX", WORD, 0, AT(nvtx), "auto", 0, 31, "auto|0|1",
      "each call is a range of NVTX, for Nsight Systems and the like; auto: if a tool asks for it "
      "(NVTX_INJECTION64_PATH)"},

@@ -26,6 +26,8 @@ typedef struct rd_env {
     char monitor_dir[256];     /* RONDO_MONITOR_DIR: the record is a file there; "": it has no name */
     char on_error[32];         /* RONDO_ON_ERROR: "return" or "exit" */
     char dump[32];             /* RONDO_DUMP: "none", "blamed" or "all" */
+    char dump_signal[32];      /* RONDO_DUMP_SIGNAL: USR1 or USR2; "": none */
+    char dump_pipe[256];       /* RONDO_DUMP_PIPE: how its name begins; "": there is none */
     char dump_dir[256];        /* RONDO_DUMP_DIR: dumps at a failure go there; "": there are none */
     char profiler[256];        /* RONDO_PROFILER: a profiler plugin of NCCL's; "": NCCL_PROFILER_PLUGIN says it */
     char nvtx[32];             /* RONDO_NVTX: "auto", "0" or "1" */

@@ -8,18 +8,19 @@
 #define RD_BASE_FORK_H
 
 typedef enum rd_fork_order {
-    RD_FORK_ERROR,       /* it is the first in the child, so that every other handler may report an error */
-    RD_FORK_GUARD,       /* the places of closed descriptors */
-    RD_FORK_SOCKETS,     /* its lock is taken while a descriptor is opened or closed, by every entry below */
-    RD_FORK_MONITOR,     /* the record of this process; opens descriptors while it holds its lock */
-    RD_FORK_RENDEZVOUS,  /* the threads that serve ids */
-    RD_FORK_COMM,        /* the list of communicators; makes the parent's unusable in the child */
-    RD_FORK_OUTSTANDING, /* forgets the parent's work in the child; its lock is not taken */
-    RD_FORK_DEADLOCK,    /* the same for the waits that RONDO_CHECK=1 follows */
-    RD_FORK_UCX,         /* notes whether there is a UCX context; once RD_FORK_LINGER has waited; has no lock */
-    RD_FORK_LIVENESS,    /* starts its thread, and so opens descriptors, while it holds its lock */
-    RD_FORK_PROXIES,     /* waits for the end of each proxy's turn, in which an operation may fail */
-    RD_FORK_LINGER,      /* waits up to two seconds for networks to close, before any other subsystem is locked out */
+    RD_FORK_ERROR,          /* it is the first in the child, so that every other handler may report an error */
+    RD_FORK_GUARD,          /* the places of closed descriptors */
+    RD_FORK_SOCKETS,        /* its lock is taken while a descriptor is opened or closed, by every entry below */
+    RD_FORK_MONITOR,        /* the record of this process; opens descriptors while it holds its lock */
+    RD_FORK_RENDEZVOUS,     /* the threads that serve ids */
+    RD_FORK_COMM,           /* the list of communicators; makes the parent's unusable in the child */
+    RD_FORK_MONITOR_THREAD, /* starts its thread while it holds its lock */
+    RD_FORK_OUTSTANDING,    /* forgets the parent's work in the child; its lock is not taken */
+    RD_FORK_DEADLOCK,       /* the same for the waits that RONDO_CHECK=1 follows */
+    RD_FORK_UCX,            /* notes whether there is a UCX context; once RD_FORK_LINGER has waited; has no lock */
+    RD_FORK_LIVENESS,       /* starts its thread, and so opens descriptors, while it holds its lock */
+    RD_FORK_PROXIES,        /* waits for the end of each proxy's turn, in which an operation may fail */
+    RD_FORK_LINGER, /* waits up to two seconds for networks to close, before any other subsystem is locked out */
     RD_FORK_ORDERS
 } rd_fork_order_t;
 

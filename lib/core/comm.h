@@ -46,6 +46,7 @@ struct rondo_comm {
     rd_liveness_t *liveness;
     rd_queue_t queue;
     rd_seat_t seat;         /* what rondo-ras shows of this rank */
+    bool triggers;          /* it keeps what triggers.h is about */
     bool recorded;          /* it takes part in the record of this process, */
     int *held, nheld;       /* and holds records of others */
     struct rd_shown *shown; /* who watches the calls; NULL: nobody (shown.h) */

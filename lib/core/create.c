@@ -17,6 +17,7 @@
 #include "core/living.h"
 #include "core/shown.h"
 #include "core/transports.h"
+#include "core/triggers.h"
 #include "plan/candidates.h"
 #include "progress/lengths.h"
 #include "progress/net_comm.h"
@@ -493,6 +494,7 @@ void rd_comm_unbuild(rondo_comm_t comm)
 void rd_comm_publish(rondo_comm_t comm)
 {
     rd_living_add(comm);
+    rd_triggers_join(comm);
     atomic_store(&comm->alive, rd_comm_mark);
     atomic_store(&comm->background, RONDO_SUCCESS);
 }

@@ -110,7 +110,7 @@ static rondo_result_t name_path(char *path, size_t room)
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_dump(const char *path, int flags)
+static rondo_result_t dump(const char *path, int flags, rd_log_level_t level)
 {
     rondo_result_t result = RONDO_SUCCESS;
     char own[400];
@@ -126,8 +126,18 @@ rondo_result_t rondo_dump(const char *path, int flags)
     path = path ? path : own;
     result = result_of(dump_to(path, -1, flags), "rondo_dump", path);
     if (result == RONDO_SUCCESS)
-        rd_log(NULL, RD_LOG_INFO, "the last calls are in %s", path);
+        rd_log(NULL, level, "the last calls are in %s", path);
     return result;
+}
+
+rondo_result_t rondo_dump(const char *path, int flags)
+{
+    return dump(path, flags, RD_LOG_INFO);
+}
+
+rondo_result_t rd_dump_asked(void)
+{
+    return dump(NULL, 0, RD_LOG_WARN);
 }
 
 /* In a signal handler no sentence can be made. */

@@ -9,4 +9,7 @@
  * on. Where they cannot be written, a line of the log says why. */
 void rd_comm_dump(rondo_comm_t comm);
 
+/* Somebody has asked for a dump of this process: into RONDO_DUMP_DIR. */
+rondo_result_t rd_dump_asked(void);
+
 #endif

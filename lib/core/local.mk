@@ -20,6 +20,8 @@ librondo_core_la_SOURCES += \
 	lib/core/living.c \
 	lib/core/living.h \
 	lib/core/memory.c \
+	lib/core/monitor_thread.c \
+	lib/core/monitor_thread.h \
 	lib/core/nan_check.c \
 	lib/core/nan_check.h \
 	lib/core/on_error.c \
@@ -40,4 +42,6 @@ librondo_core_la_SOURCES += \
 	lib/core/submit.h \
 	lib/core/transports.c \
 	lib/core/transports.h \
+	lib/core/triggers.c \
+	lib/core/triggers.h \
 	lib/core/works.c

@@ -277,6 +277,14 @@ void rd_record_leave(void)
     rd_record_unlock();
 }
 
+int rd_record_job_rank(void)
+{
+    rd_record_lock();
+    int rank = record ? record->head->job_rank : -1;
+    rd_record_unlock();
+    return rank;
+}
+
 int rd_record_open_fd(void)
 {
     return atomic_load(&open_fd);

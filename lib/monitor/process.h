@@ -13,5 +13,7 @@ void rd_record_leave(void);
 int rd_record_fd(void);
 /* The same in a signal handler. */
 int rd_record_open_fd(void);
+/* This process's rank by the launcher's variables; -1: they say nothing, or there is no record. */
+int rd_record_job_rank(void);
 
 #endif

@@ -1,6 +1,7 @@
 check_PROGRAMS += \
 	test/core/closed_descriptors \
 	test/core/core_dump \
+	test/core/dump_asked \
 	test/core/dump_now \
 	test/core/gather_put \
 	test/core/group_memory \
@@ -38,6 +39,7 @@ check_PROGRAMS += \
 	test/core/works
 test_core_closed_descriptors_LDADD = libtest.la
 test_core_core_dump_LDADD = libtest.la
+test_core_dump_asked_LDADD = libtest.la
 test_core_dump_now_LDADD = libtest.la
 test_core_gather_put_LDADD = libtest.la
 test_core_group_memory_LDADD = libtest.la

@@ -1,0 +1,157 @@
+/* See monitor_thread.h. */
+#define _GNU_SOURCE
+#include "core/monitor_thread.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/fork.h"
+#include "base/thread.h"
+#include "boot/sock.h"
+#include "core/triggers.h"
+
+#define END_MS 1000
+
+/* Of one thread, which may outlast the wait for its end. */
+typedef struct state {
+    pthread_t thread;
+    int event;
+    _Atomic int stop, users; /* users: of this struct: the thread, and who waits for it */
+} state_t;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int users;
+static state_t *state;
+static _Atomic int event_fd = -1; /* for signal handlers */
+
+static void drop(state_t *s)
+{
+    if (atomic_fetch_sub(&s->users, 1) != 1)
+        return;
+    rd_fd_close(s->event);
+    free(s);
+}
+
+static void *run(void *arg)
+{
+    state_t *s = arg;
+
+    while (!atomic_load(&s->stop)) {
+        struct pollfd fds[2] = {{s->event, POLLIN, 0}, {rd_triggers_fd(), POLLIN, 0}};
+        uint64_t times;
+        (void)poll(fds, 2, -1);
+        (void)!read(s->event, &times, sizeof times);
+        if (!atomic_load(&s->stop))
+            rd_triggers_turn();
+    }
+    drop(s);
+    return NULL;
+}
+
+void rd_monitor_thread_wake(void)
+{
+    const uint64_t once = 1;
+    int saved = errno, fd = atomic_load(&event_fd);
+
+    if (fd >= 0)
+        (void)!write(fd, &once, sizeof once);
+    errno = saved;
+}
+
+/* Returns NULL with errno. */
+static state_t *start(void)
+{
+    state_t *s = calloc(1, sizeof *s);
+
+    if (!s)
+        return NULL;
+    rd_fd_fork_lock();
+    s->event = rd_fd_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    rd_fd_fork_unlock();
+    atomic_init(&s->users, 2);
+    int error = s->event < 0 ? errno : rd_thread_start(&s->thread, run, s);
+    if (!error)
+        return s;
+    if (s->event >= 0)
+        rd_fd_close(s->event);
+    free(s);
+    errno = error;
+    return NULL;
+}
+
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void fork_parent(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* The child has no such thread, and its descriptor is closed with all others. */
+static void fork_child(void)
+{
+    pthread_mutex_unlock(&lock);
+    atomic_store(&event_fd, -1);
+    state = NULL;
+    users = 0;
+    rd_triggers_forget();
+}
+
+static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child};
+
+bool rd_monitor_thread_join(void)
+{
+    rd_fork_register(RD_FORK_MONITOR_THREAD, &at_fork);
+    pthread_mutex_lock(&lock);
+    if (!state)
+        state = start();
+    int error = errno;
+    bool good = state != NULL;
+    if (good)
+        users++;
+    if (good)
+        atomic_store(&event_fd, state->event);
+    pthread_mutex_unlock(&lock);
+    if (!good)
+        rd_log(NULL, RD_LOG_WARN, "there is no thread for dumps that are asked for, and the like: %s",
+               rd_thread_strerror(error));
+    return good;
+}
+
+static void end(state_t *s)
+{
+    const uint64_t once = 1;
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += END_MS / 1000;
+    atomic_store(&s->stop, 1);
+    (void)!write(s->event, &once, sizeof once);
+    if (pthread_timedjoin_np(s->thread, NULL, &until) != 0)
+        pthread_detach(s->thread);
+    drop(s);
+}
+
+void rd_monitor_thread_leave(void)
+{
+    state_t *last = NULL;
+
+    pthread_mutex_lock(&lock);
+    if (users && --users == 0) { /* a forked child has none */
+        last = state;
+        state = NULL;
+        atomic_store(&event_fd, -1);
+    }
+    pthread_mutex_unlock(&lock);
+    if (last)
+        end(last);
+}
