@@ -68,6 +68,8 @@ static const tunable_t table[] = {
      "a process that gets this signal leaves its last calls in RONDO_DUMP_DIR; an older handler is called, too"},
     {"RONDO_DUMP_PIPE", TEXT, 0, AT(dump_pipe), "", 0, 255, NULL,
      "each process makes a named pipe of this name, its rank, and .pipe: a byte in it is as RONDO_DUMP_SIGNAL"},
+    {"RONDO_STATUS_MS", MILLISECONDS, 0, AT(status_ms), "0", 0, INT64_C(1) << 40, NULL,
+     "so often each communicator says in the log how far this rank is with it; 0: never"},
     {"RONDO_NVTX", WORD, 0, AT(nvtx), "auto", 0, 31, "auto|0|1",
      "each call is a range of NVTX, for Nsight Systems and the like; auto: if a tool asks for it "
      "(NVTX_INJECTION64_PATH)"},

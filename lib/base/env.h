@@ -26,6 +26,7 @@ typedef struct rd_env {
     char monitor_dir[256];     /* RONDO_MONITOR_DIR: the record is a file there; "": it has no name */
     char on_error[32];         /* RONDO_ON_ERROR: "return" or "exit" */
     char dump[32];             /* RONDO_DUMP: "none", "blamed" or "all" */
+    int64_t status_ms;         /* RONDO_STATUS_MS: 0: never */
     char dump_signal[32];      /* RONDO_DUMP_SIGNAL: USR1 or USR2; "": none */
     char dump_pipe[256];       /* RONDO_DUMP_PIPE: how its name begins; "": there is none */
     char dump_dir[256];        /* RONDO_DUMP_DIR: dumps at a failure go there; "": there are none */

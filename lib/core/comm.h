@@ -46,6 +46,8 @@ struct rondo_comm {
     rd_liveness_t *liveness;
     rd_queue_t queue;
     rd_seat_t seat;         /* what rondo-ras shows of this rank */
+    _Atomic bool status_lines; /* it is in status_lines.h; the next one: */
+    int64_t status_due_ms;
     bool triggers;          /* it keeps what triggers.h is about */
     bool recorded;          /* it takes part in the record of this process, */
     int *held, nheld;       /* and holds records of others */

@@ -16,6 +16,7 @@
 #include "core/records.h"
 #include "core/living.h"
 #include "core/shown.h"
+#include "core/status_lines.h"
 #include "core/transports.h"
 #include "core/triggers.h"
 #include "plan/candidates.h"
@@ -495,6 +496,7 @@ void rd_comm_publish(rondo_comm_t comm)
 {
     rd_living_add(comm);
     rd_triggers_join(comm);
+    rd_status_lines_join(comm);
     atomic_store(&comm->alive, rd_comm_mark);
     atomic_store(&comm->background, RONDO_SUCCESS);
 }

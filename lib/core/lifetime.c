@@ -10,6 +10,7 @@
 
 #include "core/dumps.h"
 #include "core/on_error.h"
+#include "core/status_lines.h"
 #include "core/triggers.h"
 #include "core/living.h"
 #include "transport/cma/room.h"
@@ -156,6 +157,7 @@ static _Atomic unsigned nkept;
 void rd_comm_closed(rondo_comm_t comm)
 {
     rd_triggers_leave(comm);
+    rd_status_lines_leave(comm);
     atomic_store_explicit(&comm->gone, 1, memory_order_release);
     rondo_comm_t out = atomic_exchange(&kept[atomic_fetch_add(&nkept, 1) % KEPT], comm);
     if (out)

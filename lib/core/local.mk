@@ -38,6 +38,8 @@ librondo_core_la_SOURCES += \
 	lib/core/shrink.h \
 	lib/core/split.c \
 	lib/core/status.c \
+	lib/core/status_lines.c \
+	lib/core/status_lines.h \
 	lib/core/submit.c \
 	lib/core/submit.h \
 	lib/core/transports.c \

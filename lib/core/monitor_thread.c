@@ -15,6 +15,7 @@
 #include "base/fork.h"
 #include "base/thread.h"
 #include "boot/sock.h"
+#include "core/status_lines.h"
 #include "core/triggers.h"
 
 #define END_MS 1000
@@ -42,14 +43,17 @@ static void drop(state_t *s)
 static void *run(void *arg)
 {
     state_t *s = arg;
+    int next_ms = -1;
 
     while (!atomic_load(&s->stop)) {
         struct pollfd fds[2] = {{s->event, POLLIN, 0}, {rd_triggers_fd(), POLLIN, 0}};
         uint64_t times;
-        (void)poll(fds, 2, -1);
+        (void)poll(fds, 2, next_ms);
         (void)!read(s->event, &times, sizeof times);
-        if (!atomic_load(&s->stop))
-            rd_triggers_turn();
+        if (atomic_load(&s->stop))
+            break;
+        rd_triggers_turn();
+        next_ms = rd_status_lines_turn();
     }
     drop(s);
     return NULL;

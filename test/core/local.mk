@@ -18,6 +18,7 @@ check_PROGRAMS += \
 	test/core/on_error \
 	test/core/on_wait \
 	test/core/status \
+	test/core/status_lines \
 	test/core/timeout_once \
 	test/core/timeout_set \
 	test/core/one_process \
@@ -55,6 +56,7 @@ test_core_nan_check_LDADD = libtest.la
 test_core_on_error_LDADD = libtest.la
 test_core_on_wait_LDADD = libtest.la
 test_core_status_LDADD = libtest.la
+test_core_status_lines_LDADD = libtest.la
 test_core_timeout_once_LDADD = libtest.la
 test_core_timeout_set_LDADD = libtest.la
 test_core_one_process_LDADD = libtest.la
