@@ -383,6 +383,38 @@ rondo_result_t rondo_dump(const char *path, int flags);
 #define RONDO_DUMP_JSON 1
 rondo_result_t rondo_dump_fd(int fd, int format);
 
+/* What a hook can be called for. */
+enum {
+    RONDO_HOOK_FAILED,     /* a call has found that its communicator has failed; `text` says why */
+    RONDO_HOOK_STALLED,    /* a call has waited for RONDO_STALL_MS, and again; `text` says who holds it up */
+    RONDO_HOOK_DUMPED,     /* last calls have been written down; `text` says where */
+    RONDO_HOOK_COMM_MADE,  /* a communicator has been made */
+    RONDO_HOOK_COMM_ENDED, /* one was destroyed or aborted */
+    RONDO_NUM_HOOKS
+};
+
+typedef struct {
+    size_t size; /* sizeof(rondo_event_t) of the library */
+    int kind;    /* RONDO_HOOK_* */
+    rondo_result_t result;
+    int rank, nranks; /* in the communicator; -1 and 0: it is about none */
+    char comm[64];    /* its name */
+    char text[512];
+} rondo_event_t;
+
+typedef void (*rondo_hook_fn)(const rondo_event_t *event, void *arg);
+
+/* Has `call` called with `arg`, by a thread of the library's own, each time that this happens to a communicator of this
+ * process: one after the other, in the order in which it has happened. No operation waits for it: at most 256 events
+ * wait, and how many are dropped is said in the log, as is that a hook takes more than five seconds. It must not call
+ * rondo: that is RONDO_ERR_INVALID_USAGE, but rondo_dump, rondo_dump_fd, rondo_work_query and questions without a
+ * communicator. `event` is rondo's. A forked child has no hooks. Any thread. */
+rondo_result_t rondo_hook(int kind, rondo_hook_fn call, void *arg, uint64_t *handle);
+
+/* Takes it back: it is not called any more, also not for what has happened before. Waits until it is not running. Any
+ * thread, not a hook. */
+rondo_result_t rondo_unhook(uint64_t handle);
+
 /* One call of an operation: a value that needs not be freed, and may be copied, handed to other threads, and kept. All
  * zero, as with RONDO_MONITOR=0, it is of no call. */
 typedef struct {

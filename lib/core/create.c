@@ -11,6 +11,7 @@
 #include "core/lifetime.h"
 #include "exec/cuda/cuda.h"
 #include "exec/host/reduce.h"
+#include "core/hooks.h"
 #include "core/on_error.h"
 #include "core/op.h"
 #include "core/records.h"
@@ -321,6 +322,11 @@ static rondo_result_t make_lifelines(rondo_comm_t comm)
     return result;
 }
 
+static void stalled(rd_queue_t *queue, const char *text)
+{
+    rd_hooks_post(RONDO_HOOK_STALLED, rd_comm_of(queue), RONDO_SUCCESS, text);
+}
+
 /* Makes the modules after the bootstrap, each of which uses those before it. */
 static rondo_result_t make_rooms(rondo_comm_t comm)
 {
@@ -352,6 +358,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         (result = rd_liveness_add(&comm->liveness, comm->boot, &comm->node, &comm->ctx, &comm->health.stop,
                                   &liveness_ops, comm)))
         return result;
+    comm->queue.on_stall = stalled;
     if (!comm->internal)
         rd_limit_init(&comm->queue.limit, comm->first_timeout_ms);
     rd_comm_take_seat(comm);
@@ -495,6 +502,8 @@ void rd_comm_unbuild(rondo_comm_t comm)
 void rd_comm_publish(rondo_comm_t comm)
 {
     rd_living_add(comm);
+    comm->published = !comm->internal;
+    rd_hooks_post(RONDO_HOOK_COMM_MADE, comm, RONDO_SUCCESS, "");
     rd_triggers_join(comm);
     rd_status_lines_join(comm);
     atomic_store(&comm->alive, rd_comm_mark);

@@ -11,6 +11,7 @@
 #include "base/env.h"
 #include "base/fd.h"
 #include "core/dumps.h"
+#include "core/hooks.h"
 #include "monitor/dump.h"
 #include "monitor/held.h"
 #include "monitor/raw.h"
@@ -110,6 +111,12 @@ static rondo_result_t name_path(char *path, size_t room)
     return RONDO_SUCCESS;
 }
 
+static void said(rd_log_level_t level, const char *path)
+{
+    rd_log(NULL, level, "the last calls are in %s", path);
+    rd_hooks_post(RONDO_HOOK_DUMPED, NULL, RONDO_SUCCESS, path);
+}
+
 static rondo_result_t dump(const char *path, int flags, rd_log_level_t level)
 {
     rondo_result_t result = RONDO_SUCCESS;
@@ -126,7 +133,7 @@ static rondo_result_t dump(const char *path, int flags, rd_log_level_t level)
     path = path ? path : own;
     result = result_of(dump_to(path, -1, flags), "rondo_dump", path);
     if (result == RONDO_SUCCESS)
-        rd_log(NULL, level, "the last calls are in %s", path);
+        said(level, path);
     return result;
 }
 

@@ -20,6 +20,7 @@
 
 #include "base/fd.h"
 #include "base/thread.h"
+#include "core/hooks.h"
 #include "core/lifetime.h"
 #include "monitor/dump.h"
 #include "monitor/held.h"
@@ -121,6 +122,8 @@ static int write_all(failure_t *f)
         files += !error;
         atomic_fetch_add(&f->finished, 1);
     }
+    if (!error)
+        rd_hooks_post(RONDO_HOOK_DUMPED, f->comm, RONDO_SUCCESS, f->folder);
     if (!error)
         rd_log(&f->comm->ctx, RD_LOG_WARN, "%d rank%s of this node left %s last calls in %s: see rondo-ras analyse",
                files, files == 1 ? "" : "s", files == 1 ? "its" : "their", f->folder);

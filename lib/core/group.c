@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hooks.h"
 #include "core/limits.h"
 #include "core/self_messages.h"
 #include "core/submit.h"
@@ -55,6 +56,8 @@ rondo_result_t rd_group_failed(rondo_result_t result)
 
 rondo_result_t rd_group_refuse(rondo_comm_t comm, const char *call)
 {
+    if (rd_in_hook)
+        return rd_error(NULL, RONDO_ERR_INVALID_USAGE, "%s in a hook, which must not call rondo", call);
     if (!rd_group_depth)
         return RONDO_SUCCESS;
     return rd_error(comm ? &comm->ctx : NULL, RONDO_ERR_INVALID_USAGE,
@@ -69,6 +72,8 @@ static void set_depth(int depth)
 
 rondo_result_t rondo_group_start(void)
 {
+    if (rd_in_hook)
+        return rd_group_refuse(NULL, "rondo_group_start");
     set_depth(rd_group_depth + 1);
     return RONDO_SUCCESS;
 }
@@ -516,6 +521,8 @@ static rondo_result_t dispose(rondo_request_t *request)
 
 static rondo_result_t check_mark(const struct rondo_request *request, const char *call)
 {
+    if (rd_in_hook)
+        return rd_group_refuse(NULL, call);
     if (request->mark == rd_comm_mark)
         return RONDO_SUCCESS;
     return rd_error(NULL, RONDO_ERR_INVALID_USAGE,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/dumps.h"
+#include "core/hooks.h"
 #include "core/on_error.h"
 #include "core/status_lines.h"
 #include "core/triggers.h"
@@ -80,6 +81,8 @@ rondo_result_t rd_comm_leave_slowly(rondo_comm_t comm, rondo_result_t result)
         if (first)
             rd_comm_dump(comm);
     }
+    if (result != RONDO_SUCCESS && stop != RONDO_SUCCESS && !rd_comm_gone(comm) && !atomic_exchange(&comm->hooked, 1))
+        rd_hooks_post(RONDO_HOOK_FAILED, comm, stop, comm->health.stop.text);
     if (result != RONDO_SUCCESS && stop == result)
         rd_error_again(&comm->ctx, comm->health.stop.text);
     give_back(comm);
@@ -156,6 +159,8 @@ static _Atomic unsigned nkept;
 
 void rd_comm_closed(rondo_comm_t comm)
 {
+    if (comm->published)
+        rd_hooks_post(RONDO_HOOK_COMM_ENDED, comm, rd_health_check(&comm->health), "");
     rd_triggers_leave(comm);
     rd_status_lines_leave(comm);
     atomic_store_explicit(&comm->gone, 1, memory_order_release);

@@ -13,6 +13,8 @@ librondo_core_la_SOURCES += \
 	lib/core/dumps.h \
 	lib/core/explain.c \
 	lib/core/group.c \
+	lib/core/hooks.c \
+	lib/core/hooks.h \
 	lib/core/lifetime.c \
 	lib/core/lifetime.h \
 	lib/core/limits.c \

@@ -15,6 +15,7 @@
 #include "base/fork.h"
 #include "base/thread.h"
 #include "boot/sock.h"
+#include "core/hooks.h"
 #include "core/status_lines.h"
 #include "core/triggers.h"
 
@@ -52,6 +53,7 @@ static void *run(void *arg)
         (void)!read(s->event, &times, sizeof times);
         if (atomic_load(&s->stop))
             break;
+        rd_hooks_turn();
         rd_triggers_turn();
         next_ms = rd_status_lines_turn();
     }
@@ -108,6 +110,7 @@ static void fork_child(void)
     state = NULL;
     users = 0;
     rd_triggers_forget();
+    rd_hooks_forget();
 }
 
 static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child};

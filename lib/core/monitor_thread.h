@@ -1,5 +1,6 @@
 /* The monitor thread: what may take long and must not hold up a call, or what comes from outside of calls. It writes
- * the dumps that are asked for (triggers.h) and says how far a rank is (status_lines.h). It starts with the first who
+ * the dumps that are asked for (triggers.h) says how far a rank is (status_lines.h), and calls the
+ * hooks (hooks.h). It starts with the first who
  * needs it and ends with the last.
  *
  * It waits in poll and holds no lock that a call takes. It is waited for at its end, but not for longer than a second:

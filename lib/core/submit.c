@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "exec/cuda/cuda.h"
+#include "core/hooks.h"
 #include "core/limits.h"
 #include "core/op.h"
 #include "core/binding.h"
@@ -16,7 +17,7 @@ _Thread_local uint64_t rd_tag;
 
 void rd_call_note(void)
 {
-    rd_call_differs = rd_group_depth || rd_limit_waits();
+    rd_call_differs = rd_group_depth || rd_limit_waits() || rd_in_hook;
 }
 
 rondo_result_t rondo_tag(uint64_t tag)

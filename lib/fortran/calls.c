@@ -149,6 +149,16 @@ void rondo_f_dump_fd(const int *fd, const int *format, int *ierror)
     give("rondo_dump_fd", NULL, rondo_dump_fd(*fd, *format), ierror);
 }
 
+void rondo_f_hook(const int *kind, const rondo_hook_fn *call, void *const *arg, uint64_t *handle, int *ierror)
+{
+    give("rondo_hook", NULL, rondo_hook(*kind, *call, *arg, handle), ierror);
+}
+
+void rondo_f_unhook(const uint64_t *handle, int *ierror)
+{
+    give("rondo_unhook", NULL, rondo_unhook(*handle), ierror);
+}
+
 void rondo_f_work_last(const rondo_comm_t *comm, rondo_work_t *work, int *ierror)
 {
     give("rondo_work_last", *comm, rondo_work_last(*comm, work), ierror);

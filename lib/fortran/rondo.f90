@@ -109,6 +109,22 @@ module rondo
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
+    !> Has `call` (c_funloc of a bind(C) subroutine of a rondo_event and a type(c_ptr), value) called when that happens.
+    subroutine rondo_hook(kind, call, arg, handle, ierror) bind(C, name="rondo_f_hook")
+      import :: c_int, c_int64_t, c_ptr, c_funptr
+      integer(c_int), intent(in) :: kind
+      type(c_funptr), intent(in) :: call
+      type(c_ptr), intent(in) :: arg
+      integer(c_int64_t), intent(out) :: handle
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_unhook(handle, ierror) bind(C, name="rondo_f_unhook")
+      import :: c_int, c_int64_t
+      integer(c_int64_t), intent(in) :: handle
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
     !> This rank's last call on the communicator.
     subroutine rondo_work_last(comm, work, ierror) bind(C, name="rondo_f_work_last")
       import :: c_int, rondo_comm, rondo_work

@@ -3,12 +3,12 @@
 !>
 !> Each handle is the C handle in a type of its own: a program that is partly C passes comm%handle to C.
 module rondo_types
-  use, intrinsic :: iso_c_binding, only: c_int, c_int8_t, c_int64_t, c_ptr, c_null_ptr
+  use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int8_t, c_int64_t, c_size_t, c_ptr, c_null_ptr
   use, intrinsic :: iso_fortran_env, only: int64
   implicit none
   private
   public :: rondo_comm, rondo_config, rondo_status, rondo_unique_id, rondo_registration, rondo_request
-  public :: rondo_work, rondo_work_info
+  public :: rondo_work, rondo_work_info, rondo_event
 
   !> rondo_comm_t: a communicator.
   type, bind(C) :: rondo_comm
@@ -56,6 +56,20 @@ module rondo_types
     integer(int64) :: bytes = 0, waits_ms = 0
     integer(c_int) :: waits_for = -1
     character(len=160) :: call = ''
+  end type
+
+  integer(c_int), parameter, public :: RONDO_HOOK_FAILED = 0
+  integer(c_int), parameter, public :: RONDO_HOOK_STALLED = 1
+  integer(c_int), parameter, public :: RONDO_HOOK_DUMPED = 2
+  integer(c_int), parameter, public :: RONDO_HOOK_COMM_MADE = 3
+  integer(c_int), parameter, public :: RONDO_HOOK_COMM_ENDED = 4
+  integer(c_int), parameter, public :: RONDO_NUM_HOOKS = 5
+
+  !> rondo_event_t, which a hook gets: a bind(C) subroutine of this type and a type(c_ptr), value.
+  type, bind(C) :: rondo_event
+    integer(c_size_t) :: size = 0
+    integer(c_int) :: kind = 0, result = 0, rank = -1, nranks = 0
+    character(kind=c_char) :: comm(64), text(512)
   end type
 
   integer(c_int), parameter, public :: RONDO_DUMP_NODE = 1

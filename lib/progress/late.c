@@ -192,13 +192,17 @@ static void say(rd_queue_t *q, int peer)
     bool named = find(q, &rank, text);
     int late = named ? rank : late_one(q, rank >= 0 ? rank : peer);
 
+    char line[RD_ERROR_BYTES + 128];
     if (named)
-        rd_log(q->team->ctx, RD_LOG_WARN, "a call waits for %g s: %s (RONDO_STALL_MS; `rondo-ras who` says it again)",
-               seconds, text);
+        snprintf(line, sizeof line, "a call waits for %g s: %s (RONDO_STALL_MS; `rondo-ras who` says it again)",
+                 seconds, text);
     else
-        rd_log(q->team->ctx, RD_LOG_WARN,
-               "a call waits for %g s: for rank %d (%s), which has not come or is slow%s (RONDO_STALL_MS)", seconds,
-               late, rd_health_whois(q->health, late), text);
+        snprintf(line, sizeof line,
+                 "a call waits for %g s: for rank %d (%s), which has not come or is slow%s (RONDO_STALL_MS)", seconds,
+                 late, rd_health_whois(q->health, late), text);
+    rd_log(q->team->ctx, RD_LOG_WARN, "%s", line);
+    if (q->on_stall)
+        q->on_stall(q, line);
 }
 
 void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)

@@ -6,6 +6,7 @@ check_PROGRAMS += \
 	test/core/gather_put \
 	test/core/group_memory \
 	test/core/groups \
+	test/core/hooks \
 	test/core/lifetime_bare_clone \
 	test/core/lifetime_cancel_reads \
 	test/core/lifetime_create_destroy \
@@ -45,6 +46,7 @@ test_core_dump_now_LDADD = libtest.la
 test_core_gather_put_LDADD = libtest.la
 test_core_group_memory_LDADD = libtest.la
 test_core_groups_LDADD = libtest.la
+test_core_hooks_LDADD = libtest.la
 test_core_lifetime_bare_clone_LDADD = libtest.la
 test_core_lifetime_create_destroy_LDADD = libtest.la
 test_core_lifetime_exit_fork_LDADD = libtest.la

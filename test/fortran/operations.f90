@@ -262,6 +262,7 @@ contains
     type(rondo_comm) :: half, fewer, nothing, alone(1)
     type(rondo_status) :: status
     type(rondo_work) :: work
+    integer(int64) :: hook
     type(rondo_work_info) :: info
     type(rondo_request) :: none
     type(rondo_unique_id) :: id
@@ -311,6 +312,10 @@ contains
     call expect(ierror /= RONDO_SUCCESS, 'dump')
     call rondo_dump_fd(-1, RONDO_DUMP_RECORD, ierror)
     call expect(ierror /= RONDO_SUCCESS, 'dump_fd')
+    call rondo_hook(RONDO_HOOK_FAILED, c_null_funptr, c_null_ptr, hook, ierror)
+    call expect(ierror == RONDO_ERR_INVALID_ARGUMENT, 'hook')
+    call rondo_unhook(0_int64, ierror)
+    call expect(ierror == RONDO_ERR_INVALID_ARGUMENT, 'unhook')
     call rondo_timeout_extend(comm, 1000_int64)
     call rondo_timeout_next(60000_int64)
     call rondo_timeout_next(-2_int64, ierror)
