@@ -44,18 +44,19 @@
  *   (the default) also prints each error once, where it was found.
  *
  *   Threads. Calls on different communicators from different threads are independent. Calls on one communicator are
- *   the caller's to order: one at a time, each to its end. rondo_comm_abort, _revoke, _get_error and
- *   rondo_explain may be called from any thread at any time. A group belongs to the thread that started it.
+ *   the caller's to order: one at a time, each to its end. rondo_comm_abort, _revoke, _get_error, _status,
+ *   rondo_explain, rondo_timeout_extend and rondo_work_query may be called from any thread at any time. A group
+ *   belongs to the thread that started it.
  *
  *   Processes. A forked child may make communicators of its own; between nodes only if its parent had none of that kind
  *   at the fork, else that is RONDO_ERR_UNSUPPORTED. On its parent's, and on the parent's requests, every call is
  *   RONDO_ERR_INVALID_USAGE there and does nothing, also from an exit handler that it inherited; the parent and the
  *   other ranks go on. A process may end by exit without rondo_comm_destroy, or with another thread in a call: it hangs
  *   nowhere, and ranks that are still in an operation with it get RONDO_ERR_REMOTE. An exit handler may destroy. No
- *   signal handler may call anything here, but rondo_dump_fd. rondo installs no signal handler (but with
- * RONDO_DUMP_SIGNAL) and leaves nothing behind when it is killed: its shared memory has no name. Where the program has
- * closed descriptor 0, 1 or 2, a file that takes nothing is in its place during creation and as long as a communicator
- * of several nodes exists.
+ *   signal handler may call anything here, but rondo_dump_fd. rondo installs no signal handler, but the one of
+ *   RONDO_DUMP_SIGNAL, and leaves nothing behind when it is killed, but the files that variables ask for: its shared
+ *   memory has no name. Where the program has closed descriptor 0, 1 or 2, a file that takes nothing is in its place
+ *   during creation and as long as a communicator of several nodes exists.
  *
  * The environment tunes it: `rondo-info --env` lists all variables. They are read when a communicator is made; a
  * value that is not allowed is RONDO_ERR_INVALID_ARGUMENT there.
