@@ -45,16 +45,16 @@ struct rondo_comm {
     struct rd_cuda *cuda; /* NULL: a host communicator */
     rd_liveness_t *liveness;
     rd_queue_t queue;
-    rd_seat_t seat;         /* what rondo-ras shows of this rank */
+    rd_seat_t seat;            /* what rondo-ras shows of this rank */
     _Atomic bool status_lines; /* it is in status_lines.h; the next one: */
     int64_t status_due_ms;
     bool published;
-    _Atomic int hooked; /* hooks, that it has failed */
-    bool triggers;      /* it keeps what triggers.h is about */
-    bool recorded;      /* it takes part in the record of this process, */
-    int *held, nheld;   /* and holds records of others */
+    _Atomic int hooked;     /* hooks, that it has failed */
+    bool triggers;          /* it keeps what triggers.h is about */
+    bool recorded;          /* it takes part in the record of this process, */
+    int *held, nheld;       /* and holds records of others */
     struct rd_shown *shown; /* who watches the calls; NULL: nobody (shown.h) */
-    struct {            /* the last blocking collective with a flat plan: see rd_call_repeats of submit.h */
+    struct {                /* the last blocking collective with a flat plan: see rd_call_repeats of submit.h */
         rd_coll_desc_t desc;
         rd_plan_t *plan; /* NULL: there is none */
         uint64_t hash;   /* of the call: monitor/called.h */

@@ -54,9 +54,9 @@ typedef struct rd_task {
     rd_track_t track;
     rd_monitor_call_t noted;
     uint64_t entry;
-    uint64_t number;         /* of the call in its track; 0: it has not begun */
-    rd_signed_call_t called; /* a collective: is signed when its group begins */
-    uint64_t sign;           /* of its messages */
+    uint64_t number;          /* of the call in its track; 0: it has not begun */
+    rd_signed_call_t called;  /* a collective: is signed when its group begins */
+    uint64_t sign;            /* of its messages */
     rd_profile_task_t *shown; /* to a profiler plugin; NULL: to none */
     rd_run_t run;
 } rd_task_t;
