@@ -35,7 +35,7 @@ static const char usage[] =
     "    status: the communicators, and where their ranks are; ranks that are alike are on one line.\n"
     "\n"
     "    who: who is dead, stopped, late or has left, in a sentence for each communicator that is held up, or\n"
-    "    \"unknown\" where records and kernel do not show it. Looks twice, 0.4 s apart. On GPUs the calls that\n"
+    "    \"unknown\" where records and kernel do not show it. Looks twice, 0.7 s apart. On GPUs the calls that\n"
     "    are known are those that were enqueued, so only dead and stopped processes are named there.\n"
     "\n"
     "    top: a page each second: where each rank is, whom it waits for, its calls and bytes.\n"

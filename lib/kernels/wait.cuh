@@ -42,12 +42,19 @@ RD_DEVICE void rd_begun(const rd_kcomm_t &comm)
         word_store(&((rd_kcontrol_t *)comm.window[comm.rank])->call, comm.call);
 }
 
-RD_DEVICE void rd_wait_show(const rd_kcomm_t &comm, uint32_t peer, uint32_t ms)
+/* Until the host has read it, it stays. */
+RD_DEVICE void rd_wait_show(const rd_kcomm_t &comm, uint32_t peer)
 {
-    const bool reaches = peer < (uint32_t)comm.nranks;
-    const uint32_t peer_call = reaches ? word_load(&((const rd_kcontrol_t *)comm.window[peer])->call) : 0;
+    rd_khost_t *host = comm.host;
 
-    line_store(comm.host->wait, make_uint4(comm.call, ms, RD_KWAIT(peer, comm.call), peer_call));
+    if (word_load(&host->wait[RD_KWAIT_PEER]))
+        return;
+    const bool reaches = peer < (uint32_t)comm.nranks;
+    const uint32_t begun = reaches ? word_load(&((const rd_kcontrol_t *)comm.window[peer])->call) : 0;
+    word_store(&host->wait[RD_KWAIT_CALL], comm.call);
+    word_store(&host->wait[RD_KWAIT_PEER_CALL], RD_KWAIT_BEGUN(peer, begun));
+    fence_sys();
+    word_store(&host->wait[RD_KWAIT_PEER], RD_KWAIT(peer, comm.call));
 }
 
 RD_DEVICE_FAR bool rd_wait_too_long(const rd_kcomm_t &comm, uint32_t peer, uint32_t *since)
@@ -64,7 +71,7 @@ RD_DEVICE_FAR bool rd_wait_too_long(const rd_kcomm_t &comm, uint32_t peer, uint3
     if (*since == 0)
         *since = ms;
     if ((int32_t)(ms - *since - RD_KSLOW_MS) > 0)
-        rd_wait_show(comm, peer, ms);
+        rd_wait_show(comm, peer);
     if (limit == 0 || (int32_t)(ms - *since - limit) <= 0)
         return false;
     word_store(&host->late, peer);

@@ -112,20 +112,19 @@ typedef struct rd_khost {
     uint32_t failed;     /* written by a kernel that left without having finished: RD_KFAILED_... */
     uint32_t late;       /* the peer that the kernel waited for; written before `failed` (RD_KFAILED_TIMEOUT, ...) */
     uint32_t released;   /* written by the host; nonzero: RD_KERNEL_STALL ends */
-    uint32_t pad[3];
-    uint32_t __attribute__((aligned(16)))
-    wait[4]; /* written again and again, at once, by a kernel that has waited RD_KSLOW_MS: see RD_KWAIT */
+    uint32_t wait[4];    /* written again and again by a kernel that has waited RD_KSLOW_MS: see RD_KWAIT */
 } rd_khost_t;
 
 #define RD_KSLOW_MS 100
 
-/* The words of a wait. Each two are written in one piece; of two kernels, the halves tell by the call that they do not
- * belong together. */
+/* The words of a wait. Several warps may write them, so two words name the peer, and two the call: what does not fit
+ * together is not believed. */
 #define RD_KWAIT_CALL 0      /* rd_kcomm_t's `call`, of the kernel that waits */
-#define RD_KWAIT_WHEN 1      /* the device's milliseconds */
-#define RD_KWAIT_PEER 2      /* RD_KWAIT(peer, call); the host sets it 0 when it has read it */
-#define RD_KWAIT_PEER_CALL 3 /* rd_kcomm_t's `call` of the kernel that the peer has begun last; 0: unknown */
+#define RD_KWAIT_PEER_CALL 1 /* RD_KWAIT_BEGUN(peer, `call` of the kernel that it has begun last, or 0) */
+#define RD_KWAIT_PEER 2      /* RD_KWAIT(peer, call), written last; the host sets it 0 when it has read it */
 #define RD_KWAIT(peer, call) ((((uint32_t)(peer) + 1) << 14) | ((call)&0x3fffu))
+#define RD_KWAIT_BEGUN(peer, call) (((call)&0x80ffffffu) | ((uint32_t)(peer)&0x7fu) << 24)
+
 #define RD_KFAILED_ABORT 1u
 #define RD_KFAILED_TIMEOUT 2u
 #define RD_KFAILED_POST 3u    /* a peer's post names no registered buffer, or bytes outside one */

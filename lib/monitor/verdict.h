@@ -12,7 +12,7 @@
 /* As rondo-ras returns them. */
 enum { RD_VERDICT_NONE = 0, RD_VERDICT_LATE = 3, RD_VERDICT_BLAMED = 4, RD_VERDICT_UNKNOWN = 5 };
 
-#define RD_VERDICT_MS 400 /* between the two looks: a rank that makes a call meanwhile is not late */
+#define RD_VERDICT_MS 700 /* between the two looks: a rank that makes a call meanwhile is not late */
 #define RD_VERDICT_BYTES 512
 
 typedef struct rd_monitor_verdict {

@@ -79,7 +79,8 @@ struct rd_cuda {
     _Atomic int64_t stalled_ms;         /* stall.c: when the first stream was stalled; 0: none is */
     int left_peer;                      /* health_check.c: a rank that has left but was waited for, plus one; 0: none */
     int64_t slow_ms;                    /* health_check.c: when a kernel's long wait was first seen; 0: none waits */
-    uint32_t slow_call, slow_age;       /* in that call: rd_kcomm_t's; the host's clock less the kernel's */
+    uint32_t slow_call;                 /* in that call: rd_kcomm_t's */
+    int64_t read_ms;                    /* when the kernel's words were last read */
     rd_device_late_t late;              /* device_late.c: what is known of it */
     bool hosted;                        /* the host, too, reaches this device's memory by its addresses */
     uintptr_t known[64];                /* buffer.c: 2 MB pages known to be this device's memory */

@@ -7,11 +7,6 @@
  * rank for which a kernel waits long, device_late.c says why it does not come. */
 #include "exec/cuda/cuda_int.h"
 #include "monitor/seat.h"
-#include "transport/liveness.h"
-
-#define ROOM_MS                                                                                                        \
-    50 /* from one word of a waiting kernel to the next, and by which two clocks differ in a poll's time               \
-        */
 
 /* The kernel may have written this before the last stores of the peer arrived: only a second sighting counts. */
 static void check_left(rd_cuda_t *cuda, int peer)
@@ -33,24 +28,26 @@ static void check_left(rd_cuda_t *cuda, int peer)
 }
 
 /* A number of the record's from the lower bits that kernels know of it, which is near `about`. */
-static uint64_t number_of(uint32_t call, uint64_t about)
+static uint64_t number_of(uint32_t call, int bits, uint64_t about)
 {
-    uint32_t ahead = (call - (uint32_t)about) << 1;
+    uint32_t ahead = (call - (uint32_t)about) << (32 - bits);
 
-    if (!RD_KCALL_NUMBER(call))
+    if (!(call << (32 - bits)))
         return 0;
-    return (about + (uint64_t)((int32_t)ahead >> 1)) | (RD_KCALL_CAPTURED(call) ? RD_MONITOR_REPLAYED : 0);
+    return (about + (uint64_t)((int32_t)ahead >> (32 - bits))) | (RD_KCALL_CAPTURED(call) ? RD_MONITOR_REPLAYED : 0);
 }
 
-/* `seen_ms`: when it last waited for sure. */
-static void show(rd_cuda_t *cuda, int peer, int64_t seen_ms)
+/* `seen_ms`: when it last waited for sure; `slow`: the peer as kernels count, plus one. */
+static void show(rd_cuda_t *cuda, int peer, int slow, int64_t seen_ms)
 {
     const rd_seat_t *seat = cuda->team->seat;
     volatile const rd_khost_t *host = cuda->host;
     uint64_t begun = atomic_load(&seat->board->calls[RD_TRACK_COLLECTIVE].begun);
+    uint32_t of_peer = host->wait[RD_KWAIT_PEER_CALL];
+    bool fits = ((of_peer >> 24) & 0x7f) == ((uint32_t)(slow - 1) & 0x7f);
 
-    rd_monitor_device_wait(cuda->team->seat, peer, number_of(host->wait[RD_KWAIT_CALL], begun),
-                           number_of(host->wait[RD_KWAIT_PEER_CALL], begun), cuda->slow_ms, seen_ms);
+    rd_monitor_device_wait(cuda->team->seat, peer, number_of(cuda->slow_call, 31, begun),
+                           fits ? number_of(of_peer, 24, begun) : 0, cuda->slow_ms, seen_ms);
 }
 
 /* No kernel waits any more. Where one has left because of that wait, its error is still to be said. */
@@ -67,25 +64,16 @@ static void forget(rd_cuda_t *cuda)
     rd_device_late_forget(cuda);
 }
 
-/* What the words say may be of a wait that has ended since the last poll. If it goes on, the kernel's clock has run on
- * as the host's has. Returns how many milliseconds ago the wait still went on; -1: that is not known, as it is seen for
- * the first time. */
-static int64_t waits_since(rd_cuda_t *cuda, int64_t now)
+/* The words are of a wait that went on when the host had read them the last time; it may have ended since. Returns when
+ * that was; -1: this wait is seen for the first time. */
+static int64_t waited_at(rd_cuda_t *cuda, uint32_t call, int64_t now)
 {
-    volatile const rd_khost_t *host = cuda->host;
-
-    atomic_thread_fence(memory_order_acquire);
-    uint32_t age = (uint32_t)now - host->wait[RD_KWAIT_WHEN], call = host->wait[RD_KWAIT_CALL];
-    int32_t ago = (int32_t)(age - cuda->slow_age);
-    bool known = cuda->slow_ms && cuda->slow_call == call && ago < RD_LIVENESS_MS - ROOM_MS;
-    if (!known) {
-        forget(cuda);
-        cuda->slow_ms = now;
-        cuda->slow_call = call;
-    }
-    if (!known || ago < ROOM_MS)
-        cuda->slow_age = age;
-    return !known ? -1 : ago < ROOM_MS ? 0 : ago;
+    if (cuda->slow_ms && cuda->slow_call == call)
+        return cuda->read_ms;
+    forget(cuda);
+    cuda->slow_ms = now;
+    cuda->slow_call = call;
+    return -1;
 }
 
 void rd_cuda_health_poll(rd_cuda_t *cuda)
@@ -98,19 +86,23 @@ void rd_cuda_health_poll(rd_cuda_t *cuda)
         return;
     rd_signature_ring_poll(cuda->signatures);
     rd_lengths_ring_poll(cuda->lengths);
-    const uint32_t word = host->wait[RD_KWAIT_PEER], call = host->wait[RD_KWAIT_CALL];
-    int slow = word == RD_KWAIT((word >> 14) - 1, call) ? (int)(word >> 14) : 0;
+    const uint32_t word = host->wait[RD_KWAIT_PEER];
+    atomic_thread_fence(memory_order_acquire);
+    const uint32_t call = host->wait[RD_KWAIT_CALL];
+    const int slow_here = (int)(word >> 14);
+    int slow = word == RD_KWAIT(slow_here - 1, call) ? slow_here : 0;
     if (cuda->path && slow >= 1) /* by a kernel of the node's own ranks, or one that waits for a proxy */
         slow = slow <= team->node->nlocal ? team->node->local[slow - 1] + 1 : 0;
     if (slow < 1 || slow > team->nranks) {
         forget(cuda);
         return;
     }
-    int64_t now = rd_clock_ms(), ago = waits_since(cuda, now);
-    if (ago >= 0 && team->seat)
-        show(cuda, slow - 1, now - ago);
-    host->wait[RD_KWAIT_PEER] = 0; /* a kernel that still waits sets it again */
+    int64_t now = rd_clock_ms(), seen_ms = waited_at(cuda, call, now);
+    if (seen_ms >= 0 && team->seat)
+        show(cuda, slow - 1, slow_here, seen_ms);
     check_left(cuda, slow - 1);
-    if (ago >= 0)
+    if (seen_ms >= 0)
         rd_device_late_check(cuda, slow - 1, now);
+    host->wait[RD_KWAIT_PEER] = 0; /* a kernel that still waits sets it again */
+    cuda->read_ms = rd_clock_ms();
 }
