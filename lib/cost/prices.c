@@ -23,7 +23,7 @@ static const rd_gpu_price_t h200[RD_NUM_KERNELS][RD_GPU_PROTOS] = {
     [RD_KERNEL_RING] = {{3.2, 0.82, 180e3, 1.5}, {3.2, 0.82, 335e3, 2.5}, {3.2, 0.82, 355e3, 1.5}, {13, 1.2, 322e3, 0}},
     [RD_KERNEL_CHAIN] = {{0.4, 0.9, 180e3, 0.7}, {0.4, 0.9, 326e3, 0.7}, {0.4, 0.9, 326e3, 0}, {2.3, 0.4, 335e3, 0}},
     [RD_KERNEL_PROGRAM] = {{3, 2, 130e3, 0}, {3, 2, 250e3, 0}, {3, 2, 250e3, 0}, {3, 2, 250e3, 0}},
-    [RD_KERNEL_MESSAGES] = {{2.9, 0, 120e3, 0}, {4.5, 0, 280e3, 0}, {2.9, 0, 230e3, 0}, {10.2, 0, 330e3, 0}},
+    [RD_KERNEL_MESSAGES] = {{2.9, 0, 120e3, 0}, {4.0, 0, 280e3, 0}, {2.9, 0, 230e3, 0}, {10.2, 0, 330e3, 0}},
 };
 _Static_assert(RD_PROTO_SENTINEL == 2 && RD_GPU_PROTOS == 4, "each row has a price for each protocol, in their order");
 

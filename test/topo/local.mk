@@ -16,6 +16,8 @@ EXTRA_DIST += \
 	test/topo/a100-pcie-4.choices \
 	test/topo/a100-pcie-4.gpus \
 	test/topo/four-numa.xml \
+	test/topo/h200-2.choices \
+	test/topo/h200-2.gpus \
 	test/topo/h200-8.choices \
 	test/topo/h200-8.gpus \
 	test/topo/one.choices \
