@@ -5,6 +5,8 @@ noinst_LTLIBRARIES += libnccl_parts.la
 libnccl_parts_la_SOURCES = \
 	lib/nccl/bounce.c \
 	lib/nccl/communicators.c \
+	lib/nccl/conf_file.c \
+	lib/nccl/conf_file.h \
 	lib/nccl/config.c \
 	lib/nccl/derive.c \
 	lib/nccl/device.c \

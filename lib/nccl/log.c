@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "nccl/conf_file.h"
 #include "nccl/shim.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the following and every comm->error */
@@ -78,7 +79,7 @@ static void file_open(const char *pattern)
 /* With the lock held. */
 static void begin(void)
 {
-    const char *text = getenv("NCCL_DEBUG"), *mask = getenv("NCCL_DEBUG_SUBSYS"), *file = getenv("NCCL_DEBUG_FILE");
+    const char *text = nc_env("NCCL_DEBUG"), *mask = nc_env("NCCL_DEBUG_SUBSYS"), *file = nc_env("NCCL_DEBUG_FILE");
     int parsed = text ? level_parse(text) : -1;
 
     if (ready)

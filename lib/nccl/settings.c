@@ -1,6 +1,7 @@
 /* Passes NCCL_ variables to rondo, by rondo_setting_set; a RONDO_ variable in the environment takes precedence. They
- * are read once in a process, at the first call that needs them. Values that cannot be translated are logged once at
- * NCCL_DEBUG=INFO and are never an error: a script written for NCCL must not fail because rondo lacks a setting.
+ * stand in the environment or in NCCL's configuration files, and are read once in a process, at the first call that
+ * needs them. Values that cannot be translated are logged once at NCCL_DEBUG=INFO and are never an error: a script
+ * written for NCCL must not fail because rondo lacks a setting.
  */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -12,6 +13,7 @@
 #include <strings.h>
 
 #include "core/binding.h"
+#include "nccl/conf_file.h"
 #include "nccl/shim.h"
 #include "nccl/table.h"
 
@@ -29,15 +31,28 @@ static const char *variable(const char *name)
     const char *text;
 
     snprintf(whole, sizeof whole, "NCCL_%s", name);
-    text = getenv(whole);
+    text = nc_env(whole);
     return text && *text ? text : NULL;
+}
+
+/* Returns what RONDO_'s own variable says, or NULL: the environment before a file, and either before the value that
+ * NCCL_`name` of the same place would set. */
+static const char *own_value(const char *name, const char *rondo)
+{
+    const char *own = getenv(rondo);
+    char whole[64];
+
+    if (own && *own)
+        return own;
+    snprintf(whole, sizeof whole, "NCCL_%s", name);
+    return getenv(whole) ? NULL : nc_conf_value(rondo);
 }
 
 static void hand_on(const char *name, const char *rondo, const char *value)
 {
-    const char *own = getenv(rondo);
+    const char *own = own_value(name, rondo);
 
-    if (own && *own)
+    if (own)
         nc_log(NC_SUBSYS_ENV, "NCCL_%s: %s=%s takes precedence", name, rondo, own);
     else if (rondo_setting_set(rondo, value) == RONDO_SUCCESS)
         nc_log(NC_SUBSYS_ENV, "NCCL_%s: taken as %s=%s", name, rondo, value);
@@ -183,9 +198,9 @@ static int parse_choice(allowed_t allowed[], const char *const names[], int coun
 /* Returns the protocol that all operations are to use, or NULL. */
 static const char *proto_forced(void)
 {
-    const char *own = getenv("RONDO_PROTO");
+    const char *own = own_value("PROTO", "RONDO_PROTO");
 
-    return own && *own ? own : settings.proto;
+    return own ? own : settings.proto;
 }
 
 /* Appends rondo's algorithms for those of NCCL that are allowed for a function, or that are not. Those of NCCL that
@@ -281,35 +296,48 @@ static void blocking(const char *text)
         not_taken("COMM_BLOCKING", text, "it must be 0 or 1");
 }
 
-/* Logs every NCCL_ variable of the environment that has no effect. */
+/* Logs an NCCL_ variable if it has no effect. */
+static void name_other(const char *name, size_t n)
+{
+    const nc_variable_t *known = NULL;
+
+    if (strncmp(name, "NCCL_", 5) != 0)
+        return;
+    for (int i = 0; i < nc_nvariables && !known; i++)
+        if (strlen(nc_variables[i].name) == n - 5 && strncmp(nc_variables[i].name, name + 5, n - 5) == 0)
+            known = &nc_variables[i];
+    if (!known)
+        nc_log(NC_SUBSYS_ENV, "%.*s means nothing to rondo", (int)n, name);
+    else if (known->kind == NC_NO_EFFECT)
+        nc_log(NC_SUBSYS_ENV, "%.*s has no effect: %s", (int)n, name, known->note);
+}
+
 static void name_others(void)
 {
     extern char **environ;
 
-    for (char **e = environ; e && *e; e++) {
-        const nc_variable_t *known = NULL;
-        size_t n = strcspn(*e, "=");
+    for (char **e = environ; e && *e; e++)
+        name_other(*e, strcspn(*e, "="));
+    for (const nc_conf_line_t *l = nc_conf_lines(); l; l = l->next)
+        name_other(l->name, strlen(l->name));
+}
 
-        if (strncmp(*e, "NCCL_", 5) != 0)
-            continue;
-        for (int i = 0; i < nc_nvariables && !known; i++)
-            if (strlen(nc_variables[i].name) == n - 5 && strncmp(nc_variables[i].name, *e + 5, n - 5) == 0)
-                known = &nc_variables[i];
-        if (!known)
-            nc_log(NC_SUBSYS_ENV, "%.*s means nothing to rondo", (int)n, *e);
-        else if (known->kind == NC_NO_EFFECT)
-            nc_log(NC_SUBSYS_ENV, "%.*s has no effect: %s", (int)n, *e, known->note);
-    }
+/* A file may hold rondo's own variables, too. */
+static void take_rondo_lines(void)
+{
+    for (const nc_conf_line_t *l = nc_conf_lines(); l; l = l->next)
+        if (strncmp(l->name, "RONDO_", 6) == 0 && rondo_setting_set(l->name, l->value) == RONDO_SUCCESS)
+            nc_log(NC_SUBSYS_ENV, "%s=%s: from a configuration file", l->name, l->value);
 }
 
 /* As NCCL does, looks for a plugin of the plain name if none is named. */
 static void profiler(void)
 {
-    const char *text = variable("PROFILER_PLUGIN"), *own = getenv("RONDO_PROFILER");
+    const char *text = variable("PROFILER_PLUGIN"), *own = own_value("PROFILER_PLUGIN", "RONDO_PROFILER");
 
     if (text)
         hand_on("PROFILER_PLUGIN", "RONDO_PROFILER", text);
-    else if (!own || !*own)
+    else if (!own)
         (void)rondo_setting_set("RONDO_PROFILER", "libnccl-profiler.so");
 }
 
@@ -317,7 +345,7 @@ static void profiler(void)
  * late: PyTorch creates a communicator at the first call, when another rank may still be reading its data. */
 static void patience(void)
 {
-    const char *own = getenv("RONDO_CREATE_TIMEOUT_MS");
+    const char *own = nc_env("RONDO_CREATE_TIMEOUT_MS");
 
     if (!own || !*own)
         (void)rondo_setting_set("RONDO_CREATE_TIMEOUT_MS", "1800000");
@@ -331,8 +359,9 @@ static void read_all(void)
     } taken[] = {{"DEBUG", debug}, {"DEBUG_FILE", debug_file}, {"PROTO", proto},
                  {"ALGO", algo},   {"BUFFSIZE", slot_bytes},   {"COMM_BLOCKING", blocking}};
     static const char *const peers[] = {"P2P_DISABLE", "P2P_LEVEL"};
-    const char *host = getenv("RONDO_NCCL_HOST"), *hostid = variable("HOSTID"), *text;
+    const char *host = nc_env("RONDO_NCCL_HOST"), *hostid = variable("HOSTID"), *text;
 
+    take_rondo_lines();
     settings.host = host && strcmp(host, "1") == 0;
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
         if ((text = variable(taken[i].name)) != NULL)

@@ -117,6 +117,7 @@ const nc_variable_t nc_variables[] = {
     {"PROFILER_PLUGIN", NC_TO_RONDO, "RONDO_PROFILER",
      "a file, NAME of libnccl-profiler-NAME.so, none, STATIC_PLUGIN; unset: libnccl-profiler.so, if there is one"},
     {"COMM_BLOCKING", NC_HERE, NULL, "0 or 1: takes precedence over blocking of the config"},
+    {"CONF_FILE", NC_HERE, NULL, "a file with lines NAME=value, in place of ~/.nccl.conf"},
     {"CHECK_POINTERS", NC_HERE, NULL, "pointers are checked in any case"},
     {"LAUNCH_ORDER_IMPLICIT", NC_NO_EFFECT, NULL,
      "only the operations of one communicator take effect in call order, and always do"},

@@ -21,7 +21,8 @@ test_nccl_operations_LDADD = libtestnccl.la
 test_nccl_together_LDADD = libtestnccl.la
 test_nccl_wrong_LDADD = libtestnccl.la
 
-check_PROGRAMS += test/nccl/settings
+check_PROGRAMS += test/nccl/conf_file test/nccl/settings
+test_nccl_conf_file_LDADD = libnccl_parts.la librondo_core.la $(cuda_parts)
 test_nccl_settings_LDADD = libnccl_parts.la librondo_core.la $(cuda_parts)
 
 script_tests += \
