@@ -247,6 +247,16 @@ const char *rondo_last_error(rondo_comm_t comm);
  * message. A name that does not exist and a value that is not allowed are RONDO_ERR_INVALID_ARGUMENT. Any thread. */
 rondo_result_t rondo_setting_set(const char *name, const char *value);
 
+/* Writes into `text`, of `bytes` bytes with the 0 at its end, what a communicator made now would read for the variable:
+ * from the environment, or what rondo_setting_set has given it, or its default ("" where that is "none"). A name that
+ * does not exist, a value that is not allowed and a `text` that is too short (512 suffice) are
+ * RONDO_ERR_INVALID_ARGUMENT. Any thread. */
+rondo_result_t rondo_setting_get(const char *name, char *text, size_t bytes);
+
+/* The name of the variable number `index`, from 0 on, in the order of `rondo-info --env`; NULL behind the last. Static.
+ * Any thread, any time. */
+const char *rondo_setting_name(int index);
+
 /* ---- communicators ---- */
 
 /* Makes an id, on one rank; all ranks then hand the same bytes to rondo_comm_create. How they get there is the caller's

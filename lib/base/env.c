@@ -434,6 +434,16 @@ rondo_result_t rd_env_check(const char *name, const char *value)
                     name ? name : "NULL");
 }
 
+const char *rd_env_name(int index)
+{
+    return index >= 0 && (size_t)index < TABLE_SIZE ? table[index].name : NULL;
+}
+
+const char *rd_env_default(int index)
+{
+    return index >= 0 && (size_t)index < TABLE_SIZE ? table[index].standard : NULL;
+}
+
 /* Returns the name by which the user has set the variable, for an error message. */
 static const char *name_said(const tunable_t *t)
 {

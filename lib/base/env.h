@@ -75,6 +75,10 @@ rondo_result_t rd_env_read(rd_env_t *env);
 /* Checks whether `value` (NULL or "": none) is allowed for the variable `name`. */
 rondo_result_t rd_env_check(const char *name, const char *value);
 
+/* The name of the variable number `index` and its default as it would be written; NULL behind the last. */
+const char *rd_env_name(int index);
+const char *rd_env_default(int index);
+
 /* The settings that decide which messages are sent, in a form that ranks may exchange: all must have the same. */
 #define RD_ENV_ALIKE 448
 typedef struct rd_env_alike {

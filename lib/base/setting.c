@@ -55,3 +55,36 @@ rondo_result_t rondo_setting_set(const char *name, const char *value)
     pthread_mutex_unlock(&lock);
     return s ? RONDO_SUCCESS : rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a setting");
 }
+
+const char *rondo_setting_name(int index)
+{
+    return rd_env_name(index);
+}
+
+rondo_result_t rondo_setting_get(const char *name, char *text, size_t bytes)
+{
+    char kept[RD_SETTING_BYTES];
+    const char *value;
+    rondo_result_t result;
+    int i = 0;
+
+    if (!text || bytes == 0)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_setting_get: there is no room for the value");
+    if ((result = rd_env_check(name, NULL)) != RONDO_SUCCESS)
+        return result;
+    name = rd_env_alias_now(name);
+    if ((value = rd_setting_text(name, kept)) != NULL) {
+        if ((result = rd_env_check(name, value)) != RONDO_SUCCESS)
+            return result;
+        value = rd_env_alias_word(name, value);
+    }
+    while (!value && strcmp(rd_env_name(i), name) != 0)
+        i++;
+    if (!value)
+        value = rd_env_default(i);
+    if (strlen(value) >= bytes)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_setting_get: %s takes %zu bytes, and text has %zu",
+                        name, strlen(value) + 1, bytes);
+    strcpy(text, value);
+    return RONDO_SUCCESS;
+}

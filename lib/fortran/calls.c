@@ -46,6 +46,11 @@ void rondo_f_setting_set(const char *variable, const char *value, int *ierror)
     give("rondo_setting_set", NULL, rondo_setting_set(variable, value), ierror);
 }
 
+void rondo_f_setting_get(const char *variable, char *text, const size_t *bytes, int *ierror)
+{
+    give("rondo_setting_get", NULL, rondo_setting_get(variable, text, *bytes), ierror);
+}
+
 void rondo_f_comm_create(rondo_comm_t *comm, const int *nranks, const rondo_unique_id_t *id, const int *rank,
                          const config_t *config, int *ierror)
 {

@@ -371,6 +371,31 @@ contains
     call c_setting_set(trim(name)//c_null_char, trim(value)//c_null_char, ierror)
   end subroutine
 
+  !> What a communicator made now would read for a variable of `rondo-info --env`.
+  subroutine rondo_setting_get(name, value, ierror)
+    use rondo_inside, only: c_setting_get, text_at
+    use, intrinsic :: iso_c_binding, only: c_char, c_null_char, c_loc
+    character(len=*), intent(in) :: name
+    character(len=:), allocatable, intent(out) :: value
+    integer(c_int), intent(out), optional :: ierror
+    character(kind=c_char), target :: text(512)
+
+    text(1) = c_null_char
+    call c_setting_get(trim(name)//c_null_char, text, size(text, kind=c_size_t), ierror)
+    value = text_at(c_loc(text))
+  end subroutine
+
+  !> The name of the variable with this index, from 0 on; '' behind the last.
+  function rondo_setting_name(index) result(text)
+    use rondo_inside, only: c_setting_name, text_at
+    use, intrinsic :: iso_c_binding, only: c_associated
+    integer(c_int), intent(in) :: index
+    character(len=:), allocatable :: text
+
+    text = ''
+    if (c_associated(c_setting_name(index))) text = text_at(c_setting_name(index))
+  end function
+
   subroutine rondo_comm_create(comm, nranks, id, rank, config, ierror)
     use rondo_inside, only: c_create, plain
     type(rondo_comm), intent(out) :: comm

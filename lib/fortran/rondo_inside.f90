@@ -39,6 +39,20 @@ module rondo_inside
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
+    subroutine c_setting_get(name, text, bytes, ierror) bind(C, name="rondo_f_setting_get")
+      import :: c_int, c_char, c_size_t
+      character(kind=c_char), intent(in) :: name(*)
+      character(kind=c_char), intent(inout) :: text(*)
+      integer(c_size_t), intent(in) :: bytes
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    function c_setting_name(index) bind(C, name="rondo_setting_name") result(text)
+      import :: c_int, c_ptr
+      integer(c_int), value :: index
+      type(c_ptr) :: text
+    end function
+
     subroutine c_create(comm, nranks, id, rank, config, ierror) bind(C, name="rondo_f_comm_create")
       import :: c_int, rondo_comm, rondo_unique_id, config_c
       type(rondo_comm), intent(out) :: comm

@@ -263,6 +263,7 @@ contains
     type(rondo_status) :: status
     type(rondo_work) :: work
     integer(int64) :: hook
+    character(len=:), allocatable :: text
     type(rondo_work_info) :: info
     type(rondo_request) :: none
     type(rondo_unique_id) :: id
@@ -345,6 +346,12 @@ contains
     call expect(index(rondo_explain(comm), 'nobody') > 0 .and. rondo_explain(nothing) == '', 'explain')
     call expect(rondo_version() > 0 .and. rondo_type_size(RONDO_FLOAT64_INT32) == 16, 'version, type_size')
     call expect(rondo_result_string(RONDO_ERR_TIMEOUT) == 'timeout', 'result_string')
+
+    call rondo_setting_get('RONDO_DEBUG', text)
+    call expect(text == 'none' .and. rondo_setting_name(-1) == '' .and. index(rondo_setting_name(0), 'RONDO_') == 1, &
+                'setting_get, setting_name')
+    call rondo_setting_get('RONDO_NOTHING', text, ierror)
+    call expect(ierror == RONDO_ERR_INVALID_ARGUMENT .and. text == '', 'no such setting')
 
     call rondo_allreduce(rank, total, -1, RONDO_INT32, RONDO_SUM, comm, ierror=ierror)
     call expect(ierror == RONDO_ERR_INVALID_ARGUMENT, 'a negative count')
