@@ -42,6 +42,24 @@ int pncclTeamRankToLsa(ncclComm_t comm, ncclTeam_t team, int rank);
 
 ncclResult_t pncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr);
 
+/* A parameter, until the process ends. */
+typedef struct ncclParamHandle *ncclParamHandle_t;
+
+ncclResult_t pncclParamBind(ncclParamHandle_t *out, const char *key);
+ncclResult_t pncclParamGetI8(ncclParamHandle_t h, int8_t *out);
+ncclResult_t pncclParamGetI16(ncclParamHandle_t h, int16_t *out);
+ncclResult_t pncclParamGetI32(ncclParamHandle_t h, int32_t *out);
+ncclResult_t pncclParamGetI64(ncclParamHandle_t h, int64_t *out);
+ncclResult_t pncclParamGetU8(ncclParamHandle_t h, uint8_t *out);
+ncclResult_t pncclParamGetU16(ncclParamHandle_t h, uint16_t *out);
+ncclResult_t pncclParamGetU32(ncclParamHandle_t h, uint32_t *out);
+ncclResult_t pncclParamGetU64(ncclParamHandle_t h, uint64_t *out);
+ncclResult_t pncclParamGetStr(ncclParamHandle_t h, const char **out);
+ncclResult_t pncclParamGet(ncclParamHandle_t h, void *out, int maxLen, int *len);
+ncclResult_t pncclParamGetParameter(const char *key, const char **value, int *valueLen);
+ncclResult_t pncclParamGetAllParameterKeys(const char ***table, int *tableLen);
+void pncclParamDumpAll(void);
+
 /* All of the following fail without reading their arguments. The calling convention lets the caller pass any. */
 ncclResult_t pncclCommGetUniqueId(void);
 ncclResult_t pncclCommGrow(void);
@@ -51,20 +69,6 @@ ncclResult_t pncclCommMemStats(void);
 ncclResult_t pncclPutSignal(void);
 ncclResult_t pncclSignal(void);
 ncclResult_t pncclWaitSignal(void);
-ncclResult_t pncclParamBind(void);
-ncclResult_t pncclParamGetI8(void);
-ncclResult_t pncclParamGetI16(void);
-ncclResult_t pncclParamGetI32(void);
-ncclResult_t pncclParamGetI64(void);
-ncclResult_t pncclParamGetU8(void);
-ncclResult_t pncclParamGetU16(void);
-ncclResult_t pncclParamGetU32(void);
-ncclResult_t pncclParamGetU64(void);
-ncclResult_t pncclParamGetStr(void);
-ncclResult_t pncclParamGet(void);
-ncclResult_t pncclParamGetParameter(void);
-ncclResult_t pncclParamGetAllParameterKeys(void);
-void pncclParamDumpAll(void);
 ncclResult_t pncclDevCommCreate(void);
 ncclResult_t pncclDevCommDestroy(void);
 ncclResult_t pncclGetLsaDevicePointer(void);

@@ -15,6 +15,7 @@ libnccl_parts_la_SOURCES = \
 	lib/nccl/log.c \
 	lib/nccl/memory.c \
 	lib/nccl/operations.c \
+	lib/nccl/params.c \
 	lib/nccl/properties.c \
 	lib/nccl/redop.c \
 	lib/nccl/refused.c \

@@ -33,19 +33,6 @@ REFUSE(CommMemStats);
 REFUSE(PutSignal);
 REFUSE(Signal);
 REFUSE(WaitSignal);
-REFUSE(ParamBind);
-REFUSE(ParamGetI8);
-REFUSE(ParamGetI16);
-REFUSE(ParamGetI32);
-REFUSE(ParamGetI64);
-REFUSE(ParamGetU8);
-REFUSE(ParamGetU16);
-REFUSE(ParamGetU32);
-REFUSE(ParamGetU64);
-REFUSE(ParamGetStr);
-REFUSE(ParamGet);
-REFUSE(ParamGetParameter);
-REFUSE(ParamGetAllParameterKeys);
 REFUSE(DevCommCreate);
 REFUSE(DevCommDestroy);
 REFUSE(GetLsaDevicePointer);
@@ -57,12 +44,6 @@ REFUSE(GinInboxA2ACreateRequirement);
 REFUSE(GinOutboxCreateRequirement);
 REFUSE(LLA2ACreateRequirement);
 REFUSE(LsaBarrierCreateRequirement);
-
-void pncclParamDumpAll(void)
-{
-    (void)refuse("ParamDumpAll");
-}
-NC_TWIN(ParamDumpAll);
 
 int pncclLLA2ACalcSlots(void)
 {

@@ -10,6 +10,7 @@ nccl_tests = \
 	test/nccl/layout \
 	test/nccl/life \
 	test/nccl/operations \
+	test/nccl/params \
 	test/nccl/together \
 	test/nccl/wrong
 check_PROGRAMS += $(nccl_tests)
@@ -18,6 +19,7 @@ test_nccl_groups_LDADD = libtestnccl.la
 test_nccl_layout_LDADD = libtestnccl.la
 test_nccl_life_LDADD = libtestnccl.la
 test_nccl_operations_LDADD = libtestnccl.la
+test_nccl_params_LDADD = libtestnccl.la
 test_nccl_together_LDADD = libtestnccl.la
 test_nccl_wrong_LDADD = libtestnccl.la
 
