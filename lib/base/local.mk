@@ -31,4 +31,6 @@ librondo_core_la_SOURCES += \
 	lib/base/types.h \
 	lib/base/version.c \
 	lib/base/wait.c \
-	lib/base/wait.h
+	lib/base/wait.h \
+	lib/base/word_list.c \
+	lib/base/word_list.h

@@ -1,7 +1,7 @@
 /* Passes NCCL_ variables to rondo, by rondo_setting_set; a RONDO_ variable in the environment takes precedence. They
  * stand in the environment or in NCCL's configuration files, and are read once in a process, at the first call that
- * needs them. Values that cannot be translated are logged once at NCCL_DEBUG=INFO and are never an error: a script
- * written for NCCL must not fail because rondo lacks a setting.
+ * needs them. What rondo has no setting for is logged once at NCCL_DEBUG=INFO and is no error: a script written for
+ * NCCL must not fail for it. A word that NCCL refuses is refused here, too.
  */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/word_list.h"
 #include "core/binding.h"
 #include "nccl/conf_file.h"
 #include "nccl/shim.h"
@@ -22,6 +23,7 @@
 static struct {
     int host, blocking, has_blocking;
     const char *proto; /* the value for RONDO_PROTO; NULL: none was requested */
+    char wrong[400];   /* why no communicator can be made; "": it can */
 } settings;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -157,42 +159,76 @@ typedef struct allowed {
 static int find(const char *const names[], int count, const char *word, size_t length)
 {
     for (int i = 0; i < count; i++)
-        if (strlen(names[i]) == length && strncasecmp(names[i], word, length) == 0)
+        if (rd_word_is(names[i], word, length))
             return i;
     return -1;
 }
 
-static int parse_words(allowed_t *allowed, const char *const names[], int count, const char *list, size_t length)
+/* Notes why the communicators that are to be made fail: as in NCCL, an unknown word is an error of their creation. */
+static void wrong(const char *name, const char *text, const char *what, const char *word, size_t length,
+                  const char *const names[], int count)
 {
-    const char *end = list + length;
+    char known[160] = "";
+    size_t used = 0;
 
-    *allowed = (allowed_t){0, length && *list == '^'};
-    for (const char *p = list + allowed->except; p < end; p += strcspn(p, ",;") + 1) {
-        int word = find(names, count, p, strcspn(p, ",;"));
-        if (word < 0)
+    for (int i = 0; i < count && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", names[i]);
+    snprintf(settings.wrong, sizeof settings.wrong, "NCCL_%s=%.100s: there is no %s \"%.*s\"; there are %s", name, text,
+             what, (int)(length < 60 ? length : 60), word, known);
+}
+
+typedef struct choice {
+    const char *name, *text; /* NCCL_`name`=`text` */
+    const char *what;        /* the words that it has */
+    const char *const *names;
+    int count;
+} choice_t;
+
+static int parse_list(const choice_t *c, const rd_word_list_t *list, allowed_t *allowed)
+{
+    const char *word;
+    size_t length;
+
+    *allowed = (allowed_t){0, list->except};
+    for (size_t at = 0; rd_word_next(list, &at, &word, &length);) {
+        int found = find(c->names, c->count, word, length);
+
+        if (found < 0) {
+            wrong(c->name, c->text, c->what, word, length, c->names, c->count);
             return -1;
-        allowed->words |= 1u << word;
+        }
+        allowed->words |= 1u << found;
     }
     return 0;
 }
 
 /* Parses "ring,tree;allreduce:^tree;broadcast:ring" as NCCL does: the first list may be for all functions, each of the
- * others names its function and replaces what came before for it. Returns -1 where NCCL would refuse it. */
-static int parse_choice(allowed_t allowed[], const char *const names[], int count, const char *text)
+ * others names its function and replaces what came before for it. Returns -1 where NCCL refuses it. */
+static int parse_choice(allowed_t allowed[], const choice_t *c)
 {
+    rd_word_list_t list;
+    allowed_t one;
+
     for (int f = 0; f < COUNT(functions); f++)
         allowed[f] = (allowed_t){0, 1};
-    for (const char *p = text; *p; p += strcspn(p, ";"), p += *p == ';') {
-        size_t section = strcspn(p, ";"), key = strcspn(p, ":;"), skip = key < section ? key + 1 : 0;
-        int one = skip ? find(functions, COUNT(functions), p, key) : -1;
+    for (size_t at = 0; rd_word_list_next(c->text, &at, &list);) {
+        int named = list.operation ? find(functions, COUNT(functions), list.operation, list.operation_length) : -1;
 
-        if (skip ? one < 0 : p != text)
+        if (list.operation && named < 0) {
+            wrong(c->name, c->text, "function", list.operation, list.operation_length, functions, COUNT(functions));
+            return -1;
+        }
+        if (parse_list(c, &list, &one) != 0)
             return -1;
         for (int f = 0; f < COUNT(functions); f++)
-            if ((one < 0 || f == one) && parse_words(&allowed[f], names, count, p + skip, section - skip) != 0)
-                return -1;
+            if (named < 0 || f == named)
+                allowed[f] = one;
     }
-    return 0;
+    if (rd_word_lists_ordered(c->text))
+        return 0;
+    snprintf(settings.wrong, sizeof settings.wrong, "NCCL_%s=%.100s: only the first list may be without a function",
+             c->name, c->text);
+    return -1;
 }
 
 /* Returns the protocol that all operations are to use, or NULL. */
@@ -231,10 +267,8 @@ static void algo(const char *text)
     char value[VALUE_BYTES] = "";
     size_t used = 0;
 
-    if (parse_choice(allowed, algos, COUNT(algos), text) != 0) {
-        not_taken("ALGO", text, "it is not as NCCL has it: ring,tree;allreduce:^tree");
+    if (parse_choice(allowed, &(choice_t){"ALGO", text, "algorithm", algos, COUNT(algos)}) != 0)
         return;
-    }
     for (int f = 0; f < COUNT(functions); f++)
         used = add_algos(value, used, f, allowed[f]);
     if (used)
@@ -251,10 +285,8 @@ static void proto(const char *text)
     allowed_t allowed[COUNT(functions)];
     unsigned words = all;
 
-    if (parse_choice(allowed, protos, COUNT(protos), text) != 0) {
-        not_taken("PROTO", text, "it is not as NCCL has it: LL,Simple;allreduce:^LL");
+    if (parse_choice(allowed, &(choice_t){"PROTO", text, "protocol", protos, COUNT(protos)}) != 0)
         return;
-    }
     for (int f = 0; f < COUNT(functions); f++)
         words &= allowed[f].except ? ~allowed[f].words & all : allowed[f].words;
     for (int f = 0; f < COUNT(functions); f++)
@@ -381,6 +413,12 @@ static void read_all(void)
 void nc_settings(void)
 {
     pthread_once(&once, read_all);
+}
+
+const char *nc_settings_wrong(void)
+{
+    nc_settings();
+    return *settings.wrong ? settings.wrong : NULL;
 }
 
 bool nc_settings_host(void)

@@ -43,9 +43,10 @@ ncclResult_t nc_result(ncclComm_t comm, rondo_comm_t of, rondo_result_t result);
 
 /* ---- settings ---- (settings.c) */
 
-void nc_settings(void);           /* hands NCCL_* on to rondo, once a process; before anything else is asked of rondo */
-bool nc_settings_host(void);      /* RONDO_NCCL_HOST=1 */
-bool nc_settings_blocking(int *); /* returns true if NCCL_COMM_BLOCKING is set */
+void nc_settings(void); /* hands NCCL_* on to rondo, once a process; before anything else is asked of rondo */
+const char *nc_settings_wrong(void); /* why no communicator can be made; NULL: it can */
+bool nc_settings_host(void);         /* RONDO_NCCL_HOST=1 */
+bool nc_settings_blocking(int *);    /* returns true if NCCL_COMM_BLOCKING is set */
 
 /* ---- configs ---- (config.c) */
 

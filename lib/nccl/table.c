@@ -104,7 +104,8 @@ const nc_variable_t nc_variables[] = {
      "beginnings of names, =NAME exactly, ^ excludes: the first that is up"},
     {"SOCKET_FAMILY", NC_TO_RONDO, "RONDO_IFACE", "AF_INET or AF_INET6: an address of that kind"},
     {"ALGO", NC_TO_RONDO, "RONDO_ALGO",
-     "lists, ^ and functions as in NCCL; of Ring, Tree and PAT those that the operation has and that go by the "
+     "lists, ^ and functions as in NCCL, where another word is an error; of Ring, Tree and PAT those that the "
+     "operation has and that go by the "
      "protocol (on GPUs by Simple: Ring)"},
     {"PROTO", NC_TO_RONDO, "RONDO_PROTO",
      "Simple alone; on GPUs LL128 alone, too; what leaves a choice, or differs from function to function, is not "

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/word_list.h"
+
 /* Reasons that do not concern a forced choice. They are distinguished by their addresses. */
 static const char no_such[] = "does not do this operation", another_algo[] = "RONDO_ALGO names another",
                   excepted[] = "RONDO_ALGO excludes it", another_proto[] = "RONDO_PROTO names another";
@@ -18,13 +20,6 @@ static unsigned colls_of(const rd_executor_t *x, const rd_algo_t *algo)
 
 /* ---- what is forced ---- */
 
-static void set(rd_forced_t *forced, const char *text, size_t length)
-{
-    forced->except = length && *text == '^';
-    forced->algo = text + forced->except;
-    forced->length = length - forced->except;
-}
-
 static const char *text_of(const rd_env_t *env)
 {
     return env->where_served ? env->between : env->algo;
@@ -35,36 +30,25 @@ static const char *text_of(const rd_env_t *env)
 rd_forced_t rd_forced(const rd_env_t *env, rd_coll_t coll)
 {
     rd_forced_t forced = {.proto = coll == RD_BARRIER ? "" : env->proto};
-    const char *name = rd_coll_name(coll);
+    rd_word_list_t list;
 
-    for (const char *p = text_of(env); *p; p += strcspn(p, ","), p += *p == ',') {
-        size_t n = strcspn(p, ","), key = strcspn(p, "=,");
-
-        if (key == n && coll != RD_BARRIER) {
-            set(&forced, p, n);
-        } else if (key < n && strlen(name) == key && memcmp(name, p, key) == 0) {
-            set(&forced, p + key + 1, n - key - 1);
-            return forced;
-        }
+    if (rd_word_list_find(text_of(env), rd_coll_name(coll), &list) && (list.operation || coll != RD_BARRIER)) {
+        forced.algo = list.words;
+        forced.length = list.length;
+        forced.except = list.except;
     }
     return forced;
 }
 
-/* Returns the length of the first name. */
-static size_t first_name(const char *text, size_t length)
-{
-    const char *end = memchr(text, '+', length);
-
-    return end ? (size_t)(end - text) : length;
-}
-
 bool rd_forced_names(const rd_forced_t *forced, const rd_algo_t *algo)
 {
-    for (size_t at = 0, n; forced->algo && at < forced->length; at += n + 1) {
-        n = first_name(forced->algo + at, forced->length - at);
-        if (strlen(algo->name) == n && memcmp(algo->name, forced->algo + at, n) == 0)
+    const rd_word_list_t list = {.words = forced->algo, .length = forced->algo ? forced->length : 0};
+    const char *word;
+    size_t length;
+
+    for (size_t at = 0; rd_word_next(&list, &at, &word, &length);)
+        if (rd_word_is(algo->name, word, length))
             return true;
-    }
     return false;
 }
 
@@ -212,7 +196,7 @@ static rondo_result_t operation_check(const rd_env_t *env, const char *name, siz
 
     for (int coll = 0; coll < RD_NUM_COLLS; coll++) {
         const char *known = rd_coll_name((rd_coll_t)coll);
-        if (strlen(known) == length && memcmp(known, name, length) == 0)
+        if (rd_word_is(known, name, length))
             return RONDO_SUCCESS;
         name_add(&names, known);
     }
@@ -258,19 +242,31 @@ static rondo_result_t proto_check(const rd_env_t *env, const rd_executor_t *x, r
                     x->gpus ? "on CUDA" : "on host memory", names.text);
 }
 
+static rondo_result_t list_check(const rd_env_t *env, const rd_executor_t *x, const rd_word_list_t *list,
+                                 rd_log_ctx_t *ctx)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    size_t length, at = 0;
+    const char *word;
+    int words = 0;
+
+    if (list->operation)
+        result = operation_check(env, list->operation, list->operation_length, ctx);
+    for (; result == RONDO_SUCCESS && rd_word_next(list, &at, &word, &length); words++)
+        result = algo_check(env, x, word, length, ctx);
+    return result == RONDO_SUCCESS && words == 0 ? algo_check(env, x, "", 0, ctx) : result;
+}
+
 rondo_result_t rd_names_check(const rd_env_t *env, const rd_executor_t *x, rd_log_ctx_t *ctx)
 {
-    for (const char *p = text_of(env); *p; p += strcspn(p, ","), p += *p == ',') {
-        size_t n = strcspn(p, ","), key = strcspn(p, "=,"), skip = key < n ? key + 1 : 0;
-        rondo_result_t result = skip ? operation_check(env, p, key, ctx) : RONDO_SUCCESS;
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_word_list_t list;
 
-        skip += p[skip] == '^';
-        for (size_t at = skip, one; at <= n && result == RONDO_SUCCESS; at += one + 1) {
-            one = first_name(p + at, n - at);
-            result = algo_check(env, x, p + at, one, ctx);
-        }
-        if (result != RONDO_SUCCESS)
-            return result;
-    }
-    return proto_check(env, x, ctx);
+    for (size_t at = 0; result == RONDO_SUCCESS && rd_word_list_next(text_of(env), &at, &list);)
+        result = list_check(env, x, &list, ctx);
+    if (result == RONDO_SUCCESS && !rd_word_lists_ordered(text_of(env)))
+        result =
+            rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
+                     "RONDO_ALGO=%s: only the first list may be for all operations: ring;allreduce:tree", text_of(env));
+    return result == RONDO_SUCCESS ? proto_check(env, x, ctx) : result;
 }

@@ -30,7 +30,7 @@ typedef struct rd_choices {
 
 /* The algorithms and the protocol that RONDO_ALGO and RONDO_PROTO force for an operation. */
 typedef struct rd_forced {
-    const char *algo; /* names with '+' between them, not terminated; NULL: none is forced */
+    const char *algo; /* the words of a list (base/word_list.h), not terminated; NULL: none is forced */
     size_t length;
     bool except;       /* all algorithms but these */
     const char *proto; /* "": none is forced */

@@ -4,4 +4,5 @@ check_PROGRAMS += \
 	test/base/setting \
 	test/base/types \
 	test/base/version \
-	test/base/wait
+	test/base/wait \
+	test/base/word_list

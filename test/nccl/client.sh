@@ -162,7 +162,7 @@ says 'NCCL INFO AllReduce: opCount 0 sendbuff 0x[0-9a-f]* recvbuff 0x[0-9a-f]* c
 says 'NCCL INFO register comm 0x[0-9a-f]* buffer 0x[0-9a-f]* size 16'
 silent 'Init COMPLETE'
 # Variables that cannot be translated change nothing.
-try timeout 60 env RONDO_NCCL_HOST=1 NCCL_ALGO=^Rnig NCCL_PROTO=LL128 NCCL_SOCKET_IFNAME=nosuch NCCL_BUFFSIZE=x \
+try timeout 60 env RONDO_NCCL_HOST=1 NCCL_ALGO=NVLS NCCL_PROTO=LL128 NCCL_SOCKET_IFNAME=nosuch NCCL_BUFFSIZE=x \
     NCCL_COMM_BLOCKING=7 NCCL_SOCKET_FAMILY=AF_X "$dir/linked"
 says 'the sum is 6'
 # Without a GPU and without being asked for host memory.

@@ -36,6 +36,33 @@ static int in_child(const wish_t *w)
     return 1;
 }
 
+/* The sentence with which creation fails in a child of its own; "": it does not. */
+static void refused(const char *variable, const char *value, const char *sentence)
+{
+    int status = -1;
+    pid_t child;
+
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        ncclUniqueId id;
+        ncclComm_t comm = NULL;
+        int bad;
+
+        setenv("RONDO_NCCL_HOST", "1", 1);
+        setenv("NCCL_DEBUG", "NONE", 1);
+        setenv(variable, value, 1);
+        bad = ncclGetUniqueId(&id) != ncclSuccess;
+        bad |= ncclCommInitRank(&comm, 1, id, 0) != (*sentence ? ncclInvalidUsage : ncclSuccess);
+        bad |= *sentence && strstr(ncclGetLastError(NULL), sentence) == NULL;
+        if (bad)
+            printf("%s=%s: %s\n", variable, value, ncclGetLastError(NULL));
+        fflush(stdout);
+        _exit(bad);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "%s=%s", variable, value);
+}
+
 static void check(const wish_t *w)
 {
     int status = -1;
@@ -93,6 +120,12 @@ int main(void)
     protocol(1, "allreduce:Simple", "");
     protocol(1, "LL128", "");
     protocol(1, "Sipmle", "");
+    refused("NCCL_ALGO", "Tree,Rnig", "NCCL_ALGO=Tree,Rnig: there is no algorithm \"Rnig\"; there are Tree, Ring, ");
+    refused("NCCL_ALGO", "ring;alltoall:ring", "no function \"alltoall\"; there are Broadcast, ");
+    refused("NCCL_ALGO", "allreduce:ring;tree", "only the first list may be without a function");
+    refused("NCCL_PROTO", "allreduce:^LL,Sipmle", "no protocol \"Sipmle\"; there are LL, LL128, Simple");
+    refused("NCCL_ALGO", "ring,collnetdirect;allreduce:tree,ring;broadcast:^NVLS", "");
+    refused("NCCL_PROTO", "LL,Simple;allreduce:^LL", "");
     if (rd_cuda_built()) {
         becomes(0, "Ring", "", "", chains);
         becomes(0, "Ring", "Simple", "", chains);

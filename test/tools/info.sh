@@ -62,6 +62,12 @@ check 0 '^--> ' "$info" plan barrier
 check 0 '^--> ring .* simple' env RONDO_ALGO=ring "$info" plan allreduce 1M --ranks 4
 check 0 '^--> .* simple' env RONDO_PROTO=simple "$info" plan allreduce 8 --ranks 4
 check 0 '^--> tree ' env RONDO_ALGO=ring,broadcast=tree "$info" plan broadcast 1M --ranks 4
+check 0 '^--> tree ' env RONDO_ALGO='Ring;Broadcast:Tree' "$info" plan broadcast 1M --ranks 4
+check 0 '^--> ring ' env RONDO_ALGO='ring,pat;broadcast:tree' "$info" plan allreduce 64M --ranks 4
+check 0 'RONDO_ALGO excludes it' env RONDO_ALGO='broadcast:^tree,ring' "$info" plan broadcast 1M --ranks 4
+check 1 'no operation "brodcast" to choose for; there are allreduce, ' env RONDO_ALGO='brodcast:tree' "$info" plan broadcast 1M --ranks 4
+check 1 'no algorithm "teer"; there are ' env RONDO_ALGO='ring;broadcast:tree,teer' "$info" plan broadcast 1M --ranks 4
+check 1 'only the first list' env RONDO_ALGO='broadcast:tree;ring' "$info" plan broadcast 1M --ranks 4
 check 0 'RONDO_ALGO names another' env RONDO_ALGO=ring "$info" plan allreduce 1M --ranks 4
 check 0 'longer than' "$info" plan allreduce 1M --ranks 4
 check 0 '2 nodes' "$info" plan allreduce 1M --ranks 4 --nodes 2

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/word_list.h"
 #include "sched/algo/algos.h"
 
 static const char *const coll_names[RD_NUM_COLLS] = {
@@ -43,7 +44,7 @@ const rd_algo_t *rd_algo_find(const char *name)
 const rd_algo_t *rd_algo_named(const char *name, size_t length)
 {
     for (int a = 0; rd_algos[a]; a++)
-        if (strlen(rd_algos[a]->name) == length && memcmp(name, rd_algos[a]->name, length) == 0)
+        if (rd_word_is(rd_algos[a]->name, name, length))
             return rd_algos[a];
     return NULL;
 }
