@@ -5,6 +5,7 @@
 #include "base/env_alias.h"
 #include "base/proto.h"
 #include "base/setting.h"
+#include "base/word_list.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -35,7 +36,7 @@ static const tunable_t table[] = {
     {"RONDO_DEBUG_FILE", TEXT, 0, 0, 0, "", 0, 511, NULL, "log lines go to this file; %h is the host, %p the process"},
     {"RONDO_HOSTID", TEXT, 0, AT(hostid), "", 0, 63, NULL, "ranks with different values count as on different nodes"},
     {"RONDO_ALGO", TEXT, 1, AT(algo), "", 0, 255, NULL, "forces an algorithm: ring, or allreduce=ring,broadcast=tree"},
-    {"RONDO_PROTO", PROTO, 1, AT(proto), "", 0, 31, NULL,
+    {"RONDO_PROTO", PROTO, 1, AT(proto), "", 0, 127, NULL,
      "forces a protocol; creation fails if there is none of this name for the memory of the ranks"},
     {"RONDO_TRANSPORT", TEXT, 1, AT(transport), "", 0, 31, NULL,
      "forces a transport: shm, ucx, or one that the program has registered"},
@@ -255,13 +256,31 @@ static int text_parse(const tunable_t *t, const char *text, void *field)
     return 0;
 }
 
+/* Returns true if every list of the text has words, and every word is a protocol. */
+static bool protos_known(const char *text)
+{
+    rd_word_list_t list;
+
+    for (size_t next = 0; rd_word_list_next(text, &next, &list);) {
+        size_t at = 0, length;
+        const char *word;
+        int words = 0;
+
+        for (; rd_word_next(&list, &at, &word, &length); words++)
+            if (rd_proto_find(word, length) < 0)
+                return false;
+        if (words == 0)
+            return false;
+    }
+    return rd_word_lists_ordered(text);
+}
+
 /* Returns 0, or -1 if the value is not allowed; the field is then unchanged. */
 static int value_parse(const tunable_t *t, const char *text, void *field)
 {
     rd_log_level_t level;
     uint64_t size;
     int64_t number;
-    rd_proto_t proto;
 
     switch (t->kind) {
     case LEVEL:
@@ -271,9 +290,7 @@ static int value_parse(const tunable_t *t, const char *text, void *field)
         return 0;
     case PROTO:
         text = rd_env_alias_word(t->name, text);
-        if (*text && rd_proto_parse(text, &proto) != 0)
-            return -1;
-        return text_parse(t, text, field);
+        return protos_known(text) ? text_parse(t, text, field) : -1;
     case WORD:
         return *text && word_find(t->words, text) < 0 ? -1 : text_parse(t, text, field);
     case TEXT:

@@ -13,7 +13,7 @@ typedef struct rd_env {
     int debug;          /* RONDO_DEBUG: rd_log_level_t */
     char hostid[64];    /* RONDO_HOSTID: ranks with different values are treated as on different nodes; "" : unset */
     char algo[256];     /* RONDO_ALGO: "" = chosen by cost; "ring" or "allreduce=ring,broadcast=tree" */
-    char proto[32];     /* RONDO_PROTO: "", "ll" or "simple", ... */
+    char proto[128];    /* RONDO_PROTO: "", "ll", "ll,simple", "allreduce:^ll", ... */
     char transport[32]; /* RONDO_TRANSPORT: "", or a name in core/transports.c */
     char iface[64];     /* RONDO_IFACE: interface name or address to listen on */
     int port_first, port_last; /* RONDO_PORTS=first-last; 0: any */
@@ -80,7 +80,7 @@ const char *rd_env_name(int index);
 const char *rd_env_default(int index);
 
 /* The settings that decide which messages are sent, in a form that ranks may exchange: all must have the same. */
-#define RD_ENV_ALIKE 448
+#define RD_ENV_ALIKE 544
 typedef struct rd_env_alike {
     char values[RD_ENV_ALIKE];
 } rd_env_alike_t;

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/word_list.h"
+
 typedef enum {
     RD_PROTO_LL, /* lines that carry their own flags, for short messages. On the host these are lines in shared memory;
                     between GPUs half data, half flags, any type: stores of 8 bytes arrive whole */
@@ -57,6 +59,15 @@ static inline const char *rd_proto_name(rd_proto_t proto)
 static inline bool rd_proto_is_board(rd_proto_t proto)
 {
     return RD_PROTOS_BOARD >> proto & 1;
+}
+
+/* Returns the protocol of this name, or -1 if there is none. */
+static inline int rd_proto_find(const char *word, size_t length)
+{
+    for (int p = 0; p < RD_NUM_PROTOS; p++)
+        if (rd_word_is(rd_proto_name((rd_proto_t)p), word, length))
+            return p;
+    return -1;
 }
 
 /* Returns 0, or -1 if no protocol has the name. */

@@ -22,8 +22,8 @@
 
 static struct {
     int host, blocking, has_blocking;
-    const char *proto; /* the value for RONDO_PROTO; NULL: none was requested */
-    char wrong[400];   /* why no communicator can be made; "": it can */
+    const char *proto[5]; /* the one protocol of each function; NULL: none was requested */
+    char wrong[400];      /* why no communicator can be made; "": it can */
 } settings;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -231,19 +231,21 @@ static int parse_choice(allowed_t allowed[], const choice_t *c)
     return -1;
 }
 
-/* Returns the protocol that all operations are to use, or NULL. */
-static const char *proto_forced(void)
+/* Returns the one protocol that a function is to use, or NULL. A list in RONDO_PROTO is rondo's own affair. */
+static const char *proto_forced(int function)
 {
     const char *own = own_value("PROTO", "RONDO_PROTO");
 
-    return own ? own : settings.proto;
+    if (own)
+        return own[strcspn(own, ",;:=+^")] ? NULL : own;
+    return settings.proto[function];
 }
 
 /* Appends rondo's algorithms for those of NCCL that are allowed for a function, or that are not. Those of NCCL that
  * rondo does not have are never chosen, so there is nothing to exclude, and nothing to choose if they are all. */
 static size_t add_algos(char value[VALUE_BYTES], size_t used, int function, allowed_t allowed)
 {
-    const char *proto = allowed.except ? NULL : proto_forced();
+    const char *proto = allowed.except ? NULL : proto_forced(function);
     const size_t begin = used;
 
     for (int i = 0; i < COUNT(algos); i++) {
@@ -277,28 +279,42 @@ static void algo(const char *text)
         not_taken("ALGO", text, "rondo has Ring, Tree and PAT, on GPUs Ring alone by Simple");
 }
 
-/* Takes a protocol that serves operations of every length and type, if it is the only one that all functions may use.
- */
+/* What NCCL's words that are allowed become: bit 0 is LL, 1 is LL128, 2 is Simple. On GPUs all three are rondo's own;
+ * LL alone serves no long operations, so that it is not forced. Host memory has no LL128, and LL serves short
+ * operations alone. NULL: nothing is forced. */
+static const char *proto_words(unsigned words)
+{
+    static const char *const gpus[8] = {NULL, NULL, "ll128", "^simple", "simple", "^ll128", "^ll", NULL};
+    static const char *const host[8] = {NULL, NULL, NULL, NULL, "simple", NULL, "^ll", NULL};
+
+    return (settings.host ? host : gpus)[words];
+}
+
 static void proto(const char *text)
 {
     const unsigned all = (1u << COUNT(protos)) - 1;
+    const char *becomes[COUNT(functions)];
     allowed_t allowed[COUNT(functions)];
-    unsigned words = all;
+    char value[VALUE_BYTES] = "";
+    size_t used = 0;
+    int alike = 1;
 
     if (parse_choice(allowed, &(choice_t){"PROTO", text, "protocol", protos, COUNT(protos)}) != 0)
         return;
-    for (int f = 0; f < COUNT(functions); f++)
-        words &= allowed[f].except ? ~allowed[f].words & all : allowed[f].words;
-    for (int f = 0; f < COUNT(functions); f++)
-        if (words != (allowed[f].except ? ~allowed[f].words & all : allowed[f].words))
-            words = 0; /* functions differ */
-    settings.proto = words == 4 ? "simple" : words == 2 && !settings.host ? "ll128" : NULL;
-    if (settings.proto)
-        hand_on("PROTO", "RONDO_PROTO", settings.proto);
+    for (int f = 0; f < COUNT(functions); f++) {
+        becomes[f] = proto_words(allowed[f].except ? ~allowed[f].words & all : allowed[f].words);
+        settings.proto[f] = becomes[f] && *becomes[f] != '^' ? becomes[f] : NULL;
+        alike &= becomes[f] == becomes[0];
+        if (becomes[f])
+            used += (size_t)snprintf(value + used, sizeof value - used, "%s%s=%s", used ? "," : "", of_rondo[f],
+                                     becomes[f]);
+    }
+    if (used)
+        hand_on("PROTO", "RONDO_PROTO", alike ? becomes[0] : value); /* for messages, too, if nothing differs */
     else
         not_taken("PROTO", text,
-                  settings.host ? "in host memory rondo can force Simple alone, for all operations"
-                                : "on GPUs rondo can force Simple alone or LL128 alone, for all operations");
+                  settings.host ? "in host memory rondo can force Simple, or exclude LL"
+                                : "on GPUs rondo does not force LL alone");
 }
 
 static void peer_memory(const char *name, const char *text)

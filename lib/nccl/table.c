@@ -108,8 +108,8 @@ const nc_variable_t nc_variables[] = {
      "operation has and that go by the "
      "protocol (on GPUs by Simple: Ring)"},
     {"PROTO", NC_TO_RONDO, "RONDO_PROTO",
-     "Simple alone; on GPUs LL128 alone, too; what leaves a choice, or differs from function to function, is not "
-     "forced"},
+     "lists, ^ and functions as in NCCL, where another word is an error; of sets of LL, LL128 and Simple: on GPUs all "
+     "but LL alone; on host memory Simple alone, and all but LL"},
     {"P2P_DISABLE", NC_TO_RONDO, "RONDO_CMA, RONDO_P2P",
      "1: ranks do not read each other's memory; GPUs go through pinned host memory"},
     {"P2P_LEVEL", NC_TO_RONDO, "RONDO_CMA, RONDO_P2P", "LOC, 0: the same; all others allow it"},

@@ -25,11 +25,32 @@ static const char *text_of(const rd_env_t *env)
     return env->where_served ? env->between : env->algo;
 }
 
+/* Returns as bits what RONDO_PROTO allows for an operation; 0: it says nothing of it. */
+static unsigned protos_of(const rd_env_t *env, const char *operation)
+{
+    rd_word_list_t list;
+    unsigned found = 0;
+    const char *word;
+    size_t length;
+
+    if (!rd_word_list_find(env->proto, operation, &list))
+        return 0;
+    for (size_t at = 0; rd_word_next(&list, &at, &word, &length);)
+        if (rd_proto_find(word, length) >= 0)
+            found |= 1u << rd_proto_find(word, length);
+    return list.except ? ((1u << RD_NUM_PROTOS) - 1) & ~found : found;
+}
+
+unsigned rd_forced_message_protos(const rd_env_t *env)
+{
+    return protos_of(env, "message");
+}
+
 /* "ring" applies to every operation but the barrier; "allreduce=ring,barrier=rd" applies to the operations that it
  * names. A forced algorithm or protocol must not make the barrier impossible, which few algorithms have. */
 rd_forced_t rd_forced(const rd_env_t *env, rd_coll_t coll)
 {
-    rd_forced_t forced = {.proto = coll == RD_BARRIER ? "" : env->proto};
+    rd_forced_t forced = {.protos = coll == RD_BARRIER ? 0 : protos_of(env, rd_coll_name(coll))};
     rd_word_list_t list;
 
     if (rd_word_list_find(text_of(env), rd_coll_name(coll), &list) && (list.operation || coll != RD_BARRIER)) {
@@ -61,8 +82,7 @@ static bool asks(const rd_forced_t *forced)
 /* Between GPUs messages have rules of their own for the use of slices, and copies have no protocol. */
 static bool proto_allowed(const rd_executor_t *x, const rd_forced_t *forced, const rd_algo_t *algo, rd_proto_t proto)
 {
-    return !forced->proto[0] || (x->gpus && algo->device.kernel >= RD_KERNEL_MESSAGES) ||
-           strcmp(forced->proto, rd_proto_name(proto)) == 0;
+    return !forced->protos || (x->gpus && algo->device.kernel >= RD_KERNEL_MESSAGES) || forced->protos >> proto & 1;
 }
 
 /* ---- the loop ---- */
@@ -168,8 +188,8 @@ const rd_choice_t *rd_candidates_reason(const rd_choices_t *choices, const rd_fo
             (asks(forced) ? !rd_forced_names(forced, c->algo) : c->excluded == no_such))
             continue;
         reason = c;
-        if (forced->proto[0] && strcmp(forced->proto, rd_proto_name(c->proto)) == 0)
-            break; /* this is the reason of the forced protocol */
+        if (forced->protos >> c->proto & 1)
+            break; /* this is the reason of a forced protocol */
     }
     return reason;
 }
@@ -190,7 +210,8 @@ static void name_add(names_t *names, const char *name)
             (size_t)snprintf(names->text + names->used, NAMES - names->used, "%s%s", names->used ? ", " : "", name);
 }
 
-static rondo_result_t operation_check(const rd_env_t *env, const char *name, size_t length, rd_log_ctx_t *ctx)
+static rondo_result_t operation_check(const char *variable, const char *value, const char *name, size_t length,
+                                      rd_log_ctx_t *ctx)
 {
     names_t names = {"", 0};
 
@@ -201,8 +222,8 @@ static rondo_result_t operation_check(const rd_env_t *env, const char *name, siz
         name_add(&names, known);
     }
     return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
-                    "RONDO_ALGO=%s: there is no operation \"%.*s\" to choose for; there are %s", text_of(env),
-                    (int)length, name, names.text);
+                    "%s=%s: there is no operation \"%.*s\" to choose for; there are %s", variable, value, (int)length,
+                    name, names.text);
 }
 
 static rondo_result_t algo_check(const rd_env_t *env, const rd_executor_t *x, const char *name, size_t length,
@@ -224,20 +245,28 @@ static rondo_result_t algo_check(const rd_env_t *env, const rd_executor_t *x, co
                     text_of(env), where, (int)length, name, names.text);
 }
 
+/* Each list must leave a protocol that there is here. That its words are protocols was seen when it was read. */
 static rondo_result_t proto_check(const rd_env_t *env, const rd_executor_t *x, rd_log_ctx_t *ctx)
 {
-    int known = !env->proto[0];
+    rondo_result_t result = RONDO_SUCCESS;
     names_t names = {"", 0};
+    rd_word_list_t list;
 
-    for (int proto = 0; proto < RD_NUM_PROTOS; proto++) {
-        const char *name = rd_proto_name((rd_proto_t)proto);
-        if (!(x->protos & 1u << proto))
-            continue;
-        known |= strcmp(env->proto, name) == 0;
-        name_add(&names, name);
+    for (size_t at = 0; result == RONDO_SUCCESS && rd_word_list_next(env->proto, &at, &list);)
+        if (list.operation)
+            result = operation_check("RONDO_PROTO", env->proto, list.operation, list.operation_length, ctx);
+    if (result != RONDO_SUCCESS)
+        return result;
+    bool known = !env->proto[0] || !rd_forced_message_protos(env) || rd_forced_message_protos(env) & x->protos;
+    for (int coll = 0; coll < RD_NUM_COLLS; coll++) {
+        unsigned protos = protos_of(env, rd_coll_name((rd_coll_t)coll));
+        known = known && (!protos || protos & x->protos);
     }
     if (known)
         return RONDO_SUCCESS;
+    for (int proto = 0; proto < RD_NUM_PROTOS; proto++)
+        if (x->protos >> proto & 1)
+            name_add(&names, rd_proto_name((rd_proto_t)proto));
     return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT, "RONDO_PROTO=%s: %s there are %s", env->proto,
                     x->gpus ? "on CUDA" : "on host memory", names.text);
 }
@@ -251,7 +280,7 @@ static rondo_result_t list_check(const rd_env_t *env, const rd_executor_t *x, co
     int words = 0;
 
     if (list->operation)
-        result = operation_check(env, list->operation, list->operation_length, ctx);
+        result = operation_check("RONDO_ALGO", text_of(env), list->operation, list->operation_length, ctx);
     for (; result == RONDO_SUCCESS && rd_word_next(list, &at, &word, &length); words++)
         result = algo_check(env, x, word, length, ctx);
     return result == RONDO_SUCCESS && words == 0 ? algo_check(env, x, "", 0, ctx) : result;

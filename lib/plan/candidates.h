@@ -32,8 +32,8 @@ typedef struct rd_choices {
 typedef struct rd_forced {
     const char *algo; /* the words of a list (base/word_list.h), not terminated; NULL: none is forced */
     size_t length;
-    bool except;       /* all algorithms but these */
-    const char *proto; /* "": none is forced */
+    bool except;     /* all algorithms but these */
+    unsigned protos; /* the protocols that are allowed: bits 1u << rd_proto_t; 0: none is forced */
 } rd_forced_t;
 
 typedef struct rd_executor {
@@ -46,6 +46,9 @@ typedef struct rd_executor {
 } rd_executor_t;
 
 rd_forced_t rd_forced(const rd_env_t *env, rd_coll_t coll);
+/* The protocols that RONDO_PROTO allows for messages of pairs, which its list for all operations says; 0: none is
+ * forced. */
+unsigned rd_forced_message_protos(const rd_env_t *env);
 /* Returns true if the algorithm is among the names, whether these are forced or excluded. */
 bool rd_forced_names(const rd_forced_t *forced, const rd_algo_t *algo);
 static inline bool rd_forced_allows(const rd_forced_t *forced, const rd_algo_t *algo)

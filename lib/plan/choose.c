@@ -74,19 +74,6 @@ size_t rd_choose_put_most(const rd_env_t *env, const rd_cost_env_t *node)
     return rd_cost_puts(node, RD_GATHER) || (env->proto[0] && node->nranks > 2) ? PUT_MOST : 0;
 }
 
-static rd_proto_t message_proto(const rd_env_t *env, int here, int cma, size_t ll_most, size_t bytes)
-{
-    rd_proto_t forced;
-
-    if (rd_proto_parse(env->proto, &forced) == 0)
-        return forced;
-    if (!here)
-        return RD_PROTO_SIMPLE;
-    if (bytes <= ll_most)
-        return RD_PROTO_LL;
-    return cma && bytes >= env->cma_min ? RD_PROTO_CMA : RD_PROTO_SIMPLE;
-}
-
 static const char *message_excluded(int here, int cma, rd_proto_t proto)
 {
     if (rd_proto_is_board(proto))
@@ -96,6 +83,33 @@ static const char *message_excluded(int here, int cma, rd_proto_t proto)
     if (proto == RD_PROTO_CMA && !cma)
         return "needs leave to read the peers' memory";
     return NULL;
+}
+
+static rd_proto_t message_usual(const rd_env_t *env, int here, int cma, size_t ll_most, size_t bytes)
+{
+    if (!here)
+        return RD_PROTO_SIMPLE;
+    if (bytes <= ll_most)
+        return RD_PROTO_LL;
+    return cma && bytes >= env->cma_min ? RD_PROTO_CMA : RD_PROTO_SIMPLE;
+}
+
+/* The usual protocol, if it is among the forced ones (0: none is forced). If not, the first of these that can carry the
+ * message; if none can, one that is then refused. */
+static rd_proto_t message_proto(unsigned forced, const rd_env_t *env, int here, int cma, size_t ll_most, size_t bytes)
+{
+    static const rd_proto_t order[] = {RD_PROTO_SIMPLE, RD_PROTO_CMA, RD_PROTO_LL};
+    rd_proto_t usual = message_usual(env, here, cma, ll_most, bytes);
+    int first = 0;
+
+    if (!forced || forced >> usual & 1)
+        return usual;
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
+        if (forced >> order[i] & 1 && !message_excluded(here, cma, order[i]))
+            return order[i];
+    while (!(forced >> first & 1))
+        first++;
+    return (rd_proto_t)first;
 }
 
 /* Returns the data bytes of as many frames as fit, but of at least one: a slice a little longer than a frame takes
@@ -125,7 +139,7 @@ static size_t message_slice(const rd_env_t *env, rd_proto_t proto, int here, siz
 rondo_result_t rd_choose_message(const rd_env_t *env, int here, int cma, size_t ll_most, size_t bytes,
                                  size_t slot_bytes, rd_proto_t *proto, size_t *slice, rd_log_ctx_t *ctx)
 {
-    rd_proto_t p = message_proto(env, here, cma, ll_most, bytes);
+    rd_proto_t p = message_proto(rd_forced_message_protos(env), env, here, cma, ll_most, bytes);
     const char *why = message_excluded(here, cma, p);
 
     if (why && env->where_served) {
@@ -136,7 +150,7 @@ rondo_result_t rd_choose_message(const rd_env_t *env, int here, int cma, size_t 
     }
     if (why)
         return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "RONDO_PROTO=%s cannot carry a message of %zu bytes: %s %s",
-                        env->proto, bytes, env->proto, why);
+                        env->proto, bytes, rd_proto_name(p), why);
     *proto = p;
     *slice = message_slice(env, p, here, bytes, slot_bytes);
     return RONDO_SUCCESS;
@@ -146,13 +160,15 @@ rondo_result_t rd_choose_message(const rd_env_t *env, int here, int cma, size_t 
 static const char *alltoall_excluded(const coll_desc_t *k, rd_proto_t proto, size_t message)
 {
     const rd_choose_args_t *a = k->args;
+    const unsigned forced = k->forced.protos;
     int here = a->shape->nnodes == 1;
 
-    if (k->forced.proto[0] || rd_proto_is_board(proto))
+    if ((forced && !(forced & (forced - 1))) ||
+        rd_proto_is_board(proto)) /* one protocol is taken or refused as it is */
         return message_excluded(here, a->cma, proto);
     if (a->uneven)
         return NULL; /* whatever is chosen here, each lane chooses for itself */
-    if (proto != message_proto(a->env, here, a->cma, k->ll_most, message))
+    if (proto != message_proto(forced, a->env, here, a->cma, k->ll_most, message))
         return "messages of this length go by another protocol";
     return NULL;
 }
@@ -288,13 +304,13 @@ static rondo_result_t refuse(const coll_desc_t *k, const rd_choices_t *list, rd_
 {
     const rd_choose_args_t *a = k->args;
     const rd_choice_t *reason = rd_candidates_reason(list, &k->forced);
-    char forced[320] = "";
+    char forced[448] = "";
     int n = 0;
 
     if (k->forced.algo)
         n = snprintf(forced, sizeof forced, "RONDO_ALGO=%s", a->env->algo);
-    if (k->forced.proto[0])
-        snprintf(forced + n, sizeof forced - (size_t)n, "%sRONDO_PROTO=%s", n ? " with " : "", k->forced.proto);
+    if (k->forced.protos)
+        snprintf(forced + n, sizeof forced - (size_t)n, "%sRONDO_PROTO=%s", n ? " with " : "", a->env->proto);
     return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "%s cannot serve %s of %zu bytes on %d ranks: %s%s%s",
                     *forced ? forced : "rondo", rd_coll_name(a->coll), a->bytes, a->shape->nranks,
                     reason ? reason->algo->name : "", reason ? " " : "",
@@ -306,7 +322,7 @@ static void desc_begin(coll_desc_t *k, const rd_choose_args_t *args)
     k->args = args;
     k->cost = (rd_cost_env_t){args->shape->nranks, args->shape->nnodes, args->local, args->cores > 0 ? args->cores : 1,
                               args->sharing,       args->prices};
-    k->forced = args->unforced ? (rd_forced_t){.proto = ""} : rd_forced(args->env, args->coll);
+    k->forced = args->unforced ? (rd_forced_t){.protos = 0} : rd_forced(args->env, args->coll);
     k->ll_most = args->coll == RD_ALLTOALL ? rd_choose_ll_most(args->env, args->prices) : 0;
     k->bytes = args->uneven ? args->slot_bytes * (size_t)args->shape->nranks : args->bytes;
 }

@@ -42,9 +42,19 @@ static int names(const rd_forced_t *forced, rd_coll_t coll, char *text, size_t s
 }
 
 /* The host's other protocols serve the ranks of one node alone. */
-static bool goes_by(const char *proto)
+static bool goes_by(unsigned protos)
 {
-    return !*proto || strcmp(proto, rd_proto_name(RD_PROTO_SIMPLE)) == 0;
+    return !protos || protos >> RD_PROTO_SIMPLE & 1;
+}
+
+/* Returns true if nothing but Simple is allowed, for any operation. */
+static bool simple_alone(const rd_env_t *env)
+{
+    bool alone = rd_forced_message_protos(env) == 1u << RD_PROTO_SIMPLE;
+
+    for (int coll = 0; coll < RD_NUM_COLLS; coll++)
+        alone &= coll == RD_BARRIER || rd_forced(env, (rd_coll_t)coll).protos == 1u << RD_PROTO_SIMPLE;
+    return alone;
 }
 
 bool rd_forced_serves_between(const rd_env_t *env, rd_coll_t coll)
@@ -52,7 +62,7 @@ bool rd_forced_serves_between(const rd_env_t *env, rd_coll_t coll)
     const rd_forced_t forced = rd_forced(env, coll);
     char text[sizeof env->between];
 
-    return goes_by(forced.proto) && (!forced.algo || forced.except || names(&forced, coll, text, sizeof text));
+    return goes_by(forced.protos) && (!forced.algo || forced.except || names(&forced, coll, text, sizeof text));
 }
 
 void rd_forced_between(const rd_env_t *env, rd_env_t *net)
@@ -62,8 +72,7 @@ void rd_forced_between(const rd_env_t *env, rd_env_t *net)
     *net = *env;
     net->where_served = true;
     net->algo[0] = net->between[0] = '\0';
-    if (!goes_by(net->proto))
-        net->proto[0] = '\0';
+    snprintf(net->proto, sizeof net->proto, "%s", simple_alone(env) ? rd_proto_name(RD_PROTO_SIMPLE) : "");
     for (int coll = 0; coll < RD_NUM_COLLS; coll++) {
         const rd_forced_t forced = rd_forced(env, (rd_coll_t)coll);
         char text[sizeof env->between];

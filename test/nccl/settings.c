@@ -115,9 +115,13 @@ int main(void)
     protocol(1, "Simple", "simple");
     protocol(1, "^LL,LL128", "simple");
     protocol(1, "LL,Simple", "");
-    protocol(1, "^Simple;broadcast:Simple", "");
+    protocol(1, "^Simple;broadcast:Simple", "broadcast=simple");
     protocol(1, "Simple;allreduce:^LL,ll128", "simple");
-    protocol(1, "allreduce:Simple", "");
+    protocol(1, "allreduce:Simple", "allreduce=simple");
+    protocol(1, "^LL", "^ll");
+    protocol(1, "^LL;reduce:Simple;allgather:LL", "broadcast=^ll,reduce=simple,reduce_scatter=^ll,allreduce=^ll");
+    becomes(1, "allreduce:Ring", "allreduce:Simple;broadcast:LL", "", "allreduce=ring");
+    becomes(1, "allreduce:Ring", "", "ll,simple", "allreduce=ring");
     protocol(1, "LL128", "");
     protocol(1, "Sipmle", "");
     refused("NCCL_ALGO", "Tree,Rnig", "NCCL_ALGO=Tree,Rnig: there is no algorithm \"Rnig\"; there are Tree, Ring, ");
@@ -141,6 +145,11 @@ int main(void)
                 "broadcast=^chain,reduce=^chain,allgather=^ring,reduce_scatter=^ring,allreduce=^ring");
         protocol(0, "LL128", "ll128");
         protocol(0, "^LL,Simple", "ll128");
+        protocol(0, "LL,Simple", "^ll128");
+        protocol(0, "^Simple", "^simple");
+        protocol(0, "LL", "");
+        protocol(0, "allreduce:^LL;broadcast:ll128", "broadcast=ll128,allreduce=^ll");
+        becomes(0, "Tree", "allreduce:Simple", "", "broadcast=tree,reduce=tree");
     }
     return failures != 0;
 }

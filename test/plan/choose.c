@@ -148,6 +148,8 @@ static void on_net_communicators(void)
     between("allreduce=chain,broadcast=chain,reduce=chain", "ll128", "reduce=ring,broadcast=ring", "");
     between("allgather=ring,allgather=copy,barrier=rd", "simple", "allgather=ring,barrier=rd", "simple");
     between("twoshot", "sentinel", "allreduce=twoshot", "");
+    between("", "simple;allreduce:ll128", "", "");
+    between("", "Simple;allreduce:simple", "", "simple");
     between("allreduce=tree+ring,broadcast=^chain+tree", "", "allreduce=ring+tree,broadcast=^ring+tree", "");
     if (rd_env_read(&env) != RONDO_SUCCESS)
         exit(1);
@@ -211,6 +213,17 @@ static void messages(void)
         strcpy(env.proto, "cma");
         CHECK(rd_choose_message(&env, 1, 0, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_ERR_UNSUPPORTED,
               "cma");
+        /* Of a list: the usual one if it is there, else what can carry the message. */
+        strcpy(env.proto, "ll,simple");
+        CHECK(rd_choose_message(&env, 1, 1, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_SUCCESS &&
+                  proto == (sizes[i] <= ll_most ? RD_PROTO_LL : RD_PROTO_SIMPLE),
+              "%zu bytes by a list", sizes[i]);
+        strcpy(env.proto, "^LL;allreduce:ll");
+        CHECK(rd_choose_message(&env, 1, 0, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_SUCCESS &&
+                  proto == RD_PROTO_SIMPLE,
+              "%zu bytes, ll excluded", sizes[i]);
+        strcpy(env.proto, "allreduce:cma");
+        CHECK(rd_choose_message(&env, 0, 0, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_SUCCESS, "free");
         env.proto[0] = '\0';
     }
 }

@@ -74,6 +74,12 @@ check 0 '2 nodes' "$info" plan allreduce 1M --ranks 4 --nodes 2
 check 0 '^rank 3: ' "$info" plan allreduce 1M --ranks 4 --steps
 check 0 ' <- ' "$info" plan allreduce 1M --ranks 4 --steps --rank 2
 check 1 'twoshot does not do this operation' env RONDO_ALGO=twoshot "$info" plan broadcast 1M --ranks 4
+check 0 '^--> .* simple' env RONDO_PROTO='ll;AllReduce:Simple' "$info" plan allreduce 8 --ranks 4
+check 0 '^--> .* ll' env RONDO_PROTO='simple;allreduce:^simple,cma,board-ll,board' "$info" plan allreduce 8 --ranks 4
+check 0 '^--> .* simple' env RONDO_PROTO=ll,simple "$info" plan allreduce 1M --ranks 4
+check 0 '^--> ' env RONDO_PROTO=broadcast=ll "$info" plan allreduce 1M --ranks 4
+check 1 'RONDO_PROTO=alreduce:ll: there is no operation' env RONDO_PROTO=alreduce:ll "$info" plan allreduce 1M --ranks 4
+check 1 'on host memory there are ll, ' env RONDO_PROTO='allreduce:ll128' "$info" plan allreduce 1M --ranks 4
 check 1 'RONDO_PROTO=ll' env RONDO_PROTO=ll "$info" plan allreduce 1M --ranks 4
 check 1 'no algorithm "rign"' env RONDO_ALGO=rign "$info" plan allreduce 1M --ranks 4
 check 0 '^--> .* simple' "$info" plan allreduce 1M --ranks 8 --nodes 2 --played

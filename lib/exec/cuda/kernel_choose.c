@@ -140,9 +140,11 @@ static uint64_t cheaper_from(const rd_limits_t *l, const rd_env_t *env, double p
 /* Both ends of a message must decide alike, so the decision follows from its bytes and from what all ranks share. */
 void rd_limits_sliced(rd_limits_t *l, const rd_env_t *env)
 {
-    if (!l->streams || (env->proto[0] && strcmp(env->proto, rd_proto_name(RD_PROTO_SIMPLE)) != 0))
+    const unsigned forced = rd_forced_message_protos(env), simple = 1u << RD_PROTO_SIMPLE;
+
+    if (!l->streams || (forced && !(forced & simple)))
         l->sliced = l->sliced_coll = UINT64_MAX;
-    else if (env->proto[0])
+    else if (forced == simple)
         l->sliced = l->sliced_coll = 1;
     else if (env->cuda_long)
         l->sliced = l->sliced_coll = env->cuda_long;
@@ -348,7 +350,7 @@ static const rd_choice_t *spare(const rd_choices_t *all, const rd_choice_t *best
 
 const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_kchoice_t *choice)
 {
-    const rd_forced_t forced = env ? rd_forced(env, (rd_coll_t)w->coll) : (rd_forced_t){.proto = ""};
+    const rd_forced_t forced = env ? rd_forced(env, (rd_coll_t)w->coll) : (rd_forced_t){.protos = 0};
     const rd_choice_t *best;
     rd_choices_t all;
 

@@ -121,7 +121,7 @@ static bool follows(rd_cuda_t *cuda, const rd_call_t *call, const rd_phase_t *ph
     part.desc.coll = phase->coll;
     part.desc.count = phase->count;
     return phase->scope == RD_SCOPE_NODE && cuda->node_comm->k.nranks > 1 && phase->count && !phase->tabled &&
-           (forced.algo || forced.proto[0]) && rd_cuda_follows(cuda->node_comm, &part);
+           (forced.algo || forced.protos) && rd_cuda_follows(cuda->node_comm, &part);
 }
 
 bool rd_hier_follows(rd_cuda_t *cuda, const rd_call_t *call)

@@ -261,7 +261,8 @@ static void inlined(const rd_proxy_path_t *s, rd_kproxied_t *k, rd_proxy_path_ta
     uint64_t most = 16 * rd_kernel_threads(RD_KERNEL_PROXIED, RD_PROTO_LL);
 
     most = most < RD_KINLINE ? most : RD_KINLINE;
-    k->inlined = k->rounds == 1 && in + out && in <= most && out <= most && strcmp(s->cuda->team->env->proto, "simple");
+    k->inlined = k->rounds == 1 && in + out && in <= most && out <= most &&
+                 rd_forced_message_protos(s->cuda->team->env) != 1u << RD_PROTO_SIMPLE;
     task->inlined = k->inlined != 0;
     task->inline_in = in;
     task->inline_out = out;
