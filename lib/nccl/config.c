@@ -1,4 +1,4 @@
-/* Reads ncclConfig_t of callers from version 2.14, whose config ends after `blocking`, to 2.30, whose config has fields
+/* Reads ncclConfig_t of callers from version 2.14, whose config ends after `blocking`, to 2.32, whose config has fields
  * that this header does not name. A field is read if the caller's struct is long enough and the caller's version has
  * it: by the length alone, padding at the end of an old struct would be taken for a field.
  */
@@ -35,6 +35,11 @@ static const field_t fields[] = {
     {"numRmaCtx", AFTER(2), 22900, 1, INT_MAX},
     {"maxP2pPeers", AFTER(3), 23000, 1, INT_MAX},
     {"graphStreamOrdering", AFTER(4), 23005, 0, 1},
+    {"launchOrderImplicit", AFTER(5), 23100, INT_MIN, INT_MAX},
+    {"numRmaSig", AFTER(6), 23100, INT_MIN, INT_MAX},
+    {"rmaEagerInit", AFTER(7), 23100, INT_MIN, INT_MAX},
+    {"hostCftMode", AFTER(8), 23100, 1, 3},
+    {"nvlsHostMode", AFTER(9), 23100, 0, INT_MAX},
 };
 
 static bool has(const ncclConfig_t *given, size_t offset, size_t bytes, unsigned since)

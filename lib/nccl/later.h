@@ -60,6 +60,42 @@ ncclResult_t pncclParamGetParameter(const char *key, const char **value, int *va
 ncclResult_t pncclParamGetAllParameterKeys(const char ***table, int *tableLen);
 void pncclParamDumpAll(void);
 
+/* A collective's own config. */
+typedef struct ncclCollConfig {
+    size_t size;
+    unsigned int magic;
+    unsigned int version;
+    void *ext; /* a list of vendors' options, which are for others */
+    int minCTAs;
+    int maxCTAs;
+    int nvlsCTAs;
+    int cgaClusterSize;
+    const char *algSelection;
+    int forceAlgSelection; /* 1: what algSelection asks for must be kept to */
+    int CTAPolicy;
+    uint64_t userProfilerTag;
+    void *launchCompletionEvent; /* since 2.32 */
+} ncclCollConfig_t;
+
+ncclResult_t pncclAllReduceConfig(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
+                                  ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t *config);
+ncclResult_t pncclBroadcastConfig(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root,
+                                  ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t *config);
+ncclResult_t pncclReduceConfig(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
+                               ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream,
+                               const ncclCollConfig_t *config);
+ncclResult_t pncclAllGatherConfig(const void *sendbuff, void *recvbuff, size_t sendcount, ncclDataType_t datatype,
+                                  ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t *config);
+ncclResult_t pncclReduceScatterConfig(const void *sendbuff, void *recvbuff, size_t recvcount, ncclDataType_t datatype,
+                                      ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream,
+                                      const ncclCollConfig_t *config);
+ncclResult_t pncclAlltoAllConfig(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
+                                 ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t *config);
+ncclResult_t pncclGatherConfig(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root,
+                               ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t *config);
+ncclResult_t pncclScatterConfig(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root,
+                                ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t *config);
+
 /* All of the following fail without reading their arguments. The calling convention lets the caller pass any. */
 ncclResult_t pncclCommGetUniqueId(void);
 ncclResult_t pncclCommGrow(void);
@@ -69,6 +105,7 @@ ncclResult_t pncclCommMemStats(void);
 ncclResult_t pncclPutSignal(void);
 ncclResult_t pncclSignal(void);
 ncclResult_t pncclWaitSignal(void);
+ncclResult_t pncclSetEncryption(void);
 ncclResult_t pncclDevCommCreate(void);
 ncclResult_t pncclDevCommDestroy(void);
 ncclResult_t pncclGetLsaDevicePointer(void);

@@ -16,6 +16,7 @@ libnccl_parts_la_SOURCES = \
 	lib/nccl/memory.c \
 	lib/nccl/operations.c \
 	lib/nccl/params.c \
+	lib/nccl/per_call.c \
 	lib/nccl/properties.c \
 	lib/nccl/redop.c \
 	lib/nccl/refused.c \

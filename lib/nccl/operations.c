@@ -56,7 +56,14 @@ static const struct {
     [NC_SEND] = {"ncclSend", 0, 1, ALL, NOBODY},         [NC_RECV] = {"ncclRecv", 0, 1, NOBODY, ALL},
 };
 
-rondo_result_t nc_op_run(const nc_op_t *op)
+static _Thread_local uint64_t call_tag;
+
+void nc_call_tag(uint64_t tag)
+{
+    call_tag = tag;
+}
+
+static rondo_result_t run(const nc_op_t *op)
 {
     rondo_comm_t comm = op->comm->rondo;
     rondo_op_t number = op->op;
@@ -98,6 +105,19 @@ rondo_result_t nc_op_run(const nc_op_t *op)
     }
     if (op->user_op)
         nc_user_op_end(op->comm, op->user_op, number);
+    return result;
+}
+
+/* A program that calls rondo_tag itself keeps its tag, as long as it does not use NCCL's. */
+rondo_result_t nc_op_run(const nc_op_t *op)
+{
+    rondo_result_t result;
+
+    if (op->tag)
+        (void)rondo_tag(op->tag);
+    result = run(op);
+    if (op->tag)
+        (void)rondo_tag(0);
     return result;
 }
 
@@ -145,6 +165,7 @@ static ncclResult_t submit(nc_op_t op, ncclDataType_t type, ncclRedOp_t redop, c
                             "%s: op is %d: neither 0 to %d nor made for this communicator by ncclRedOpCreatePreMulSum",
                             call, (int)redop, ncclNumOps - 1);
     }
+    op.tag = call_tag;
     op.stream = op.comm->device == RONDO_DEVICE_HOST ? NULL : stream;
     if (nc_log_shows(NC_SUBSYS_COLL))
         log_call(&op, type, redop);

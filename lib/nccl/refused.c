@@ -33,6 +33,7 @@ REFUSE(CommMemStats);
 REFUSE(PutSignal);
 REFUSE(Signal);
 REFUSE(WaitSignal);
+REFUSE(SetEncryption);
 REFUSE(DevCommCreate);
 REFUSE(DevCommDestroy);
 REFUSE(GetLsaDevicePointer);

@@ -146,6 +146,7 @@ typedef struct nc_op {
     ncclComm_t comm;
     rondo_stream_t stream;
     struct nc_bounce *bounce; /* of an alltoall in place; NULL: it needs none */
+    uint64_t tag;             /* the user's, of a config; 0: there is none */
     bool stalled;             /* its stream stalls in its place: the communicator has failed */
 } nc_op_t;
 
@@ -176,6 +177,7 @@ ncclResult_t nc_group_op(nc_op_t *op);          /* takes ownership of what it re
 ncclResult_t nc_group_job(const nc_job_t *job); /* copies the job and takes ownership of `list` */
 
 rondo_result_t nc_op_run(const nc_op_t *op); /* operations.c */
+void nc_call_tag(uint64_t tag);              /* of this thread's calls from now on; 0: none */
 
 /* ---- operations in place that rondo does not have in place ---- (bounce.c) */
 

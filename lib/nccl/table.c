@@ -4,6 +4,8 @@
 #include <stddef.h>
 
 static const char device_side[] = "needs NCCL's device-side structures";
+static const char per_call[] =
+    "the tag is rondo's; a forced algSelection and launchCompletionEvent are refused, resources steer nothing";
 static const char later[] = "not built yet";
 
 const nc_function_t nc_functions[] = {
@@ -74,6 +76,15 @@ const nc_function_t nc_functions[] = {
     {"ParamGetParameter", "2.30", NC_SERVED, NULL},
     {"ParamGetAllParameterKeys", "2.30", NC_SERVED, NULL},
     {"ParamDumpAll", "2.30", NC_SERVED, "names and values"},
+    {"AllReduceConfig", "2.31", NC_PARTLY, per_call},
+    {"BroadcastConfig", "2.31", NC_PARTLY, per_call},
+    {"ReduceConfig", "2.31", NC_PARTLY, per_call},
+    {"AllGatherConfig", "2.31", NC_PARTLY, per_call},
+    {"ReduceScatterConfig", "2.31", NC_PARTLY, per_call},
+    {"AlltoAllConfig", "2.31", NC_PARTLY, per_call},
+    {"GatherConfig", "2.31", NC_PARTLY, per_call},
+    {"ScatterConfig", "2.31", NC_PARTLY, per_call},
+    {"SetEncryption", "2.32", NC_REFUSED, "what rondo sends between nodes is not encrypted (doc/security.md)"},
     {"CommQueryProperties", "2.29", NC_REFUSED, "there is no device-side API to ask for"},
     {"DevCommCreate", "2.28", NC_REFUSED, device_side},
     {"DevCommDestroy", "2.28", NC_REFUSED, device_side},

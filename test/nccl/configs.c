@@ -33,14 +33,15 @@ static ncclResult_t make(test_rank_t *t, const caller_t *c, ncclComm_t *comm)
 static void callers(test_rank_t *t, void *arg)
 {
     static const caller_t all[] = {
-        {"2.14", 21400, 24, 20, 0x55},    /* ends after `blocking`; the rest of the size is padding */
-        {"2.17", 21700, 40, 40, 0x55},    /* to netName */
-        {"2.18", 21800, 48, 44, 0x55},    /* to splitShare */
-        {"2.27", 22700, 72, 72, 0x55},    /* to nvlsCTAs */
-        {"2.28", 22809, 80, 80, 0x55},    /* this header's */
-        {"2.30", 23007, 96, 96, 0x55},    /* four fields more */
-        {"later", 29900, 4000, 96, 0x55}, /* what nobody knows yet */
-        {"short", 22809, 40, 40, 0x55},   /* says that it is new, and ends early */
+        {"2.14", 21400, 24, 20, 0x55},     /* ends after `blocking`; the rest of the size is padding */
+        {"2.17", 21700, 40, 40, 0x55},     /* to netName */
+        {"2.18", 21800, 48, 44, 0x55},     /* to splitShare */
+        {"2.27", 22700, 72, 72, 0x55},     /* to nvlsCTAs */
+        {"2.28", 22809, 80, 80, 0x55},     /* this header's */
+        {"2.30", 23007, 96, 96, 0x55},     /* four fields more */
+        {"2.32", 23203, 120, 116, 0x55},   /* five more, and padding */
+        {"later", 29900, 4000, 116, 0x55}, /* what nobody knows yet */
+        {"short", 22809, 40, 40, 0x55},    /* says that it is new, and ends early */
     };
     char label[64];
 

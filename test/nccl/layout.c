@@ -2,7 +2,7 @@
  */
 #include <stddef.h>
 
-#include "nccl/nccl.h"
+#include "nccl/later.h"
 
 #define SAME(what, is) _Static_assert((what) == (is), #what " is " #is " in NCCL")
 
@@ -26,6 +26,17 @@ SAME(offsetof(ncclConfig_t, shrinkShare), 64);
 SAME(offsetof(ncclConfig_t, nvlsCTAs), 68);
 SAME(offsetof(ncclConfig_t, nChannelsPerNetPeer), 72);
 SAME(offsetof(ncclConfig_t, nvlinkCentricSched), 76);
+SAME(sizeof(ncclCollConfig_t), 72);
+SAME(offsetof(ncclCollConfig_t, ext), 16);
+SAME(offsetof(ncclCollConfig_t, minCTAs), 24);
+SAME(offsetof(ncclCollConfig_t, maxCTAs), 28);
+SAME(offsetof(ncclCollConfig_t, nvlsCTAs), 32);
+SAME(offsetof(ncclCollConfig_t, cgaClusterSize), 36);
+SAME(offsetof(ncclCollConfig_t, algSelection), 40);
+SAME(offsetof(ncclCollConfig_t, forceAlgSelection), 48);
+SAME(offsetof(ncclCollConfig_t, CTAPolicy), 52);
+SAME(offsetof(ncclCollConfig_t, userProfilerTag), 56);
+SAME(offsetof(ncclCollConfig_t, launchCompletionEvent), 64);
 SAME(sizeof(ncclSimInfo_t), 24);
 SAME(offsetof(ncclSimInfo_t, estimatedTime), 16);
 SAME(sizeof(ncclResult_t), 4);

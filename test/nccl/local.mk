@@ -11,6 +11,7 @@ nccl_tests = \
 	test/nccl/life \
 	test/nccl/operations \
 	test/nccl/params \
+	test/nccl/per_call \
 	test/nccl/together \
 	test/nccl/wrong
 check_PROGRAMS += $(nccl_tests)
@@ -20,6 +21,7 @@ test_nccl_layout_LDADD = libtestnccl.la
 test_nccl_life_LDADD = libtestnccl.la
 test_nccl_operations_LDADD = libtestnccl.la
 test_nccl_params_LDADD = libtestnccl.la
+test_nccl_per_call_LDADD = libtestnccl.la
 test_nccl_together_LDADD = libtestnccl.la
 test_nccl_wrong_LDADD = libtestnccl.la
 

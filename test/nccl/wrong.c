@@ -204,6 +204,7 @@ static void refused(test_rank_t *t)
                                         "PutSignal",
                                         "Signal",
                                         "WaitSignal",
+                                        "SetEncryption",
                                         "DevCommCreate",
                                         "DevCommDestroy",
                                         "GetLsaDevicePointer",
