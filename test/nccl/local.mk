@@ -31,4 +31,5 @@ test_nccl_settings_LDADD = libnccl_parts.la librondo_core.la $(cuda_parts)
 
 script_tests += \
 	test/nccl/client.sh \
+	test/nccl/header.sh \
 	test/nccl/symbols.sh
