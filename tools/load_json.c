@@ -86,6 +86,7 @@ static void load_board(rd_monitor_comm_t *c, const value_t *board)
     c->step = whole(wait, "step", -1);
     c->steps = whole(wait, "steps", 0);
     c->peer_in = amount(wait, "peer_in");
+    c->peer_behind = amount(wait, "peer_behind");
 }
 
 static void load_comm(load_t *l, int entry, const value_t *from)

@@ -71,6 +71,15 @@ static inline rd_kernel_t rd_launch_kernel(const rd_klaunch_t *launch)
     return launch->algo ? launch->algo->device.kernel : launch->kernel;
 }
 
+/* Does the kernel count an epoch (work.h)? */
+static inline bool rd_launch_has_epoch(const rd_klaunch_t *launch)
+{
+    const rd_kernel_t kernel = rd_launch_kernel(launch);
+
+    return kernel == RD_KERNEL_ONESHOT || kernel == RD_KERNEL_TWOSHOT || kernel == RD_KERNEL_COPY ||
+           (kernel == RD_KERNEL_RING && launch->proto != RD_PROTO_SIMPLE);
+}
+
 /* Returns the kernel for work of `passes` passes, or NULL if there is none. `blocks` and `threads` do not matter. */
 const void *rd_kernel_find(const rd_klaunch_t *launch, uint32_t passes);
 /* Returns the bytes of a chunk that a tile carries, or 0 if the algorithm's kernel does not have the protocol. */

@@ -42,6 +42,16 @@ RD_DEVICE void rd_begun(const rd_kcomm_t &comm)
         word_store(&((rd_kcontrol_t *)comm.window[comm.rank])->call, comm.call);
 }
 
+/* Kernels count epochs by themselves, so this is known of replays of a graph, too. The running epoch is the one after
+ * the last that this rank has finished. */
+RD_DEVICE uint32_t rd_epochs_behind(const rd_kcomm_t &comm, uint32_t peer)
+{
+    const uint32_t running = word_load(&((const rd_kcontrol_t *)comm.own)->epoch) + 1;
+    const uint32_t begun = word_load(&((const rd_kcontrol_t *)comm.window[comm.rank])->begun[peer]);
+
+    return peer != (uint32_t)comm.rank && (int32_t)(running - begun) > 0 ? running - begun : 0;
+}
+
 /* Until the host has read it, it stays. */
 RD_DEVICE void rd_wait_show(const rd_kcomm_t &comm, uint32_t peer)
 {
@@ -51,8 +61,10 @@ RD_DEVICE void rd_wait_show(const rd_kcomm_t &comm, uint32_t peer)
         return;
     const bool reaches = peer < (uint32_t)comm.nranks;
     const uint32_t begun = reaches ? word_load(&((const rd_kcontrol_t *)comm.window[peer])->call) : 0;
+    const uint32_t behind = reaches && RD_KCALL_EPOCH(comm.call) ? rd_epochs_behind(comm, peer) : 0;
     word_store(&host->wait[RD_KWAIT_CALL], comm.call);
     word_store(&host->wait[RD_KWAIT_PEER_CALL], RD_KWAIT_BEGUN(peer, begun));
+    word_store(&host->wait[RD_KWAIT_EPOCHS], RD_KWAIT_BEHIND(peer, behind));
     fence_sys();
     word_store(&host->wait[RD_KWAIT_PEER], RD_KWAIT(peer, comm.call));
 }

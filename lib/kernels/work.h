@@ -122,8 +122,10 @@ typedef struct rd_khost {
 #define RD_KWAIT_CALL 0      /* rd_kcomm_t's `call`, of the kernel that waits */
 #define RD_KWAIT_PEER_CALL 1 /* RD_KWAIT_BEGUN(peer, `call` of the kernel that it has begun last, or 0) */
 #define RD_KWAIT_PEER 2      /* RD_KWAIT(peer, call), written last; the host sets it 0 when it has read it */
+#define RD_KWAIT_EPOCHS 3    /* RD_KWAIT_BEHIND(peer, by how many epochs it is), where the kernel's call has an epoch */
 #define RD_KWAIT(peer, call) ((((uint32_t)(peer) + 1) << 14) | ((call)&0x3fffu))
 #define RD_KWAIT_BEGUN(peer, call) (((call)&0x80ffffffu) | ((uint32_t)(peer)&0x7fu) << 24)
+#define RD_KWAIT_BEHIND(peer, epochs) (((uint32_t)(epochs)&0xffffffu) | ((uint32_t)(peer)&0x7fu) << 24)
 
 #define RD_KFAILED_ABORT 1u
 #define RD_KFAILED_TIMEOUT 2u
@@ -149,10 +151,12 @@ typedef struct rd_kcomm {
     uint32_t call;          /* which call the launch belongs to, see RD_KCALL */
 } rd_kcomm_t;
 
-/* The number of a collective, modulo 2^31, and whether it was captured: then it is that of the capture, and all replays
- * have it. 0: the launch is no collective, or has no number. */
-#define RD_KCALL(number, captured) (((uint32_t)(number)&0x7fffffffu) | ((captured) ? 0x80000000u : 0))
-#define RD_KCALL_NUMBER(call) ((call)&0x7fffffffu)
+/* The number of a collective, modulo 2^30; whether its kernel has an epoch; and whether it was captured: then the
+ * number is that of the capture, and all replays have it. 0: the launch is no collective, or has no number. */
+#define RD_KCALL_BITS 30
+#define RD_KCALL(number, epoch, captured)                                                                              \
+    (((uint32_t)(number)&0x3fffffffu) | ((epoch) ? 0x40000000u : 0) | ((captured) ? 0x80000000u : 0))
+#define RD_KCALL_EPOCH(call) ((call) >> 30 & 1)
 #define RD_KCALL_CAPTURED(call) ((call) >> 31)
 
 /* One message of a group, or one block of a collective that moves data. */

@@ -74,13 +74,13 @@ typedef struct rd_monitor_comm {
     _Atomic uint64_t failed[RD_TRACKS];
     /* At slow misses: the rank that is waited for, in which call (the sum of all `begun`), and since when. On a device,
      * where calls have ended by then: that a kernel waits for, of which collective (its number, and
-     * RD_MONITOR_REPLAYED; 0: unknown), and, in `peer_in`, that of the kernel which the peer's device has begun last.
-     */
+     * RD_MONITOR_REPLAYED; 0: unknown); in `peer_in`, that of the kernel which the peer's device has begun last; and in
+     * `peer_behind`, how many operations of all ranks the peer's device is behind, 0: none, or that is not known. */
     _Alignas(64) _Atomic uint64_t waits_in;
     _Atomic int64_t waits_for;          /* -1: no particular rank */
     _Atomic uint64_t since_ms, seen_ms; /* of the coarse clock: the wait's first slow miss, and its latest */
     _Atomic int64_t step, steps;        /* of the program that waits; -1: several run */
-    _Atomic uint64_t peer_in;
+    _Atomic uint64_t peer_in, peer_behind;
 } rd_monitor_comm_t;
 
 /* With a number: of a call that was captured. All replays of the graph have it. */

@@ -126,8 +126,11 @@ static inline uint64_t rd_monitor_begin_message(rd_seat_t *seat, int send, uint6
 }
 /* The rank waits: see rd_monitor_comm_t. */
 void rd_monitor_wait(rd_seat_t *seat, int peer, int64_t since_ms, int64_t now_ms, int64_t step, int64_t steps);
-/* A kernel of the rank waits, in the call of that number, for a peer whose device has begun `peer_in` last; -1: none
- * waits any more. */
-void rd_monitor_device_wait(rd_seat_t *seat, int peer, uint64_t in, uint64_t peer_in, int64_t since_ms, int64_t now_ms);
+/* A kernel of the rank waits for a peer: see rd_monitor_comm_t; -1: none waits any more. */
+typedef struct rd_monitor_device {
+    uint64_t in, peer_in, peer_behind;
+} rd_monitor_device_t;
+
+void rd_monitor_device_wait(rd_seat_t *seat, int peer, const rd_monitor_device_t *at, int64_t since_ms, int64_t now_ms);
 
 #endif

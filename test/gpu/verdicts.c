@@ -15,7 +15,7 @@
 #include "gpu/device.h"
 
 #define MOST_RANKS 4
-#define MOST_BYTES (1 << 18)
+#define MOST_BYTES 4000 /* of calls by kernels that have an epoch, on every machine */
 
 typedef enum { LATE, HELD, REPLAYED, ORDER, KINDS } kind_t;
 
@@ -75,7 +75,7 @@ static void await(const trial_t *t, const char *first, const char *second)
     snprintf(named, sizeof named, "rank %d (", t->victim);
     while (!strstr(text, first) || !strstr(text, second)) { /* or until the alarm */
         if (*text && strncmp(text, "unknown", 7) && strncmp(text, "nobody", 6) &&
-            (t->kind >= REPLAYED || strncmp(text, named, strlen(named)))) {
+            (t->kind == ORDER || strncmp(text, named, strlen(named)))) {
             printf("verdicts: FAILED: %s, rank %d, %s: %s\n", kind_names[t->kind], t->victim, coll_names[t->coll],
                    text);
             exit(1);
@@ -83,7 +83,7 @@ static void await(const trial_t *t, const char *first, const char *second)
         must(rondo_explain(comms[asks], text, sizeof text) == RONDO_SUCCESS, "rondo_explain");
         nanosleep(&pause, NULL);
     }
-    if (t->kind < REPLAYED)
+    if (t->kind != ORDER)
         must(!strncmp(text, named, strlen(named)), text);
 }
 
@@ -118,15 +118,10 @@ static void hold(void *arg)
         nanosleep(&pause, NULL);
 }
 
-/* First a plain call: behind a replay it is not known what a device has begun. */
 static void held(const trial_t *t)
 {
     char text[128];
 
-    others_call(t);
-    call(comms, t->victim, t);
-    settle();
-    made++;
     which(t, text);
     atomic_store(&let_go, 0);
     must(cudaLaunchHostFunc(streams[t->victim], hold, NULL) == cudaSuccess, "cudaLaunchHostFunc");
@@ -140,10 +135,9 @@ static void replayed(const trial_t *t)
 {
     cudaGraphExec_t exec[MOST_RANKS];
     cudaGraph_t graph;
-    char text[128], rank[32];
+    char text[128];
 
     which(t, text);
-    snprintf(rank, sizeof rank, "waits for rank %d", t->victim);
     for (int i = 0; i < nranks; i++) {
         must(cudaSetDevice(i) == cudaSuccess, "cudaSetDevice");
         must(cudaStreamBeginCapture(streams[i], cudaStreamCaptureModeThreadLocal) == cudaSuccess, "capture");
@@ -154,7 +148,7 @@ static void replayed(const trial_t *t)
     }
     for (int i = 0; i < nranks; i++)
         must(i == t->victim || cudaGraphLaunch(exec[i], streams[i]) == cudaSuccess, "cudaGraphLaunch");
-    await(t, rank, text);
+    await(t, " has not begun the replay of ", text);
     must(cudaGraphLaunch(exec[t->victim], streams[t->victim]) == cudaSuccess, "cudaGraphLaunch");
     settle();
     for (int i = 0; i < nranks; i++)
@@ -239,7 +233,7 @@ int main(int argc, char **argv)
     create();
     random = seed;
     for (int i = 0; i < KINDS + count; i++) {
-        static const size_t counts[] = {2, 1000, MOST_BYTES / 4};
+        static const size_t counts[] = {2, 100, MOST_BYTES / 4};
         trial_t t = {.kind = i < KINDS                      ? (kind_t)i
                              : test_below(&random, 10) == 0 ? ORDER
                                                             : (kind_t)test_below(&random, ORDER),

@@ -138,7 +138,7 @@ rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, rd_kw
 
     if (result == RONDO_SUCCESS) {
         const rd_klaunch_t part = rd_occupancy_part(cuda, launch);
-        work->comm.call = rd_order_call(cuda);
+        work->comm.call = rd_order_call(cuda, rd_launch_has_epoch(launch));
         cudaError_t error = (cudaError_t)rd_kernel_launch(&part, work, stream);
         result = error == cudaSuccess ? rd_order_after(cuda, stream)
                                       : rd_cuda_error(cuda->team->ctx, error, "launching a kernel");

@@ -206,7 +206,7 @@ void rd_order_free(rd_cuda_t *cuda);
 rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream);
 rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream);
 /* What a launch between the two says of the call that it belongs to: rd_kcomm_t's `call`. */
-uint32_t rd_order_call(rd_cuda_t *cuda);
+uint32_t rd_order_call(rd_cuda_t *cuda, bool epoch);
 /* Returns true if the stream is captured. An error of the stream is left for the launch to report. */
 bool rd_cuda_captured(cudaStream_t stream);
 /* Orders what is in `from` now before what is put into `to` from now on. */

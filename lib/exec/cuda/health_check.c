@@ -37,17 +37,26 @@ static uint64_t number_of(uint32_t call, int bits, uint64_t about)
     return (about + (uint64_t)((int32_t)ahead >> (32 - bits))) | (RD_KCALL_CAPTURED(call) ? RD_MONITOR_REPLAYED : 0);
 }
 
+/* Is this word of the wait about that peer? */
+static bool of(uint32_t word, int slow)
+{
+    return ((word >> 24) & 0x7f) == ((uint32_t)(slow - 1) & 0x7f);
+}
+
 /* `seen_ms`: when it last waited for sure; `slow`: the peer as kernels count, plus one. */
 static void show(rd_cuda_t *cuda, int peer, int slow, int64_t seen_ms)
 {
     const rd_seat_t *seat = cuda->team->seat;
     volatile const rd_khost_t *host = cuda->host;
     uint64_t begun = atomic_load(&seat->board->calls[RD_TRACK_COLLECTIVE].begun);
-    uint32_t of_peer = host->wait[RD_KWAIT_PEER_CALL];
-    bool fits = ((of_peer >> 24) & 0x7f) == ((uint32_t)(slow - 1) & 0x7f);
+    const uint32_t of_peer = host->wait[RD_KWAIT_PEER_CALL], epochs = host->wait[RD_KWAIT_EPOCHS];
+    const rd_monitor_device_t at = {
+        .in = number_of(cuda->slow_call, RD_KCALL_BITS, begun),
+        .peer_in = of(of_peer, slow) ? number_of(of_peer, 24, begun) : 0,
+        .peer_behind = of(epochs, slow) ? epochs & 0xffffffu : 0,
+    };
 
-    rd_monitor_device_wait(cuda->team->seat, peer, number_of(cuda->slow_call, 31, begun),
-                           fits ? number_of(of_peer, 24, begun) : 0, cuda->slow_ms, seen_ms);
+    rd_monitor_device_wait(cuda->team->seat, peer, &at, cuda->slow_ms, seen_ms);
 }
 
 /* No kernel waits any more. Where one has left because of that wait, its error is still to be said. */
@@ -58,7 +67,7 @@ static void forget(rd_cuda_t *cuda)
     if (host->failed)
         return;
     if (cuda->slow_ms && cuda->team->seat)
-        rd_monitor_device_wait(cuda->team->seat, -1, 0, 0, 0, 0);
+        rd_monitor_device_wait(cuda->team->seat, -1, &(rd_monitor_device_t){0}, 0, 0);
     cuda->slow_ms = 0;
     cuda->left_peer = 0;
     rd_device_late_forget(cuda);

@@ -126,11 +126,11 @@ rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream)
     return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "ordering a call");
 }
 
-uint32_t rd_order_call(rd_cuda_t *cuda)
+uint32_t rd_order_call(rd_cuda_t *cuda, bool epoch)
 {
     const rd_order_t *o = order_of(cuda);
 
-    return o->number ? RD_KCALL(o->number, o->captured) : 0;
+    return o->number ? RD_KCALL(o->number, epoch, o->captured) : 0;
 }
 
 /* Moves the node that records the event; one in line stays, and the next operation gets its own. If the capture has
