@@ -213,7 +213,7 @@ static int steps(const wish_t *w, const rd_choice_t *best, int fuse)
 
     printf("\n");
     for (int r = first; r <= last; r++) {
-        rd_sched_args_t args = {&w->shape, w->coll, r, w->root, best->param, fuse && w->shape.nnodes > 1};
+        rd_sched_args_t args = {&w->shape, w->coll, r, w->root, best->param, best->together};
         rd_steps_t *s = best->algo->emit(&args);
         const char *why = "no memory";
         rd_program_t *program;

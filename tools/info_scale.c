@@ -139,7 +139,7 @@ static void network_use(const machine_t *m, const rd_program_t *p, int rank, int
         seen[peer] = 1;
     }
     for (int i = 0; i < p->nsteps; i++)
-        for (int k = 0; k < p->steps[i].ndst; k++)
+        for (int k = 0; k < p->steps[i].ndst && p->steps[i].part != RD_PART_MORE; k++)
             if (p->steps[i].dst[k].where == RD_PEER && node[p->sends[p->steps[i].dst[k].index].peer] != node[rank])
                 *messages += p->steps[i].repeat;
     free(seen);
@@ -157,7 +157,7 @@ static void plan(const machine_t *m, const rd_env_t *env, rd_coll_t coll, size_t
                                    .slot_bytes = m->layout.slot_bytes,
                                    .long_bytes = m->layout.long_bytes,
                                    .slots = (int)m->layout.slots};
-    const rd_sched_args_t at = {&m->shape, coll, m->nranks / 2 - 1, 0, 0, m->shape.nnodes > 1};
+    const rd_sched_args_t at = {&m->shape, coll, m->nranks / 2 - 1, 0, 0, 0};
     rd_sched_args_t sched = at;
     double began = now_ms(), chosen;
     rd_choice_t choice;
@@ -172,6 +172,7 @@ static void plan(const machine_t *m, const rd_env_t *env, rd_coll_t coll, size_t
         return;
     chosen = now_ms();
     sched.param = choice.param;
+    sched.together = choice.together;
     steps = choice.algo->emit(&sched);
     if (rd_compile(steps, 1, &program, &why) != 0) {
         printf("    %-26s %s\n", label, why);

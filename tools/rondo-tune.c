@@ -110,7 +110,7 @@ static void keep(tune_t *t, int n, rd_coll_t coll, const char *algo, rd_proto_t 
     if (t->count == TIMES_MOST || us <= 0)
         return;
     memset(time, 0, sizeof *time);
-    time->env = (rd_cost_env_t){n, 1, n, t->cores, n, NULL};
+    time->env = (rd_cost_env_t){n, 1, n, t->cores, n, NULL, 0};
     time->coll = coll;
     snprintf(time->algo, sizeof time->algo, "%s", algo);
     time->proto = proto;

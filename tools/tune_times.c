@@ -42,7 +42,7 @@ static bool time_read(const char *line, int cores, tune_time_t *t)
         nranks < 2 || !t->slice || !(t->us > 0) || rd_coll_parse(coll, &t->coll) != 0 ||
         rd_proto_parse(proto, &t->proto) != 0)
         return false;
-    t->env = (rd_cost_env_t){nranks, 1, nranks, cores ? cores : nranks, nranks, NULL};
+    t->env = (rd_cost_env_t){nranks, 1, nranks, cores ? cores : nranks, nranks, NULL, 0};
     return rd_cost_work(&t->env, t->coll, t->algo, 0, &work) == 0;
 }
 

@@ -74,15 +74,21 @@ static double hops_us(const rd_prices_t *t, const rd_cost_env_t *env, rd_coll_t 
            (near + far) * (contention > 1 ? contention * t->turn : 0);
 }
 
+static double blocks(const rd_work_t *w)
+{
+    return w->blocks > 0 ? w->blocks : 1;
+}
+
 /* Both ends of messages of `bytes`, of the busiest rank in one pass. What a receiver waits for is there already when
  * the sender is calls ahead. */
 static double messages_us(const rd_prices_t *t, rd_coll_t coll, const rd_work_t *w, rd_proto_t proto, double bytes)
 {
     const rd_price_t *near = &t->of[RD_PRICE_SHM][proto], *far = &t->of[RD_PRICE_NET][proto];
-    double head = 0.5 * fmin(bytes, 4 * KIB) * (one_way(coll) ? t->overlap : 1);
+    double once = 0.5 * (one_way(coll) ? t->overlap : 1), head = once * fmin(bytes, 4 * KIB);
+    double joined = once * fmin(bytes * blocks(w), 4 * KIB); /* a message of several blocks is not of a node */
 
     return w->near_messages * (near->message + near->start * head) +
-           (w->messages - w->near_messages - (bytes <= RD_JOINED ? w->joined : 0)) * (far->message + far->start * head);
+           (w->messages - w->near_messages) * (far->message + far->start * joined);
 }
 
 /* The peers that the busiest rank has messages for: each has a connection, which the rank's core must fetch. */
@@ -103,7 +109,9 @@ static double contacts(const rd_cost_env_t *env, const rd_algo_t *algo)
  * taken to have as many as the busiest; its prices were fitted so. */
 static double all_messages(const rd_cost_env_t *env, const rd_work_t *w)
 {
-    return env->nnodes > 1 && w->messages > 0 ? 2 * w->received_all * w->chunks / w->messages : env->nranks;
+    if (env->nnodes == 1 || w->messages <= 0 || blocks(w) > 1) /* where blocks go together all ranks do the same */
+        return env->nranks;
+    return 2 * w->received_all * w->chunks / w->messages;
 }
 
 /* On played nodes, where the root has a message for or from everybody: it alone sends, or receives. */
@@ -186,8 +194,9 @@ static double stored(const rd_work_t *w, rd_coll_t coll, rd_proto_t proto)
 
 static int work_of(const rd_cost_env_t *env, rd_coll_t coll, const rd_algo_t *algo, int param, rd_work_t *work)
 {
-    const rd_count_t count = rd_count(coll, env->nranks, env->nnodes, env->local, param);
+    rd_count_t count = rd_count(coll, env->nranks, env->nnodes, env->local, param);
 
+    count.together = env->together;
     return rd_algo_work(algo, &count, work);
 }
 

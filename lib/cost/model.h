@@ -35,6 +35,7 @@ typedef struct rd_cost_env {
     int cores;   /* cores of a machine that its ranks may use, at least 1 */
     int sharing; /* ranks that share these cores: more than `local` if one machine plays several nodes; 0: `local` */
     const rd_prices_t *prices; /* the table that turns counts into time; NULL: the first of the built-in ones */
+    int together;              /* rd_sched_args_t.together */
 } rd_cost_env_t;
 
 /* Returns true if by CMA the senders of this operation write, each with a core of its own, because one rank would have

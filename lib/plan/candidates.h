@@ -17,7 +17,8 @@ typedef struct rd_choice {
     const rd_algo_t *algo;
     int param; /* rd_sched_args_t.param */
     rd_proto_t proto;
-    size_t slice;         /* most bytes of one message. Host: a multiple of 64, at most a slot */
+    int together;         /* rd_sched_args_t.together */
+    size_t slice;         /* most bytes of one block of a message. Host: a multiple of 64, at most a slot */
     double us;            /* predicted time; 0 where excluded */
     bool wanted_name;     /* it serves only if RONDO_ALGO names it, never for its price */
     const char *excluded; /* NULL, or why it cannot serve */

@@ -35,7 +35,7 @@ static size_t line_up(size_t bytes)
 
 size_t rd_choose_ll_most(const rd_env_t *env, const rd_prices_t *prices)
 {
-    const rd_cost_env_t pair = {2, 1, 2, 2, 0, prices};
+    const rd_cost_env_t pair = {2, 1, 2, 2, 0, prices, 0};
     size_t least = 0,
            most = env->ll_max / 64; /* a message by slots costs a fixed amount more, and less for each byte */
 
@@ -254,6 +254,33 @@ static size_t longest_slice(const rd_choose_args_t *a, size_t chunk)
     return takes && a->long_bytes > a->slot_bytes && chunk >= 2 * a->long_bytes ? a->long_bytes : a->slot_bytes;
 }
 
+/* Returns how many blocks of `chunk` bytes may go as one message: short ones, as many as fit a slot. On a node each
+ * goes alone, since a message costs little there. What goes between nodes alone may fill the long slots. */
+static int together(const rd_choose_args_t *a, const rd_choice_t *c, size_t chunk)
+{
+    bool between = a->local == 1 || c->algo->near == RD_PEERS_COUNTED;
+    size_t fit = (between && a->long_bytes ? a->long_bytes : a->slot_bytes) / line_up(chunk);
+
+    if (!c->algo->joins || a->shape->nnodes == 1 || c->proto != RD_PROTO_SIMPLE || line_up(chunk) > a->slot_bytes)
+        return 0;
+    return (int)(fit < (size_t)a->shape->nranks ? fit : (size_t)a->shape->nranks);
+}
+
+/* Prices one length of slice. Blocks of several slices go alone; a slice of those that go together is no longer than
+ * they are, because scratch has a place of its length for each. */
+static void price_slice(const coll_desc_t *k, rd_choice_t *c, size_t chunk, rd_choices_t *to)
+{
+    rd_cost_env_t cost = k->cost;
+
+    c->together = cost.together = c->slice < chunk ? 0 : together(k->args, c, chunk);
+    if (c->together > 1)
+        c->slice = line_up(chunk);
+    c->us = rd_cost_algo_us(&cost, k->args->coll, c->algo, c->param, c->proto, k->bytes, c->slice);
+    if (c->us < 0)
+        c->us = 0; /* forced, without a formula */
+    rd_candidates_add(to, c);
+}
+
 /* Tries slices of a slot, a half, a quarter...: shorter messages fill a pipeline sooner, longer ones cost less in all.
  * All lengths from the chunk's on are equivalent, and only the longest of them is listed. */
 static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
@@ -276,10 +303,7 @@ static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
         slice = message_slice(a->env, c.proto, a->shape->nnodes == 1, chunk, a->slot_bytes);
     for (int i = 0; i < SLICES; i++, slice = slice / 2 / 64 * 64) {
         c.slice = slice;
-        c.us = rd_cost_algo_us(&k->cost, a->coll, c.algo, c.param, c.proto, k->bytes, slice);
-        if (c.us < 0)
-            c.us = 0; /* forced, without a formula */
-        rd_candidates_add(to, &c);
+        price_slice(k, &c, chunk, to);
         if (!sliced || a->coll == RD_ALLTOALL || a->env->slice_bytes || a->uneven || slice / 2 < least ||
             slice / 2 < chunk / 64)
             return;
@@ -320,8 +344,13 @@ static rondo_result_t refuse(const coll_desc_t *k, const rd_choices_t *list, rd_
 static void desc_begin(coll_desc_t *k, const rd_choose_args_t *args)
 {
     k->args = args;
-    k->cost = (rd_cost_env_t){args->shape->nranks, args->shape->nnodes, args->local, args->cores > 0 ? args->cores : 1,
-                              args->sharing,       args->prices};
+    k->cost = (rd_cost_env_t){args->shape->nranks,
+                              args->shape->nnodes,
+                              args->local,
+                              args->cores > 0 ? args->cores : 1,
+                              args->sharing,
+                              args->prices,
+                              0};
     k->forced = args->unforced ? (rd_forced_t){.protos = 0} : rd_forced(args->env, args->coll);
     k->ll_most = args->coll == RD_ALLTOALL ? rd_choose_ll_most(args->env, args->prices) : 0;
     k->bytes = args->uneven ? args->slot_bytes * (size_t)args->shape->nranks : args->bytes;

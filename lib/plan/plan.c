@@ -19,7 +19,7 @@ typedef struct compiled {
     struct compiled *next;
     rd_coll_t coll;
     const rd_algo_t *algo;
-    int root, param, fuse;
+    int root, param, together, fuse;
     bool once; /* a value is written once for all its receivers */
     rd_program_t *program;
 } compiled_t;
@@ -74,7 +74,7 @@ rondo_result_t rd_planner_create(rd_planner_t **planner, const rd_planner_args_t
     p->args = *args;
     p->shape = (rd_shape_t){args->nranks, args->node->nnodes, args->node->nnodes > 1 ? args->node->node_of : NULL};
     p->ll_most = rd_choose_ll_most(args->env, args->prices);
-    const rd_cost_env_t node = {args->node->most, 1, args->node->most, args->cores, args->sharing, args->prices};
+    const rd_cost_env_t node = {args->node->most, 1, args->node->most, args->cores, args->sharing, args->prices, 0};
     p->to_one_least = rd_choose_to_one_least(args->env, &node);
     p->put_most = rd_choose_put_most(args->env, &node);
     *planner = p;
@@ -143,14 +143,14 @@ static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, con
     /* A post names a buffer of its sender, so a message that is forwarded must first lie in one. */
     bool once = rd_proto_is_board(choice->proto);
     int fuse = (p->args.conns->layout.slots > 1 || once) && choice->proto != RD_PROTO_CMA;
-    const rd_sched_args_t args = {&p->shape, coll, p->args.rank, root, choice->param, fuse && p->shape.nnodes > 1};
+    const rd_sched_args_t args = {&p->shape, coll, p->args.rank, root, choice->param, choice->together};
     const char *why = "no memory";
     rd_steps_t *steps;
     compiled_t *c;
 
     for (c = p->programs; c; c = c->next) {
         if (c->coll == coll && c->algo == choice->algo && c->root == root && c->param == choice->param &&
-            c->fuse == fuse && c->once == once) {
+            c->together == choice->together && c->fuse == fuse && c->once == once) {
             *program = c->program;
             return RONDO_SUCCESS;
         }
@@ -158,7 +158,7 @@ static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, con
     c = calloc(1, sizeof *c);
     if (!c)
         return rd_error(p->args.ctx, RONDO_ERR_NO_MEMORY, "no memory for a program");
-    *c = (compiled_t){p->programs, coll, choice->algo, root, choice->param, fuse, once, NULL};
+    *c = (compiled_t){p->programs, coll, choice->algo, root, choice->param, choice->together, fuse, once, NULL};
     steps = choice->algo->emit(&args);
     if (!steps || (once && rd_steps_once(steps) != 0) || rd_compile(steps, fuse, &c->program, &why) != 0) {
         rd_steps_free(steps);

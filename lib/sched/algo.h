@@ -50,6 +50,7 @@ typedef struct rd_algo {
     /* Returns NULL if it can serve, else the reason, a phrase such as "needs a power of two of ranks". */
     const char *(*excluded)(const rd_sched_args_t *args);
     rd_steps_t *(*emit)(const rd_sched_args_t *args); /* returns NULL if there is no memory */
+    bool joins;                                       /* it lets blocks go as one message: rd_sched_args_t.together */
     int params; /* number of values of `param` beyond 0, from 1 on, that may be better for some size */
     /* Counts the work of several ranks, into a zeroed *w. Returns 0, or -1 if it has no counts for this operation.
      * NULL: the algorithm is never chosen, but may be forced. */

@@ -14,7 +14,8 @@
  *
  * A fused step waits for its message and for its credits at once. In a cycle of ranks this is free of deadlock if each
  * connection has two credits, but not if it has one. A plain copy from IN to OUT is never fused, because in place it is
- * no work at all. A step never takes two messages from the same connection, nor sends two to it.
+ * no work at all. A step never takes two messages from the same connection, nor sends two to it. Steps that make or
+ * take one message together (rd_message_part_t) stay as they are: each has no other message.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -168,6 +169,11 @@ static bool fuse_dest(rd_step_t *a, const rd_step_t *b, unsigned char last)
     return true;
 }
 
+static bool may_fuse(const rd_step_t *a, const rd_step_t *b)
+{
+    return a->part == RD_ALONE && b->part == RD_ALONE;
+}
+
 /* Fuses a lane in place: steps[first..top) are complete, and the next step is fused with the last one if possible. */
 static int fuse_lane(work_t *w, rd_lane_t lane)
 {
@@ -179,9 +185,9 @@ static int fuse_lane(work_t *w, rd_lane_t lane)
         rd_step_t b = steps[i];
         unsigned char last = w->last[i];
 
-        while (top > lane.first && fuse_source(&steps[top - 1], &b, last))
+        while (top > lane.first && may_fuse(&steps[top - 1], &b) && fuse_source(&steps[top - 1], &b, last))
             top--;
-        if (top > lane.first && fuse_dest(&steps[top - 1], &b, last))
+        if (top > lane.first && may_fuse(&steps[top - 1], &b) && fuse_dest(&steps[top - 1], &b, last))
             continue;
         steps[top++] = b;
     }
@@ -276,7 +282,8 @@ static bool follows_end(rd_end_t was, rd_end_t end, int stride, int nchunks)
 
 static bool follows(const rd_step_t *was, const rd_step_t *next, int stride, int nchunks)
 {
-    if (was->nsrc != next->nsrc || was->ndst != next->ndst || (was->chunk + stride) % nchunks != next->chunk)
+    if (was->nsrc != next->nsrc || was->ndst != next->ndst || was->part != next->part ||
+        (was->chunk + stride) % nchunks != next->chunk)
         return false;
     for (int k = 0; k < was->nsrc; k++)
         if (!follows_end(was->src[k], next->src[k], stride, nchunks))

@@ -10,6 +10,7 @@
  * Order of a sum: the own contribution, then the partial sums as they arrive; each sum is made on one rank, so every
  * rank sees the same bits. A partial sum waits in scratch (its chunk's number is the name) and takes in each arrival
  * at once, except that arrivals with nothing of another chunk between them and the departure are summed in one step.
+ * Blocks that went as one message arrive as one, from the last to the first: each is added where its chunk's sum waits.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -63,12 +64,18 @@ static const char *survey(mirror_t *m, const rd_steps_t *from, rd_lane_t lane)
     return NULL;
 }
 
+/* Where the sum of chunk `c` waits. */
+static rd_end_t so_far(const mirror_t *m, int c)
+{
+    return m->state[c].touched ? rd_tmp(c) : rd_in(c);
+}
+
 /* The sum of chunk `c` as far as it has come goes to `dst`. */
 static void depart(mirror_t *m, int c, rd_end_t dst)
 {
     if (m->open != c) {
         rd_sum_begin(&m->sum, m->out, c, c);
-        rd_sum_add(&m->sum, m->state[c].touched ? rd_tmp(c) : rd_in(c));
+        rd_sum_add(&m->sum, so_far(m, c));
     }
     rd_sum_end(&m->sum, dst);
     m->open = -1;
@@ -94,7 +101,7 @@ static void arrive(mirror_t *m, int c, int peer)
     if (m->open != c) {
         park(m);
         rd_sum_begin(&m->sum, m->out, c, c);
-        rd_sum_add(&m->sum, m->state[c].touched ? rd_tmp(c) : rd_in(c));
+        rd_sum_add(&m->sum, so_far(m, c));
         m->open = c;
     }
     rd_sum_room(&m->sum); /* before the receive, which has to be next to the sum that it becomes part of */
@@ -103,20 +110,46 @@ static void arrive(mirror_t *m, int c, int peer)
     rd_sum_add(&m->sum, x);
 }
 
+/* A part of a message is added to its chunk's sum by the step that takes it, because nothing may come between parts. */
+static void arrive_part(mirror_t *m, int c, int peer, rd_message_part_t part)
+{
+    rd_end_t src[2], sum = rd_tmp(c);
+
+    park(m);
+    src[0] = so_far(m, c);
+    src[1] = rd_peer(peer);
+    rd_step(m->out, c, 2, src, 1, &sum);
+    rd_step_part(m->out, part);
+    m->state[c].touched = 1;
+}
+
+/* Which part of the mirrored message step i moves: the one that was the first ends it. */
+static rd_message_part_t part_of(const rd_steps_t *from, rd_lane_t lane, int i)
+{
+    if (from->steps[i].part == RD_ALONE)
+        return RD_ALONE;
+    return i > lane.first && from->steps[i - 1].part == RD_PART_MORE ? RD_PART_MORE : RD_PART_LAST;
+}
+
 static void mirror_lane(mirror_t *m, const rd_steps_t *from, rd_lane_t lane)
 {
     m->open = -1;
     for (int i = lane.first + lane.count - 1; i >= lane.first; i--) {
         const rd_step_t *step = &from->steps[i];
+        rd_message_part_t part = part_of(from, lane, i);
         int c = step->chunk;
 
-        for (int k = step->ndst - 1; k >= 0; k--)
-            if (step->dst[k].where == RD_PEER)
+        for (int k = step->ndst - 1; k >= 0; k--) {
+            if (step->dst[k].where == RD_PEER && part != RD_ALONE)
+                arrive_part(m, c, step->dst[k].index, part);
+            else if (step->dst[k].where == RD_PEER)
                 arrive(m, c, step->dst[k].index);
+        }
         if (peer_source(step)) {
             if (m->open != c)
                 park(m);
             depart(m, c, rd_peer(step->src[0].index));
+            rd_step_part(m->out, part);
         } else if (m->state[c].origin && m->state[c].first == i) {
             depart(m, c, rd_out(c));
         } else if (m->state[c].origin && m->state[c].first < 0) {

@@ -71,8 +71,8 @@ typedef struct rd_sched_args {
     const rd_shape_t *shape;
     rd_coll_t coll;
     int rank, root;
-    int param;  /* the algorithm's small integer: PAT's aggregation, a tree's fan-out; 0: its default */
-    bool pairs; /* two messages may be sent, one behind the other, before one is received: there are two credits */
+    int param;    /* the algorithm's small integer: a tree's fan-out, an order of blocks; 0: its default */
+    int together; /* the most blocks that may go as one message (rd_message_part_t); 0 or 1: each goes alone */
 } rd_sched_args_t;
 
 /* Compiles. Returns 0, or -1 if there is no memory or the schedule had an emit error, which `*why` then names. `fuse`:

@@ -33,6 +33,16 @@ typedef struct rd_end {
     int32_t index;
 } rd_end_t;
 
+/* Short blocks that go the same way together are one message, which is made or taken by several steps, one behind the
+ * other in their lane. Each of them moves one block and has exactly one end that is a peer, the same one, on the same
+ * side. The blocks lie in the message one behind the other, so they need no place where they are side by side; in a
+ * pass in which all of them are empty, there is no message. */
+typedef enum {
+    RD_ALONE,     /* the step's messages are its own */
+    RD_PART_MORE, /* its block is a part of a message that goes on in the next step */
+    RD_PART_LAST  /* its block ends the message that the step before began */
+} rd_message_part_t;
+
 typedef struct rd_step {
     int32_t chunk; /* its length governs the step; IN and OUT ends of a fused step all have this chunk's length */
     int16_t nsrc, ndst;
@@ -40,6 +50,7 @@ typedef struct rd_step {
     /* Run-length form: the step runs `repeat` times (at least 1); after each, every chunk number in it (chunk, IN, OUT
      * and TMP indices) advances by `stride` modulo the number of chunks. */
     int32_t repeat, stride;
+    int32_t part; /* rd_message_part_t */
 } rd_step_t;
 
 /* A growing list of steps in lanes. Schedules emit it; the compiler, the mirror and the join transform it. */
@@ -52,6 +63,7 @@ void rd_steps_lane(rd_steps_t *s, int channel); /* begins a lane; `channel` in 0
  * rd_compile, so that schedules stay free of checks. */
 void rd_step(rd_steps_t *s, int chunk, int nsrc, const rd_end_t *src, int ndst, const rd_end_t *dst);
 void rd_step_repeat(rd_steps_t *s, int repeat, int stride); /* makes the last step run `repeat` times */
+void rd_step_part(rd_steps_t *s, rd_message_part_t part);   /* says which part of a message the last step moves */
 
 /* The common steps. */
 void rd_step_send(rd_steps_t *s, rd_end_t src, int chunk, int peer);     /* peer <- src */

@@ -82,6 +82,7 @@ rd_step_t *rd_steps_append(rd_steps_t *s)
     step->chunk = step->nsrc = step->ndst = 0;
     step->repeat = 1;
     step->stride = 0;
+    step->part = RD_ALONE;
     return step;
 }
 
@@ -119,6 +120,17 @@ void rd_step_repeat(rd_steps_t *s, int repeat, int stride)
     }
     s->steps[s->nsteps - 1].repeat = repeat;
     s->steps[s->nsteps - 1].stride = rd_mod(stride, s->nchunks);
+}
+
+void rd_step_part(rd_steps_t *s, rd_message_part_t part)
+{
+    if (s->error)
+        return;
+    if (s->nlanes == 0 || s->lanes[s->nlanes - 1].count == 0) {
+        s->error = "a part of nothing";
+        return;
+    }
+    s->steps[s->nsteps - 1].part = part;
 }
 
 void rd_step_send(rd_steps_t *s, rd_end_t src, int chunk, int peer)

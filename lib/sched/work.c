@@ -52,7 +52,6 @@ rd_count_t rd_count(rd_coll_t coll, int nranks, int nnodes, int local, int param
 {
     rd_count_t c = {.coll = coll, .n = nranks, .nnodes = nnodes, .local = local, .param = param};
 
-    c.pairs = nnodes > 1 && local == 1;
     c.m = nranks - 1;
     c.rounds = rd_work_rounds(nranks);
     c.rounds_down = nranks & (nranks - 1) ? c.rounds - 1 : c.rounds;

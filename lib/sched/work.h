@@ -17,7 +17,7 @@ typedef struct rd_count {
     int n, nnodes;
     int local;                  /* ranks on the fullest node */
     int param;                  /* rd_sched_args_t.param */
-    bool pairs;                 /* blocks with the same destination move by twos: sched/algo/pat.c */
+    int together;               /* rd_sched_args_t.together */
     double m;                   /* n - 1 */
     double rounds, rounds_down; /* log2 n, rounded up and down */
 } rd_count_t;
@@ -38,7 +38,7 @@ typedef struct rd_work {
     /* The part of hops, messages and received that stays on a node: all of it if there is only one node. */
     double near_hops, near_messages, near_received;
     double peers;  /* peers of one rank on other nodes, if they are many; 0: they are few */
-    double joined; /* the part of `messages` that is sent together with the one before, if they are short */
+    double blocks; /* chunks of which a message carries a slice each, on average; 0: one */
     bool mutual; /* a rank hears from another in one chunk, which hears from it in another one: calls do not overlap */
     /* Of messages, moved and moved_all, what falls away where a value that goes to several peers is written once. */
     double once_messages, once_moved, once_moved_all;

@@ -259,7 +259,7 @@ static void to_one(void)
 {
     rd_prices_t prices = *rd_prices_builtin(0);
     rd_price_t *read = &prices.of[RD_PRICE_SHM][RD_PROTO_CMA], *slots = &prices.of[RD_PRICE_SHM][RD_PROTO_SIMPLE];
-    rd_cost_env_t node = {8, 1, 8, 8, 8, &prices};
+    rd_cost_env_t node = {8, 1, 8, 8, 8, &prices, 0};
     rd_env_t env;
     size_t least;
 
@@ -283,7 +283,7 @@ static void to_one(void)
 static void played(void)
 {
     for (int table = 0; rd_prices_builtin(table); table++) {
-        const rd_cost_env_t env = {4, 4, 1, 2, 4, rd_prices_builtin(table)};
+        const rd_cost_env_t env = {4, 4, 1, 2, 4, rd_prices_builtin(table), 0};
         for (size_t bytes = 256; bytes <= 8192; bytes *= 32) {
             double heard = rd_cost_us(&env, RD_REDUCE, "direct", 0, RD_PROTO_SIMPLE, bytes, 65536);
             double told = rd_cost_us(&env, RD_BROADCAST, "direct", 0, RD_PROTO_SIMPLE, bytes, 65536);

@@ -33,18 +33,18 @@ static void check_runs(model_t *m, const rd_algo_t *algo, const rd_sched_args_t 
     }
 }
 
-/* With one credit, with two, and with two for which schedules may ask: hardly one does, so with many ranks pat alone.
+/* With one credit and with two; and with few ranks so, too, with blocks that go together: test/sched/together has more.
  */
 static void check_args(const rd_algo_t *algo, rd_sched_args_t *args)
 {
     if (algo->excluded(args) != NULL)
         return;
-    int kinds = args->shape->nranks <= 16 || algo == rd_algo_find("pat") ? 3 : 2;
+    int kinds = args->shape->nranks <= 16 ? 4 : 2;
     for (int kind = 0; kind < kinds; kind++) {
         const char *why = NULL;
-        int fuse = kind > 0;
+        int fuse = kind % 2;
 
-        args->pairs = kind > 1;
+        args->together = kind > 1 ? 2 + (args->param * 7 + args->shape->nranks) % 19 : 0;
         model_t *m = model_build(algo, args, fuse, &why);
 
         if (m == NULL) {

@@ -7,6 +7,7 @@ check_PROGRAMS += \
 	test/sched/once \
 	test/sched/phases \
 	test/sched/shape \
+	test/sched/together \
 	test/sched/vtables
 model = \
 	test/sched/model.c \
@@ -20,6 +21,7 @@ test_sched_hier_SOURCES = test/sched/hier.c $(model)
 test_sched_large_SOURCES = test/sched/large.c $(model)
 test_sched_phases_SOURCES = test/sched/phases.c $(model)
 test_sched_shape_SOURCES = test/sched/shape.c $(model)
+test_sched_together_SOURCES = test/sched/together.c $(model)
 test_sched_vtables_SOURCES = test/sched/vtables.c $(model)
 
 script_tests += \

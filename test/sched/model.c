@@ -38,7 +38,7 @@ static int link_number(model_t *m, int from, int to, int channel)
 
     if (*number == 0) {
         m->links = room(m->links, m->nlinks + 1, &m->links_room, sizeof(*m->links));
-        m->links[m->nlinks++] = (link_t){from, to, channel, 0, 0, -1, -1};
+        m->links[m->nlinks++] = (link_t){from, to, channel, 0, 0, 0, 0, -1, -1};
         *number = m->nlinks;
     }
     return *number - 1;
@@ -56,7 +56,8 @@ static uint32_t shorten(model_t *m, int rank, rd_end_t end, const rd_link_t *lin
 
 static void take_step(model_t *m, int rank, const rd_program_t *p, const rd_step_t *from)
 {
-    m->steps[m->nsteps++] = (step_t){from->chunk, from->repeat, from->stride, m->nends, from->nsrc, from->ndst};
+    m->steps[m->nsteps++] =
+        (step_t){from->chunk, from->repeat, from->stride, m->nends, from->nsrc, from->ndst, from->part};
     for (int k = 0; k < from->nsrc; k++)
         m->ends[m->nends++] = shorten(m, rank, from->src[k], p->recvs, 0);
     for (int k = 0; k < from->ndst; k++)
@@ -214,4 +215,49 @@ int model_swap_peer(model_t *m, int rank, int step, int by)
         return 0;
     }
     return -1;
+}
+
+/* The message ends with this step's block. */
+int model_split(model_t *m, int rank, int step)
+{
+    step_t *s = &m->steps[m->ranks[rank].first_step + step];
+
+    if (s->part != RD_PART_MORE)
+        return -1;
+    s->part = RD_PART_LAST;
+    return 0;
+}
+
+/* ---- what a program has ---- */
+
+int model_messages(const model_t *m, int rank)
+{
+    const rank_t *r = &m->ranks[rank];
+    int messages = 0;
+
+    for (int i = r->first_step; i < r->first_step + r->nsteps; i++) {
+        const step_t *s = &m->steps[i];
+        for (int k = s->nsrc; k < s->nsrc + s->ndst && s->part != RD_PART_MORE; k++)
+            messages += WHERE(m->ends[s->first_end + k]) == RD_PEER ? s->repeat : 0;
+    }
+    return messages;
+}
+
+int model_blocks(const model_t *m, int rank)
+{
+    const rank_t *r = &m->ranks[rank];
+    int blocks = 0, most = 0;
+
+    for (int i = r->first_step; i < r->first_step + r->nsteps; i++) {
+        const step_t *s = &m->steps[i];
+        blocks += s->repeat;
+        most = s->part != RD_ALONE && blocks > most ? blocks : most;
+        blocks = s->part == RD_PART_MORE ? blocks : 0;
+    }
+    return most > 0 ? most : 1;
+}
+
+int model_scratch(const model_t *m, int rank)
+{
+    return m->ranks[rank].ntmp;
 }

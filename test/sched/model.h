@@ -42,9 +42,13 @@ const char *model_run(model_t *m, const model_run_t *run);
 
 int model_ahead(const model_t *m);           /* messages that a sender was ahead of its receiver, at most, last run */
 int model_steps(const model_t *m, int rank); /* in its program */
+int model_messages(const model_t *m, int rank); /* that it sends in a pass */
+int model_blocks(const model_t *m, int rank);   /* of its longest message */
+int model_scratch(const model_t *m, int rank);  /* places */
 /* Planted faults, in the program of one rank. Nonzero: there is nothing of the kind in this step. */
 int model_drop_step(model_t *m, int rank, int step);
 int model_swap_peer(model_t *m, int rank, int step, int by);
+int model_split(model_t *m, int rank, int step);
 
 uint64_t model_mix(uint64_t x); /* the hash that everything here uses */
 int model_rooted(rd_coll_t coll);

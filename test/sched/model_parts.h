@@ -12,11 +12,14 @@ typedef struct value {
 typedef struct slot {
     value_t value;
     int seq;
+    value_t *parts; /* of a message of several blocks, with `value` unused */
+    int nparts, room;
 } slot_t;
 
 typedef struct step {
     int32_t chunk, repeat, stride, first_end;
     int16_t nsrc, ndst;
+    int32_t part;
 } step_t;
 
 /* An end in one word: where in the upper bits, chunk, place or connection in the lower ones. */
@@ -44,6 +47,7 @@ typedef struct tmp {
 typedef struct link {
     int from, to, channel;
     int sent, taken;
+    int put, got;         /* blocks of the message that is being made, and of the one that is being taken */
     int sender, receiver; /* tasks that wait for it, -1: none */
 } link_t;
 

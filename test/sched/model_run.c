@@ -163,11 +163,42 @@ static slot_t *slot_of(model_t *m, int link, int seq)
     return &m->slots[link * credits + (m->run->same_bank ? 0 : seq % credits)];
 }
 
-static int take_message(model_t *m, task_t *t, int number, value_t *v)
+/* The next block of a message of several. */
+static int take_part(model_t *m, task_t *t, link_t *link, const slot_t *slot, value_t *v)
+{
+    if (slot->seq != link->taken + 1 || link->got >= slot->nparts)
+        return wrong(m, t, "message %d from rank %d: its slot holds message %d, and %d of %d blocks are taken",
+                     link->taken + 1, link->from, slot->seq, link->got, slot->nparts);
+    *v = slot->parts[link->got++];
+    return 0;
+}
+
+static int took_message(model_t *m, task_t *t, int number)
+{
+    link_t *link = &m->links[number];
+    const slot_t *slot = slot_of(m, number, link->taken);
+
+    if (link->got != slot->nparts)
+        return wrong(m, t, "message %d from rank %d has %d blocks, and %d were taken", link->taken + 1, link->from,
+                     slot->nparts, link->got);
+    link->got = 0;
+    link->taken++;
+    if (link->sender >= 0)
+        make_ready(m, link->sender);
+    link->sender = -1;
+    return 0;
+}
+
+static int take_message(model_t *m, task_t *t, int number, int part, value_t *v)
 {
     link_t *link = &m->links[number];
     slot_t *slot = slot_of(m, number, link->taken);
 
+    if (part != RD_ALONE)
+        return take_part(m, t, link, slot, v);
+    if (slot->nparts != 0)
+        return wrong(m, t, "message %d from rank %d has %d blocks, and not one", link->taken + 1, link->from,
+                     slot->nparts);
     if (slot->seq != link->taken + 1)
         return wrong(m, t, "message %d from rank %d: its slot holds message %d (overwritten before it was read)",
                      link->taken + 1, link->from, slot->seq);
@@ -182,11 +213,58 @@ static int take_message(model_t *m, task_t *t, int number, value_t *v)
     return 0;
 }
 
-static void put_message(model_t *m, const task_t *t, int number, value_t v)
+static void put_part(link_t *link, slot_t *slot, value_t v)
+{
+    if (slot->room == link->put) {
+        slot->room = 2 * slot->room + 4;
+        slot->parts = realloc(slot->parts, (size_t)slot->room * sizeof *slot->parts);
+        if (slot->parts == NULL)
+            abort();
+    }
+    slot->seq = 0;
+    slot->parts[link->put++] = v;
+    slot->nparts = link->put;
+}
+
+static void publish(model_t *m, int number)
+{
+    link_t *link = &m->links[number];
+
+    slot_of(m, number, link->sent)->seq = link->sent + 1;
+    link->sent++;
+    link->put = 0;
+    if (link->sent - link->taken > m->ahead)
+        m->ahead = link->sent - link->taken;
+    if (link->receiver >= 0)
+        make_ready(m, link->receiver);
+    link->receiver = -1;
+}
+
+/* The message of several blocks is over, even if the last ones were empty; if all were, there was none. */
+static int end_message(model_t *m, task_t *t, const step_t *s)
+{
+    for (int k = 0; k < s->nsrc + s->ndst; k++) {
+        uint32_t end = m->ends[s->first_end + k];
+        if (WHERE(end) != RD_PEER)
+            continue;
+        if (k >= s->nsrc && m->links[INDEX(end)].put > 0)
+            publish(m, INDEX(end));
+        else if (k < s->nsrc && m->links[INDEX(end)].got > 0 && took_message(m, t, INDEX(end)) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void put_message(model_t *m, const task_t *t, int number, int part, value_t v)
 {
     link_t *link = &m->links[number];
     slot_t *slot = slot_of(m, number, link->sent);
 
+    if (part != RD_ALONE) {
+        put_part(link, slot, v);
+        return;
+    }
+    slot->nparts = 0;
     slot->value = v;
     slot->seq = ++link->sent;
     if (link->sent - link->taken > m->ahead)
@@ -233,7 +311,7 @@ static int read_end(model_t *m, task_t *t, const step_t *s, uint32_t end, value_
 
     switch (WHERE(end)) {
     case RD_PEER:
-        return take_message(m, t, INDEX(end), v);
+        return take_message(m, t, INDEX(end), s->part, v);
     case RD_TMP:
         return read_tmp(m, t, INDEX(end), v);
     case RD_IN:
@@ -260,7 +338,7 @@ static int write_end(model_t *m, task_t *t, const step_t *s, uint32_t end, value
 
     switch (WHERE(end)) {
     case RD_PEER:
-        put_message(m, t, INDEX(end), v);
+        put_message(m, t, INDEX(end), s->part, v);
         return 0;
     case RD_TMP:
         if (INDEX(end) >= m->ranks[t->rank].ntmp)
@@ -320,7 +398,7 @@ static int advance(model_t *m, int task)
         if (active(m, t, s, moved(m, s, t, s->chunk))) {
             if (blocked(m, task, s))
                 return 0;
-            if (do_step(m, t, s) != 0)
+            if (do_step(m, t, s) != 0 || (s->part == RD_PART_LAST && end_message(m, t, s) != 0))
                 return -1;
             t->done++;
             if (!greedy) {
@@ -328,6 +406,8 @@ static int advance(model_t *m, int task)
                 return 0;
             }
         } else {
+            if (s->part == RD_PART_LAST && end_message(m, t, s) != 0)
+                return -1;
             t->done++;
         }
     }
@@ -458,7 +538,7 @@ static int start(model_t *m)
     for (int i = 0; i < m->ntmp; i++)
         m->tmp[i] = (tmp_t){{0, 0}, 0, -1};
     for (int i = 0; i < m->nlinks; i++) {
-        m->links[i].sent = m->links[i].taken = 0;
+        m->links[i].sent = m->links[i].taken = m->links[i].put = m->links[i].got = 0;
         m->links[i].sender = m->links[i].receiver = -1;
     }
     start_tasks(m);
@@ -467,6 +547,8 @@ static int start(model_t *m)
 
 static void finish(model_t *m)
 {
+    for (int i = 0; m->slots != NULL && i < m->nlinks * m->run->credits; i++)
+        free(m->slots[i].parts);
     free(m->tmp);
     free(m->out);
     free(m->slots);

@@ -86,7 +86,7 @@ int main(void)
                 for (int c = 0; c < RD_NUM_COLLS; c++)
                     for (int fuse = 0; fuse < 2; fuse++) {
                         args.coll = (rd_coll_t)c;
-                        args.pairs = fuse;
+                        args.together = fuse ? 2 + kind : 0;
                         args.root = model_rooted(args.coll) ? (kind * 5 + fuse) % n : 0;
                         if ((rd_algos[a]->colls >> c & 1) && rd_algos[a]->excluded(&args) == NULL)
                             check(rd_algos[a], &args, fuse);

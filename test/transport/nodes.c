@@ -127,6 +127,21 @@ static int force(layout_t *l, const char *algo)
     return bad;
 }
 
+/* By one that lets short blocks go as one message: several do among six nodes, or three of two ranks. A vector of one
+ * element has blocks that are empty, and messages of nothing else. */
+static int force_together(layout_t *l, const rd_algo_t *algo)
+{
+    int bad;
+
+    l->algo = algo->name;
+    l->nnodes = algo->near == RD_PEERS_COUNTED ? 3 : 6;
+    l->uneven = 0;
+    setenv("RONDO_ALGO", algo->name, 1);
+    bad = test_run(TEST_PROCESSES, 6, 40, body, l);
+    unsetenv("RONDO_ALGO");
+    return bad;
+}
+
 /* Returns true if the algorithm is for several nodes and for nothing else. */
 static bool is_between_nodes(const rd_algo_t *algo)
 {
@@ -139,7 +154,7 @@ static bool is_between_nodes(const rd_algo_t *algo)
 
 int main(void)
 {
-    static const int layouts[][2] = {{2, 0}, {2, 1}, {3, 0}, {4, 0}}; /* by four nodes blocks move by twos */
+    static const int layouts[][2] = {{2, 0}, {2, 1}, {3, 0}, {4, 0}}; /* by four nodes short blocks go together */
     layout_t *l = mmap(NULL, sizeof *l, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int bad = 0, forced = 0, i, nranks;
 
@@ -158,6 +173,8 @@ int main(void)
             bad += force(l, rd_algos[i]->name);
             forced++;
         }
+        if (rd_algos[i]->joins && bad == 0)
+            bad += force_together(l, rd_algos[i]);
     }
     if (!bad && !l->unsupported && forced == 0) {
         printf("nodes: FAILED: no card is for several nodes alone\n");

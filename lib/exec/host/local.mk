@@ -30,4 +30,7 @@ librondo_core_la_SOURCES += \
 	lib/exec/host/run_board.c \
 	lib/exec/host/run_board.h \
 	lib/exec/host/run_flat.c \
-	lib/exec/host/run_flat.h
+	lib/exec/host/run_flat.h \
+	lib/exec/host/run_message.c \
+	lib/exec/host/run_message.h \
+	lib/exec/host/turn.h

@@ -515,7 +515,6 @@ static int layered(const rd_count_t *c, const rd_algo_t *between, int trees, rd_
         return -1;
     if (c->coll == RD_BARRIER)
         y.rails = 1;
-    outer.pairs = c->pairs;
     if (between->work(&outer, w) != 0)
         return -1;
     y.part = 1 / y.rails;
