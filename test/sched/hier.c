@@ -90,6 +90,11 @@ static void check_shape(const rd_shape_t *shape, int roots)
                     if (!large || (runs + a) % 2 == 0)
                         check(rd_algos[a], &args, 0);
                     check(rd_algos[a], &args, 1);
+                    for (int k = 0; k < 2 && rd_algos[a]->joins; k++) {
+                        args.together = k ? 2 + (int)(runs % 5) : n;
+                        check(rd_algos[a], &args, (int)(runs % 2));
+                    }
+                    args.together = 0;
                 }
         }
 }

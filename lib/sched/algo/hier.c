@@ -30,10 +30,10 @@
  * `param` is the number of rails: 1 for short data, where the number of messages matters; 0, which stands for as many
  * as possible, for long data, where the number of bytes matters.
  */
-#include <math.h>
 #include <stdlib.h>
 
 #include "sched/algo/algos.h"
+#include "sched/algo/hier_work.h"
 #include "sched/phases.h"
 #include "sched/shape.h"
 
@@ -51,7 +51,8 @@ typedef struct walk {
     rd_phases_t *phases; /* of an outer chunk: one list for all rails, or one for each */
     int nphases;
     char *brought; /* for each outer chunk: the phases before the rail's have been inserted */
-    int late;      /* the outer chunk that is still to be spread; -1: none */
+    int *late;     /* the outer chunks that are still to be spread: one, or those of one message */
+    int nlate;
 } walk_t;
 
 /* ---- phases of an outer chunk: their elements are chunks, that is, parts of a vector, or blocks in rank order */
@@ -192,18 +193,19 @@ static void keep(walk_t *w, int c)
 
 static void spread(walk_t *w)
 {
-    int c = w->late;
+    int n = w->nlate;
 
-    w->late = -1;
-    if (c >= 0)
-        exchange(w, c, true);
+    w->nlate = 0;
+    for (int i = 0; i < n; i++)
+        exchange(w, w->late[i], true);
 }
 
 static void spread_later(walk_t *w, int c)
 {
-    if (w->late != c)
-        spread(w);
-    w->late = c;
+    if (w->nlate == 1 && w->late[0] == c)
+        return;
+    spread(w);
+    w->late[w->nlate++] = c;
 }
 
 static void bring(walk_t *w, int c)
@@ -247,9 +249,44 @@ static int find(const rd_end_t *ends, int n, rd_where_t where)
     return -1;
 }
 
-static void take_step(walk_t *w, const rd_step_t *step)
+/* This rank's part of an outer step, on its rail. */
+static void take_on_rail(walk_t *w, const rd_phase_t *rail, const rd_step_t *step)
 {
     rd_end_t src[RD_MAX_ENDS], dst[RD_MAX_ENDS];
+
+    for (int k = 0; k < step->nsrc; k++)
+        src[k] = mapped(w, rail, step->src[k]);
+    for (int k = 0; k < step->ndst; k++)
+        dst[k] = mapped(w, rail, step->dst[k]);
+    rd_step(w->s, own_chunk(w, rail, step->chunk), step->nsrc, src, step->ndst, dst);
+    rd_step_part(w->s, step->part);
+}
+
+/* A message of several blocks. Nothing may come between its parts: what they read is brought before the first, and what
+ * they have written is spread behind the last. Returns the number of steps. */
+static int take_message(walk_t *w, const rd_step_t *first)
+{
+    int n = 1, out;
+
+    while (first[n - 1].part == RD_PART_MORE)
+        n++;
+    for (int i = 0, in; i < n; i++)
+        if ((in = find(first[i].src, first[i].nsrc, RD_IN)) >= 0)
+            bring(w, first[i].src[in].index);
+    if (find(first->src, first->nsrc, RD_PEER) >= 0)
+        spread(w);
+    for (int i = 0; i < n; i++) {
+        const rd_phase_t *rail = on_rail(w, first[i].chunk);
+        if (rail)
+            take_on_rail(w, rail, &first[i]);
+        if ((out = find(first[i].dst, first[i].ndst, RD_OUT)) >= 0)
+            w->late[w->nlate++] = first[i].dst[out].index;
+    }
+    return n;
+}
+
+static void take_step(walk_t *w, const rd_step_t *step)
+{
     int c = step->chunk, in = find(step->src, step->nsrc, RD_IN), out = find(step->dst, step->ndst, RD_OUT);
     const rd_phase_t *rail = on_rail(w, c);
 
@@ -261,13 +298,8 @@ static void take_step(walk_t *w, const rd_step_t *step)
         keep(w, c);
         return;
     }
-    if (rail) {
-        for (int k = 0; k < step->nsrc; k++)
-            src[k] = mapped(w, rail, step->src[k]);
-        for (int k = 0; k < step->ndst; k++)
-            dst[k] = mapped(w, rail, step->dst[k]);
-        rd_step(w->s, own_chunk(w, rail, c), step->nsrc, src, step->ndst, dst);
-    }
+    if (rail)
+        take_on_rail(w, rail, step);
     if (out >= 0)
         spread_later(w, step->dst[out].index);
 }
@@ -276,13 +308,20 @@ static void take_step(walk_t *w, const rd_step_t *step)
 static void walk_lane(walk_t *w, rd_lane_t lane)
 {
     rd_steps_lane(w->s, lane.channel);
-    w->late = -1;
+    w->nlate = 0;
     if (w->coll == RD_BARRIER)
         exchange(w, 0, false);
-    for (int i = lane.first; i < lane.first + lane.count; i++)
-        take_step(w, &w->outer->steps[i]);
+    for (int i = lane.first; i < lane.first + lane.count;) {
+        const rd_step_t *step = &w->outer->steps[i];
+        if (step->part != RD_ALONE) {
+            i += take_message(w, step);
+            continue;
+        }
+        take_step(w, step);
+        i++;
+    }
     if (w->coll == RD_BARRIER)
-        w->late = 0;
+        spread_later(w, 0);
     spread(w);
 }
 
@@ -324,6 +363,7 @@ static void free_walk(walk_t *w)
         rd_phases_free(&w->phases[j]);
     free(w->phases);
     free(w->brought);
+    free(w->late);
     free(w->g);
 }
 
@@ -342,14 +382,15 @@ static rd_steps_t *compose(const rd_sched_args_t *args, const rd_algo_t *outer, 
     if (!w.g)
         return NULL;
     const rd_shape_t shape = {w.g->nodes, 1, NULL};
-    const rd_sched_args_t nodes = {&shape, args->coll, w.g->node, args->shape->node[args->root], 0, 0};
+    const rd_sched_args_t nodes = {&shape, args->coll, w.g->node, args->shape->node[args->root], 0, args->together};
     w.at_root = args->coll == RD_BROADCAST && nodes.root == w.g->node;
     w.outer = between = outer->emit(&nodes);
     if (!between || rd_steps_expand(between) != 0)
         goto free_all;
     w.s = rd_steps_create(parts(&w, args->shape->nranks));
     w.brought = calloc((size_t)between->nchunks, 1);
-    if (w.s && (!w.brought || make_phases(&w, args) != 0))
+    w.late = calloc((size_t)between->nchunks, sizeof *w.late);
+    if (w.s && (!w.brought || !w.late || make_phases(&w, args) != 0))
         w.s->error = "no memory for the schedule";
     for (int l = 0; w.s && !w.s->error && l < between->nlanes; l++)
         walk_lane(&w, between->lanes[l]);
@@ -427,148 +468,34 @@ static rd_steps_t *over_direct(const rd_sched_args_t *args)
 
 /* ---- what they cost ---- */
 
-/* The work of the algorithm between the nodes, and what the direct exchange inside them adds to it. `rails` ranks of
- * each node have a part of the whole each. */
-typedef struct layers {
-    double nodes, local, rails;
-    double part;   /* the part of the whole that one rail serves */
-    double share;  /* the share of the outer algorithm's work that one rail does */
-    double pieces; /* number of chunks of one rail */
-} layers_t;
-
-static void inside_allreduce(const layers_t *y, rd_work_t *w)
-{
-    double l = y->local, others = (y->rails - 1) * y->part;
-
-    w->hops += 2;
-    w->again += 2;
-    w->near_hops = 2;
-    w->near_messages = 2 * y->pieces * (l - 1 + y->rails - 1);
-    w->near_received = (l - 1) * y->part + others;
-    w->moved += 2 * others + (rd_work_sum((int)l, 1) + rd_work_fan(l - 1)) * y->part;
-    w->summed += (l - 1) * y->part;
-    w->received_all += 2 * y->nodes * (l - 1);
-    w->moved_all += y->nodes * (2 * (l - 1) + rd_work_sum((int)l, 1) + rd_work_fan(l - 1));
-    w->summed_all += y->nodes * (l - 1);
-}
-
-static void inside_rooted(const layers_t *y, int reduces, rd_work_t *w)
-{
-    double l = y->local, others = (y->rails - 1) * y->part, hops = y->rails > 1 ? 2 : 1;
-    double handed = reduces ? (l - 1) / 2 : rd_work_fan(l - 1); /* these sources join the outer algorithm's sum */
-
-    w->hops += hops;
-    w->fill += hops;
-    w->near_hops = hops;
-    w->near_messages = y->pieces * (l - 1 + y->rails - 1);
-    w->near_received = reduces ? (l - 1) * y->part + others : others;
-    w->moved += others + handed * y->part;
-    w->received_all += y->nodes * (l - 1);
-    w->moved_all += y->nodes * (handed + l - 1);
-    if (reduces) {
-        w->summed += (l - 1) * y->part + others;
-        w->summed_all += y->nodes * (l - 1);
-    }
-}
-
-static void inside_blocks(const layers_t *y, int reduces, rd_work_t *w)
-{
-    double l = y->local, n = y->nodes * l, handed = reduces ? (l - 1) / 2 : rd_work_fan(l - 1);
-    double rounds_in = w->hops > 1 ? 1 : y->nodes - 1; /* blocks that arrive together are forwarded in turn */
-
-    w->chunks = (int)n;
-    w->hops += rounds_in;
-    w->again += rounds_in;
-    w->near_hops = rounds_in;
-    w->near_messages = y->nodes * 2 * (l - 1);
-    w->near_received = (l - 1) / l;
-    w->moved += (l - 1 + handed) / l;
-    w->received_all = n * (w->received + w->near_received);
-    w->moved_all = n * w->moved;
-    if (reduces) {
-        w->summed += (l - 1) / l;
-        w->summed_all = n * w->summed;
-    }
-}
-
-static void inside_barrier(const layers_t *y, rd_work_t *w)
-{
-    w->hops += 2;
-    w->again += 2;
-    w->near_hops = 2;
-    w->near_messages = 2 * (y->local - 1);
-    w->near_received = y->local - 1;
-    w->received_all += 2 * y->nodes * (y->local - 1);
-    w->moved_all += 3 * y->nodes * (y->local - 1);
-    w->moved += 2 * (y->local - 1);
-}
-
-/* `trees`: a rail has one tree, and not a part of every chunk. */
-static int layered(const rd_count_t *c, const rd_algo_t *between, int trees, rd_work_t *w)
-{
-    int whole = c->coll == RD_ALLGATHER || c->coll == RD_REDUCE_SCATTER, most = trees && !whole ? 2 : c->local;
-    rd_count_t outer = rd_count(c->coll, c->nnodes, c->nnodes, 1, c->param);
-    layers_t y = {
-        .nodes = c->nnodes, .local = c->local, .rails = c->param > 0 && !whole && c->param < most ? c->param : most};
-
-    if (c->nnodes < 2 || c->local < 2)
-        return -1;
-    if (c->coll == RD_BARRIER)
-        y.rails = 1;
-    if (between->work(&outer, w) != 0)
-        return -1;
-    y.part = 1 / y.rails;
-    /* With two trees on two rails, a rank is at most an inner node of its rail's tree, and is not in the other tree. */
-    y.share = trees ? (y.rails > 1 ? 0.75 : 1) : y.part;
-    y.pieces = w->chunks / (trees ? y.rails : 1);
-    w->least = fmax(w->least, 1 / y.pieces);
-    w->peers = between->near == RD_PEERS_ALL ? outer.m : 0;
-    w->chunks = trees ? w->chunks : w->chunks * (int)y.rails;
-    w->messages *= trees ? y.share : 1;
-    w->received *= y.share;
-    w->moved *= y.share;
-    w->summed *= y.share;
-    if (c->coll == RD_ALLREDUCE)
-        inside_allreduce(&y, w);
-    else if (c->coll == RD_BARRIER)
-        inside_barrier(&y, w);
-    else if (whole)
-        inside_blocks(&y, c->coll == RD_REDUCE_SCATTER, w);
-    else
-        inside_rooted(&y, c->coll == RD_REDUCE, w);
-    w->messages += w->near_messages;
-    w->received += w->near_received;
-    return 0;
-}
-
 static int ring_work(const rd_count_t *c, rd_work_t *w)
 {
-    return layered(c, &rd_algo_ring, 0, w);
+    return rd_hier_work(c, &rd_algo_ring, 0, w);
 }
 
 static int tree_work(const rd_count_t *c, rd_work_t *w)
 {
-    return layered(c, &rd_algo_tree, 1, w);
+    return rd_hier_work(c, &rd_algo_tree, 1, w);
 }
 
 static int rd_work(const rd_count_t *c, rd_work_t *w)
 {
-    return layered(c, &rd_algo_rd, 0, w);
+    return rd_hier_work(c, &rd_algo_rd, 0, w);
 }
 
 static int binomial_work(const rd_count_t *c, rd_work_t *w)
 {
-    return layered(c, &rd_algo_binomial, 0, w);
+    return rd_hier_work(c, &rd_algo_binomial, 0, w);
 }
 
 static int pat_work(const rd_count_t *c, rd_work_t *w)
 {
-    return layered(c, &rd_algo_pat, 0, w);
+    return rd_hier_work(c, &rd_algo_pat, 0, w);
 }
 
 static int direct_work(const rd_count_t *c, rd_work_t *w)
 {
-    return layered(c, &rd_algo_direct, 0, w);
+    return rd_hier_work(c, &rd_algo_direct, 0, w);
 }
 
 #define BLOCKS (1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER)
@@ -584,5 +511,5 @@ const rd_algo_t rd_algo_hier_ring = {.name = "hier_ring", HIER(ring, ALL | BLOCK
 const rd_algo_t rd_algo_hier_tree = {.name = "hier_tree", HIER(tree, ALL | ROOTED, 1)};
 const rd_algo_t rd_algo_hier_rd = {.name = "hier_rd", HIER(rd, ALL | 1u << RD_BARRIER, 1)};
 const rd_algo_t rd_algo_hier_binomial = {.name = "hier_binomial", HIER(binomial, ROOTED, 1)};
-const rd_algo_t rd_algo_hier_pat = {.name = "hier_pat", HIER(pat, ALL | BLOCKS, 1)};
+const rd_algo_t rd_algo_hier_pat = {.name = "hier_pat", HIER(pat, ALL | BLOCKS, 1), .joins = true};
 const rd_algo_t rd_algo_hier_direct = {.name = "hier_direct", HIER(direct, BLOCKS, 0)};

@@ -21,6 +21,8 @@ librondo_core_la_SOURCES += \
 	lib/sched/algo/hier_phases.h \
 	lib/sched/algo/hier_ranges.c \
 	lib/sched/algo/hier_vectors.c \
+	lib/sched/algo/hier_work.c \
+	lib/sched/algo/hier_work.h \
 	$(algo_sources)
 
 # The table: every card that these files define.
