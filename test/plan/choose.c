@@ -56,6 +56,11 @@ static void cheapest(rd_coll_t coll, size_t bytes, int n, int nnodes)
         CHECK(all[i].proto != RD_PROTO_CMA || nnodes == 1, "cma between nodes");
         CHECK(all[i].proto != RD_PROTO_LL || (nnodes == 1 && all[i].slice <= RD_LL_MOST), "ll with slices of %zu",
               all[i].slice);
+        CHECK((size_t)all[i].together * all[i].slice <= 65536 || all[i].together <= 1,
+              "%s of %zu on %d: %d blocks of %zu bytes do not fit a slot", all[i].algo->name, bytes, n, all[i].together,
+              all[i].slice);
+        CHECK(all[i].together <= 1 || (all[i].algo->joins && nnodes > 1 && all[i].proto == RD_PROTO_SIMPLE),
+              "%s lets no blocks go together", all[i].algo->name);
     }
     CHECK(served > 0 && nall < RD_CHOICES_MOST, "%d of %d", served, nall);
 }
@@ -69,6 +74,21 @@ static void refused(rd_coll_t coll, size_t bytes, int nnodes, const char *algo, 
     CHECK(got == want, "%s with algo \"%s\" proto \"%s\": %d", rd_coll_name(coll), algo, proto, (int)got);
     CHECK(strstr(rd_thread_error(), words), "%s", rd_thread_error());
     CHECK(best.slice == 12345, "written on failure");
+}
+
+/* Short blocks between nodes go together, as many as fit a slot; long ones, and those of one node, go alone. */
+static void short_blocks(void)
+{
+    rd_choice_t best;
+
+    CHECK(choose(RD_ALLGATHER, 16 * 64, 16, 16, "pat", "", &best) == RONDO_SUCCESS && best.together == 16,
+          "%d of 64 bytes", best.together);
+    CHECK(choose(RD_ALLGATHER, 16 * 16384, 16, 16, "pat", "", &best) == RONDO_SUCCESS && best.together == 4,
+          "%d of 16 KB", best.together);
+    CHECK(choose(RD_ALLGATHER, 16 << 20, 16, 16, "pat", "", &best) == RONDO_SUCCESS && best.together <= 1, "%d of 1 MB",
+          best.together);
+    CHECK(choose(RD_ALLGATHER, 16 * 64, 16, 1, "pat", "", &best) == RONDO_SUCCESS && best.together <= 1,
+          "%d on one node", best.together);
 }
 
 static void forced(void)
@@ -371,6 +391,7 @@ int main(void)
             for (int nodes = 1; nodes <= n && nodes < 4; nodes++)
                 for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
                     cheapest((rd_coll_t)coll, sizes[i], n, nodes);
+    short_blocks();
     forced();
     on_net_communicators();
     messages();
