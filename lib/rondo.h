@@ -501,7 +501,8 @@ rondo_result_t rondo_timeout_next(int64_t timeout_ms);
  * without. */
 rondo_result_t rondo_tag(uint64_t tag);
 
-/* Changes what `on_error` of the config has said, from the next call on. Local. */
+/* Changes what `on_error` of the config has said, from the next call on. With NULL it holds for communicators that are
+ * made from now on in this process and whose config says -1, in place of RONDO_ON_ERROR. Local. */
 rondo_result_t rondo_on_error(rondo_comm_t comm, int on_error);
 
 /* This rank's number, the number of ranks, the device (RONDO_DEVICE_HOST, -1: host memory). */

@@ -281,14 +281,18 @@ rondo_result_t rondo_comm_on_wait(rondo_comm_t comm, void (*call)(void *data), v
 
 rondo_result_t rondo_on_error(rondo_comm_t comm, int on_error)
 {
-    rondo_result_t result = rd_comm_valid(comm, "rondo_on_error");
+    rondo_result_t result = comm ? rd_comm_valid(comm, "rondo_on_error") : RONDO_SUCCESS;
 
     if (result != RONDO_SUCCESS)
         return result;
     if (on_error < RONDO_ON_ERROR_RETURN || on_error > RONDO_ON_ERROR_REVOKE_ALL)
-        return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT,
+        return rd_error(comm ? &comm->ctx : NULL, RONDO_ERR_INVALID_ARGUMENT,
                         "rondo_on_error: on_error is %d: it must be RONDO_ON_ERROR_RETURN, _EXIT or _REVOKE_ALL",
                         on_error);
+    if (!comm) {
+        rd_on_error_of_process(on_error);
+        return RONDO_SUCCESS;
+    }
     result = rd_comm_enter(comm);
     comm->on_error = on_error;
     return rd_comm_leave(comm, result);

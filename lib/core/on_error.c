@@ -1,6 +1,7 @@
 /* See on_error.h. */
 #include "core/on_error.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,10 +12,19 @@
 
 #define STATUS 134 /* as of a process that has aborted */
 
+static _Atomic int of_process = -1; /* as the program has said; -1: it has not */
+
+void rd_on_error_of_process(int on_error)
+{
+    atomic_store(&of_process, on_error);
+}
+
 int rd_on_error(const rondo_config_t *config, const rd_env_t *env)
 {
-    if (config->on_error >= 0)
-        return config->on_error;
+    const int said = config->on_error >= 0 ? config->on_error : atomic_load(&of_process);
+
+    if (said >= 0)
+        return said;
     return strcmp(env->on_error, "exit") == 0     ? RONDO_ON_ERROR_EXIT
            : strcmp(env->on_error, "revoke") == 0 ? RONDO_ON_ERROR_REVOKE_ALL
                                                   : RONDO_ON_ERROR_RETURN;

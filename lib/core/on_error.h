@@ -4,8 +4,9 @@
 
 #include "core/comm.h"
 
-/* Returns what the config says, or else the environment. */
+/* Returns what the config says, or else the program for the whole process, or else the environment. */
 int rd_on_error(const rondo_config_t *config, const rd_env_t *env);
+void rd_on_error_of_process(int on_error);
 /* The communicator has failed, and its error is returned if this does. The caller need not be outside of others. */
 void rd_on_error_act(rondo_comm_t comm);
 /* A communicator could not be made. */

@@ -150,7 +150,7 @@ module rondo
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
-    !> What a call does whose communicator has failed: RONDO_ON_ERROR_*.
+    !> What a call does whose communicator has failed: RONDO_ON_ERROR_*; with a null handle, of those made from now on.
     subroutine rondo_on_error(comm, on_error, ierror) bind(C, name="rondo_f_on_error")
       import :: c_int, rondo_comm
       type(rondo_comm), intent(in) :: comm

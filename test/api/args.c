@@ -240,7 +240,6 @@ static void no_communicator(test_rank_t *t, float *a, float *b)
     BAD("comm", rondo_comm_on_wait, comm, NULL, NULL);
     BAD("comm", rondo_timeout_set, comm, 0);
     BAD("comm", rondo_timeout_extend, comm, 0);
-    BAD("comm", rondo_on_error, comm, 0);
     BAD("comm", rondo_comm_status, comm, &status);
     BAD("comm", rondo_work_last, comm, &work);
     BAD("comm", rondo_comm_split, comm, 0, 0, &comm, NULL);

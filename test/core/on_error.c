@@ -15,7 +15,7 @@
 
 typedef struct {
     const char *name;
-    enum { RETURNS, CONFIG, ENVIRONMENT, CALL, SPLIT, OLDER, CREATION } how;
+    enum { RETURNS, CONFIG, ENVIRONMENT, CALL, PROCESS, BOTH, SPLIT, OLDER, CREATION } how;
     int status; /* of rank 0's child */
 } case_t;
 
@@ -43,7 +43,9 @@ static void child(test_rank_t *t, const case_t *c)
     rondo_unique_id_t id = {{0}};
     rondo_comm_t comm = NULL;
 
-    setenv("RONDO_ON_ERROR", c->how == ENVIRONMENT || c->how == CREATION ? "exit" : "return", 1);
+    setenv("RONDO_ON_ERROR", c->how == ENVIRONMENT || c->how == BOTH || c->how == CREATION ? "exit" : "return", 1);
+    if (c->how == PROCESS || c->how == BOTH)
+        TEST_OK(t, NULL, rondo_on_error(NULL, c->how == BOTH ? RONDO_ON_ERROR_RETURN : RONDO_ON_ERROR_EXIT));
     if (c->how == CREATION) {
         (void)rondo_comm_create(&comm, 1, &id, 0, NULL);
         _exit(RETURNED);
@@ -80,6 +82,8 @@ int main(void)
                                    {"by the config", CONFIG, STATUS},
                                    {"by the environment", ENVIRONMENT, STATUS},
                                    {"by a call", CALL, STATUS},
+                                   {"for the process", PROCESS, STATUS},
+                                   {"for the process, and the environment says otherwise", BOTH, RETURNED},
                                    {"by the split", SPLIT, STATUS},
                                    {"by the split of an older caller", OLDER, STATUS},
                                    {"in creation", CREATION, STATUS}};
