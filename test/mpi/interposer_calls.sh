@@ -97,7 +97,7 @@ for one in $(mpis); do
         [ $family = "$others" ] && continue
         preload=$wrong
         compile corners
-        good 2 "$dir/corners.$mpi" plain members bottom
+        good 2 "$dir/corners.$mpi" plain ties bottom
         [ "$(grep -c 'was built for .* serves nothing in this process' "$dir/out")" = 2 ] ||
             { cat "$dir/out"; fail "the interposer of $other does not say that it is the wrong one"; }
         break

@@ -6,16 +6,19 @@ set -u
 for mpi in $(mpis); do
     for_mpi "$mpi" || continue
     compile corners
+    compile communicators
     for ranks in ${RONDO_TEST_RANKS:-2 4}; do
-        good $ranks "$dir/corners.$mpi" plain progress in_flight barrier handles attributes members made others bottom names ties huge \
-            nothing large equal_bits errors wildcard mixed finalize
+        good $ranks "$dir/corners.$mpi" plain progress in_flight barrier handles bottom names ties huge nothing large equal_bits errors \
+            wildcard mixed
+        good $ranks "$dir/communicators.$mpi" attributes members made others finalize
     done
-    good 3 "$dir/corners.$mpi" lifetimes matrix progress
-    good 3 --report "$dir/corners.$mpi" duplicates
+    good 3 "$dir/corners.$mpi" matrix progress
+    good 3 "$dir/communicators.$mpi" lifetimes
+    good 3 --report "$dir/communicators.$mpi" duplicates
     grep -q '^  all  *14  *14  *100.0%' "$dir/out" || { cat "$dir/out"; fail "not all calls on duplicates were served"; }
     good 4 --reproducible "$dir/corners.$mpi" in_order
-    good 3 "$dir/corners.$mpi" kept
-    good 2 --report "$dir/corners.$mpi" spawned
+    good 3 "$dir/communicators.$mpi" kept
+    good 2 --report "$dir/communicators.$mpi" spawned
     grep -q 'cannot spawn' "$dir/out" || grep -q 'with ranks that were spawned' "$dir/out" ||
         { cat "$dir/out"; fail "why those with spawned ranks are handed on"; }
     good 3 "$dir/corners.$mpi" environment

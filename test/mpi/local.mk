@@ -20,6 +20,7 @@ endif
 EXTRA_DIST += \
 	test/mpi/interposer/behind.c \
 	test/mpi/interposer/common.sh \
+	test/mpi/interposer/communicators.c \
 	test/mpi/interposer/corner.h \
 	test/mpi/interposer/corners.c \
 	test/mpi/interposer/device.c \

@@ -11,7 +11,7 @@
 
 #include "corner.h"
 
-enum { THREADS = 3, MANY = 12, ROUNDS = 40 };
+enum { THREADS = 3, ROUNDS = 40 };
 
 /* The interposer frees one of its own when it has made rondo's communicator, and before it uses that: the other threads
  * get time to throw it away. */
