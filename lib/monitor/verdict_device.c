@@ -66,35 +66,28 @@ static void say_late(const rd_view_t *view, const rd_view_comm_t *c, const rd_vi
                    call, rd_view_waits_since(view, at));
 }
 
+/* A replay makes no call, so nothing says whether the graph was launched there. */
 static void say_held(const rd_view_t *view, const rd_view_rank_t *at, const rd_view_rank_t *held,
                      rd_monitor_verdict_t *v)
 {
+    const unsigned long long behind = at->comm.peer_behind;
+    const double since = rd_view_waits_since(view, at);
     char who[64], by[64], call[192];
 
     rd_view_rank_text(view, held, who, sizeof who);
     rd_view_rank_text(view, at, by, sizeof by);
     rd_view_kernel_text(view, at, call, sizeof call);
-    rd_verdict_say(v, RD_VERDICT_LATE, held->comm.rank,
-                   "%s is held up on its device: it has enqueued %s, which has not begun there, so what stands before "
-                   "it in its stream is not over; a kernel of %s waits for it since %.1f s",
-                   who, call, by, rd_view_waits_since(view, at));
-}
-
-/* A replay makes no call, so nothing says whether the graph was launched there. */
-static void say_not_replayed(const rd_view_t *view, const rd_view_rank_t *at, const rd_view_rank_t *held,
-                             rd_monitor_verdict_t *v)
-{
-    char who[64], by[64], call[192];
-
-    rd_view_rank_text(view, held, who, sizeof who);
-    rd_view_rank_text(view, at, by, sizeof by);
-    rd_view_kernel_text(view, at, call, sizeof call);
-    rd_verdict_say(v, RD_VERDICT_LATE, held->comm.rank,
-                   "%s has not begun the replay of %s: its device is %llu operation%s behind, so the graph was not "
-                   "launched there, or what stands before it in its stream is not over; a kernel of %s waits for it "
-                   "since %.1f s",
-                   who, call, (unsigned long long)at->comm.peer_behind, at->comm.peer_behind == 1 ? "" : "s", by,
-                   rd_view_waits_since(view, at));
+    if (at->comm.waits_in & RD_MONITOR_REPLAYED)
+        rd_verdict_say(v, RD_VERDICT_LATE, held->comm.rank,
+                       "%s has not begun the replay of %s: its device is %llu operation%s behind, so the graph was not "
+                       "launched there, or what stands before it in its stream is not over; a kernel of %s waits for "
+                       "it since %.1f s",
+                       who, call, behind, behind == 1 ? "" : "s", by, since);
+    else
+        rd_verdict_say(v, RD_VERDICT_LATE, held->comm.rank,
+                       "%s is held up on its device: it has enqueued %s, which has not begun there, so what stands "
+                       "before it in its stream is not over; a kernel of %s waits for it since %.1f s",
+                       who, call, by, since);
 }
 
 /* Where waits go from one communicator to another: `at` waits in `c` for the rank whose kernel, `next`, waits in `o`.
@@ -119,13 +112,13 @@ static void say_order(const rd_view_t *view, const crossing_t *x, rd_monitor_ver
         one, x->c->ranks[0].comm.name, here, two, x->o->ranks[0].comm.name, there);
 }
 
-/* Has the device of the rank that `at` waits for, in a call that is no replay, not begun it? Epochs say so, and where
- * there are none the number of the call that it has begun last, unless that was a replay. */
+/* Has the device of the rank that `at` waits for not begun the call? Epochs say so, and where there are none the number
+ * of the call that it has begun last, unless one of the two is a replay. */
 static bool behind(const rd_view_rank_t *at)
 {
-    const uint64_t begun = at->comm.peer_in;
+    const uint64_t in = at->comm.waits_in, begun = at->comm.peer_in;
 
-    return at->comm.peer_behind || (begun && !(begun & RD_MONITOR_REPLAYED) && begun < at->comm.waits_in);
+    return in && (at->comm.peer_behind || (begun && !((in | begun) & RD_MONITOR_REPLAYED) && begun < in));
 }
 
 /* The waits of `at` end at a rank whose kernels do not wait. */
@@ -152,9 +145,7 @@ static void say_end(const rd_view_t *view, const rd_view_comm_t *c, const rd_vie
                        peer, who, where);
     else if (number > enqueued)
         say_late(view, c, at, next, number - enqueued, v);
-    else if (in & RD_MONITOR_REPLAYED && at->comm.peer_behind)
-        say_not_replayed(view, at, next, v);
-    else if (in && !(in & RD_MONITOR_REPLAYED) && behind(at))
+    else if (behind(at))
         say_held(view, at, next, v);
     else
         rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1,
