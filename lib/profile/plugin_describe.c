@@ -47,6 +47,22 @@ static rd_plugin_p2p_v2_t p2p_v2(const rd_plugin_event_t *e)
         call->count, call->root};
 }
 
+/* What versions 2 to 7 say of a collective alike, in members of the same names at places of their own. */
+#define set_coll(coll, e)                                                                                              \
+    do {                                                                                                               \
+        const rd_profile_call_t *said = (e)->call;                                                                     \
+        (coll)->number = (e)->number;                                                                                  \
+        (coll)->func = rd_plugin_func(said->func);                                                                     \
+        (coll)->in = said->in;                                                                                         \
+        (coll)->out = said->out;                                                                                       \
+        (coll)->count = said->count;                                                                                   \
+        (coll)->root = said->root;                                                                                     \
+        (coll)->type = rd_plugin_type(said->type);                                                                     \
+        (coll)->channels = (uint8_t)said->channels;                                                                    \
+        (coll)->algo = rd_plugin_algo(said->algo);                                                                     \
+        (coll)->proto = rd_plugin_proto(said->proto);                                                                  \
+    } while (0)
+
 static void version2(rd_plugin_v2_t *d, const rd_plugin_event_t *e)
 {
     const rd_profile_call_t *call = e->call;
@@ -55,17 +71,8 @@ static void version2(rd_plugin_v2_t *d, const rd_plugin_event_t *e)
     if (e->type == RD_EVENT_COLL) {
         d->coll.comm = e->comm;
         d->coll.comm_id = e->comm_id;
-        d->coll.number = e->number;
-        d->coll.func = rd_plugin_func(call->func);
-        d->coll.in = call->in;
-        d->coll.out = call->out;
-        d->coll.count = call->count;
-        d->coll.root = call->root;
-        d->coll.type = rd_plugin_type(call->type);
+        set_coll(&d->coll, e);
         d->coll.bytes = call->count * rondo_type_size(call->type);
-        d->coll.channels = (uint8_t)call->channels;
-        d->coll.algo = rd_plugin_algo(call->algo);
-        d->coll.proto = rd_plugin_proto(call->proto);
     } else if (e->type == RD_EVENT_P2P) {
         d->p2p = p2p_v2(e);
     }
@@ -73,23 +80,12 @@ static void version2(rd_plugin_v2_t *d, const rd_plugin_event_t *e)
 
 static void version3(rd_plugin_v3_t *d, const rd_plugin_event_t *e)
 {
-    const rd_profile_call_t *call = e->call;
-
     *d = (rd_plugin_v3_t){
         .type = (uint8_t)e->type, .parent = e->type == RD_EVENT_KERNEL_CHANNEL ? e->parent : e->group, .rank = e->rank};
     if (e->type == RD_EVENT_COLL) {
         d->coll.comm = e->comm;
         d->coll.comm_id = e->comm_id;
-        d->coll.number = e->number;
-        d->coll.func = rd_plugin_func(call->func);
-        d->coll.in = call->in;
-        d->coll.out = call->out;
-        d->coll.count = call->count;
-        d->coll.root = call->root;
-        d->coll.type = rd_plugin_type(call->type);
-        d->coll.channels = (uint8_t)call->channels;
-        d->coll.algo = rd_plugin_algo(call->algo);
-        d->coll.proto = rd_plugin_proto(call->proto);
+        set_coll(&d->coll, e);
     } else if (e->type == RD_EVENT_P2P) {
         d->p2p = p2p_v2(e);
     }
@@ -97,18 +93,7 @@ static void version3(rd_plugin_v3_t *d, const rd_plugin_event_t *e)
 
 static void coll_v4(rd_plugin_v4_t *d, const rd_plugin_event_t *e)
 {
-    const rd_profile_call_t *call = e->call;
-
-    d->coll.number = e->number;
-    d->coll.func = rd_plugin_func(call->func);
-    d->coll.in = call->in;
-    d->coll.out = call->out;
-    d->coll.count = call->count;
-    d->coll.root = call->root;
-    d->coll.type = rd_plugin_type(call->type);
-    d->coll.channels = (uint8_t)call->channels;
-    d->coll.algo = rd_plugin_algo(call->algo);
-    d->coll.proto = rd_plugin_proto(call->proto);
+    set_coll(&d->coll, e);
     d->coll.group = e->group;
     d->coll.variant = "";
 }
