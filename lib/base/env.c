@@ -58,8 +58,7 @@ static const tunable_t table[] = {
      "the record is a file in this folder, which is the user's alone, and outlives the last rank of a node"},
     {"RONDO_ON_ERROR", WORD, 0, AT(on_error), "return", 0, 31, "return|exit|revoke",
      "what a call does whose communicator has failed. exit: it ends the process, with status 134, also where none can "
-     "be "
-     "made; revoke: it fails all other communicators of the process, too"},
+     "be made; revoke: it fails all other communicators of the process, too"},
     {"RONDO_DUMP", WORD, 0, AT(dump), "blamed", 0, 31, "none|blamed|all",
      "of whom the last calls are left in RONDO_DUMP_DIR: of each node the lowest rank, who is to blame, and who finds "
      "it"},
@@ -76,8 +75,7 @@ static const tunable_t table[] = {
      "(NVTX_INJECTION64_PATH)"},
     {"RONDO_NAN_CHECK", WORD, 0, AT(nan_check), "0", 0, 31, "0|warn|fail",
      "inputs in host memory are looked through for values that are not a number: a line in the log once for each kind "
-     "of "
-     "call, or RONDO_ERR_NAN"},
+     "of call, or RONDO_ERR_NAN"},
     {"RONDO_PROFILER", TEXT, 0, AT(profiler), "", 0, 255, NULL,
      "a profiler plugin for NCCL, as a file or a name, or none; by default what NCCL_PROFILER_PLUGIN names"},
     {"RONDO_STALL_MS", MILLISECONDS, 0, AT(stall_ms), "10000", 0, INT64_C(1) << 40, NULL,
@@ -456,9 +454,12 @@ const char *rd_env_name(int index)
     return index >= 0 && (size_t)index < TABLE_SIZE ? table[index].name : NULL;
 }
 
-const char *rd_env_default(int index)
+const char *rd_env_default(const char *name)
 {
-    return index >= 0 && (size_t)index < TABLE_SIZE ? table[index].standard : NULL;
+    for (size_t i = 0; i < TABLE_SIZE; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return table[i].standard;
+    return NULL;
 }
 
 /* Returns the name by which the user has set the variable, for an error message. */

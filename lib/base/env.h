@@ -24,7 +24,7 @@ typedef struct rd_env {
     int monitor;               /* RONDO_MONITOR: calls are recorded for rondo-ras, and signed */
     int monitor_events;        /* RONDO_MONITOR_EVENTS: a power of two; 0: 2048 */
     char monitor_dir[256];     /* RONDO_MONITOR_DIR: the record is a file there; "": it has no name */
-    char on_error[32];         /* RONDO_ON_ERROR: "return" or "exit" */
+    char on_error[32];         /* RONDO_ON_ERROR: "return", "exit" or "revoke" */
     char dump[32];             /* RONDO_DUMP: "none", "blamed" or "all" */
     int64_t status_ms;         /* RONDO_STATUS_MS: 0: never */
     char dump_signal[32];      /* RONDO_DUMP_SIGNAL: USR1 or USR2; "": none */
@@ -75,9 +75,10 @@ rondo_result_t rd_env_read(rd_env_t *env);
 /* Checks whether `value` (NULL or "": none) is allowed for the variable `name`. */
 rondo_result_t rd_env_check(const char *name, const char *value);
 
-/* The name of the variable number `index` and its default as it would be written; NULL behind the last. */
+/* The name of the variable number `index`; NULL behind the last. */
 const char *rd_env_name(int index);
-const char *rd_env_default(int index);
+/* The default as it would be written; NULL: there is no such variable. */
+const char *rd_env_default(const char *name);
 
 /* The settings that decide which messages are sent, in a form that ranks may exchange: all must have the same. */
 #define RD_ENV_ALIKE 544

@@ -66,7 +66,6 @@ rondo_result_t rondo_setting_get(const char *name, char *text, size_t bytes)
     char kept[RD_SETTING_BYTES];
     const char *value;
     rondo_result_t result;
-    int i = 0;
 
     if (!text || bytes == 0)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_setting_get: there is no room for the value");
@@ -78,10 +77,8 @@ rondo_result_t rondo_setting_get(const char *name, char *text, size_t bytes)
             return result;
         value = rd_env_alias_word(name, value);
     }
-    while (!value && strcmp(rd_env_name(i), name) != 0)
-        i++;
     if (!value)
-        value = rd_env_default(i);
+        value = rd_env_default(name);
     if (strlen(value) >= bytes)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_setting_get: %s takes %zu bytes, and text has %zu",
                         name, strlen(value) + 1, bytes);

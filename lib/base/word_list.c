@@ -27,11 +27,11 @@ static bool is_rondos(const char *text)
 
 bool rd_word_list_next(const char *text, size_t *at, rd_word_list_t *list)
 {
-    const char *ends = is_rondos(text) ? ",;" : ";", *p = text + *at;
-    size_t length = strcspn(p, ends), key = strcspn(p, ":=");
+    const char *p = text + *at;
 
-    if (!*p)
+    if (!*p) /* as most texts are, in a message's path */
         return false;
+    const size_t length = strcspn(p, is_rondos(text) ? ",;" : ";"), key = strcspn(p, ":=");
     *at += length + (p[length] != '\0');
     *list = (rd_word_list_t){.words = p, .length = length};
     if (key < length)

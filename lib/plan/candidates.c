@@ -35,9 +35,11 @@ static unsigned protos_of(const rd_env_t *env, const char *operation)
 
     if (!rd_word_list_find(env->proto, operation, &list))
         return 0;
-    for (size_t at = 0; rd_word_next(&list, &at, &word, &length);)
-        if (rd_proto_find(word, length) >= 0)
-            found |= 1u << rd_proto_find(word, length);
+    for (size_t at = 0; rd_word_next(&list, &at, &word, &length);) {
+        const int proto = rd_proto_find(word, length);
+        if (proto >= 0)
+            found |= 1u << proto;
+    }
     return list.except ? ((1u << RD_NUM_PROTOS) - 1) & ~found : found;
 }
 
