@@ -284,6 +284,46 @@ rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_uni
 rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const int *devices,
                                      const rondo_config_t *config);
 
+/* What a communicator takes of one rank's memory, in bytes. Not counted are tables of some hundred bytes for each rank,
+ * what CUDA and UCX take for themselves, and memory of the user's own (rondo_mem_alloc, registered buffers). */
+typedef struct {
+    size_t size;      /* sizeof(rondo_memory_t) of the caller, who sets it; all else is filled */
+    uint64_t device;  /* memory of the GPU */
+    uint64_t pinned;  /* host memory pinned for the GPU; of what ranks share, this rank's part */
+    uint64_t shared;  /* this rank's part of the memory, not pinned, that the ranks of its node share */
+    uint64_t network; /* for messages to other nodes: address space, whose pages come when they are first used */
+} rondo_memory_t;
+
+/* Where the ranks of a communicator that is yet to be made will be. Initialise it with RONDO_SHAPE_INIT, then set what
+ * is so. It may grow: `size` is as in rondo_config_t. */
+typedef struct {
+    size_t size; /* sizeof(rondo_shape_t) of the caller */
+    int nranks;
+    int nnodes; /* over which the ranks are spread */
+    int most;   /* ranks on the fullest node; 0: nranks / nnodes, rounded up */
+    int local;  /* ranks on the node of the rank that is asked about; 0: as many as on the fullest */
+    int cores;  /* that the ranks of one node may use together; 0: those that this process may. Asked for only on the
+                   way to other nodes from GPUs, where RONDO_PROXY_THREADS is not set */
+    int p2p;    /* 0: the GPUs of a node do not reach each other's memory; 1: they do; -1: as RONDO_P2P allows */
+} rondo_shape_t;
+
+#define RONDO_SHAPE_INIT                                                                                               \
+    {                                                                                                                  \
+        sizeof(rondo_shape_t), 1, 1, 0, 0, 0, -1                                                                       \
+    }
+
+/* What a communicator would take, without making it: with the config and the variables as they are now, exactly what
+ * rondo_comm_memory_now says when it has been made, if the shape is right. Where nodes have different numbers of ranks,
+ * a rank of a CUDA communicator may take less than this: one that has no rank of its place on every other node. Local,
+ * asks no other rank, and allocates nothing; config.device decides as in a creation. Any thread. */
+rondo_result_t rondo_comm_memory(const rondo_config_t *config, const rondo_shape_t *shape, rondo_memory_t *memory);
+
+/* What `comm` holds now on this rank; after a failure, too. On a CUDA communicator like any call the caller's to order
+ * among those on it: what has to be copied before it goes to the network may make it more. Memory that is kept for the
+ * process's next communicator is not counted: an ended one has left it, or windows of GPUs that turned out not to reach
+ * each other (RONDO_P2P=0 makes none). Local. */
+rondo_result_t rondo_comm_memory_now(rondo_comm_t comm, rondo_memory_t *memory);
+
 /* Divides: collective over all ranks of `comm`. Ranks of one color (0 or more) become a communicator, numbered by
  * ascending key, ties by their rank in `comm`. A negative color joins none: *newcomm is NULL. The caller's process
  * keeps `comm`, which is as it was. A config that is refused is refused before anything is exchanged: that rank may

@@ -11,6 +11,7 @@
 #include "core/lifetime.h"
 #include "exec/cuda/cuda.h"
 #include "exec/host/reduce.h"
+#include "core/footprint.h"
 #include "core/hooks.h"
 #include "core/on_error.h"
 #include "core/op.h"
@@ -21,9 +22,7 @@
 #include "core/transports.h"
 #include "core/triggers.h"
 #include "plan/candidates.h"
-#include "progress/lengths.h"
 #include "progress/net_comm.h"
-#include "progress/signature.h"
 
 #define SPIN 4000     /* polls before the first yield where every rank has a core */
 #define SPIN_US 20    /* or as many microseconds, whichever is sooner */
@@ -241,27 +240,6 @@ static rondo_result_t make_connections(rondo_comm_t comm, const rd_layout_t *lay
     return result;
 }
 
-/* Makes one layout for all ranks: every node is laid out like the fullest. A CUDA communicator's data does not use
- * these connections: its ranks share memory only for their controls. */
-static void connection_layout(rd_layout_t *layout, rondo_comm_t comm)
-{
-    rd_env_t env = comm->env;
-
-    if (comm->team.device >= 0) {
-        env.slots = 1;
-        env.slot_bytes = 4096;
-    }
-    rd_layout_init(layout, comm->node.most, comm->node.nnodes, &env);
-    if (comm->team.device >= 0 && layout->board) {
-        layout->segment_bytes = layout->board;
-        layout->board = 0;
-    }
-    if (comm->team.device >= 0)
-        layout->segment_bytes += rd_lengths_ring_bytes();
-    if (comm->team.device >= 0 && comm->env.check)
-        layout->segment_bytes += rd_signature_ring_bytes();
-}
-
 static const rd_net_comm_ops_t net_comm_ops;
 
 /* Fills the team, which the modules from here on receive. How they wait is set after the agreement, `controls` with the
@@ -341,7 +319,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
                                &comm->ctx, &comm->health.stop)))
         return result;
     rd_comm_hold_records(comm);
-    connection_layout(&layout, comm);
+    rd_footprint_layout(&layout, comm->node.most, comm->node.nnodes, comm->team.device >= 0, &comm->env);
     if ((result =
              rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->ctx, &comm->health.stop)) ||
         (result = make_connections(comm, &layout)))
@@ -569,4 +547,11 @@ static void end_net_comm(rd_queue_t *queue)
     (void)rondo_comm_destroy(rd_comm_of(queue));
 }
 
-static const rd_net_comm_ops_t net_comm_ops = {make_net_comm, leave_net_comm, end_net_comm};
+static void count_net_comm(const rd_queue_t *queue, rondo_memory_t *memory)
+{
+    const char *at = (const char *)queue - offsetof(struct rondo_comm, queue);
+
+    rd_footprint_count((const struct rondo_comm *)(const void *)at, memory);
+}
+
+static const rd_net_comm_ops_t net_comm_ops = {make_net_comm, leave_net_comm, end_net_comm, count_net_comm};

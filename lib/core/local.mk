@@ -12,6 +12,8 @@ librondo_core_la_SOURCES += \
 	lib/core/dumps.c \
 	lib/core/dumps.h \
 	lib/core/explain.c \
+	lib/core/footprint.c \
+	lib/core/footprint.h \
 	lib/core/group.c \
 	lib/core/hooks.c \
 	lib/core/hooks.h \

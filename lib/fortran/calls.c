@@ -129,6 +129,41 @@ void rondo_f_comm_status(const rondo_comm_t *comm, rondo_status_t *status, int *
     give("rondo_comm_status", *comm, rondo_comm_status(*comm, status), ierror);
 }
 
+/* The same as type(rondo_shape) and type(rondo_memory). */
+typedef struct {
+    int nranks, nnodes, most, local, cores, p2p;
+} shape_t;
+
+typedef struct {
+    uint64_t device, pinned, shared, network;
+} memory_t;
+
+static void give_memory(memory_t *to, const rondo_memory_t *from)
+{
+    *to = (memory_t){from->device, from->pinned, from->shared, from->network};
+}
+
+void rondo_f_comm_memory(const config_t *config, const shape_t *shape, memory_t *memory, int *ierror)
+{
+    const rondo_shape_t s = {sizeof s,     shape->nranks, shape->nnodes, shape->most,
+                             shape->local, shape->cores,  shape->p2p};
+    const rondo_config_t c = config_of(config);
+    rondo_memory_t m = {.size = sizeof m};
+    rondo_result_t result = rondo_comm_memory(&c, &s, &m);
+
+    give_memory(memory, &m);
+    give("rondo_comm_memory", NULL, result, ierror);
+}
+
+void rondo_f_comm_memory_now(const rondo_comm_t *comm, memory_t *memory, int *ierror)
+{
+    rondo_memory_t m = {.size = sizeof m};
+    rondo_result_t result = rondo_comm_memory_now(*comm, &m);
+
+    give_memory(memory, &m);
+    give("rondo_comm_memory_now", *comm, result, ierror);
+}
+
 void rondo_f_timeout_set(const rondo_comm_t *comm, const int64_t *timeout_ms, int *ierror)
 {
     give("rondo_timeout_set", *comm, rondo_timeout_set(*comm, *timeout_ms), ierror);

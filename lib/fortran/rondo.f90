@@ -336,6 +336,27 @@ contains
                           c%waits_ms, c%waits_for, text_at(c_loc(c%call)))
   end subroutine
 
+  !> What a communicator of this shape would take of a rank's memory.
+  subroutine rondo_comm_memory(config, shape, memory, ierror)
+    use rondo_inside, only: c_memory, plain
+    type(rondo_config), intent(in), optional :: config
+    type(rondo_shape), intent(in) :: shape
+    type(rondo_memory), intent(out) :: memory
+    integer(c_int), intent(out), optional :: ierror
+
+    call c_memory(plain(config), shape, memory, ierror)
+  end subroutine
+
+  !> What the communicator holds of this rank's memory now.
+  subroutine rondo_comm_memory_now(comm, memory, ierror)
+    use rondo_inside, only: c_memory_now
+    type(rondo_comm), intent(in) :: comm
+    type(rondo_memory), intent(out) :: memory
+    integer(c_int), intent(out), optional :: ierror
+
+    call c_memory_now(comm, memory, ierror)
+  end subroutine
+
   !> Writes down the last calls of this process in a new file; a blank path: one in RONDO_DUMP_DIR.
   subroutine rondo_dump(path, flags, ierror)
     use rondo_inside, only: c_dump

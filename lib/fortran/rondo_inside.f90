@@ -129,6 +129,21 @@ module rondo_inside
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
+    subroutine c_memory(config, shape, memory, ierror) bind(C, name="rondo_f_comm_memory")
+      import :: c_int, config_c, rondo_shape, rondo_memory
+      type(config_c), intent(in) :: config
+      type(rondo_shape), intent(in) :: shape
+      type(rondo_memory), intent(inout) :: memory
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine c_memory_now(comm, memory, ierror) bind(C, name="rondo_f_comm_memory_now")
+      import :: c_int, rondo_comm, rondo_memory
+      type(rondo_comm), intent(in) :: comm
+      type(rondo_memory), intent(inout) :: memory
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
     subroutine c_dump(path, flags, ierror) bind(C, name="rondo_f_dump")
       import :: c_int, c_char
       character(kind=c_char), intent(in) :: path(*)

@@ -7,7 +7,7 @@ module rondo_types
   use, intrinsic :: iso_fortran_env, only: int64
   implicit none
   private
-  public :: rondo_comm, rondo_config, rondo_status, rondo_unique_id, rondo_registration, rondo_request
+  public :: rondo_comm, rondo_config, rondo_memory, rondo_shape, rondo_status, rondo_unique_id, rondo_registration, rondo_request
   public :: rondo_work, rondo_work_info, rondo_event
 
   !> rondo_comm_t: a communicator.
@@ -49,6 +49,16 @@ module rondo_types
   integer(c_int), parameter, public :: RONDO_ON_ERROR_RETURN = 0
   integer(c_int), parameter, public :: RONDO_ON_ERROR_EXIT = 1
   integer(c_int), parameter, public :: RONDO_ON_ERROR_REVOKE_ALL = 2
+
+  !> rondo_shape_t: a new one is as RONDO_SHAPE_INIT in C. It has no size, for the reason that rondo_config has none.
+  type, bind(C) :: rondo_shape
+    integer(c_int) :: nranks = 1, nnodes = 1, most = 0, local = 0, cores = 0, p2p = -1
+  end type
+
+  !> rondo_memory_t: bytes.
+  type, bind(C) :: rondo_memory
+    integer(c_int64_t) :: device = 0_c_int64_t, pinned = 0_c_int64_t, shared = 0_c_int64_t, network = 0_c_int64_t
+  end type
 
   !> rondo_status_t, as rondo_comm_status fills it.
   type :: rondo_status

@@ -17,6 +17,12 @@ typedef struct rd_net_comm_ops {
     void (*leave)(rd_queue_t *queue);
     /* Waits for the other ranks, unless the net communicator has failed, and frees it. */
     void (*end)(rd_queue_t *queue);
+    /* Adds the memory that the net communicator holds. */
+    void (*count)(const rd_queue_t *queue, rondo_memory_t *memory);
 } rd_net_comm_ops_t;
+
+/* Adds the memory that a net communicator of this shape, every field of which is set, would take of one of its ranks.
+ */
+typedef void (*rd_foresee_fn)(const rd_env_t *env, const rondo_shape_t *shape, rondo_memory_t *memory);
 
 #endif

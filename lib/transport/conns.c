@@ -92,6 +92,11 @@ void rd_layout_init(rd_layout_t *l, int nlocal, int nnodes, const rd_env_t *env)
     l->segment_bytes += nnodes == 1 ? RD_BOARD_SIZE : 0;
 }
 
+size_t rd_layout_mirrors(const rd_layout_t *l, int remotes)
+{
+    return (size_t)remotes * RD_CHANNELS * 2 * l->mirror_bytes;
+}
+
 static _Atomic uint32_t *signs_at(const rd_layout_t *l, char *inbox, uint32_t *mask)
 {
     bool near = l->slots <= SIGNS_NEAR;
@@ -146,7 +151,7 @@ static void bind_shorter(rd_ring_t *rings, const rd_layout_t *l, char *slots)
  * Their pages are allocated when they are touched. */
 rondo_result_t rd_conns_map(rd_conns_t *c, const rd_node_t *node, rd_log_ctx_t *ctx)
 {
-    c->mirror_bytes = (size_t)(c->nranks - node->nlocal) * RD_CHANNELS * 2 * c->layout.mirror_bytes;
+    c->mirror_bytes = rd_layout_mirrors(&c->layout, c->nranks - node->nlocal);
     c->mirrors =
         mmap(NULL, c->mirror_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (c->mirrors != MAP_FAILED)

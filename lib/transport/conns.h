@@ -91,6 +91,8 @@ typedef struct rd_conns {
 } rd_conns_t;
 
 void rd_layout_init(rd_layout_t *layout, int nlocal, int nnodes, const rd_env_t *env);
+/* Returns the bytes of the mirrored connections to `remotes` ranks. */
+size_t rd_layout_mirrors(const rd_layout_t *layout, int remotes);
 
 /* Makes the tables. Nothing is bound yet. */
 rondo_result_t rd_conns_create(rd_conns_t *conns, const rd_layout_t *layout, const rd_node_t *node, int nranks,

@@ -3,6 +3,7 @@ check_PROGRAMS += \
 	test/core/core_dump \
 	test/core/dump_asked \
 	test/core/dump_now \
+	test/core/footprint \
 	test/core/gather_put \
 	test/core/group_memory \
 	test/core/groups \
@@ -57,6 +58,8 @@ test_core_mismatch_exit_LDADD = libtest.la
 test_core_nan_check_LDADD = libtest.la
 test_core_on_error_LDADD = libtest.la
 test_core_on_wait_LDADD = libtest.la
+test_core_footprint_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_core_footprint_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=mmap
 test_core_status_LDADD = libtest.la
 test_core_status_lines_LDADD = libtest.la
 test_core_timeout_once_LDADD = libtest.la

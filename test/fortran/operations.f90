@@ -261,6 +261,8 @@ contains
   subroutine check_others()
     type(rondo_comm) :: half, fewer, nothing, alone(1)
     type(rondo_status) :: status
+    type(rondo_shape) :: shape
+    type(rondo_memory) :: before, memory
     type(rondo_work) :: work
     integer(int64) :: hook
     character(len=:), allocatable :: text
@@ -340,6 +342,14 @@ contains
     call expect(status%waits_for == -1 .and. status%call(1:19) == 'barrier, collective', 'the call of a status')
     call rondo_comm_status(nothing, status, ierror)
     call expect(ierror == RONDO_ERR_INVALID_ARGUMENT .and. status%collectives == 0, 'status of nothing')
+    shape%nranks = n
+    call rondo_comm_memory(config, shape, before)
+    call rondo_comm_memory_now(comm, memory)
+    call expect(memory%shared == before%shared .and. memory%shared > 0, 'memory')
+    call expect(memory%device == 0 .and. memory%pinned == 0 .and. memory%network == before%network, 'other memory')
+    shape%nnodes = n + 1
+    call rondo_comm_memory(shape=shape, memory=memory, ierror=ierror)
+    call expect(ierror == RONDO_ERR_INVALID_ARGUMENT .and. memory%shared == 0, 'memory of more nodes than ranks')
     call rondo_comm_get_error(comm, error)
     call rondo_comm_device(comm, device)
     call expect(error == RONDO_SUCCESS .and. device == RONDO_DEVICE_HOST, 'get_error, device')

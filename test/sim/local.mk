@@ -130,6 +130,7 @@ sim_tests = \
 	test/sim/gdr \
 	test/sim/doctor \
 	test/sim/early \
+	test/sim/footprint \
 	test/sim/late \
 	test/sim/verdicts \
 	test/sim/peer_leaves \
@@ -231,6 +232,12 @@ test_sim_doctor_CPPFLAGS = $(sim_cppflags) -I$(top_srcdir)/tools
 test_sim_doctor_LDADD = $(sim_ldadd)
 test_sim_doctor_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen -Wl,--wrap=dlsym
 nodist_EXTRA_test_sim_doctor_SOURCES = dummy.cc
+test_sim_footprint_SOURCES = test/sim/footprint.c test/gpu/device.c test/gpu/device.h
+test_sim_footprint_CPPFLAGS = $(sim_cppflags)
+test_sim_footprint_LDADD = $(sim_ldadd)
+test_sim_footprint_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=cudaMalloc -Wl,--wrap=cudaHostAlloc -Wl,--wrap=cudaHostRegister \
+	-Wl,--wrap=rd_cuda_create
+nodist_EXTRA_test_sim_footprint_SOURCES = dummy.cc
 test_sim_limits_SOURCES = test/sim/limits.c
 test_sim_limits_CPPFLAGS = $(sim_cppflags)
 test_sim_limits_LDADD = $(sim_ldadd)

@@ -24,6 +24,11 @@ rondo_result_t rd_cuda_device(int wanted, int *device);
 /* Collective over the team's bootstrap, after its node is known. If one rank has an error, every rank returns one.
  * *cuda may be set even then, and has to be passed to rd_cuda_free. */
 rondo_result_t rd_cuda_create(rd_cuda_t **cuda, const rd_team_t *team, const rd_net_comm_ops_t *net_comms);
+/* Adds what a CUDA communicator would take of a rank beside its controls; `net_comm` does so for each net communicator.
+ * Every field of the shape is set. Asks nothing of CUDA. */
+void rd_cuda_foresee(const rd_env_t *env, const rondo_shape_t *shape, rd_foresee_fn net_comm, rondo_memory_t *memory);
+/* Adds what it holds now. Not while an operation of it is called. */
+void rd_cuda_count(const rd_cuda_t *cuda, rondo_memory_t *memory);
 /* Waits that begin from now on have the team's timeout. */
 void rd_cuda_limit(rd_cuda_t *cuda);
 /* The liveness thread calls this for a CUDA communicator several times a second. */

@@ -149,10 +149,15 @@ rondo_result_t rd_device_late_timeout(rd_cuda_t *cuda, int peer);
 /* stall.c. Lets stalled streams go when their time is over. */
 void rd_stall_poll(rd_cuda_t *cuda);
 
+#define RD_WORD_BYTES 64 /* bytes of a communicator's words in pinned memory, on a page that many share */
 /* window.c. rd_window_layout computes the offsets in k; rd_window_create then allocates the window, and the words in
  * pinned memory. */
 void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms);
 rondo_result_t rd_window_create(rd_cuda_t *cuda);
+/* Add what the windows and words of a communicator on `nranks` ranks of one node, all of whose windows they map, would
+ * take, or take. */
+void rd_window_foresee(const rd_env_t *env, int nranks, bool host_windows, rondo_memory_t *memory);
+void rd_window_count(const rd_cuda_t *cuda, rondo_memory_t *memory);
 /* Scratch in the window's device memory for the operation that is being enqueued. A rank sends itself nothing by fifos,
  * so those in which it would receive from itself are free. Every rank has as much as the fullest node allows, where it
  * is least. */

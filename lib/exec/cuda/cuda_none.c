@@ -31,6 +31,16 @@ rondo_result_t rd_cuda_create(rd_cuda_t **cuda, const rd_team_t *team, const rd_
     return none();
 }
 
+void rd_cuda_foresee(const rd_env_t *env, const rondo_shape_t *shape, rd_foresee_fn net_comm, rondo_memory_t *memory)
+{
+    (void)env, (void)shape, (void)net_comm, (void)memory;
+}
+
+void rd_cuda_count(const rd_cuda_t *cuda, rondo_memory_t *memory)
+{
+    (void)cuda, (void)memory;
+}
+
 void rd_cuda_limit(rd_cuda_t *cuda)
 {
     (void)cuda;

@@ -30,10 +30,12 @@ rondo_result_t rd_cuda_create(rd_cuda_t **made, const rd_team_t *team, const rd_
     cuda->k.nranks = team->nranks;
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     if ((result = rd_import_facts(cuda)) == RONDO_SUCCESS && (result = rd_order_create(cuda)) == RONDO_SUCCESS)
-        result = rd_proxy_path_needed(team) ? rd_window_create(cuda) : rd_import_windows(cuda);
-    if (result == RONDO_SUCCESS)
         result =
-            rd_proxy_path_needed(team) ? rd_proxy_path_create(cuda) : rd_signature_ring_create(&cuda->signatures, team);
+            rd_proxy_path_needed(team->nranks, team->node->nnodes) ? rd_window_create(cuda) : rd_import_windows(cuda);
+    if (result == RONDO_SUCCESS)
+        result = rd_proxy_path_needed(team->nranks, team->node->nnodes)
+                     ? rd_proxy_path_create(cuda)
+                     : rd_signature_ring_create(&cuda->signatures, team);
     if (result == RONDO_SUCCESS && !cuda->path)
         result = rd_lengths_ring_create(&cuda->lengths, team);
     if (result == RONDO_SUCCESS) {
@@ -46,6 +48,26 @@ rondo_result_t rd_cuda_create(rd_cuda_t **made, const rd_team_t *team, const rd_
     }
     rd_device_leave(guard);
     return result;
+}
+
+void rd_cuda_foresee(const rd_env_t *env, const rondo_shape_t *shape, rd_foresee_fn net_comm, rondo_memory_t *memory)
+{
+    bool host_windows = !env->p2p || shape->p2p == 0;
+
+    memory->pinned += RD_WORD_BYTES;
+    if (rd_proxy_path_needed(shape->nranks, shape->nnodes))
+        rd_proxy_path_foresee(env, shape, host_windows, net_comm, memory);
+    else
+        rd_window_foresee(env, shape->nranks, host_windows, memory);
+}
+
+void rd_cuda_count(const rd_cuda_t *cuda, rondo_memory_t *memory)
+{
+    rd_window_count(cuda, memory);
+    if (cuda->node_comm)
+        rd_window_count(cuda->node_comm, memory);
+    if (cuda->path)
+        rd_proxy_path_count(cuda->path, memory);
 }
 
 /* Proxies report a late rank: kernels between nodes wait only for a proxy, and must not give up before it does. 24 days

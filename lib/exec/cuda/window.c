@@ -19,7 +19,6 @@
 #define MESSAGE_SLICE (16u << 10)      /* of messages of some megabytes: a fence takes as long as moving this much */
 #define PAGE ((size_t)4096)
 #define WORDS 64 /* communicators whose words a pinned page holds */
-#define WORD_BYTES 64
 
 typedef struct grave {
     struct grave *next;
@@ -119,6 +118,25 @@ void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
     cuda->limits.fifos = k->fifos;
 }
 
+void rd_window_foresee(const rd_env_t *env, int nranks, bool host_windows, rondo_memory_t *memory)
+{
+    rd_cuda_t cuda = {.k = {.nranks = nranks}, .limits = {.host_windows = host_windows}};
+
+    if (nranks == 1)
+        return;
+    rd_window_layout(&cuda, env, 1); /* the multiprocessors do not change the bytes */
+    memory->device += cuda.window_bytes;
+    memory->pinned += host_windows ? cuda.shared_bytes : 0;
+}
+
+/* Of host memory that the node's ranks share, each counts its own part. */
+void rd_window_count(const rd_cuda_t *cuda, rondo_memory_t *memory)
+{
+    memory->device += cuda->window ? cuda->window_bytes : 0;
+    memory->pinned += cuda->pinned ? cuda->shared.segment_bytes : 0;
+    memory->pinned += cuda->host && !cuda->parent ? RD_WORD_BYTES : 0;
+}
+
 /* ---- the graveyard; with the lock held ---- */
 
 static bool process_over(const rd_node_t *node, int m)
@@ -197,8 +215,9 @@ static rd_khost_t *words_take(cudaError_t *error)
         p = p->next;
     if (!p) {
         p = calloc(1, sizeof *p);
-        *error = p ? cudaHostAlloc((void **)&p->base, WORDS * WORD_BYTES, cudaHostAllocPortable | cudaHostAllocMapped)
-                   : cudaErrorMemoryAllocation;
+        *error =
+            p ? cudaHostAlloc((void **)&p->base, WORDS * RD_WORD_BYTES, cudaHostAllocPortable | cudaHostAllocMapped)
+              : cudaErrorMemoryAllocation;
         if (*error != cudaSuccess) {
             free(p);
             return NULL;
@@ -208,15 +227,15 @@ static rd_khost_t *words_take(cudaError_t *error)
     }
     int i = __builtin_ctzll(~p->taken);
     p->taken |= UINT64_C(1) << i;
-    return memset(p->base + i * WORD_BYTES, 0, WORD_BYTES);
+    return memset(p->base + i * RD_WORD_BYTES, 0, RD_WORD_BYTES);
 }
 
 static void words_give(rd_khost_t *words)
 {
     for (struct page *p = pages; p; p = p->next) {
         ptrdiff_t at = (char *)words - p->base;
-        if (at >= 0 && at < WORDS * WORD_BYTES)
-            p->taken &= ~(UINT64_C(1) << (at / WORD_BYTES));
+        if (at >= 0 && at < WORDS * RD_WORD_BYTES)
+            p->taken &= ~(UINT64_C(1) << (at / RD_WORD_BYTES));
     }
 }
 

@@ -201,7 +201,7 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
     cuda->limits.blocks = blocks > 0 ? (uint32_t)blocks : 1;
     if (team->rank == 0)
         warn_of_sharing(cuda);
-    if (team->nranks > 1 && !rd_proxy_path_needed(team))
+    if (team->nranks > 1 && !rd_proxy_path_needed(team->nranks, team->node->nnodes))
         rd_window_layout(cuda, team->env, blocks);
     return RONDO_SUCCESS;
 }

@@ -13,7 +13,7 @@
 #include "base/wait.h"
 #include "exec/cuda/proxy/proxy.h"
 
-#define TRY ((size_t)1 << 20)
+#define TRY (RD_GDR_TRIED / 2)
 #define TIMES 4 /* the first of which is not counted */
 
 static bool flushes(int device)
@@ -182,7 +182,7 @@ static void prepare(rd_proxy_path_t *s, probe_t *own)
 {
     rd_cuda_t *cuda = s->cuda;
 
-    if (!s->area->tried && cudaMalloc((void **)&s->area->tried, 2 * TRY) != cudaSuccess) {
+    if (!s->area->tried && cudaMalloc((void **)&s->area->tried, RD_GDR_TRIED) != cudaSuccess) {
         (void)cudaGetLastError();
         s->area->tried = NULL;
     }
@@ -299,11 +299,16 @@ static rondo_result_t find(rd_proxy_path_t *s, probe_t *all)
     return result;
 }
 
+bool rd_gdr_is_tried(const rd_env_t *env, int nnodes)
+{
+    return env->gdr != 0 && nnodes > 1;
+}
+
 rondo_result_t rd_gdr_find(rd_proxy_path_t *s)
 {
     const rd_team_t *team = s->cuda->team;
 
-    if (team->env->gdr == 0 || team->node->nnodes == 1) {
+    if (!rd_gdr_is_tried(team->env, team->node->nnodes)) {
         snprintf(s->gdr_reason, sizeof s->gdr_reason,
                  team->node->nnodes == 1 ? "all are on one node" : "RONDO_GDR is 0");
         return RONDO_SUCCESS;

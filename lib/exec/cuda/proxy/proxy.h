@@ -137,7 +137,11 @@ typedef struct rd_proxy_path {
 #define RD_PROXY_PATH_RANKS 32767 /* of a communicator, at most */
 #define RD_PROXY_PATH_PART 64     /* bytes of a rank's part of a round, at least */
 /* proxy_init.c. Returns true if the communicator needs the proxy path. */
-bool rd_proxy_path_needed(const rd_team_t *team);
+bool rd_proxy_path_needed(int nranks, int nnodes);
+/* Add what the proxy path would take, or takes, with its net communicators and the node's windows. */
+void rd_proxy_path_foresee(const rd_env_t *env, const rondo_shape_t *shape, bool host_windows, rd_foresee_fn net_comm,
+                           rondo_memory_t *memory);
+void rd_proxy_path_count(const rd_proxy_path_t *path, rondo_memory_t *memory);
 /* Collective. */
 rondo_result_t rd_proxy_path_create(rd_cuda_t *cuda);
 /* Called when no kernel runs any more. Returns true if the proxies may still be busy with what the last kernels,
@@ -152,6 +156,8 @@ void rd_proxy_path_close(rd_cuda_t *cuda);
 /* The lanes of the area are all zeros. */
 cudaError_t rd_proxy_path_area_take(int device, size_t bytes, size_t rows, rd_proxy_path_area_t **area);
 void rd_proxy_path_area_give(rd_proxy_path_area_t *area);
+/* Adds the memory of an area; `tried`: that of the probe of GDR, too. */
+void rd_proxy_path_area_memory(size_t bytes, size_t rows, bool tried, rondo_memory_t *memory);
 /* Frees the areas that ended communicators have left. Called with the lock of exec/cuda/window.c held. */
 void rd_proxy_path_areas_free(void);
 
@@ -206,8 +212,10 @@ bool rd_hier_follows(rd_cuda_t *cuda, const rd_call_t *call);
 bool rd_inline_come(rd_proxy_channel_t *channel, uint32_t number, char *to, size_t bytes);
 void rd_inline_give(const rd_proxy_channel_t *channel, uint32_t number, const char *from, size_t bytes);
 
-/* gdr_probe.c. Decides which messages go by GDR, and notes why, or why none do. Collective; the net communicators must
- * exist. */
+#define RD_GDR_TRIED ((size_t)2 << 20) /* bytes of an area's `tried` */
+/* gdr_probe.c. rd_gdr_is_tried returns true if a communicator looks for GDR when it is made. rd_gdr_find decides which
+ * messages go by GDR, and notes why, or why none do. Collective; the net communicators must exist. */
+bool rd_gdr_is_tried(const rd_env_t *env, int nnodes);
 rondo_result_t rd_gdr_find(rd_proxy_path_t *path);
 /* gdr.c. Returns the message in the form that a launch holds. */
 rd_kmessage_t rd_gdr_message(const rd_proxy_path_t *path, const rd_cuda_message_t *message);
@@ -235,7 +243,8 @@ rondo_result_t rd_rcache_copy(rd_proxy_path_t *path, rd_kmessage_t *message, cud
 bool rd_rcache_announce(const void *memory);
 /* Returns the announced memory that contains the message, which goes by GDR; of 0 bytes if only UCX knows it. */
 rd_net_memory_t rd_rcache_whole(const rd_proxy_path_t *path, const rd_kmessage_t *message);
-void rd_rcache_free(rd_proxy_path_t *path); /* when no kernel runs any more */
+void rd_rcache_free(rd_proxy_path_t *path);          /* when no kernel runs any more */
+size_t rd_rcache_bytes(const rd_proxy_path_t *path); /* of device memory for copies */
 
 /* proxy_progress.c. rd_proxy_progress is a turn of the proxy. rd_proxy_progress_failure fails the net communicator as
  * the communicator has failed. */

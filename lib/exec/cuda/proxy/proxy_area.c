@@ -51,9 +51,20 @@ static rd_proxy_path_area_t *area_reuse(int device, size_t bytes, size_t rows)
     return a;
 }
 
+static size_t states_bytes(void)
+{
+    return (sizeof(rd_klane_state_t) * RD_KLANES + 255) / 256 * 256;
+}
+
+void rd_proxy_path_area_memory(size_t bytes, size_t rows, bool tried, rondo_memory_t *memory)
+{
+    memory->pinned += RD_PROXY_PATH_LANES_BYTES + bytes;
+    memory->device += states_bytes() + rows * sizeof(rd_kpart_t) + (tried ? RD_GDR_TRIED : 0);
+}
+
 cudaError_t rd_proxy_path_area_take(int device, size_t bytes, size_t rows, rd_proxy_path_area_t **area)
 {
-    size_t states = (sizeof(rd_klane_state_t) * RD_KLANES + 255) / 256 * 256;
+    size_t states = states_bytes();
     rd_proxy_path_area_t *a = area_reuse(device, bytes, rows);
     cudaError_t error = cudaSuccess;
     cudaStream_t stream;

@@ -15,18 +15,18 @@
 
 /* Returns the number of proxy channels: at most half of a rank's cores, since the other half is the user's. The same on
  * all ranks. */
-static int channels_of(const rd_team_t *team)
+static int channels_of(const rd_env_t *env, int cores_each)
 {
-    int half = team->cores_each / 2;
+    int half = cores_each / 2;
 
-    if (team->env->proxy_threads)
-        return team->env->proxy_threads;
+    if (env->proxy_threads)
+        return env->proxy_threads;
     return half < 1 ? 1 : half < CHANNELS ? half : CHANNELS;
 }
 
-bool rd_proxy_path_needed(const rd_team_t *team)
+bool rd_proxy_path_needed(int nranks, int nnodes)
 {
-    return team->node->nnodes > 1 || team->nranks > RD_KRANKS;
+    return nnodes > 1 || nranks > RD_KRANKS;
 }
 
 /* Returns the bytes of a slot. Every rank has a part of it. Slots are longer if there are many ranks, because a part is
@@ -40,7 +40,18 @@ static size_t slot_for(size_t n, const rd_env_t *env)
     return slot < least ? least : slot;
 }
 
-static void layout(rd_proxy_path_t *s, const rd_env_t *env, size_t *bytes)
+static size_t channel_bytes(size_t n, const rd_env_t *env)
+{
+    return (size_t)SLOTS * 2 * slot_for(n, env);
+}
+
+/* Returns the parts of a collective that may not fit into a launch. */
+static size_t rows_of(size_t n)
+{
+    return n > RD_KRANKS ? 2 * n : 0;
+}
+
+static void layout(rd_proxy_path_t *s, const rd_env_t *env)
 {
     size_t n = (size_t)s->cuda->k.nranks;
     size_t least = env->proxy_round ? env->proxy_round : LEAST;
@@ -50,7 +61,6 @@ static void layout(rd_proxy_path_t *s, const rd_env_t *env, size_t *bytes)
     s->k.message_slot = (uint32_t)((size_t)2 * s->k.slot / (s->pairs + 2) / 64 * 64);
     s->k.least = (uint32_t)(least < s->k.message_slot ? least : s->k.message_slot);
     s->k.channels = (uint32_t)s->nchannels;
-    *bytes = (size_t)SLOTS * 2 * s->k.slot;
 }
 
 /* Returns the most pairs of a launch. Every pair has a block at least, and all of them wait on the device at once. Up
@@ -83,22 +93,22 @@ static int channel_begin(rd_proxy_path_t *s, int number, size_t bytes)
 static rondo_result_t memory(rd_proxy_path_t *s)
 {
     const rd_team_t *team = s->cuda->team;
-    size_t n = (size_t)team->nranks, bytes; /* of a proxy channel */
+    size_t n = (size_t)team->nranks, bytes = channel_bytes(n, team->env);
     char *pinned = NULL;
     cudaError_t error;
     int short_of = 0;
 
-    s->nchannels = channels_of(team);
+    s->nchannels = channels_of(team->env, team->cores_each);
     s->pairs = pairs_of(s->cuda);
     s->nlanes = 1 + (int)s->pairs;
-    layout(s, team->env, &bytes);
+    layout(s, team->env);
     s->channels = calloc((size_t)s->nchannels, sizeof *s->channels);
     s->tasks = rd_proxy_path_tasks_create();
     for (int c = 0; s->channels && c < s->nchannels; c++)
         s->channels[c].path = s; /* an error from here on closes the channels */
     if (!s->channels || !s->tasks)
         return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
-    error = rd_proxy_path_area_take(s->cuda->device, (size_t)s->nchannels * bytes, n > RD_KRANKS ? 2 * n : 0, &s->area);
+    error = rd_proxy_path_area_take(s->cuda->device, (size_t)s->nchannels * bytes, rows_of(n), &s->area);
     if (error == cudaSuccess)
         error = cudaHostGetDevicePointer((void **)&pinned, s->area->pinned, 0);
     if (error != cudaSuccess)
@@ -159,15 +169,20 @@ static rondo_result_t rails(rd_proxy_path_t *s)
                           of_one ? node->nnodes : 0);
 }
 
-/* Creates the node communicators, and rails, if some node has several ranks and none has more than can map each other's
- * windows. */
+/* Some node has several ranks, and none has more than can map each other's windows. */
+static bool has_inside(bool host_windows, int most)
+{
+    return !host_windows && most >= 2 && most <= RD_KRANKS;
+}
+
+/* Creates the node communicators, and rails. */
 static rondo_result_t inside(rd_proxy_path_t *s)
 {
     rd_cuda_t *cuda = s->cuda;
     const rd_node_t *node = cuda->team->node;
     bool host_windows = false;
 
-    if (cuda->limits.host_windows || node->most < 2 || node->most > RD_KRANKS)
+    if (!has_inside(cuda->limits.host_windows, node->most))
         return RONDO_SUCCESS;
     rondo_result_t result = rd_node_comm_create(cuda, &host_windows);
     if (result == RONDO_SUCCESS && host_windows)
@@ -254,6 +269,38 @@ rondo_result_t rd_proxy_path_create(rd_cuda_t *cuda)
     rd_cuda_limit(cuda);
     say_what_was_made(s);
     return RONDO_SUCCESS;
+}
+
+void rd_proxy_path_foresee(const rd_env_t *env, const rondo_shape_t *shape, bool host_windows, rd_foresee_fn net_comm,
+                           rondo_memory_t *memory)
+{
+    const rondo_shape_t rail = {sizeof rail, shape->nnodes, shape->nnodes, 1, 1, shape->cores, shape->p2p};
+    int channels = channels_of(env, shape->cores / shape->most);
+    size_t n = (size_t)shape->nranks;
+
+    rd_proxy_path_area_memory((size_t)channels * channel_bytes(n, env), rows_of(n), rd_gdr_is_tried(env, shape->nnodes),
+                              memory);
+    for (int c = 0; c < channels; c++)
+        net_comm(env, shape, memory);
+    if (env->check)
+        net_comm(env, shape, memory);
+    if (!has_inside(host_windows, shape->most))
+        return;
+    rd_window_foresee(env, shape->local, false, memory);
+    for (int c = 0; c < channels; c++)
+        net_comm(env, &rail, memory);
+}
+
+void rd_proxy_path_count(const rd_proxy_path_t *s, rondo_memory_t *memory)
+{
+    if (s->area)
+        rd_proxy_path_area_memory(s->area->bytes, s->area->rows, s->area->tried != NULL, memory);
+    memory->device += rd_rcache_bytes(s);
+    for (int i = 0; s->channels && i < RD_NET_COMMS * s->nchannels; i++) {
+        const rd_queue_t *net_comm = s->channels[i / RD_NET_COMMS].net_comms[i % RD_NET_COMMS];
+        if (net_comm)
+            s->cuda->net_comms->count(net_comm, memory);
+    }
 }
 
 void rd_proxy_path_limit(rd_proxy_path_t *s, int64_t timeout_ms)

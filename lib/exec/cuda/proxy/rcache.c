@@ -32,7 +32,7 @@ typedef struct allocation {
 typedef struct rd_bounce {
     struct rd_bounce *next;
     char *memory;
-    size_t bytes;
+    size_t allocated, bytes; /* bytes 0: it must not be announced, so no copies go there */
 } rd_bounce_t;
 
 /* One for the whole process, because a peer's mappings of this process's memory belong to the peer's process. */
@@ -158,6 +158,7 @@ static rondo_result_t grow(rd_proxy_path_t *s, size_t bytes)
             return no_memory(s, bytes);
         }
         a->next = s->bounce;
+        a->allocated = bytes;
         s->bounce = a;
         if (!reused(a->memory, &result)) {
             a->bytes = bytes;
@@ -208,6 +209,15 @@ rondo_result_t rd_rcache_copy(rd_proxy_path_t *s, rd_kmessage_t *m, cudaStream_t
     rondo_result_t result = copy(s, m, bytes, stream);
     rd_device_leave(guard);
     return result;
+}
+
+size_t rd_rcache_bytes(const rd_proxy_path_t *s)
+{
+    size_t all = 0;
+
+    for (const rd_bounce_t *a = s->bounce; a; a = a->next)
+        all += a->allocated;
+    return all;
 }
 
 void rd_rcache_free(rd_proxy_path_t *s)
