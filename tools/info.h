@@ -9,6 +9,8 @@ void info_nccl(void);
 int info_machine(const rd_env_t *env);
 /* `argv` begins after "plan". */
 int info_plan(const rd_env_t *env, int argc, char **argv);
+/* `argv` begins after "memory". */
+int info_memory(const rd_env_t *env, int argc, char **argv);
 /* `argv` begins after "topo". */
 int info_topo(const rd_env_t *env, int argc, char **argv);
 /* `argv` begins after "scale". */

@@ -22,6 +22,7 @@ rondo_info_SOURCES = \
 	tools/info_doctor.c \
 	tools/info_draw.c \
 	tools/info_machine.c \
+	tools/info_memory.c \
 	tools/info_nccl.c \
 	tools/info_net.c \
 	tools/info_plan.c \

@@ -19,6 +19,7 @@ static const char usage[] =
     "    rondo-info plan OPERATION --plot FILE [--measured RECORD] [--ranks N] ...\n"
     "    rondo-info topo [--save FILE | --draw FILE]\n"
     "    rondo-info scale [NODESxRANKS...]\n"
+    "    rondo-info memory [NODESxRANKS...] [--cores C] [--device cuda]\n"
     "    rondo-info net | doctor\n"
     "    rondo-info --env | --nccl | --version | --help\n"
     "\n"
@@ -35,12 +36,17 @@ static const char usage[] =
     "    SIZE is one rank's message in bytes as in rondo-perf (allgather, alltoall, gather, scatter: one block;\n"
     "    reduce_scatter: the whole input), with an optional K, M or G (powers of 1024).\n"
     "\n"
-    "    topo: this machine's GPUs, how each pair reaches each other, the network devices near each, and what would be\n"
+    "    topo: this machine's GPUs, how each pair reaches each other, the network devices near each, and what would "
+    "be\n"
     "    chosen between all of them. --save writes the machine down; RONDO_TOPO_FILE then stands for it here and in\n"
     "    plan --device cuda. --draw makes a picture of processors, caches, GPUs and paths.\n"
     "\n"
     "    scale: what communicators of many nodes cost (default: 4x8 64x8 512x8 12500x8), from the code that makes and\n"
     "    plans them, run here for one of their ranks: bootstrap, memory, and for some operations the plan.\n"
+    "\n"
+    "    memory: the bytes that a communicator takes of one rank (default: 1x8 4x8 64x8) before it is made, as the\n"
+    "    tunables are now: of the GPU, pinned, shared with the node's ranks, and address space for the network, whose\n"
+    "    pages come when they are first used. rondo_comm_memory says the same to a program.\n"
     "\n"
     "    net: the interfaces of this host, on which of them ranks would meet and by which data would go to other "
     "nodes,\n"
@@ -61,7 +67,8 @@ static const char usage[] =
     "    --plot FILE  in place of a table a picture, .svg or .png, of the times predicted for 8 bytes to 64 MiB\n"
     "    --measured RECORD        with --plot: what a record of bench/record.py measured, as dots\n"
     "    --draw FILE  topo as a picture, .svg or .png\n"
-    "    --device cuda            the plan between N GPUs of one node, of --multiprocessors each: by default all\n"
+    "    --device cuda            memory of CUDA communicators; the plan between N GPUs of one node, of "
+    "--multiprocessors each: by default all\n"
     "                 GPUs of this machine or of RONDO_TOPO_FILE, or 132 each; needs no GPU\n"
     "    --env        every tunable: what is allowed, its default, its value now\n"
     "    --nccl       what libnccl.so.2 serves of NCCL, function by function, and of its environment\n"
@@ -106,9 +113,10 @@ int main(int argc, char **argv)
         return 0;
     }
     if (*what && strcmp(what, "plan") != 0 && strcmp(what, "topo") != 0 && strcmp(what, "scale") != 0 &&
-        strcmp(what, "net") != 0 && strcmp(what, "doctor") != 0) {
+        strcmp(what, "memory") != 0 && strcmp(what, "net") != 0 && strcmp(what, "doctor") != 0) {
         fprintf(stderr,
-                "rondo-info: \"%s\" is neither plan, topo, scale, net, doctor, --env, --nccl, --version nor --help\n",
+                "rondo-info: \"%s\" is neither plan, topo, scale, memory, net, doctor, --env, --nccl, --version nor "
+                "--help\n",
                 what);
         return 2;
     }
@@ -116,10 +124,11 @@ int main(int argc, char **argv)
         return failed();
     if (strcmp(what, "doctor") == 0)
         return info_doctor(&env);
-    code = !*what                       ? info_machine(&env)
-           : strcmp(what, "net") == 0   ? info_net(&env)
-           : strcmp(what, "topo") == 0  ? info_topo(&env, argc - 2, argv + 2)
-           : strcmp(what, "scale") == 0 ? info_scale(&env, argc - 2, argv + 2)
-                                        : info_plan(&env, argc - 2, argv + 2);
+    code = !*what                        ? info_machine(&env)
+           : strcmp(what, "net") == 0    ? info_net(&env)
+           : strcmp(what, "topo") == 0   ? info_topo(&env, argc - 2, argv + 2)
+           : strcmp(what, "scale") == 0  ? info_scale(&env, argc - 2, argv + 2)
+           : strcmp(what, "memory") == 0 ? info_memory(&env, argc - 2, argv + 2)
+                                         : info_plan(&env, argc - 2, argv + 2);
     return code == 1 ? failed() : code;
 }

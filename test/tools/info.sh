@@ -85,6 +85,17 @@ check 1 'no algorithm "rign"' env RONDO_ALGO=rign "$info" plan allreduce 1M --ra
 check 0 '^--> .* simple' "$info" plan allreduce 1M --ranks 8 --nodes 2 --played
 check 0 'allreduce 64 MB  *hier_' "$info" scale 4x8
 check 2 'NODESxRANKS' "$info" scale 4x
+check 0 '^1 node of 4  *0  *0  *[1-9][0-9]*  *0$' "$info" memory 1x4
+check 0 '^2 nodes of 1  *0  *0  *0  *[1-9][0-9]*$' "$info" memory 1x4 2x1
+check 0 '^64 nodes of 8 ' "$info" memory
+check 2 'NODESxRANKS' "$info" memory 0x1
+check 2 'wanted is host or cuda' "$info" memory --device none
+check 2 'wanted is a number of cores' "$info" memory --cores 0
+if ! "$info" | grep -q '^CUDA  *built without'; then
+    check 0 '^1 node of 8  *[1-9][0-9]*  *64  *[1-9][0-9]*  *0$' "$info" memory --device cuda
+else
+    check 2 'without CUDA' "$info" memory --device cuda
+fi
 check 2 'nonsense' "$info" nonsense
 check 2 'OPERATION' "$info" plan nonsense 8
 check 2 'SIZE' "$info" plan allreduce
