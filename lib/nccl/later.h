@@ -42,6 +42,15 @@ int pncclTeamRankToLsa(ncclComm_t comm, ncclTeam_t team, int rank);
 
 ncclResult_t pncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr);
 
+typedef enum {
+    ncclStatGpuMemSuspend = 0, /* bytes that a suspension would give back */
+    ncclStatGpuMemSuspended = 1,
+    ncclStatGpuMemPersist = 2, /* bytes that it would not */
+    ncclStatGpuMemTotal = 3
+} ncclCommMemStat_t;
+
+ncclResult_t pncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value);
+
 /* A parameter, until the process ends. */
 typedef struct ncclParamHandle *ncclParamHandle_t;
 
@@ -101,7 +110,6 @@ ncclResult_t pncclCommGetUniqueId(void);
 ncclResult_t pncclCommGrow(void);
 ncclResult_t pncclCommSuspend(void);
 ncclResult_t pncclCommResume(void);
-ncclResult_t pncclCommMemStats(void);
 ncclResult_t pncclPutSignal(void);
 ncclResult_t pncclSignal(void);
 ncclResult_t pncclWaitSignal(void);

@@ -218,3 +218,22 @@ ncclResult_t pncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUse
     return ncclSuccess;
 }
 NC_TWIN(WinGetUserPtr);
+
+/* Nothing can be suspended yet, so all that there is persists. */
+ncclResult_t pncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value)
+{
+    const char *call = "ncclCommMemStats";
+    ncclResult_t result = nc_comm_ready(comm, call);
+    rondo_memory_t memory = {.size = sizeof memory};
+
+    if (result != ncclSuccess)
+        return result;
+    if (!value || (unsigned)stat > ncclStatGpuMemTotal)
+        return nc_error(comm, ncclInvalidArgument, "%s: %s", call,
+                        value ? "stat is none of ncclCommMemStat_t" : "value is NULL");
+    result = nc_result(comm, comm->rondo, rondo_comm_memory_now(comm->rondo, &memory));
+    if (result == ncclSuccess)
+        *value = stat == ncclStatGpuMemPersist || stat == ncclStatGpuMemTotal ? memory.device : 0;
+    return result;
+}
+NC_TWIN(CommMemStats);

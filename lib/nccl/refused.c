@@ -29,7 +29,6 @@ REFUSE(CommGetUniqueId);
 REFUSE(CommGrow);
 REFUSE(CommSuspend);
 REFUSE(CommResume);
-REFUSE(CommMemStats);
 REFUSE(PutSignal);
 REFUSE(Signal);
 REFUSE(WaitSignal);

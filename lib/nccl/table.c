@@ -57,7 +57,7 @@ const nc_function_t nc_functions[] = {
     {"CommGrow", "2.29", NC_REFUSED, later},
     {"CommSuspend", "2.29", NC_REFUSED, later},
     {"CommResume", "2.29", NC_REFUSED, later},
-    {"CommMemStats", "2.29", NC_REFUSED, later},
+    {"CommMemStats", "2.29", NC_SERVED, "nothing can be suspended"},
     {"WinGetUserPtr", "2.29", NC_SERVED, NULL},
     {"PutSignal", "2.29", NC_REFUSED, later},
     {"Signal", "2.29", NC_REFUSED, later},

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "gpu/shim.h"
+#include "nccl/later.h"
 
 /* Of the simulated runtime. */
 __attribute__((weak)) unsigned sim_contexts(void);
@@ -367,6 +368,30 @@ static void gathers(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, int32_
     device_memory_back(plain);
 }
 
+static uint64_t statistic(test_rank_t *t, ncclComm_t comm, ncclCommMemStat_t which)
+{
+    uint64_t value = 17;
+
+    NCCL_OK(t, pncclCommMemStats(comm, which, &value));
+    return value;
+}
+
+/* On the simulated machine it is known whether GPUs reach each other, and so how much there must be. */
+static void statistics(test_rank_t *t, ncclComm_t comm)
+{
+    uint64_t total = statistic(t, comm, ncclStatGpuMemTotal);
+    rondo_memory_t memory = {.size = sizeof memory};
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_shape_t shape = RONDO_SHAPE_INIT;
+
+    TEST_TRUE(t, (total > 0) == (t->nranks > 1) && total == statistic(t, comm, ncclStatGpuMemPersist));
+    TEST_TRUE(t, statistic(t, comm, ncclStatGpuMemSuspend) == 0 && statistic(t, comm, ncclStatGpuMemSuspended) == 0);
+    config.device = device_of(t);
+    shape.nranks = t->nranks;
+    TEST_OK(t, NULL, rondo_comm_memory(&config, &shape, &memory));
+    TEST_TRUE(t, !sim_contexts || total == memory.device);
+}
+
 static void memory(test_rank_t *t, void *arg)
 {
     const size_t count = 50000, bytes = count * sizeof(int32_t);
@@ -379,6 +404,7 @@ static void memory(test_rank_t *t, void *arg)
 
     (void)arg;
     test_note(t, "memory and windows");
+    statistics(t, comm);
     if (!NCCL_OK(t, ncclMemAlloc(&buffer, bytes)))
         return;
     TEST_TRUE(t, (uintptr_t)buffer % NCCL_WIN_REQUIRED_ALIGNMENT == 0);

@@ -16,6 +16,7 @@ static void said(test_rank_t *t, const char *call)
 {
     char name[64];
 
+    call += *call == 'p';
     snprintf(name, sizeof name, "%.*s", (int)strcspn(call, "("), call);
     if (!strstr(ncclGetLastError(NULL), name))
         test_fail(t, "%s: the sentence is \"%s\"", call, ncclGetLastError(NULL));
@@ -152,6 +153,7 @@ static void others(test_rank_t *t, ncclComm_t comm)
     ncclResult_t error;
     ncclRedOp_t op;
     ncclWindow_t win;
+    uint64_t bytes = 17;
     void *memory;
     int out = 0;
     ncclSimInfo_t sim = {0};
@@ -176,6 +178,12 @@ static void others(test_rank_t *t, ncclComm_t comm)
     ARGUMENT(ncclCommRegister(comm, NULL, 8, &memory));
     ARGUMENT(ncclCommRegister(comm, x, 8, NULL));
     ARGUMENT(ncclCommDeregister(comm, NULL));
+    ARGUMENT(pncclCommMemStats(comm, ncclStatGpuMemTotal, NULL));
+    ARGUMENT(pncclCommMemStats(comm, (ncclCommMemStat_t)4, &bytes));
+    ARGUMENT(pncclCommMemStats(NULL, ncclStatGpuMemTotal, &bytes));
+    TEST_TRUE(t, bytes == 17);
+    NCCL_OK(t, pncclCommMemStats(comm, ncclStatGpuMemTotal, &bytes));
+    TEST_TRUE(t, bytes == 0); /* of a GPU there is none */
     ARGUMENT(ncclCommWindowRegister(comm, x, 8, NULL, 0));
     ARGUMENT(ncclCommWindowRegister(comm, x, 8, &win, 64));
     ARGUMENT(ncclCommWindowDeregister(comm, (ncclWindow_t)(void *)x));
@@ -200,7 +208,6 @@ static void refused(test_rank_t *t)
                                         "CommGrow",
                                         "CommSuspend",
                                         "CommResume",
-                                        "CommMemStats",
                                         "PutSignal",
                                         "Signal",
                                         "WaitSignal",
