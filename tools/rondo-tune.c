@@ -153,7 +153,7 @@ static int measure(tune_t *t, int n, rd_coll_t coll, const char *algo, rd_proto_
 static void measure_operation(tune_t *t, int n, rd_coll_t coll, bool count_only)
 {
     for (const rd_algo_t *const *a = rd_algos; *a; a++) {
-        if (!(*a)->work || !((*a)->colls >> coll & 1))
+        if (!(*a)->work || (*a)->relays || !((*a)->colls >> coll & 1))
             continue;
         for (int p = 0; p < RD_NUM_PROTOS; p++)
             if (RD_PROTOS_HOST >> p & 1 && slice_of(t, n, coll, (*a)->name, (rd_proto_t)p, 2048)) {

@@ -226,13 +226,43 @@ static size_t chunk_of(const coll_desc_t *k, const rd_choice_t *c, int *chunks)
     return chunk > a->longest ? chunk : a->longest;
 }
 
+/* Returns how many blocks of `chunk` bytes may go as one message: short ones, as many as fit a slot. On a node each
+ * goes alone, since a message costs little there; nor do messages count for blocks of half a slot or more (measured on
+ * 8 played nodes: 16 KB were faster together by a fifth, 32 KB slower by a tenth). What goes between nodes alone may
+ * fill the long slots. */
+static int together(const rd_choose_args_t *a, const rd_choice_t *c, size_t chunk)
+{
+    bool between = a->local == 1 || c->algo->near == RD_PEERS_COUNTED;
+    size_t fit = (between && a->long_bytes ? a->long_bytes : a->slot_bytes) / line_up(chunk);
+
+    if (!c->algo->joins || a->shape->nnodes == 1 || c->proto != RD_PROTO_SIMPLE || 2 * line_up(chunk) > a->slot_bytes)
+        return 0;
+    return (int)(fit < (size_t)a->shape->nranks ? fit : (size_t)a->shape->nranks);
+}
+
+/* A schedule that passes on blocks pays where many of them are a message. */
+static const char *passed_on_excluded(const coll_desc_t *k, const rd_choice_t *c, size_t chunk)
+{
+    const rd_choose_args_t *a = k->args;
+    const bool cut = a->env->slice_bytes && a->env->slice_bytes < chunk, named = k->forced.algo && !k->forced.except;
+
+    if (a->uneven)
+        return "passes on blocks of other ranks, which must all be equally long";
+    if (!named && (cut || together(a, c, chunk) < 2))
+        return "pays where blocks go together: used for others only where RONDO_ALGO names it";
+    return NULL;
+}
+
 static const char *excluded(const void *limits, const rd_choice_t *c)
 {
     const coll_desc_t *k = limits;
     int chunks;
     size_t message = chunk_of(k, c, &chunks);
+    const char *why = c->algo->relays ? passed_on_excluded(k, c, message) : NULL;
 
-    if (k->args->coll == RD_ALLTOALL)
+    if (why)
+        return why;
+    if (k->args->coll == RD_ALLTOALL && !c->algo->relays)
         return alltoall_excluded(k, c->proto, message);
     if (c->algo->board_alone && !rd_proto_is_board(c->proto) && !k->forced.algo)
         return "pays by boards alone: used by others only where RONDO_ALGO names it";
@@ -252,20 +282,6 @@ static size_t longest_slice(const rd_choose_args_t *a, size_t chunk)
     int takes = a->local == 1 && a->shape->nnodes > 1 && a->sharing <= a->cores && 1u << a->coll & one_way;
 
     return takes && a->long_bytes > a->slot_bytes && chunk >= 2 * a->long_bytes ? a->long_bytes : a->slot_bytes;
-}
-
-/* Returns how many blocks of `chunk` bytes may go as one message: short ones, as many as fit a slot. On a node each
- * goes alone, since a message costs little there; nor do messages count for blocks of half a slot or more (measured on
- * 8 played nodes: 16 KB were faster together by a fifth, 32 KB slower by a tenth). What goes between nodes alone may
- * fill the long slots. */
-static int together(const rd_choose_args_t *a, const rd_choice_t *c, size_t chunk)
-{
-    bool between = a->local == 1 || c->algo->near == RD_PEERS_COUNTED;
-    size_t fit = (between && a->long_bytes ? a->long_bytes : a->slot_bytes) / line_up(chunk);
-
-    if (!c->algo->joins || a->shape->nnodes == 1 || c->proto != RD_PROTO_SIMPLE || 2 * line_up(chunk) > a->slot_bytes)
-        return 0;
-    return (int)(fit < (size_t)a->shape->nranks ? fit : (size_t)a->shape->nranks);
 }
 
 /* Prices one length of slice. Blocks of several slices go alone; a slice of those that go together is no longer than
@@ -301,7 +317,7 @@ static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
         slice = a->env->slice_bytes;
     if (!sliced)
         slice = line_up(chunk);
-    if (a->coll == RD_ALLTOALL && c.proto != RD_PROTO_CMA)
+    if (a->coll == RD_ALLTOALL && !c.algo->relays && c.proto != RD_PROTO_CMA)
         slice = message_slice(a->env, c.proto, a->shape->nnodes == 1, chunk, a->slot_bytes);
     for (int i = 0; i < SLICES; i++, slice = slice / 2 / 64 * 64) {
         c.slice = slice;

@@ -430,7 +430,7 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_coll_desc_t *desc, con
     if (result == RONDO_SUCCESS) {
         plan_finish(p, plan);
         plan_board(p, plan, &choice);
-        result = plan_lanes(p, plan, desc->coll == RD_ALLTOALL ? NULL : &choice);
+        result = plan_lanes(p, plan, desc->coll == RD_ALLTOALL && !choice.algo->relays ? NULL : &choice);
     }
     if (result == RONDO_SUCCESS)
         result = bind(p, plan, 1);

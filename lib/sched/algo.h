@@ -17,6 +17,7 @@ typedef enum {
     RD_PEERS_ALL,        /* from every rank to every rank: a connection to each */
     RD_PEERS_NEIGHBOURS, /* along a ring: one message leaves a node */
     RD_PEERS_HALVING,    /* at distances of powers of two, one after the other: the near messages stay */
+    RD_PEERS_AHEAD,      /* the same, but all one way: a node's first rank hears from others in every round */
     RD_PEERS_SPREAD,     /* to log n ranks, which are on other nodes as often as the ranks there are many */
     RD_PEERS_COUNTED     /* `work` itself counts the messages that stay on a node */
 } rd_near_peers_t;
@@ -51,6 +52,9 @@ typedef struct rd_algo {
     const char *(*excluded)(const rd_sched_args_t *args);
     rd_steps_t *(*emit)(const rd_sched_args_t *args); /* returns NULL if there is no memory */
     bool joins;                                       /* it lets blocks go as one message: rd_sched_args_t.together */
+    /* Alltoall: ranks pass on each other's blocks, which must all be equally long. It is chosen only where blocks
+     * go together. Without it each message is that of a pair, and has a lane, a protocol and a slice of its own. */
+    bool relays;
     int params; /* number of values of `param` beyond 0, from 1 on, that may be better for some size */
     /* Counts the work of several ranks, into a zeroed *w. Returns 0, or -1 if it has no counts for this operation.
      * NULL: the algorithm is never chosen, but may be forced. */

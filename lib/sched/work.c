@@ -74,6 +74,8 @@ static void stay_near(const rd_count_t *c, rd_near_peers_t near, rd_work_t *w)
     } else if (near == RD_PEERS_HALVING) {
         here = 1 - rd_work_rounds((int)nodes) / c->rounds;
         w->near_hops = w->hops * here;
+    } else if (near == RD_PEERS_AHEAD) {
+        here = rd_work_rounds((int)local) / (2 * c->rounds);
     } else if (near == RD_PEERS_SPREAD) {
         w->near_hops = w->hops * here;
     }

@@ -91,6 +91,43 @@ static void short_blocks(void)
           "%d on one node", best.together);
 }
 
+/* An all-to-all whose blocks are passed on is chosen between nodes for short blocks; on one node, where each would go
+ * alone, it has to be named; and where blocks differ in length it is refused. */
+static void passed_on(void)
+{
+    const rd_shape_t shape = {64, 64, NULL};
+    rd_choice_t best;
+    rd_env_t env;
+
+    CHECK(choose(RD_ALLTOALL, 64 * 64, 64, 64, "", "", &best) == RONDO_SUCCESS && best.algo->relays &&
+              best.together == 64,
+          "64 bytes a pair by %s, %d together", best.algo->name, best.together);
+    CHECK(choose(RD_ALLTOALL, 64 << 20, 64, 64, "", "", &best) == RONDO_SUCCESS && !best.algo->relays,
+          "1 MB a pair by %s", best.algo->name);
+    CHECK(choose(RD_ALLTOALL, 64 * 8, 64, 1, "", "", &best) == RONDO_SUCCESS && !best.algo->relays, "on one node by %s",
+          best.algo->name);
+    CHECK(choose(RD_ALLTOALL, 64 * 8, 64, 1, "bruck", "", &best) == RONDO_SUCCESS && best.algo->relays &&
+              best.together <= 1,
+          "named, by %s, %d together", best.algo->name, best.together);
+    if (rd_env_read(&env) != RONDO_SUCCESS)
+        exit(1);
+    rd_choose_args_t args = {.coll = RD_ALLTOALL,
+                             .uneven = true,
+                             .type_size = 4,
+                             .shape = &shape,
+                             .env = &env,
+                             .cores = 2,
+                             .local = 1,
+                             .slot_bytes = 65536,
+                             .slots = 4};
+    CHECK(rd_choose(&args, &best, NULL, NULL, NULL) == RONDO_SUCCESS && !best.algo->relays, "with tables by %s",
+          best.algo->name);
+    strcpy(env.algo, "bruck");
+    CHECK(rd_choose(&args, &best, NULL, NULL, NULL) == RONDO_ERR_UNSUPPORTED &&
+              strstr(rd_thread_error(), "equally long"),
+          "%s", rd_thread_error());
+}
+
 static void forced(void)
 {
     rd_choice_t best;
@@ -392,6 +429,7 @@ int main(void)
                 for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
                     cheapest((rd_coll_t)coll, sizes[i], n, nodes);
     short_blocks();
+    passed_on();
     forced();
     on_net_communicators();
     messages();

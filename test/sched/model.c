@@ -138,6 +138,7 @@ model_t *model_build(const rd_algo_t *algo, const rd_sched_args_t *args, int fus
     m->args.shape = &m->shape;
     m->n = m->shape.nranks;
     m->reduces = args->coll == RD_ALLREDUCE || args->coll == RD_REDUCE || args->coll == RD_REDUCE_SCATTER;
+    m->alike = algo->relays;
     m->ranks = calloc((size_t)m->n, sizeof(*m->ranks));
     m->link_of = calloc((size_t)m->n * (size_t)m->n * RD_CHANNELS, sizeof(*m->link_of));
     if (m->ranks == NULL || m->link_of == NULL)

@@ -3,6 +3,8 @@
 #ifndef MODEL_PARTS_H
 #define MODEL_PARTS_H
 
+#include <stdbool.h>
+
 #include "sched/model.h"
 
 typedef struct value {
@@ -55,6 +57,7 @@ struct model {
     rd_sched_args_t args;
     rd_shape_t shape;
     int n, nchunks, reduces;
+    bool alike; /* all chunks must be equally long (rd_algo_t.relays) */
     rank_t *ranks;
     task_t *tasks;
     step_t *steps;

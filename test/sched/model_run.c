@@ -492,7 +492,9 @@ static int choose_lengths(model_t *m)
     if (m->len == NULL)
         return -1;
     for (int i = 0; i < count; i++)
-        m->len[i] = m->run->len != NULL ? m->run->len[i] : passes - (int)(model_mix(m->run->seed + i) % passes);
+        m->len[i] = m->run->len != NULL ? m->run->len[i]
+                    : m->alike          ? passes
+                                        : passes - (int)(model_mix(m->run->seed + i) % passes);
     if (m->run->len == NULL)
         m->len[m->run->seed % (uint64_t)count] = passes;
     return 0;

@@ -84,7 +84,8 @@ int main(void)
                 rd_sched_args_t args = {&shape, colls[c], 0, 0, 0, 0};
                 int roots = model_rooted(colls[c]) ? sizes[s] : 1;
 
-                if (!(rd_algos[a]->colls >> colls[c] & 1) || rd_algos[a]->excluded(&args) != NULL)
+                if (!(rd_algos[a]->colls >> colls[c] & 1) || rd_algos[a]->relays ||
+                    rd_algos[a]->excluded(&args) != NULL)
                     continue;
                 for (args.root = 0; args.root < roots; args.root++)
                     check_args(rd_algos[a], &args);

@@ -8,6 +8,7 @@ algo_sources = \
 	lib/sched/algo/tree.c \
 	lib/sched/algo/pat.c \
 	lib/sched/algo/rd.c \
+	lib/sched/algo/bruck.c \
 	lib/sched/algo/binomial.c \
 	lib/sched/algo/central.c \
 	lib/sched/algo/messages.c \
