@@ -229,10 +229,10 @@ static size_t chunk_of(const coll_desc_t *k, const rd_choice_t *c, int *chunks)
 /* Returns how many blocks of `chunk` bytes may go as one message: short ones, as many as fit a slot. On a node each
  * goes alone, since a message costs little there; nor do messages count for blocks of half a slot or more (measured on
  * 8 played nodes: 16 KB were faster together by a fifth, 32 KB slower by a tenth). What goes between nodes alone may
- * fill the long slots. */
+ * fill the long slots; what is passed on goes within nodes, too. */
 static int together(const rd_choose_args_t *a, const rd_choice_t *c, size_t chunk)
 {
-    bool between = a->local == 1 || c->algo->near == RD_PEERS_COUNTED;
+    bool between = a->local == 1 || (c->algo->near == RD_PEERS_COUNTED && !c->algo->relays);
     size_t fit = (between && a->long_bytes ? a->long_bytes : a->slot_bytes) / line_up(chunk);
 
     if (!c->algo->joins || a->shape->nnodes == 1 || c->proto != RD_PROTO_SIMPLE || 2 * line_up(chunk) > a->slot_bytes)
