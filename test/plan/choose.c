@@ -102,6 +102,10 @@ static void passed_on(void)
     CHECK(choose(RD_ALLTOALL, 64 * 64, 64, 64, "", "", &best) == RONDO_SUCCESS && best.algo->relays &&
               best.together == 64,
           "64 bytes a pair by %s, %d together", best.algo->name, best.together);
+    CHECK(choose(RD_ALLTOALL, 16 * 4096, 16, 4, "^direct", "", &best) == RONDO_SUCCESS && best.algo->relays,
+          "4 KB a pair by %s", best.algo->name);
+    CHECK(choose(RD_ALLTOALL, 16 * 16384, 16, 4, "^direct", "", &best) != RONDO_SUCCESS,
+          "16 KB a pair, which a node's ranks may read, by %s", best.algo->name);
     CHECK(choose(RD_ALLTOALL, 64 << 20, 64, 64, "", "", &best) == RONDO_SUCCESS && !best.algo->relays,
           "1 MB a pair by %s", best.algo->name);
     CHECK(choose(RD_ALLTOALL, 64 * 8, 64, 1, "", "", &best) == RONDO_SUCCESS && !best.algo->relays, "on one node by %s",
