@@ -48,7 +48,6 @@ rd_barrier(RD_WORK(rd_kwork_t))
     uint4 v[PROTO::ITEMS] = {mine};
 
     gpu_begin();
-    rd_begun(work.comm);
     rd_epoch_t e(work.comm, peer);
     e.announce();
     if (peer != rank) {

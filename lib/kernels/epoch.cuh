@@ -37,13 +37,17 @@ struct rd_epoch_t {
         wait.dead = rd_control_failed(now);
     }
 
-    /* Announces the epoch to all peers. To be called when all loads that can be under way are. */
+    /* Announces the epoch to all peers, and on this rank's own page the call, as rd_begun does for kernels without
+     * epochs. To be called when all loads that can be under way are. */
     RD_MEMBER void announce() const
     {
         uint32_t to = gpu_thread();
 
-        if (gpu_block() == 0 && to < (uint32_t)comm.nranks && to != (uint32_t)comm.rank)
-            word_store(&((rd_kcontrol_t *)comm.window[to])->begun[comm.rank], number);
+        if (gpu_block() == 0 && to < (uint32_t)comm.nranks) {
+            rd_kcontrol_t *page = (rd_kcontrol_t *)comm.window[to];
+            const bool own = to == (uint32_t)comm.rank;
+            word_store(own ? &page->call : &page->begun[comm.rank], own ? comm.call : number);
+        }
     }
 
     /* A rank's bank of a pass of this epoch. */

@@ -93,7 +93,6 @@ rd_oneshot(RD_WORK(rd_kwork_reduce_t))
     const typename ARITH::part_t to = ARITH::part(r, r.out, 0, bytes);
 
     gpu_begin();
-    rd_begun(work.comm);
     rd_epoch_t e(work.comm, g.peer);
     const ARITH number(r, g.n);
     for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
@@ -158,7 +157,6 @@ rd_oneshot_move(RD_WORK(rd_kwork_reduce_t))
     const bool other = g.peer != g.rank;
 
     gpu_begin();
-    rd_begun(work.comm);
     rd_epoch_t e(work.comm, g.peer);
     for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {

@@ -122,7 +122,6 @@ rd_ring(RD_WORK(rd_kwork_reduce_t))
     const bool reduces = r.coll != RD_ALLGATHER, gathers = r.coll != RD_REDUCE_SCATTER;
 
     gpu_begin();
-    rd_begun(work.comm);
     rd_epoch_t e(work.comm, g.next);
     const ARITH number(r, g.n);
     const uint32_t warps = gpu_blocks() * gpu_threads() / 32; /* with more tiles than warps, a warp serves several */

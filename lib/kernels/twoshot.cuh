@@ -26,7 +26,6 @@ rd_twoshot(RD_WORK(rd_kwork_reduce_t))
     const uint64_t hop = (uint64_t)g.n * r.tiles * PROTO::WIRE;
 
     gpu_begin();
-    rd_begun(work.comm);
     rd_epoch_t e(work.comm, g.peer);
     const ARITH number(r, g.n);
     for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {

@@ -66,7 +66,6 @@ rd_rooted_reduce(RD_WORK(rd_kwork_reduce_t))
     const typename ARITH::part_t in = ARITH::part(r, r.in, x.begin, x.end), out = ARITH::part(r, r.out, x.begin, x.end);
 
     gpu_begin();
-    rd_begun(work.comm);
     rd_epoch_t e(work.comm, g.peer);
     const ARITH number(r, g.n);
     for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
@@ -108,7 +107,6 @@ rd_rooted_broadcast(RD_WORK(rd_kwork_reduce_t))
     const bool last = x.owner && x.rooted; /* this warp receives before it sends */
 
     gpu_begin();
-    rd_begun(work.comm);
     rd_epoch_t e(work.comm, g.peer);
     for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {

@@ -35,8 +35,9 @@ struct rd_wait_t {
     RD_MEMBER void poll_host();
 };
 
-/* Behind gpu_begin() of every kernel that peers may wait for. That stands in the kernel itself, because on the machine
- * of test/delays it is an object, whose end must be the kernel's. */
+/* Behind gpu_begin() of every kernel that peers may wait for and that announces no epoch (epoch.cuh). gpu_begin()
+ * stands in the kernel itself, because on the machine of test/delays it is an object, whose end must be the kernel's.
+ */
 RD_DEVICE void rd_begun(const rd_kcomm_t &comm)
 {
     if (gpu_block() == 0 && gpu_thread() == 0)

@@ -92,8 +92,9 @@ typedef struct rd_kcontrol {
     uint32_t leaving; /* blocks of the running grid that have finished; the last one advances the above */
     uint32_t pad[27];
     uint32_t begun[RD_KRANKS]; /* written by peers: the epoch that each has begun */
+    uint32_t pad2[16];
     uint32_t call; /* rd_kcomm_t's, of the kernel that this rank has begun last: peers that wait for long read it */
-    uint32_t pad2[15];
+    uint32_t pad3[31];
     /* Fifo counters, in slots, modulo 2^32, [peer * RD_KFIFOS + fifo]. */
     uint32_t sent[RD_KRANKS * RD_KFIFOS];     /* this rank has sent them, into the peer's window */
     uint32_t received[RD_KRANKS * RD_KFIFOS]; /* this rank has taken them, out of its own window */
