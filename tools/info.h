@@ -19,7 +19,12 @@ int info_scale(const rd_env_t *env, int argc, char **argv);
 /* 1: a job of several nodes could not be made with these settings; the thread's error says why. */
 int info_net(const rd_env_t *env);
 
-int info_doctor(const rd_env_t *env);
+/* `argv` begins after "doctor". */
+int info_doctor(const rd_env_t *env, int argc, char **argv);
+/* The doctor between the nodes of a job. */
+int info_doctor_nodes(const rd_env_t *env);
+/* Says how much was found of each kind; 1: something is wrong. */
+int info_found_sum(void);
 
 /* A line of the doctor's: what was looked at, what to do about it (NULL: nothing), what was found. */
 typedef enum { INFO_WELL, INFO_NOTE, INFO_WRONG } info_verdict_t;

@@ -6,9 +6,11 @@
  *   WRONG   a job would fail; the exit status is 1
  *
  * An area is a function in a file of its own (doctor_host.c, doctor_net.c, doctor_gpu.c) and a line of the list below.
+ * With --network it is the nodes of a job that are looked at, in place of this host (doctor_nodes.c).
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "info.h"
 #include "progress.h"
@@ -43,8 +45,21 @@ void info_found(info_verdict_t verdict, const char *what, const char *remedy, co
     progress_show(&progress);
 }
 
-int info_doctor(const rd_env_t *env)
+int info_found_sum(void)
 {
+    printf("\n%d checked: %d ok, %d to note, %d wrong\n", found[INFO_WELL] + found[INFO_NOTE] + found[INFO_WRONG],
+           found[INFO_WELL], found[INFO_NOTE], found[INFO_WRONG]);
+    return found[INFO_WRONG] != 0;
+}
+
+int info_doctor(const rd_env_t *env, int argc, char **argv)
+{
+    if (argc > 1 || (argc == 1 && strcmp(argv[0], "--network") != 0)) {
+        fprintf(stderr, "rondo-info doctor: \"%s\" is not an option; there is --network\n", argv[argc - 1]);
+        return 2;
+    }
+    if (argc == 1)
+        return info_doctor_nodes(env);
     rd_log_set_level(RD_LOG_NONE); /* what fails is said here, once */
     progress_begin(&progress, "rondo-info doctor", "areas", (int)(sizeof areas / sizeof areas[0]));
     for (size_t i = 0; i < sizeof areas / sizeof areas[0]; i++) {
@@ -55,7 +70,5 @@ int info_doctor(const rd_env_t *env)
         areas[i].look(env);
         progress_step(&progress);
     }
-    printf("\n%d checked: %d ok, %d to note, %d wrong\n", found[INFO_WELL] + found[INFO_NOTE] + found[INFO_WRONG],
-           found[INFO_WELL], found[INFO_NOTE], found[INFO_WRONG]);
-    return found[INFO_WRONG] != 0;
+    return info_found_sum();
 }

@@ -37,10 +37,27 @@ static info_interface_t *find(info_interface_t *all, int *n, const struct ifaddr
     one->running = (i->ifa_flags & up) == up;
     one->loopback = (i->ifa_flags & IFF_LOOPBACK) != 0;
     one->device = access(path, F_OK) == 0;
+    one->prefix = -1;
     one->mbit = number(one->name, "speed");
     one->mtu = number(one->name, "mtu");
     one->numa = number(one->name, "device/numa_node");
     return one;
+}
+
+/* The ones of a netmask, which stand in front. */
+static int ones(const struct sockaddr *mask)
+{
+    const unsigned char *bytes;
+    int n = 0, most;
+
+    if (!mask)
+        return -1;
+    most = mask->sa_family == AF_INET ? 4 : 16;
+    bytes = mask->sa_family == AF_INET ? (const unsigned char *)&((const struct sockaddr_in *)mask)->sin_addr
+                                       : (const unsigned char *)&((const struct sockaddr_in6 *)mask)->sin6_addr;
+    for (int i = 0; i < most; i++)
+        n += __builtin_popcount(bytes[i]);
+    return n;
 }
 
 int info_interfaces(info_interface_t all[INFO_MOST_INTERFACES])
@@ -54,11 +71,14 @@ int info_interfaces(info_interface_t all[INFO_MOST_INTERFACES])
         info_interface_t *one = find(all, &n, i);
         const struct sockaddr *sa = i->ifa_addr;
 
-        if (one && sa && sa->sa_family == AF_INET)
+        if (one && sa && sa->sa_family == AF_INET) {
+            one->prefix = ones(i->ifa_netmask);
             inet_ntop(AF_INET, &((const struct sockaddr_in *)sa)->sin_addr, one->address, sizeof one->address);
-        else if (one && sa && sa->sa_family == AF_INET6 && !*one->address &&
-                 !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)sa)->sin6_addr))
+        } else if (one && sa && sa->sa_family == AF_INET6 && !*one->address &&
+                   !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)sa)->sin6_addr)) {
+            one->prefix = ones(i->ifa_netmask);
             inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)sa)->sin6_addr, one->address, sizeof one->address);
+        }
     }
     freeifaddrs(list);
     return n;

@@ -15,6 +15,7 @@ typedef struct info_interface {
     int loopback;
     int device;          /* stands for a piece of hardware */
     int mbit, mtu, numa; /* -1: unknown */
+    int prefix;          /* bits of the network's part of the address; -1: unknown */
 } info_interface_t;
 
 int info_interfaces(info_interface_t all[INFO_MOST_INTERFACES]); /* how many */

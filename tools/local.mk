@@ -10,15 +10,27 @@ else
 chart_files += \
 	tools/canvas_none.c
 endif
+# What rondo-info doctor --network makes of its tables, which a test plants.
+doctor_finders = \
+	tools/doctor_find_blocked.c \
+	tools/doctor_find_setup.c \
+	tools/doctor_find_slow.c \
+	tools/doctor_nodes.h \
+	tools/info.h
 # rondo-info asks the rooms themselves.
 rondo_info_SOURCES = \
 	lib/nccl/table.c \
 	lib/nccl/table.h \
+	$(doctor_finders) \
 	tools/doctor_gpu.c \
 	tools/doctor_host.c \
+	tools/doctor_matrix.c \
 	tools/doctor_net.c \
+	tools/doctor_nodes.c \
+	tools/doctor_pair.c \
 	tools/doctor_pairs.h \
-	tools/info.h \
+	tools/doctor_reach.c \
+	tools/doctor_self.c \
 	tools/info_doctor.c \
 	tools/info_draw.c \
 	tools/info_machine.c \
@@ -32,6 +44,8 @@ rondo_info_SOURCES = \
 	$(chart_files) \
 	tools/interfaces.c \
 	tools/interfaces.h \
+	tools/launch.c \
+	tools/launch.h \
 	tools/info_topo.c \
 	tools/progress.c \
 	tools/progress.h \
@@ -45,7 +59,7 @@ else
 rondo_info_SOURCES += \
 	tools/doctor_pairs_none.c
 endif
-rondo_info_LDADD = librondo_core.la $(cuda_parts) $(CAIRO_LIBS) -lm
+rondo_info_LDADD = librondo_core.la $(cuda_parts) $(CAIRO_LIBS) -lm -ldl
 # What reads dumps again.
 dump_readers = \
 	tools/load.c \

@@ -20,7 +20,8 @@ static const char usage[] =
     "    rondo-info topo [--save FILE | --draw FILE]\n"
     "    rondo-info scale [NODESxRANKS...]\n"
     "    rondo-info memory [NODESxRANKS...] [--cores C] [--device cuda]\n"
-    "    rondo-info net | doctor\n"
+    "    rondo-info net\n"
+    "    rondo-info doctor [--network]\n"
     "    rondo-info --env | --nccl | --version | --help\n"
     "\n"
     "DESCRIPTION\n"
@@ -54,6 +55,11 @@ static const char usage[] =
     "\n"
     "    doctor: tries what a job needs of this host, and says what is well, what could be better, and what is wrong\n"
     "    and how to mend it. Start it as the job is started, by its launcher: limits differ.\n"
+    "    With --network it looks at the ways between the nodes of a job, which must be started on them:\n"
+    "    mpirun -n 2 -H node1,node2 rondo-info doctor --network. The first rank of each node takes part. Every node\n"
+    "    connects to every other one, and each pair measures the delay of short messages and the rate of long ones "
+    "both\n"
+    "    ways. What is blocked, slow or set up differently is named, with what to do about it.\n"
     "\n"
     "OPTIONS\n"
     "    --ranks N    ranks of the communicator (default: the cores that may be used here, at least 2)\n"
@@ -123,7 +129,7 @@ int main(int argc, char **argv)
     if (rd_env_read(&env) != RONDO_SUCCESS)
         return failed();
     if (strcmp(what, "doctor") == 0)
-        return info_doctor(&env);
+        return info_doctor(&env, argc - 2, argv + 2);
     code = !*what                        ? info_machine(&env)
            : strcmp(what, "net") == 0    ? info_net(&env)
            : strcmp(what, "topo") == 0   ? info_topo(&env, argc - 2, argv + 2)
