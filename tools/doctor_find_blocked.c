@@ -53,10 +53,11 @@ static int common(const nodes_view_t *view, int node, bool back)
 static void connections(const nodes_view_t *view)
 {
     char where[RD_ADDR_TEXT], text[96];
-    int blocked = 0;
+    int blocked = 0, deaf = 0;
 
     for (int to = 0; to < view->n; to++) {
         const nodes_node_t *node = &view->node[to];
+        deaf += !node->at.family;
         int error = view->n > 2 && node->at.family ? common(view, to, false) : 0;
         if (error) {
             describe(error, view->reach_ms, text);
@@ -74,16 +75,15 @@ static void connections(const nodes_view_t *view)
     }
     if (blocked > MOST_SAID)
         info_found(INFO_WRONG, "firewall", NULL, "%d connections in all cannot be made", blocked);
-    if (blocked == 0 && view->n > 1)
+    if (blocked == 0 && deaf == 0 && view->n > 1)
         info_found(INFO_WELL, "connections", NULL, "every node can connect to every other one");
 }
 
 static const char *advice(way_stage_t stage, bool mtus_differ)
 {
     if (stage == WAY_NO_START)
-        return "the ports of the network library may be closed while those of the bootstrap are open: "
-               "UCX_TCP_PORT_RANGE "
-               "or net.ipv4.ip_local_port_range say which to open (doc/cluster.md)";
+        return "where it is a connection that fails: the ports of the network library may be closed while those of the "
+               "bootstrap are open (UCX_TCP_PORT_RANGE, net.ipv4.ip_local_port_range; doc/cluster.md)";
     if (stage == WAY_NO_LARGE && mtus_differ)
         return "one MTU on all interfaces of the job: `ip link set dev NAME mtu N`, and not more than its switches "
                "pass";
@@ -108,7 +108,8 @@ static void transport(const nodes_view_t *view)
         for (int b = a + 1; b < view->n; b++) {
             const nodes_way_t *way = nodes_way(view, a, b);
             const nodes_node_t *x = &view->node[a], *y = &view->node[b];
-            if (way->stage < WAY_NO_START || way->stage == WAY_DONE || ++failed > MOST_SAID)
+            bool known = !x->at.family || !y->at.family || !*x->version || !*y->version; /* why: of the node itself */
+            if (known || way->stage < WAY_NO_START || way->stage == WAY_DONE || ++failed > MOST_SAID)
                 continue;
             bool differ = x->meet.mtu != y->meet.mtu;
             info_found(INFO_WRONG, what[way->stage], advice(way->stage, differ),

@@ -46,7 +46,7 @@ static void same_addresses(const nodes_view_t *view)
     for (int i = 0; i < view->n; i++)
         for (int j = 0; j < i; j++) {
             const nodes_node_t *a = &view->node[j], *b = &view->node[i];
-            if (!*a->meet.address || strcmp(a->meet.address, b->meet.address) != 0 || strcmp(a->host, b->host) == 0)
+            if (!*a->meet.address || strcmp(a->meet.address, b->meet.address) != 0 || (a->played && b->played))
                 continue;
             info_found(INFO_WRONG, "address", "RONDO_IFACE with an interface whose address is the host's alone",
                        "%s and %s both have %s (%s and %s)", a->name, b->name, a->meet.address, a->meet.name,
@@ -94,8 +94,8 @@ static void mtus(const nodes_view_t *view)
 {
     int which = 0;
 
-    for (int i = 1; i < view->n && !which; i++)
-        which = view->node[i].meet.mtu != view->node[0].meet.mtu ? i : 0;
+    for (int i = 1; i < view->n && !which && view->node[0].meet.mtu > 0; i++)
+        which = view->node[i].meet.mtu > 0 && view->node[i].meet.mtu != view->node[0].meet.mtu ? i : 0;
     if (which)
         info_found(INFO_NOTE, "MTU", "one MTU on all of them: `ip link set dev NAME mtu N`",
                    "%s of %s has %d, %s of %s has %d", view->node[0].meet.name, view->node[0].name,
@@ -119,14 +119,15 @@ static bool has_fabric(const nodes_node_t *node)
 
 static void libraries(const nodes_view_t *view)
 {
-    int version = 0, fast = -1, slow = -1;
+    int version = 0, without = 0, fast = -1, slow = -1;
 
     for (int i = 0; i < view->n; i++) {
         const nodes_node_t *node = &view->node[i];
+        without += !*node->version;
         if (!*node->version)
             info_found(INFO_WRONG, "network library", "`rondo-info doctor` on that node says more", "%s has none: %s",
                        node->name, node->why);
-        version = !version && strcmp(node->version, view->node[0].version) != 0 ? i : version;
+        version = !version && *node->version && strcmp(node->version, view->node[0].version) != 0 ? i : version;
         fast = has_fabric(node) ? i : fast;
         slow = *node->version && !has_fabric(node) ? i : slow;
         if (*node->fabric && *node->version && !has_fabric(node))
@@ -134,7 +135,7 @@ static void libraries(const nodes_view_t *view)
                        "a UCX with InfiniBand, a port that is active (ibstat), and no RONDO_UCX_TLS",
                        "%s has %s, but data would go by %s", node->name, node->fabric, node->devices);
     }
-    if (version)
+    if (version && *view->node[0].version)
         info_found(INFO_NOTE, "versions", "load the same UCX on all nodes", "%s has %s, %s has %s", view->node[0].name,
                    view->node[0].version, view->node[version].name, view->node[version].version);
     if (fast >= 0 && slow >= 0)
@@ -142,7 +143,7 @@ static void libraries(const nodes_view_t *view)
                    "one node without the fast device makes all use tcp: mend it, or leave it out",
                    "%s would use %s, but %s only %s", view->node[fast].name, view->node[fast].devices,
                    view->node[slow].name, view->node[slow].devices);
-    if (!version && *view->node[0].version)
+    if (!version && !without)
         info_found(INFO_WELL, "network library", NULL, "%s everywhere", view->node[0].version);
 }
 

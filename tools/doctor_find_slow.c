@@ -14,6 +14,7 @@
 #define DELAY_FACTOR 3.0
 #define DELAY_US 20.0 /* what a scheduler may add by chance */
 #define LINE_FACTOR 0.2
+#define SHARED_FACTOR 0.1 /* for rates, where nodes share a machine and wait for each other's cores */
 #define MOST_SAID 8
 
 /* Both measures as one, of which more is better. */
@@ -22,13 +23,6 @@ typedef enum { RATE, DELAY } measure_t;
 static double goodness(const nodes_way_t *way, measure_t measure)
 {
     return measure == RATE ? way->gbps : 1 / (way->us > 0 ? way->us : 1e-3);
-}
-
-static bool far_below(double value, double reference, measure_t measure)
-{
-    if (measure == RATE)
-        return value < RATE_FACTOR * reference;
-    return value * DELAY_FACTOR < reference && 1 / value - 1 / reference > DELAY_US;
 }
 
 static int ascending(const void *a, const void *b)
@@ -42,9 +36,17 @@ static int ascending(const void *a, const void *b)
 typedef struct judge {
     const nodes_view_t *view;
     measure_t measure;
+    double rate_factor;
     double *values; /* room for all ways */
     bool *slow[2];  /* of each node: what it sends, what it gets */
 } judge_t;
+
+static bool far_below(double value, double reference, const judge_t *j)
+{
+    if (j->measure == RATE)
+        return value < j->rate_factor * reference;
+    return value * DELAY_FACTOR < reference && 1 / value - 1 / reference > DELAY_US;
+}
 
 /* The value at a fraction of the sorted ways without those of node `but`, and without those of slow nodes. 0: none. */
 static double level(const judge_t *j, int but, double fraction)
@@ -97,21 +99,25 @@ static void nodes(judge_t *j)
         reference = level(j, i, 0.75);
         for (int gets = 0; gets < 2; gets++) {
             most[gets] = best(j, i, gets);
-            below[gets] = most[gets] > 0 && reference > 0 && far_below(most[gets], reference, j->measure);
+            below[gets] = most[gets] > 0 && reference > 0 && far_below(most[gets], reference, j);
         }
         if (!below[0] && !below[1])
             continue;
+        bool both = below[0] && below[1];
         j->slow[0][i] = below[0];
         j->slow[1][i] = below[1];
         info_found(INFO_WRONG, "slow node",
                    "compare `ethtool` (speed, duplex), `ip -s link` (errors) and the load of that node with another's; "
                    "its cable, its port of the switch, and what else runs there",
-                   "%s %s %s at most %s, the others %s among themselves", name,
-                   below[0] && below[1] ? "has"
-                   : below[0]           ? "sends"
-                                        : "receives",
-                   below[0] && below[1] ? "to and from every other node" : "with every other node",
-                   word(below[0] ? most[0] : most[1], j->measure, is), word(reference, j->measure, others));
+                   "%s %s at %s %s %s every other node, the others have %s among themselves", name,
+                   both       ? "has"
+                   : below[0] ? "sends"
+                              : "receives",
+                   j->measure == RATE ? "most" : "least", word(below[0] ? most[0] : most[1], j->measure, is),
+                   both       ? "with"
+                   : below[0] ? "to"
+                              : "from",
+                   word(reference, j->measure, others));
     }
 }
 
@@ -120,7 +126,7 @@ static bool is_slow(const judge_t *j, int a, int b, double median)
     const nodes_way_t *way = nodes_way(j->view, a, b);
 
     return way->stage == WAY_DONE && !j->slow[0][a] && !j->slow[1][b] &&
-           far_below(goodness(way, j->measure), median, j->measure);
+           far_below(goodness(way, j->measure), median, j);
 }
 
 /* Of two nodes alone each direction is what the other one is judged by. */
@@ -203,18 +209,25 @@ void doctor_find_slow(const nodes_view_t *view)
     size_t n = (size_t)view->n;
     double *values = calloc(n * n, sizeof *values);
     bool *slow = calloc(2 * n, sizeof *slow);
-    int played = 0;
+    int played = 0, shared = 0;
 
-    for (int i = 0; i < view->n; i++)
+    for (int i = 0; i < view->n; i++) {
         played += view->node[i].played;
+        shared += view->node[i].shared;
+    }
     if (played)
         info_found(INFO_NOTE, "rates", "start it on nodes of their own",
                    "%d nodes are played on one machine (RONDO_HOSTID) and share its cores: times are not judged",
                    played);
-    for (measure_t m = RATE; m <= DELAY && values && slow && !played; m++) {
+    else if (shared)
+        info_found(INFO_NOTE, "delays", "start it on machines of their own",
+                   "%d nodes share a machine (containers, namespaces) and its cores: delays are not judged, and rates "
+                   "only where they are a tenth of the others",
+                   shared);
+    for (measure_t m = RATE; m <= (shared ? RATE : DELAY) && values && slow && !played; m++) {
         for (size_t i = 0; i < 2 * n; i++)
             slow[i] = false;
-        judge_t j = {view, m, values, {slow, slow + n}};
+        judge_t j = {view, m, shared ? SHARED_FACTOR : RATE_FACTOR, values, {slow, slow + n}};
         judge(&j);
     }
     free(values);

@@ -20,9 +20,14 @@ typedef struct word {
     pair_result_t last;
 } word_t;
 
+static bool one_network(const nodes_node_t *a, const nodes_node_t *b)
+{
+    return strcmp(a->boot, b->boot) == 0 && strcmp(a->space, b->space) == 0;
+}
+
 static bool one_node(const nodes_node_t *a, const nodes_node_t *b)
 {
-    return strcmp(a->host, b->host) == 0 && strcmp(a->hostid, b->hostid) == 0;
+    return one_network(a, b) && strcmp(a->hostid, b->hostid) == 0;
 }
 
 /* Keeps the first rank of each node, in the order of ranks. Returns how many, and which of them `rank` is (-1: none).
@@ -44,22 +49,29 @@ static int keep_first(nodes_node_t *all, int nranks, int rank, int *self)
         all[n++].rank = r;
     }
     for (int i = 0; i < n; i++)
-        for (int j = 0; j < n; j++)
-            all[i].played |= (char)(i != j && strcmp(all[i].host, all[j].host) == 0);
+        for (int j = 0; j < n; j++) {
+            all[i].played |= (char)(i != j && one_network(&all[i], &all[j]));
+            all[i].shared |= (char)(i != j && strcmp(all[i].boot, all[j].boot) == 0);
+        }
     return n;
 }
 
-/* What both sides of a pair have seen: the stage that the slower of them has come to, and the words of either. */
+/* What both sides of a pair have seen: the stage that the slower of them has come to, and the words of either. Where it
+ * was measured before, the better times count, and the worse end. A side whose
+ * limit has passed has no words, and the other one knows but that. */
 static void enter(nodes_view_t *view, int a, int b, const pair_result_t *of_a, const pair_result_t *of_b)
 {
     way_stage_t stage = of_a->stage < of_b->stage ? of_a->stage : of_b->stage;
-    const char *text = *of_a->text ? of_a->text : of_b->text;
+    bool said = (of_a->stage == WAY_DONE || *of_a->text) && (of_b->stage == WAY_DONE || *of_b->text);
+    const char *text = !said ? "" : *of_a->text ? of_a->text : of_b->text;
 
     for (int back = 0; back < 2; back++) {
         nodes_way_t *way = back ? nodes_way(view, b, a) : nodes_way(view, a, b);
-        way->stage = stage;
-        way->us = of_a->us;
-        way->gbps = back ? of_b->gbps : of_a->gbps;
+        double us = of_a->us, gbps = back ? of_b->gbps : of_a->gbps;
+        if (way->stage == WAY_UNTRIED || stage < way->stage)
+            way->stage = stage;
+        way->us = way->us > 0 && way->us < us ? way->us : us;
+        way->gbps = way->gbps > gbps ? way->gbps : gbps;
         if (*text && !way->text)
             way->text = strdup(text);
     }
@@ -89,10 +101,16 @@ static int connect_all(nodes_view_t *view, int self)
     return result;
 }
 
+/* Of few nodes each pair is measured twice: what disturbs a node for a moment is not taken for a slow link. */
+static int all_rounds(int n)
+{
+    return doctor_rounds(n) * (n <= NODES_LISTED ? 2 : 1);
+}
+
 /* One round more than are played: the last word says what the last one has brought. */
 static int play(nodes_view_t *view, int self, progress_t *progress)
 {
-    int n = view->n, rounds = doctor_rounds(n);
+    int n = view->n, rounds = all_rounds(n);
     word_t mine = {.last = {0}}, *all = calloc((size_t)n, sizeof *all);
 
     for (int round = 0; all && round <= rounds; round++) {
@@ -137,13 +155,14 @@ static void say_nodes(const nodes_view_t *view, int nranks)
                *node->version ? node->version : "none", *node->devices ? ", " : "", node->devices);
     }
     if (n > 1)
-        printf("%d pairs in %d rounds, about %d s\n", n * (n - 1) / 2, doctor_rounds(n),
-               (int)(ROUND_S * doctor_rounds(n)) + 1);
+        printf("%d pair%s in %d rounds, about %d s\n", n * (n - 1) / 2, n == 2 ? "" : "s", all_rounds(n),
+               (int)(ROUND_S * all_rounds(n)) + 1);
     fflush(stdout);
 }
 
-/* The first ranks of the nodes; 0 when all is well, 1 when something is wrong. Only rank 0 has an opinion. */
-static int examine(nodes_view_t *view, int self, int nranks)
+/* The first ranks of the nodes; 0 when all is well, 1 when something is wrong. Only rank 0 has an opinion. The
+ * listener's port is free again for the pairs, because RONDO_PORTS may leave few. */
+static int examine(nodes_view_t *view, int self, int nranks, nodes_listener_t *listener)
 {
     progress_t progress = {0};
     bool shows = self == 0;
@@ -152,8 +171,10 @@ static int examine(nodes_view_t *view, int self, int nranks)
     if (shows)
         say_nodes(view, nranks);
     if (shows)
-        progress_begin(&progress, "rondo-info doctor", "rounds", doctor_rounds(view->n));
-    if (connect_all(view, self) != 0 || play(view, self, &progress) != 0) {
+        progress_begin(&progress, "rondo-info doctor", "rounds", all_rounds(view->n));
+    int failed = connect_all(view, self);
+    doctor_listen_end(listener);
+    if (failed || play(view, self, &progress) != 0) {
         fprintf(stderr, "rondo-info doctor: node %s: no memory, or the launcher's MPI has failed\n",
                 view->node[self].name);
         return 1;
@@ -181,12 +202,14 @@ static int with_ranks(const rd_env_t *env, int rank, int nranks)
     if (launch_keep(me >= 0) != 0)
         goto out;
     code = 0;
-    if (me >= 0) {
-        view.way = calloc((size_t)view.n * (size_t)view.n, sizeof *view.way);
-        code = view.way ? examine(&view, me, nranks) : 1;
-        for (int i = 0; view.way && i < view.n * view.n; i++)
+    if (me >= 0 && (view.way = calloc((size_t)view.n * (size_t)view.n, sizeof *view.way))) {
+        code = examine(&view, me, nranks, listener);
+        listener = NULL;
+        for (int i = 0; i < view.n * view.n; i++)
             free(view.way[i].text);
         free(view.way);
+    } else if (me >= 0) {
+        code = 1;
     }
 out:
     doctor_listen_end(listener);

@@ -20,12 +20,13 @@ typedef struct nodes_interface {
 
 /* What the first rank of a node says of it. */
 typedef struct nodes_node {
-    char host[96];   /* the kernel's boot and the network namespace: ranks with the same can share memory ... */
-    char hostid[64]; /* ... unless RONDO_HOSTID keeps them apart */
-    char name[96];   /* the host's; with RONDO_HOSTID "host/hostid" */
+    char boot[40], space[48]; /* of the kernel and its network: ranks with the same of both can share memory ... */
+    char hostid[64];          /* ... unless RONDO_HOSTID keeps them apart */
+    char name[96];            /* the host's; with RONDO_HOSTID "host/hostid" */
     int rank;
     uint64_t token;                  /* with which it answers */
     char played;                     /* kept from another node by RONDO_HOSTID alone */
+    char shared;                     /* on one machine with another node */
     nodes_interface_t meet, fastest; /* in use; the one of the others that is up, a device and has the most Mbit/s */
     rd_addr_t at;                    /* where it listens; family 0: it cannot, and `why` says the reason */
     char version[48];                /* of the network library; "": there is none, and `why` says the reason */

@@ -112,7 +112,7 @@ static void measure(pair_t *p, pair_result_t *out)
     }
     if (result == RONDO_SUCCESS)
         out->stage = WAY_DONE;
-    else
+    else if (result != RONDO_ERR_TIMEOUT)
         snprintf(out->text, sizeof out->text, "%.*s", WAY_TEXT - 1,
                  *rondo_last_error(p->comm) ? rondo_last_error(p->comm) : rondo_result_string(result));
 }

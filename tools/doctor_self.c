@@ -26,18 +26,16 @@ static void copy(nodes_interface_t *to, const info_interface_t *from)
 /* Ranks with the same kernel and network namespace can pass each other descriptors. */
 static void identify(nodes_node_t *self, const rd_env_t *env)
 {
-    char host[HOST_NAME_MAX + 1] = "?", space[48] = "";
+    char host[HOST_NAME_MAX + 1] = "?";
     FILE *f = rd_file_read("/proc/sys/kernel/random/boot_id");
-    char boot[40] = "";
 
     gethostname(host, sizeof host - 1);
-    if (!f || fscanf(f, "%39s", boot) != 1)
-        snprintf(boot, sizeof boot, "%.39s", host);
+    if (!f || fscanf(f, "%39s", self->boot) != 1)
+        snprintf(self->boot, sizeof self->boot, "%.39s", host);
     if (f)
         fclose(f);
-    if (readlink("/proc/self/ns/net", space, sizeof space - 1) < 0)
-        space[0] = '\0';
-    snprintf(self->host, sizeof self->host, "%s %s", boot, space);
+    if (readlink("/proc/self/ns/net", self->space, sizeof self->space - 1) < 0)
+        self->space[0] = '\0';
     snprintf(self->hostid, sizeof self->hostid, "%s", env->hostid);
     snprintf(self->name, sizeof self->name, "%.31s%s%.60s", host, *env->hostid ? "/" : "", env->hostid);
     if (getentropy(&self->token, sizeof self->token) != 0)

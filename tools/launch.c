@@ -10,7 +10,7 @@
 
 #include "launch.h"
 
-#define LIMIT_S 90 /* longer than a pair of nodes may be tried, so that it is not the pair that is named here */
+#define LIMIT_S 60 /* longer than a pair of nodes may be tried, so that it is not the pair that is named here */
 
 /* MPICH's values; they are the same in all libraries of its interface. */
 #define MPICH_WORLD 0x44000000

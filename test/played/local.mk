@@ -11,5 +11,6 @@ endif
 test_played_trials_LDADD = libtest.la
 test_played_trials_SOURCES = test/played/trials.c test/util/enter.h test/util/hosts.c test/util/hosts.h
 script_tests += \
+	test/played/doctor.sh \
 	test/played/mpirun.sh \
 	test/played/trials.sh

@@ -1,0 +1,68 @@
+#!/bin/sh
+# rondo-info doctor --network on three hosts that network namespaces play, with faults of their network: an address that
+# one host may not reach, a host whose card is a hundred times slower, a switch that passes shorter packets than the hosts
+# send. The launcher and its MPI go by the other network, which is well.
+set -u
+build=$(cd "${top_builddir:-.}" && pwd)
+play=$build/test/played/play
+"$build/rondo-info" 2>/dev/null | grep -q 'ucx' || { echo "rondo is built without UCX"; exit 77; }
+command -v mpirun.openmpi >/dev/null || { echo "no Open MPI"; exit 77; }
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 RONDO_IFACE=eth0
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM RONDO_IFACE
+
+# The launcher calls it with a host's address, and gives the rest to a shell, as ssh does.
+cat >"$dir/agent" <<END
+#!/bin/sh
+while [ "\${1#-}" != "\$1" ]; do shift; done
+host=\$((\${1##*.} - 1))
+shift
+exec "$play" --on \$host sh -c "\$*"
+END
+# job FAULT...: a command that plants it; where the system refuses, 77
+cat >"$dir/job" <<END
+#!/bin/sh
+sh -c "\$1" || exit 77
+exec mpirun.openmpi --mca plm_rsh_agent "$dir/agent" --mca oob_tcp_if_include 10.99.8.0/24 \\
+    --mca btl tcp,self --mca btl_tcp_if_include 10.99.8.0/24 --mca pml ob1 --bind-to none --oversubscribe \\
+    -x RONDO_IFACE -x UCX_LOG_LEVEL=fatal -n 3 -H 10.99.8.1,10.99.8.2,10.99.8.3 \\
+    "$build/rondo-info" doctor --network
+END
+chmod +x "$dir/agent" "$dir/job"
+PATH=$PATH:/usr/sbin:/sbin
+tried=0
+
+# check STATUS FAULT PATTERN...: each pattern is in a line of the output
+check() {
+    wanted=$1 fault=$2
+    shift 2
+    timeout 150 "$play" 3 "$dir/job" "$fault" >"$dir/out" 2>&1 </dev/null
+    status=$?
+    [ $status != 77 ] || { echo "not possible here: $fault"; return; }
+    tried=$((tried + 1))
+    [ $status = "$wanted" ] || { cat "$dir/out"; echo "status $status with: $fault"; exit 1; }
+    for pattern; do
+        grep -q -e "$pattern" "$dir/out" || { cat "$dir/out"; echo "no line like '$pattern' with: $fault"; exit 1; }
+    done
+}
+
+check 0 true '^3 ranks on 3 nodes' 'ok     connections' 'ok     rates'
+check 1 "$play --on 2 ip route add prohibit 10.99.7.2/32" \
+    'WRONG  firewall  *host2 cannot connect to host1 at 10\.99\.7\.2:[0-9]* (eth0): ' \
+    'WRONG  firewall  *host1 cannot connect to host2 at 10\.99\.7\.3:[0-9]* (eth0): nothing answers within 3 s' \
+    '^  1 host0  *\.  *[0-9.][0-9.]*  *[0-9.][0-9.]*$' '^  2 host1  *[0-9.][0-9.]*  *\.  *blocked$'
+# A host that is slow to send; this machine would have to slow the others by as much to hide it.
+check 1 "$play --on 1 tc qdisc add dev eth0 root tbf rate 50mbit burst 64kb latency 50ms" \
+    'WRONG  slow node  *host1 sends at most 0\.00'
+# Packets that the card cuts by itself pass the switch whole, so it may not.
+no_cut=
+for host in 0 1 2; do
+    no_cut="$no_cut $play --on $host ip link set eth0 gso_max_segs 1 && ip link set h$host.0 gso_max_segs 1 &&"
+done
+check 1 "$no_cut ip link set h2.0 mtu 900" \
+    'WRONG  MTU  *host0 .* and host2 .* pass short messages, but long ones stall' \
+    'WRONG  MTU  *host1 .* and host2 .* pass short messages, but long ones stall' \
+    '^  1 host0  *\.  *[0-9.][0-9.]*  *stalls$'
+[ $tried -gt 0 ] || exit 77
