@@ -46,6 +46,9 @@ rondo_info_SOURCES = \
 	tools/interfaces.h \
 	tools/launch.c \
 	tools/launch.h \
+	tools/launch_int.h \
+	tools/launch_mpi.c \
+	tools/launch_pmix.c \
 	tools/info_topo.c \
 	tools/progress.c \
 	tools/progress.h \
