@@ -73,16 +73,19 @@ static int job_size(void)
     return n;
 }
 
+/* An MPI cannot start any more in a process that PMIx has been ended in, so what speaks against it is asked before. */
 static bool start(int *rank, int *nranks)
 {
-    if (!getenv("PMIX_RANK") || !load() || pmix.init(&pmix.self, NULL, 0) != 0)
+    const char *open = getenv("OMPI_COMM_WORLD_SIZE"), *slurm = getenv("SLURM_STEP_NUM_TASKS");
+
+    if (!getenv("PMIX_RANK") || (open && atoi(open) > RANKS_MOST) || (!open && slurm && atoi(slurm) > RANKS_MOST))
+        return false;
+    if (!load() || pmix.init(&pmix.self, NULL, 0) != 0)
         return false;
     pmix.n = job_size();
-    pmix.members = pmix.n > 0 && pmix.n <= RANKS_MOST ? calloc((size_t)pmix.n, sizeof *pmix.members) : NULL;
-    if (!pmix.members) {
-        pmix.finalize(NULL, 0);
+    pmix.members = pmix.n > 0 ? calloc((size_t)pmix.n, sizeof *pmix.members) : NULL;
+    if (!pmix.members)
         return false;
-    }
     for (int r = 0; r < pmix.n; r++) {
         pmix.members[r] = pmix.self;
         pmix.members[r].rank = (uint32_t)r;
