@@ -71,3 +71,13 @@ bool rondo_comm_shown(rondo_comm_t comm)
     rd_comm_query_leave(comm);
     return shown;
 }
+
+void rondo_tuner_set(const rd_tuner_t *tuner)
+{
+    rd_tuner_set(tuner);
+}
+
+void rondo_log_line(rd_log_level_t level, const char *text)
+{
+    rd_log(NULL, level, "%s", text);
+}

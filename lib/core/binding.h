@@ -6,6 +6,9 @@
 #include <rondo.h>
 #include <stdbool.h>
 
+#include "base/error.h"
+#include "plan/tuner.h"
+
 #pragma GCC visibility push(default)
 
 /* Called by a binding that refuses a call before rondo has seen it; returns `result`. Like any refusal it leaves the
@@ -38,6 +41,13 @@ bool rondo_comm_complete(rondo_comm_t comm);
  * NCCL's algorithm `nccl`, a name of `letters` letters. `proto` restricts it to algorithms with this protocol of
  * RONDO_PROTO; NULL allows any. Returns NULL if there is none. */
 const char *rondo_nccl_algo(const char *operation, const char *nccl, size_t letters, int gpus, const char *proto);
+
+/* Has this tuner a say in the choices of all communicators that this process makes from now on; NULL: none. It must
+ * last. */
+void rondo_tuner_set(const rd_tuner_t *tuner);
+
+/* Writes a line into rondo's log, from a binding. */
+void rondo_log_line(rd_log_level_t level, const char *text);
 
 #pragma GCC visibility pop
 #endif

@@ -41,6 +41,7 @@ struct rondo_comm {
     rd_conns_t conns;
     rd_transport_t *transports; /* a list that begins with the last one made */
     rd_transport_t *net;        /* the transport among these whose messages have to be polled for; or shared memory */
+    rd_tuned_t tuned;           /* who has a say in the choices of the planner, */
     rd_planner_t *planner;
     struct rd_cuda *cuda; /* NULL: a host communicator */
     rd_liveness_t *liveness;

@@ -21,6 +21,7 @@
 #include "core/status_lines.h"
 #include "core/transports.h"
 #include "core/triggers.h"
+#include "core/tuned.h"
 #include "plan/candidates.h"
 #include "progress/net_comm.h"
 
@@ -172,6 +173,7 @@ void rd_comm_take_down(rondo_comm_t comm)
     comm->cuda = NULL;
     rd_plan_put(comm->last.plan);
     rd_planner_free(comm->planner);
+    rd_tuned_end(comm);
     end_transports(comm);
     rd_conns_free(&comm->conns);
     rd_node_free(&comm->node);
@@ -254,6 +256,7 @@ static void begin_team(rondo_comm_t comm)
     team->health = &comm->health;
     team->ctx = &comm->ctx;
     team->prices = &comm->prices;
+    rd_tuned_take(comm);
 }
 
 /* Makes all ranks use the same prices, and know how many of them share a core. */
@@ -327,8 +330,18 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     comm->health.notice = &comm->conns.self->notice;
     comm->team.controls = comm->conns.controls;
     comm->team.seat = &comm->seat;
-    const rd_planner_args_t args = {comm->team.rank, comm->team.nranks, &comm->node,   agreed.cores, agreed.sharing,
-                                    &comm->conns,    &comm->env,        &comm->prices, &comm->ctx,   rd_reducer_init};
+    const rd_planner_args_t args = {comm->team.rank,
+                                    comm->team.nranks,
+                                    &comm->node,
+                                    agreed.cores,
+                                    agreed.sharing,
+                                    &comm->conns,
+                                    &comm->env,
+                                    &comm->prices,
+                                    &comm->ctx,
+                                    rd_reducer_init,
+                                    comm->tuned.tuner ? &comm->tuned : NULL};
+    rd_tuned_begin(comm);
     if ((result = make_lifelines(comm)) ||
         (result = comm->team.device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &net_comm_ops)
                                          : rd_planner_create(&comm->planner, &args)) ||

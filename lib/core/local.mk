@@ -50,4 +50,6 @@ librondo_core_la_SOURCES += \
 	lib/core/transports.h \
 	lib/core/triggers.c \
 	lib/core/triggers.h \
+	lib/core/tuned.c \
+	lib/core/tuned.h \
 	lib/core/works.c

@@ -49,7 +49,7 @@ static rondo_result_t check(rondo_comm_t comm)
 
     if (!comm->env.check || comm->team.nranks == 1 || comm->cuda)
         return RONDO_SUCCESS;
-    return rd_signature_exchange(&comm->queue, &call, &comm->sequence);
+    return rd_signature_exchange(&comm->queue, &call, 0, &comm->sequence);
 }
 
 /* What fails while a communicator is made is often but the consequence of what has happened to the one that it is made

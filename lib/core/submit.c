@@ -87,13 +87,15 @@ static uint64_t begin(rondo_comm_t comm, const rd_monitor_call_t *call)
 /* ---- signatures (monitor/called.h) ---- */
 
 /* Without signatures it stays empty. */
-static rd_signed_call_t signed_call(rondo_comm_t comm, const rd_call_t *call, const rd_monitor_call_t *what)
+static rd_signed_call_t signed_call(rondo_comm_t comm, const rd_call_t *call, const rd_plan_t *plan,
+                                    const rd_monitor_call_t *what)
 {
     if (!comm->queue.signing.called)
         return (rd_signed_call_t){.hash = 0};
     bool reduces = rd_coll_reduces(call->desc.coll);
     size_t factor = reduces ? 1 : rondo_type_size(call->desc.type); /* of what only moves, bytes count */
-    rd_signed_call_t s = {.call = *what, .tables = rd_signature_counts(call, comm->team.nranks, factor)};
+    rd_signed_call_t s = {
+        .call = *what, .tables = rd_signature_counts(call, comm->team.nranks, factor), .tuned = plan->tuned};
 
     if (call->tables)
         s.call.count = call->desc.count; /* of all blocks, where every rank knows it */
@@ -149,7 +151,7 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
     rd_task_t *task;
 
     if (comm->env.check && comm->team.nranks > 1) {
-        result = rd_signature_task(&comm->queue, call, &task);
+        result = rd_signature_task(&comm->queue, call, plan->tuned, &task);
         if (result == RONDO_SUCCESS)
             result = rd_group_record(comm, task);
     }
@@ -163,7 +165,7 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
     task->recorded = true;
     task->track = RD_TRACK_COLLECTIVE;
     task->noted = noted(comm, call);
-    task->called = signed_call(comm, call, &task->noted);
+    task->called = signed_call(comm, call, plan, &task->noted);
     if (call->bounce) {
         task->out = task->bounce = malloc(call->bounce);
         task->result = call->out;
@@ -224,22 +226,27 @@ static void trace(rondo_comm_t comm, const rd_call_t *call, const rd_plan_t *pla
 static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call, const rd_reducer_t *custom,
                           const rd_monitor_call_t *what)
 {
-    rondo_result_t result;
+    bool checks = comm->env.check && comm->team.nranks > 1 && !rd_group_depth;
+    rondo_result_t result = RONDO_SUCCESS;
     rd_plan_t *plan;
 
-    if (comm->env.check && comm->team.nranks > 1 && !rd_group_depth) {
-        result = rd_signature_exchange(&comm->queue, call, &comm->sequence);
-        if (result != RONDO_SUCCESS)
-            return result;
-    }
-    result = rd_plan_get(comm->planner, &call->desc, call->tables, custom, &plan);
+    if (checks && !comm->tuned.tuner)
+        result = rd_signature_exchange(&comm->queue, call, 0, &comm->sequence);
+    if (result == RONDO_SUCCESS)
+        result = rd_plan_get(comm->planner, &call->desc, call->tables, custom, &plan);
     if (result != RONDO_SUCCESS)
         return result;
+    if (checks && comm->tuned.tuner) /* what is chosen is compared, too */
+        result = rd_signature_exchange(&comm->queue, call, plan->tuned, &comm->sequence);
+    if (result != RONDO_SUCCESS) {
+        rd_plan_put(plan);
+        return result;
+    }
     if (rd_log_enabled(RD_LOG_TRACE))
         trace(comm, call, plan);
     if (!what)
         return record(comm, call, plan);
-    const rd_signed_call_t s = signed_call(comm, call, what);
+    const rd_signed_call_t s = signed_call(comm, call, plan, what);
     sign(comm, &s);
     if (comm->shown)
         rd_shown_runs(comm, plan);

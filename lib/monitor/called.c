@@ -11,7 +11,8 @@ void rd_sign_hash(rd_signed_call_t *s, bool reduces)
         what |= (uint64_t)c->type << 16 | (uint64_t)c->op << 24;
     uint64_t amount = reduces ? c->count : c->flags & RD_MONITOR_TABLES ? 0 : c->bytes;
     uint64_t hash = rd_sign_mix(rd_sign_mix(rd_sign_mix(UINT64_C(0xcbf29ce484222325), what), amount), s->tables);
-    s->hash = (c->tag ? rd_sign_mix(hash, c->tag) : hash) | 1;
+    hash = c->tag ? rd_sign_mix(hash, c->tag) : hash;
+    s->hash = (s->tuned ? rd_sign_mix(hash, s->tuned) : hash) | 1;
 }
 
 /* A reader that sees any of the new words sees that the run is being written, or what follows that. */
@@ -23,6 +24,7 @@ static void store_run(rd_called_run_t *run, const rd_called_words_t *w)
     atomic_store_explicit(&run->bytes, w->bytes, memory_order_relaxed);
     atomic_store_explicit(&run->tables, w->tables, memory_order_relaxed);
     atomic_store_explicit(&run->tag, w->tag, memory_order_relaxed);
+    atomic_store_explicit(&run->tuned, w->tuned, memory_order_relaxed);
     atomic_store_explicit(&run->what, w->what, memory_order_relaxed);
     atomic_store_explicit(&run->first, w->first, memory_order_release);
 }
@@ -36,6 +38,7 @@ static rd_called_words_t load_run(const rd_called_run_t *run)
     w.bytes = atomic_load_explicit(&run->bytes, memory_order_relaxed);
     w.tables = atomic_load_explicit(&run->tables, memory_order_relaxed);
     w.tag = atomic_load_explicit(&run->tag, memory_order_relaxed);
+    w.tuned = atomic_load_explicit(&run->tuned, memory_order_relaxed);
     w.what = atomic_load_explicit(&run->what, memory_order_relaxed);
     atomic_thread_fence(memory_order_acquire);
     if (atomic_load_explicit(&run->first, memory_order_relaxed) != w.first)
@@ -52,6 +55,7 @@ static rd_called_words_t words_of(const rd_signed_call_t *s, uint64_t first)
                                .bytes = c->bytes,
                                .tables = s->tables,
                                .tag = c->tag,
+                               .tuned = s->tuned,
                                .what = (uint64_t)c->kind | (uint64_t)c->type << 8 | (uint64_t)c->op << 16 |
                                        (uint64_t)c->flags << 24 | (uint64_t)(uint32_t)c->root << 32};
 }
@@ -66,7 +70,8 @@ static rd_signed_call_t call_of(const rd_called_words_t *w)
                                        .type = (uint8_t)(w->what >> 8),
                                        .op = (uint8_t)(w->what >> 16),
                                        .flags = (uint8_t)(w->what >> 24)},
-                              .tables = w->tables};
+                              .tables = w->tables,
+                              .tuned = w->tuned};
 }
 
 /* The run is there before the word of its first call, so who knows of the call finds what it was. */

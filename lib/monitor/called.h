@@ -20,7 +20,7 @@
  *                           collective and root: their lengths are known to pairs alone, and are compared message by
  *                           message (transport/announce.h)
  *
- * and the tag, where there is one.
+ * and the tag, where there is one, and what the planner has chosen, where a tuner has a say in it (plan/tuner.h).
  *
  * What the rank has called lately lies in the node's shared memory, so that a rank that waits finds who calls something
  * else, and in what it differs (progress/unlike.h): of each of the last calls one signed word with its number, and of
@@ -41,13 +41,13 @@
 
 typedef struct rd_called_run {
     _Alignas(64) _Atomic uint64_t first; /* the number of its first call; 0: there is none, or it is being written */
-    _Atomic uint64_t count, bytes, tables, tag;
+    _Atomic uint64_t count, bytes, tables, tag, tuned;
     _Atomic uint64_t what; /* collective, type, operator and flags, a byte each, and the root above them */
 } rd_called_run_t;
 
 /* The same, out of the memory that others see. */
 typedef struct rd_called_words {
-    uint64_t first, count, bytes, tables, tag, what;
+    uint64_t first, count, bytes, tables, tag, tuned, what;
 } rd_called_words_t;
 
 /* Of one rank and communicator, which alone writes it. */
@@ -68,6 +68,7 @@ typedef struct rd_called_digest {
 typedef struct rd_signed_call {
     rd_monitor_call_t call;
     uint64_t tables; /* of allgatherv and reduce_scatterv: a hash of what every rank knows; else 0 */
+    uint64_t tuned;  /* a word for what was chosen (plan/tuner.h); 0: no tuner has a say in it */
     uint64_t hash;   /* of all this, never 0; 0: nothing is signed */
 } rd_signed_call_t;
 

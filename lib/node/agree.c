@@ -10,12 +10,15 @@
 #include "topo/topo.h"
 #include "base/fd.h"
 
+#define TUNER_BYTES 64 /* of a tuner's name that are compared */
+
 typedef struct {
     int32_t version, device, quota;
     int32_t processor;
     uint64_t tune;
     uint64_t machine;
     rd_env_alike_t env;
+    char tuner[TUNER_BYTES];
     cpu_set_t cores;
 } rank_facts_t;
 
@@ -48,6 +51,7 @@ static void fill(rank_facts_t *r, const rd_team_t *team, const rd_priced_t *pric
     r->machine = rd_machine_number();
     r->processor = priced->processor;
     r->tune = priced->tuned;
+    snprintf(r->tuner, sizeof r->tuner, "%s", team->tuner ? team->tuner : "none");
     if (sched_getaffinity(0, sizeof r->cores, &r->cores) != 0)
         CPU_ZERO(&r->cores);
 }
@@ -70,6 +74,10 @@ static rondo_result_t same(const rank_facts_t *a, const rank_facts_t *b, int ran
         what = "the prices of RONDO_TUNE (0: not set)";
         snprintf(of_a, sizeof of_a, "%llx", (unsigned long long)a->tune);
         snprintf(of_b, sizeof of_b, "%llx", (unsigned long long)b->tune);
+    } else if (!what && memcmp(a->tuner, b->tuner, sizeof a->tuner) != 0) {
+        what = "the tuner";
+        snprintf(of_a, sizeof of_a, "%.*s", TUNER_BYTES, a->tuner);
+        snprintf(of_b, sizeof of_b, "%.*s", TUNER_BYTES, b->tuner);
     }
     if (!what)
         return RONDO_SUCCESS;

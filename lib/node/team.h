@@ -22,6 +22,7 @@ typedef struct rd_team {
     const struct rd_prices *prices; /* cost/prices.h */
     struct rd_control *const
         *controls;      /* transport/conns.h: the control of each rank on this node, NULL for other ranks */
+    const char *tuner;  /* the name of who has a say in choices (plan/tuner.h); NULL: nobody */
     int64_t timeout_ms; /* timeout of an operation; 0: none */
     int spin;           /* polls before the first yield of a wait */
     int spin_us;        /* microseconds before it, if that is sooner; 0: `spin` alone */

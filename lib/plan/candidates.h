@@ -10,6 +10,7 @@
 #include "base/env.h"
 #include "base/proto.h"
 #include "sched/algo.h"
+#include "plan/tuner.h"
 
 #define RD_CHOICES_MOST 256
 

@@ -408,6 +408,7 @@ rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_cho
     }
     if (!choice)
         return refuse(&k, &list, ctx);
-    *best = *choice;
+    const rd_choice_t *named = args->tuned ? rd_tuner_choice(args->tuned, &args->tuned_call, &list, &k.forced) : NULL;
+    *best = named ? *named : *choice;
     return RONDO_SUCCESS;
 }

@@ -27,10 +27,12 @@ typedef struct rd_choose_args {
     int sharing;               /* ranks on the fullest machine, if one machine plays several nodes; 0: as `local` */
     const rd_prices_t *prices; /* NULL: the first of the built-in ones */
     size_t slot_bytes;
-    size_t long_bytes; /* bytes of a slot between nodes; 0: as `slot_bytes` */
-    int slots;         /* slots of a connection */
-    bool cma;          /* ranks of a node may read each other's memory */
-    bool widened;      /* partial results are of a wider type than the user's, and so have no place in the output */
+    size_t long_bytes;          /* bytes of a slot between nodes; 0: as `slot_bytes` */
+    int slots;                  /* slots of a connection */
+    bool cma;                   /* ranks of a node may read each other's memory */
+    rd_tuned_t *tuned;          /* who has a say in the choice; NULL: nobody */
+    rd_tuner_call_t tuned_call; /* and for what it is asked */
+    bool widened; /* partial results are of a wider type than the user's, and so have no place in the output */
 } rd_choose_args_t;
 
 /* Puts the cheapest candidate into `*best`. `all`, if not NULL, has room for *nall entries and gets every candidate,

@@ -98,3 +98,38 @@ bool rd_map_same(const rd_plan_t *plan, const rd_tables_t *t, int n)
     return side_same(&plan->in, t->in_counts, t->in_displs, n, plan->element) &&
            side_same(&plan->out, t->out_counts, t->out_displs, n, plan->element);
 }
+
+/* Returns the counts of all ranks' blocks; NULL: they are uniform. */
+static const size_t *counts_of(const rd_tables_t *t)
+{
+    return !t ? NULL : t->out_counts ? t->out_counts : t->in_counts;
+}
+
+size_t rd_map_whole(const rd_plan_t *plan, const rd_tables_t *t, int n)
+{
+    const size_t *counts = counts_of(t);
+    size_t sum = 0;
+
+    switch (plan->desc.coll) {
+    case RD_BARRIER:
+        return 1;
+    case RD_ALLREDUCE:
+    case RD_REDUCE:
+    case RD_BROADCAST:
+        return plan->desc.count * plan->element;
+    default:
+        for (int r = 0; counts && r < n; r++)
+            sum += counts[r];
+        return (counts ? sum : (size_t)n * plan->desc.count) * plan->element;
+    }
+}
+
+size_t rd_map_longest(const rd_plan_t *plan, const rd_tables_t *t, int n)
+{
+    const size_t *counts = counts_of(t);
+    size_t most = 0;
+
+    for (int r = 0; counts && plan->desc.coll != RD_ALLTOALL && r < n; r++)
+        most = counts[r] > most ? counts[r] : most;
+    return most * plan->element;
+}

@@ -14,5 +14,7 @@ librondo_core_la_SOURCES += \
 	lib/plan/forced.c \
 	lib/plan/plan.c \
 	lib/plan/plan.h \
+	lib/plan/tuner.c \
+	lib/plan/tuner.h \
 	lib/plan/zcopy.c \
 	lib/plan/zcopy.h

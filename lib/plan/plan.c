@@ -346,44 +346,13 @@ static void plan_finish(const rd_planner_t *p, rd_plan_t *plan)
     }
 }
 
-/* Returns the bytes for the cost model: those of the vector, or of the blocks of all ranks. */
-static size_t whole_bytes(const rd_planner_t *p, const rd_plan_t *plan, const rd_tables_t *tables)
-{
-    size_t n = (size_t)p->args.nranks, sum = 0;
-    const size_t *counts = !tables ? NULL : tables->out_counts ? tables->out_counts : tables->in_counts;
-
-    switch (plan->desc.coll) {
-    case RD_BARRIER:
-        return 1;
-    case RD_ALLREDUCE:
-    case RD_REDUCE:
-    case RD_BROADCAST:
-        return plan->desc.count * plan->element;
-    default:
-        for (size_t i = 0; counts && i < n; i++)
-            sum += counts[i];
-        return (counts ? sum : n * plan->desc.count) * plan->element;
-    }
-}
-
-/* For v-operations whose counts every rank knows. */
-static size_t longest_bytes(const rd_planner_t *p, const rd_plan_t *plan, const rd_tables_t *tables)
-{
-    const size_t *counts = !tables ? NULL : tables->out_counts ? tables->out_counts : tables->in_counts;
-    size_t most = 0;
-
-    for (int r = 0; counts && plan->desc.coll != RD_ALLTOALL && r < p->args.nranks; r++)
-        most = counts[r] > most ? counts[r] : most;
-    return most * plan->element;
-}
-
 static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_tables_t *tables, rd_choice_t *choice)
 {
     const rd_layout_t *layout = &p->args.conns->layout;
-    const rd_choose_args_t args = {
+    rd_choose_args_t args = {
         .coll = plan->desc.coll,
-        .bytes = whole_bytes(p, plan, tables),
-        .longest = longest_bytes(p, plan, tables),
+        .bytes = rd_map_whole(plan, tables, p->args.nranks),
+        .longest = rd_map_longest(plan, tables, p->args.nranks),
         .type_size = plan->element,
         .root = plan->desc.root,
         .unforced = plan->desc.own != 0,
@@ -399,7 +368,9 @@ static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_ta
         .slots = (int)layout->slots,
         .cma = p->args.conns->cma && !plan->reducer.load,
         .widened = plan->reducer.store != NULL,
+        .tuned = tables || plan->desc.own ? NULL : p->args.tuned,
     };
+    args.tuned_call = (rd_tuner_call_t){rd_coll_name(args.coll), args.bytes >> plan->halvings};
     return rd_choose(&args, choice, NULL, NULL, p->args.ctx);
 }
 
@@ -423,6 +394,7 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_coll_desc_t *desc, con
     if (result == RONDO_SUCCESS) {
         plan->algo = choice.algo->name;
         plan->us = choice.us;
+        plan->tuned = p->args.tuned ? rd_tuner_word(&choice) : 0;
         rd_map_uniform(plan, p->args.rank, p->args.nranks);
         if (tables)
             result = rd_map_tables(plan, tables, p->args.nranks, p->args.ctx);

@@ -11,6 +11,7 @@
 #include "plan/zcopy.h"
 #include "plan/flat.h"
 #include "cost/prices.h"
+#include "plan/tuner.h"
 #include "base/proto.h"
 #include "sched/program.h"
 
@@ -73,6 +74,7 @@ typedef struct rd_plan {
     const rd_program_t *program; /* owned by the planner, or by the plan (`own_program`) */
     rd_program_t *own_program;
     const char *algo;
+    uint64_t tuned;         /* what was chosen, as tuner.h writes it, if the communicator has a tuner; else 0 */
     double us;              /* the cost model's prediction; 0: there is none, as for a message */
     size_t slice;           /* the longest slice of all lanes: the stride of scratch places */
     size_t element;         /* bytes, of partial results: all numbers of bytes here count in such elements */
@@ -108,6 +110,7 @@ typedef struct rd_planner_args {
     const rd_prices_t *prices;
     rd_log_ctx_t *ctx;
     rd_reducer_init_fn init_reducer; /* of the executor that runs the plans */
+    rd_tuned_t *tuned;               /* the communicator's tuner; NULL: it has none */
 } rd_planner_args_t;
 
 rondo_result_t rd_planner_create(rd_planner_t **planner, const rd_planner_args_t *args);

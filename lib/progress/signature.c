@@ -21,6 +21,12 @@ uint64_t rd_signature_counts(const rd_call_t *call, int nranks, size_t factor)
     return hash;
 }
 
+/* Returns true if `count` is of the whole message, and not of one block. */
+static bool is_vector(rd_coll_t coll)
+{
+    return coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_BROADCAST;
+}
+
 static void fill(rd_signature_t *s, const rd_call_t *call, const rd_team_t *team, uint64_t sequence)
 {
     const rd_coll_desc_t *desc = &call->desc;
@@ -30,6 +36,7 @@ static void fill(rd_signature_t *s, const rd_call_t *call, const rd_team_t *team
     s->count = desc->count;
     s->counts = rd_signature_counts(call, team->nranks, 1);
     s->tag = call->tag;
+    s->bytes = desc->count * rondo_type_size(desc->type) * (is_vector(desc->coll) ? 1 : (size_t)team->nranks);
     s->type = (int32_t)desc->type;
     s->op = desc->op < RONDO_NUM_OPS ? (int32_t)desc->op : RONDO_NUM_OPS; /* each rank numbers its user ops itself */
     s->root = call->name ? call->root : desc->root;
@@ -53,16 +60,18 @@ static const char *differs(const rd_signature_t *a, const rd_signature_t *b)
         return "op";
     if (a->root != b->root)
         return "root";
-    return a->tag != b->tag ? "tag" : NULL;
+    if (a->tag != b->tag)
+        return "tag";
+    return a->tuned != b->tuned ? RD_UNLIKE_TUNED : NULL;
 }
 
-static rondo_result_t compare(rd_health_t *health, int rank, const rd_signature_t *its, int other,
+static rondo_result_t compare(const rd_team_t *team, int rank, const rd_signature_t *its, int other,
                               const rd_signature_t *others)
 {
     const char *field = differs(its, others);
     const rd_unlike_t found = {field, {rank, other}, {*its, *others}, 0};
 
-    return field ? rd_unlike_say(health, &found) : RONDO_SUCCESS;
+    return field ? rd_unlike_say(team, &found) : RONDO_SUCCESS;
 }
 
 static rondo_result_t no_memory(const rd_team_t *team)
@@ -77,7 +86,7 @@ static rondo_result_t compare_all(rd_queue_t *q, const rd_signature_t *records)
     rondo_result_t result = RONDO_SUCCESS;
 
     for (int r = 1; r < q->team->nranks && result == RONDO_SUCCESS; r++)
-        result = compare(q->health, 0, &records[0], r, &records[r]);
+        result = compare(q->team, 0, &records[0], r, &records[r]);
     return result;
 }
 
@@ -102,13 +111,14 @@ static rondo_result_t prepare(rd_queue_t *q, const rd_signature_t *own, rd_signa
     return result;
 }
 
-rondo_result_t rd_signature_exchange(rd_queue_t *q, const rd_call_t *call, uint64_t *sequence)
+rondo_result_t rd_signature_exchange(rd_queue_t *q, const rd_call_t *call, uint64_t tuned, uint64_t *sequence)
 {
     rd_signature_t own, *records;
     rd_plan_t *plan;
     rondo_result_t result;
 
     fill(&own, call, q->team, 0);
+    own.tuned = tuned;
     result = prepare(q, &own, &records, &plan);
     if (result != RONDO_SUCCESS)
         return result;
@@ -144,11 +154,12 @@ static rondo_result_t make_task(rd_queue_t *q, const rd_signature_t *own, rd_tas
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_signature_task(rd_queue_t *q, const rd_call_t *call, rd_task_t **task)
+rondo_result_t rd_signature_task(rd_queue_t *q, const rd_call_t *call, uint64_t tuned, rd_task_t **task)
 {
     rd_signature_t own;
 
     fill(&own, call, q->team, 0);
+    own.tuned = tuned;
     return make_task(q, &own, task);
 }
 
@@ -245,7 +256,7 @@ static int find(const entry_t *ring, uint64_t number, rd_signature_t *signature)
 
 static rondo_result_t compare_peer(rd_signature_ring_t *ring, int peer)
 {
-    rd_health_t *health = ring->team->health;
+    const rd_team_t *team = ring->team;
     member_t *its = &ring->members[peer];
     int rank = ring->team->rank;
     rd_signature_t own, theirs;
@@ -260,7 +271,7 @@ static rondo_result_t compare_peer(rd_signature_ring_t *ring, int peer)
         if (there < 0 || find(ring->members[rank].ring, number, &own) != 1)
             continue;
         rondo_result_t result =
-            rank < peer ? compare(health, rank, &own, peer, &theirs) : compare(health, peer, &theirs, rank, &own);
+            rank < peer ? compare(team, rank, &own, peer, &theirs) : compare(team, peer, &theirs, rank, &own);
         if (result != RONDO_SUCCESS)
             return result;
     }

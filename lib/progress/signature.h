@@ -19,12 +19,13 @@ uint64_t rd_signature_counts(const rd_call_t *call, int nranks, size_t factor);
 
 /* ---- a task ---- */
 
-/* Exchanges and compares at once, for a blocking call. *sequence counts the communicator's operations. As everywhere
+/* Exchanges and compares at once, for a blocking call. `tuned`: what was chosen for it, if a tuner has a say in that
+ * (plan/tuner.h), else 0. *sequence counts the communicator's operations. As everywhere
  * here, a difference fails the communicator; RONDO_ERR_MISMATCH then names the ranks and the field in which they
  * differ. */
-rondo_result_t rd_signature_exchange(rd_queue_t *queue, const rd_call_t *call, uint64_t *sequence);
+rondo_result_t rd_signature_exchange(rd_queue_t *queue, const rd_call_t *call, uint64_t tuned, uint64_t *sequence);
 /* Creates a task that does the same, to be added in front of the collective's task. */
-rondo_result_t rd_signature_task(rd_queue_t *queue, const rd_call_t *call, rd_task_t **task);
+rondo_result_t rd_signature_task(rd_queue_t *queue, const rd_call_t *call, uint64_t tuned, rd_task_t **task);
 /* Gives the task its sequence number if it is such a task. Called when its group begins, because a group may also be
  * refused. */
 void rd_signature_number(rd_task_t *task, uint64_t *sequence);

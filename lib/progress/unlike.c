@@ -27,10 +27,31 @@ static void describe(char *text, size_t room, const rd_signature_t *s)
              tag);
 }
 
-rondo_result_t rd_unlike_say(rd_health_t *health, const rd_unlike_t *u)
+/* The calls are alike, and the tuner's answers are not. */
+static rondo_result_t say_tuned(const rd_team_t *team, const rd_unlike_t *u)
 {
+    char one[RD_TUNER_TEXT], two[RD_TUNER_TEXT], as[40] = "";
+
+    rd_tuner_describe(u->calls[0].tuned, one);
+    rd_tuner_describe(u->calls[1].tuned, two);
+    if (u->others)
+        snprintf(as, sizeof as, ", as on %d other%s", u->others, u->others > 1 ? "s" : "");
+    return rd_health_fail(team->health, RONDO_ERR_MISMATCH, u->ranks[1],
+                          "the tuner %s does not answer alike on all ranks, as it must: %s number %llu, of %llu bytes, "
+                          "is done on rank %d (%s) by %s%s; on rank %d (%s) by %s",
+                          team->tuner ? team->tuner : "?", u->calls[0].name, (unsigned long long)u->calls[0].sequence,
+                          (unsigned long long)u->calls[0].bytes, u->ranks[0],
+                          rd_health_whois(team->health, u->ranks[0]), one, as, u->ranks[1],
+                          rd_health_whois(team->health, u->ranks[1]), two);
+}
+
+rondo_result_t rd_unlike_say(const rd_team_t *team, const rd_unlike_t *u)
+{
+    rd_health_t *health = team->health;
     char one[192], two[192], as[40] = "", tags[64] = "";
 
+    if (strcmp(u->field, RD_UNLIKE_TUNED) == 0)
+        return say_tuned(team, u);
     describe(one, sizeof one, &u->calls[0]);
     describe(two, sizeof two, &u->calls[1]);
     if (u->calls[0].tag != u->calls[1].tag)
@@ -68,7 +89,9 @@ static const char *differs(const rd_signed_call_t *a, const rd_signed_call_t *b)
         return "op";
     if (x->root != y->root)
         return "root";
-    return x->tag != y->tag ? "tag" : "an earlier call";
+    if (x->tag != y->tag)
+        return "tag";
+    return a->tuned != b->tuned ? RD_UNLIKE_TUNED : "an earlier call";
 }
 
 static void fill(rd_signature_t *s, const rd_signed_call_t *c, uint64_t number)
@@ -77,7 +100,15 @@ static void fill(rd_signature_t *s, const rd_signed_call_t *c, uint64_t number)
                        : c->call.kind == RD_MONITOR_SPLIT ? "comm_split"
                                                           : "?";
 
-    *s = (rd_signature_t){number, c->call.count, c->tables, c->call.tag, c->call.type, c->call.op, c->call.root, ""};
+    *s = (rd_signature_t){.sequence = number,
+                          .count = c->call.count,
+                          .counts = c->tables,
+                          .tag = c->call.tag,
+                          .bytes = c->call.bytes,
+                          .tuned = c->tuned,
+                          .type = c->call.type,
+                          .op = c->call.op,
+                          .root = c->call.root};
     snprintf(s->name, sizeof s->name, "%s%s", name, c->call.flags & RD_MONITOR_TABLES ? "v" : "");
 }
 
@@ -191,7 +222,7 @@ static rondo_result_t say(rd_queue_t *q, uint64_t number, const int ranks[2], in
     }
     if (known)
         u.field = differs(&calls[0], &calls[1]);
-    return rd_unlike_say(q->health, &u);
+    return rd_unlike_say(q->team, &u);
 }
 
 static bool is_signed(const rd_queue_t *q)

@@ -17,20 +17,23 @@
 typedef struct rd_signature {
     uint64_t sequence, count;
     uint64_t counts; /* of allgatherv and reduce_scatterv, whose counts every rank knows: a hash of them */
-    uint64_t tag;
+    uint64_t tag, bytes;
+    uint64_t tuned; /* what was chosen (plan/tuner.h); 0: no tuner has a say in it */
     int32_t type, op, root;
     char name[20]; /* of the operation */
 } rd_signature_t;
 
+#define RD_UNLIKE_TUNED "choice"
+
 typedef struct rd_unlike {
-    const char *field; /* in which the two differ */
+    const char *field; /* in which the two differ; "choice": in what a tuner has chosen, and in nothing else */
     int ranks[2];
     rd_signature_t calls[2];
     int others; /* more ranks that call what the first one calls, where these are right; else 0 */
 } rd_unlike_t;
 
 /* Fails the communicator with RONDO_ERR_MISMATCH and the sentence, for which the second rank is to blame. */
-rondo_result_t rd_unlike_say(rd_health_t *health, const rd_unlike_t *found);
+rondo_result_t rd_unlike_say(const rd_team_t *team, const rd_unlike_t *found);
 
 /* Asks the ranks of other nodes, in a large communicator only `peer`, what they have called. */
 void rd_unlike_ask(rd_queue_t *queue, int peer, int64_t now_ms);
