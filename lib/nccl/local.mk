@@ -23,7 +23,12 @@ libnccl_parts_la_SOURCES = \
 	lib/nccl/settings.c \
 	lib/nccl/shim.h \
 	lib/nccl/table.c \
-	lib/nccl/table.h
+	lib/nccl/table.h \
+	lib/nccl/tuner.c \
+	lib/nccl/tuner.h \
+	lib/nccl/tuner_abi.h \
+	lib/nccl/tuner_load.c \
+	lib/nccl/tuner_table.c
 libnccl_la_SOURCES = \
 	lib/base/fd.c \
 	lib/base/word_list.c

@@ -17,6 +17,7 @@
 #include "nccl/conf_file.h"
 #include "nccl/shim.h"
 #include "nccl/table.h"
+#include "nccl/tuner.h"
 
 #define VALUE_BYTES 256
 
@@ -421,6 +422,7 @@ static void read_all(void)
         hand_on("HOSTID", "RONDO_HOSTID", hostid);
     interface();
     profiler();
+    nc_tuner(variable("TUNER_PLUGIN"));
     patience();
     name_others();
     nc_log_version();

@@ -128,6 +128,9 @@ const nc_variable_t nc_variables[] = {
     {"HOSTID", NC_TO_RONDO, "RONDO_HOSTID", "ranks with different values count as on different nodes"},
     {"PROFILER_PLUGIN", NC_TO_RONDO, "RONDO_PROFILER",
      "a file, NAME of libnccl-profiler-NAME.so, none, STATIC_PLUGIN; unset: libnccl-profiler.so, if there is one"},
+    {"TUNER_PLUGIN", NC_HERE, NULL,
+     "a file, NAME of libnccl-tuner-NAME.so, none, STATIC_PLUGIN; unset: libnccl-tuner.so, if there is one; of host "
+     "communicators alone"},
     {"COMM_BLOCKING", NC_HERE, NULL, "0 or 1: takes precedence over blocking of the config"},
     {"CONF_FILE", NC_HERE, NULL, "a file with lines NAME=value, in place of ~/.nccl.conf"},
     {"CHECK_POINTERS", NC_HERE, NULL, "pointers are checked in any case"},

@@ -13,6 +13,7 @@ nccl_tests = \
 	test/nccl/params \
 	test/nccl/per_call \
 	test/nccl/together \
+	test/nccl/tuner \
 	test/nccl/wrong
 check_PROGRAMS += $(nccl_tests)
 test_nccl_configs_LDADD = libtestnccl.la
@@ -23,6 +24,7 @@ test_nccl_operations_LDADD = libtestnccl.la
 test_nccl_params_LDADD = libtestnccl.la
 test_nccl_per_call_LDADD = libtestnccl.la
 test_nccl_together_LDADD = libtestnccl.la
+test_nccl_tuner_LDADD = libtestnccl.la
 test_nccl_wrong_LDADD = libtestnccl.la
 
 check_PROGRAMS += test/nccl/conf_file test/nccl/settings
@@ -33,3 +35,26 @@ script_tests += \
 	test/nccl/client.sh \
 	test/nccl/header.sh \
 	test/nccl/symbols.sh
+
+# Tuner plugins: one source, built once for each version of NCCL's interface.
+tuner_ldflags = -module -avoid-version -rpath $(abs_builddir) -shared
+check_LTLIBRARIES += libnccl-tuner-test2.la
+libnccl_tuner_test2_la_SOURCES = test/nccl/tuner_plugin.c
+libnccl_tuner_test2_la_CPPFLAGS = $(AM_CPPFLAGS) -DVERSION=2
+libnccl_tuner_test2_la_LDFLAGS = $(tuner_ldflags)
+check_LTLIBRARIES += libnccl-tuner-test3.la
+libnccl_tuner_test3_la_SOURCES = test/nccl/tuner_plugin.c
+libnccl_tuner_test3_la_CPPFLAGS = $(AM_CPPFLAGS) -DVERSION=3
+libnccl_tuner_test3_la_LDFLAGS = $(tuner_ldflags)
+check_LTLIBRARIES += libnccl-tuner-test4.la
+libnccl_tuner_test4_la_SOURCES = test/nccl/tuner_plugin.c
+libnccl_tuner_test4_la_CPPFLAGS = $(AM_CPPFLAGS) -DVERSION=4
+libnccl_tuner_test4_la_LDFLAGS = $(tuner_ldflags)
+check_LTLIBRARIES += libnccl-tuner-test5.la
+libnccl_tuner_test5_la_SOURCES = test/nccl/tuner_plugin.c
+libnccl_tuner_test5_la_CPPFLAGS = $(AM_CPPFLAGS) -DVERSION=5
+libnccl_tuner_test5_la_LDFLAGS = $(tuner_ldflags)
+check_LTLIBRARIES += libnccl-tuner-test6.la
+libnccl_tuner_test6_la_SOURCES = test/nccl/tuner_plugin.c
+libnccl_tuner_test6_la_CPPFLAGS = $(AM_CPPFLAGS) -DVERSION=6
+libnccl_tuner_test6_la_LDFLAGS = $(tuner_ldflags)
