@@ -26,6 +26,10 @@ test_nccl_per_call_LDADD = libtestnccl.la
 test_nccl_together_LDADD = libtestnccl.la
 test_nccl_tuner_LDADD = libtestnccl.la
 test_nccl_wrong_LDADD = libtestnccl.la
+test_nccl_tuner_CPPFLAGS = $(AM_CPPFLAGS)
+if HAVE_UCX
+test_nccl_tuner_CPPFLAGS += -DRD_HAVE_UCX
+endif
 
 check_PROGRAMS += test/nccl/conf_file test/nccl/settings
 test_nccl_conf_file_LDADD = libnccl_parts.la librondo_core.la $(cuda_parts)

@@ -3,6 +3,7 @@
  * and none hangs. Plans are read off the lines of RONDO_DEBUG=plan.
  */
 #define _GNU_SOURCE
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,13 @@ typedef struct {
     const char *says[WORDS], *hides[WORDS]; /* on every rank */
     const char *odd;                        /* NCCL_TUNER_PLUGIN of rank 1, if that is another */
 } case_t;
+
+#define NODES "TEST_NODES=1" /* each rank on a node of its own */
+#ifdef RD_HAVE_UCX
+static const bool between_nodes = true;
+#else
+static const bool between_nodes = false;
+#endif
 
 static char folder[400];
 
@@ -141,6 +149,8 @@ static void set_rank(const test_rank_t *t, const case_t *c)
 
     snprintf(rank, sizeof rank, "%d", t->rank);
     setenv("TEST_TUNER_RANK", rank, 1);
+    if (getenv("TEST_NODES"))
+        setenv("RONDO_HOSTID", rank, 1);
     if (c->odd && t->rank == 1)
         setenv("NCCL_TUNER_PLUGIN", c->odd, 1);
 }
@@ -391,6 +401,28 @@ static const case_t cases[] = {
      {"ranks differ in the tuner", "(version 4)", "(version 3)"},
      {NULL},
      "test3"},
+    {"between nodes",
+     4,
+     4,
+     NULL,
+     "cell=1,2,0;print",
+     NODES,
+     ALLREDUCE,
+     ncclSuccess,
+     {"ring", "for 3 ranks on 3 nodes"},
+     {NULL},
+     NULL},
+    {"unlike, between nodes",
+     4,
+     6,
+     NULL,
+     "cell=1,2,0@0;cell=1,2,0@2;cell=0,2,0@1",
+     NODES,
+     ALLREDUCE,
+     ncclInvalidUsage,
+     {UNLIKE, "of 4000 bytes", "rank 0 (", "rank 1 ("},
+     {NULL},
+     NULL},
     /* How it is found. */
     {"none", 4, 4, "none", "cell=1,2,0;print", NULL, ALLREDUCE, ncclSuccess, {NULL}, {"asked", "tuner"}, NULL},
     {"by name",
@@ -476,6 +508,8 @@ static int run_cases(void)
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (int version = cases[i].from; version <= cases[i].to; version++) {
+            if (!between_nodes && cases[i].set && strcmp(cases[i].set, NODES) == 0)
+                continue;
             case_t c = cases[i];
             bad += run_case(&c, version, body, &c) != 0;
         }
