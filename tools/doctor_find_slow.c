@@ -2,8 +2,9 @@
  *
  * A node is slow one way if even the best of its links that way is far from what the other nodes reach among
  * themselves. Links of nodes that are slow are not looked at again. Of the rest a link is slow if it is far below the
- * median, and if its other direction is not, it is the direction that is slow. "Far" is a factor that neither noise nor
- * a network of two levels reaches: a rate below half, a delay above three times and by some microseconds. */
+ * median, and if its other direction is not, it is the direction that is slow. "Far" is a factor that
+ * noise does not reach: a rate below half, a delay above three times and by some microseconds. Where pairs of other
+ * racks have less than half of what most have, each of them is named: that is what a job will see, too. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
