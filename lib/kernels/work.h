@@ -48,7 +48,7 @@
 #define RD_KSLOT 1024u       /* bytes of a slot: a tile of LL or LL128 */
 #define RD_KCHANNELS 64      /* blocks of a rank that receive slices, at most; each a channel of rings and chains */
 #define RD_KSLICES 4         /* slots of a channel */
-#define RD_KSLICE_SLOTS 2    /* slots of a block that receives messages, of RD_KSLICE bytes each */
+#define RD_KSLICE_SLOTS 4    /* slots of a block that receives messages, of RD_KSLICE bytes each */
 #define RD_KSLICE 65536u     /* bytes that slices are multiples of: what a block moves at once, at most */
 #define RD_KALIGN (2u << 20) /* fifos, slices and bank 0 begin at multiples of it; bank 1 lies behind bank 0 */
 #define RD_KREGISTERED 64    /* buffers that are registered at a time, at most */
@@ -410,7 +410,7 @@ typedef struct rd_kwork_proxied {
 } rd_kwork_proxied_t;
 
 #ifdef __cplusplus
-static_assert(RD_KPROMISED == 128, "the number of a slot, and what is left of a word");
+static_assert(RD_KPROMISED == 256, "the number of a slot, and what is left of a word");
 static_assert(sizeof(rd_kcontrol_t) <= RD_KLIST_OFFSET && sizeof(rd_kmessage_t) == 16, "the list lies behind control");
 static_assert(sizeof(rd_kwork_t) <= 4096, "arguments");
 static_assert(offsetof(rd_kwork_t, reduce) == offsetof(rd_kwork_reduce_t, reduce), "the same beginning");

@@ -167,7 +167,7 @@ static void check_layouts(uint32_t host_windows)
                 CHECK(k->bank_bytes >= 16384 && k->bank_bytes % 128 == 0);
                 CHECK(first + 2 * (size_t)k->bank_bytes <= cuda.shared_bytes);
                 CHECK((host_windows ? (size_t)RD_KALIGN : cuda.shared_bytes) + sizeof(int) <= cuda.window_bytes);
-                CHECK(cuda.shared_bytes + cuda.window_bytes * host_windows <= (size_t)(host_windows ? 16 : 64) << 20 ||
+                CHECK(cuda.shared_bytes + cuda.window_bytes * host_windows <= (size_t)(host_windows ? 16 : 72) << 20 ||
                       (env.cuda_bank && host_windows));
                 CHECK(k->spread == 1 ||
                       k->spread * 2 * (uint32_t)(n - 1) <= (uint32_t)blocks[i / 5] * rd_kernel_at_once());

@@ -15,7 +15,7 @@
 #include "exec/cuda/cuda_int.h"
 #include "exec/cuda/proxy/proxy.h"
 
-#define WINDOW_MOST ((size_t)62 << 20) /* with the barrier's page: CUDA allocates by 2 MB */
+#define WINDOW_MOST ((size_t)70 << 20) /* with the barrier's page: CUDA allocates by 2 MB */
 #define MESSAGE_SLICE (16u << 10)      /* of messages of some megabytes: a fence takes as long as moving this much */
 #define PAGE ((size_t)4096)
 #define WORDS 64 /* communicators whose words a pinned page holds */
