@@ -1,9 +1,12 @@
 /* NCCL's configuration files: what a line in one sets, what stands above it, and which of two files counts. Files are
- * read once a process: each case has one.
+ * read once a process: each case has one. Where a mount namespace may be made, this test has an /etc of its own.
  */
+#include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,13 +17,17 @@
 
 static char folder[64], home_file[128], other_file[128];
 
-static void write_file(const char *path, const char *text)
+static bool put(const char *path, const char *text)
 {
     FILE *file = fopen(path, "w");
+    bool good = file && fputs(text, file) >= 0;
 
-    CHECK(file && fputs(text, file) >= 0);
-    if (file)
-        fclose(file);
+    return file && fclose(file) == 0 && good;
+}
+
+static void write_file(const char *path, const char *text)
+{
+    CHECK(put(path, text), "%s", path);
 }
 
 /* In a process of its own, `name` of rondo has the value `want`, "" for none, where `env` is set to `value`. */
@@ -47,6 +54,42 @@ static void becomes(const char *env, const char *value, const char *name, const 
         _exit(!same);
     }
     CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "%s", name);
+}
+
+/* A user without rights may do it where he is root in a namespace of his own, which needs his numbers there. */
+static bool own_mounts(void)
+{
+    char user[40], group[40];
+
+    if (unshare(CLONE_NEWNS) == 0)
+        return true;
+    snprintf(user, sizeof user, "0 %u 1\n", (unsigned)getuid());
+    snprintf(group, sizeof group, "0 %u 1\n", (unsigned)getgid());
+    return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && put("/proc/self/setgroups", "deny") &&
+           put("/proc/self/uid_map", user) && put("/proc/self/gid_map", group);
+}
+
+/* Has this process and its children see an empty /etc, without a change to that of the machine. */
+static bool own_etc(void)
+{
+    return own_mounts() && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("none", "/etc", "tmpfs", 0, NULL) == 0;
+}
+
+/* The machine's file comes behind the user's, whichever that is. */
+static void machine_file(void)
+{
+    if (!own_etc()) {
+        printf("no mount namespace here: /etc/nccl.conf is not tried\n");
+        return;
+    }
+    write_file("/etc/nccl.conf", "NCCL_HOSTID=etc\nRONDO_SLOTS=4\n");
+    becomes(NULL, NULL, "RONDO_SLOTS", "4");
+    becomes(NULL, NULL, "RONDO_HOSTID", "home");
+    becomes("NCCL_HOSTID", "env", "RONDO_HOSTID", "env");
+    becomes("NCCL_CONF_FILE", other_file, "RONDO_SLOTS", "2");
+    becomes("NCCL_CONF_FILE", other_file, "RONDO_HOSTID", "etc");
+    becomes("NCCL_CONF_FILE", "/nonexistent/file", "RONDO_HOSTID", "etc");
 }
 
 int main(void)
@@ -87,6 +130,9 @@ int main(void)
 
     write_file(home_file, "NCCL_BUFFSIZE=65536\nRONDO_SLOT_BYTES=1024\n");
     becomes(NULL, NULL, "RONDO_SLOT_BYTES", "1024");
+
+    write_file(home_file, "NCCL_HOSTID=home\n");
+    machine_file();
 
     unlink(home_file);
     unlink(other_file);
