@@ -1,33 +1,16 @@
 /* rondo-info doctor on a machine whose faults are planted: pairs whose copies arrive wrong or never (SIM_BROKEN), and
  * what a played NVML says of each GPU. Every fault is named, with what mends it; a machine without any is well. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../../tools/doctor_pairs.h"
-#include "../../tools/info.h"
 #include "util/check.h"
+#include "util/found.h"
 #include "util/nvml_played.h"
 
 #define DEVICES 3
-
-static char said[8192];
-static int counts[3];
-
-void info_found(info_verdict_t verdict, const char *what, const char *remedy, const char *format, ...)
-{
-    size_t n = strlen(said);
-    va_list args;
-
-    counts[verdict]++;
-    n += (size_t)snprintf(said + n, sizeof said - n, "%d %s: ", (int)verdict, what);
-    va_start(args, format);
-    n += (size_t)vsnprintf(said + n, sizeof said - n, format, args);
-    va_end(args);
-    snprintf(said + n, sizeof said - n, " -> %s\n", remedy ? remedy : "");
-}
 
 static void look(void)
 {

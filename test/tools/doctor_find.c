@@ -1,36 +1,20 @@
 /* What rondo-info doctor --network makes of its tables: every planted fault is named once, by the nodes that it is of,
  * and tables without a fault but with noise give no finding. The rounds of its tournament let every pair meet once. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../tools/doctor_nodes.h"
 #include "util/check.h"
+#include "util/found.h"
 
 #define MOST 24
 
-static char said[16384];
-static int counts[3];
 static nodes_node_t node[MOST];
 static nodes_way_t way[MOST * MOST];
 static nodes_view_t view = {.node = node, .way = way, .reach_ms = 3000};
 static unsigned long long state; /* of the noise */
-
-void info_found(info_verdict_t verdict, const char *what, const char *remedy, const char *format, ...)
-{
-    size_t n = strlen(said);
-    va_list args;
-
-    counts[verdict]++;
-    n += (size_t)snprintf(said + n, sizeof said - n, "%d %s: ", (int)verdict, what);
-    va_start(args, format);
-    n += (size_t)vsnprintf(said + n, sizeof said - n, format, args);
-    va_end(args);
-    snprintf(said + n, sizeof said - n, " -> %s\n", remedy ? remedy : "");
-    CHECK(verdict == INFO_WELL || remedy || strstr(said, "in all"), "without a remedy: %s", said);
-}
 
 /* 0.75 to 1.25 */
 static double noise(void)
