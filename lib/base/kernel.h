@@ -22,6 +22,7 @@ typedef enum {
     RD_KERNEL_PROXIED_MESSAGES,
     RD_KERNEL_STREAMS,
     RD_KERNEL_MIXED,
+    RD_KERNEL_FUSED,
     RD_NUM_KERNELS
 } rd_kernel_t;
 

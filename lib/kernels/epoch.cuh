@@ -19,11 +19,12 @@ struct rd_epoch_t {
     uint32_t peer;              /* the rank that this warp sends to */
     uint32_t number;            /* of this epoch */
     uint32_t first;             /* pass, counted over all epochs */
+    uint32_t cell;              /* bytes; 0: the operation is not short. If it is, each pass is an epoch */
     uint32_t used[2];
     uint32_t begun; /* the epoch that the peer had begun when last checked */
     rd_wait_t wait;
 
-    RD_MEMBER rd_epoch_t(const rd_kcomm_t &c, uint32_t p) : comm(c), peer(p)
+    RD_MEMBER rd_epoch_t(const rd_kcomm_t &c, uint32_t p, uint32_t bytes = 0) : comm(c), peer(p), cell(bytes)
     {
         control = (rd_kcontrol_t *)comm.own;
         peer_begun = &((const rd_kcontrol_t *)comm.window[comm.rank])->begun[peer];
@@ -50,11 +51,27 @@ struct rd_epoch_t {
         }
     }
 
-    /* A rank's bank of a pass of this epoch. */
+    /* A rank's bank of a pass of this epoch, or the cell of it. */
     RD_MEMBER char *bank(uint32_t rank, uint32_t pass) const
     {
-        return comm.window[rank] + (uint64_t)comm.bank_offset * RD_KALIGN +
-               (uint64_t)((first + pass) & 1) * comm.bank_bytes;
+        const uint32_t at = first + pass;
+
+        return comm.window[rank] + (uint64_t)comm.bank_offset * RD_KALIGN + (uint64_t)(at & 1) * comm.bank_bytes +
+               (at / 2 % RD_KCELLS) * cell;
+    }
+
+    static RD_MEMBER uint32_t later(uint32_t a, uint32_t b)
+    {
+        return (int32_t)(a - b) > 0 ? a : b;
+    }
+
+    /* The last epoch that may have used the bank, or the cell, of a pass before this launch. Every epoch has a pass at
+     * least, so the bank of the first pass was last used by the epoch before the last one, unless that used both. */
+    RD_MEMBER uint32_t last(uint32_t pass) const
+    {
+        const uint32_t bound = number + pass - (cell ? 2 * RD_KCELLS : 2);
+
+        return later((first + pass) & 1 ? used[1] : used[0], bound);
     }
 
     /* Both banks as one, for kernels that have proof of their own from pass to pass. */
@@ -77,17 +94,17 @@ struct rd_epoch_t {
     }
 
     /* To be called before the peer's bank is written in a pass: the bank must hold no data of earlier epochs any more.
-     * From the third pass on, this epoch has used the bank two passes before, and the kernel has proof that the peer
-     * has cleaned it. The fence orders this warp's cleaning (`cleaned`) before its next sends: that is the peer's
-     * proof.
+     * From the third pass on, an epoch that is not short has used the bank two passes before, and the kernel has proof
+     * that the peer has cleaned it. The fence orders this warp's cleaning (`cleaned`) before its next sends: that is
+     * the peer's proof.
      */
     RD_MEMBER bool gate(uint32_t pass, bool cleaned)
     {
         if (cleaned)
             fence_sys();
-        if (pass > 1)
+        if (!cell && pass > 1)
             return !wait.dead;
-        return wait_begun((first + pass) & 1 ? used[1] : used[0]);
+        return wait_begun(last(pass));
     }
 
     /* The same before both banks are written. */
@@ -97,7 +114,7 @@ struct rd_epoch_t {
             fence_sys();
             return !wait.dead;
         }
-        return wait_begun((int32_t)(used[0] - used[1]) > 0 ? used[0] : used[1]);
+        return wait_begun(later(used[0], number - 1));
     }
 
     /* The same for a kernel that has cleaned every pass before this one. */
@@ -115,11 +132,27 @@ struct rd_epoch_t {
             rd_control_fail(control);
         if (dead || gpu_thread() != 0 || !last_to_arrive(&control->leaving, gpu_blocks()))
             return;
-        word_store(&control->epoch, number);
         word_store(&control->passes, first + passes);
+        if (cell)
+            end_short(number + passes - 1);
+        else
+            end_whole(passes);
+    }
+
+    RD_MEMBER void end_whole(uint32_t passes)
+    {
+        word_store(&control->epoch, number);
         word_store(&control->used[first & 1], number);
         if (passes > 1)
             word_store(&control->used[(first + 1) & 1], number);
+    }
+
+    /* `used` keeps up, so that it stays comparable however many short operations follow one another. */
+    RD_MEMBER void end_short(uint32_t epoch)
+    {
+        word_store(&control->epoch, epoch);
+        word_store(&control->used[0], later(used[0], epoch - 2 * RD_KCELLS));
+        word_store(&control->used[1], later(used[1], epoch - 2 * RD_KCELLS));
     }
 };
 

@@ -74,6 +74,8 @@ int rd_kernel_load(void)
     if (error == cudaSuccess)
         error = load(rd_kernels_oneshot_move, RD_GPU_PROTOS);
     if (error == cudaSuccess)
+        error = load(&rd_kernels_fused, 1);
+    if (error == cudaSuccess)
         error = load(rd_kernels_twoshot[0], all);
     if (error == cudaSuccess)
         error = load(rd_kernels_twoshot_ahead[0], all);

@@ -25,6 +25,7 @@
  *   PROXIED_MESSAGES  rd_kproxied_messages_t                     a block for each pair and team
  *   STREAMS    as MESSAGES, but long messages go by slices       as MESSAGES, and blocks for the pairs with slices
  *   MIXED      rd_kproxied_messages_t: both, see mixed.cuh       as STREAMS and PROXIED_MESSAGES
+ *   FUSED      rd_kfused_t: several operations of ONESHOT        n warps
  *
  * Buffers are aligned to their elements, no more. Operations may be in place as their definition allows: allreduce,
  * reduce,
@@ -54,11 +55,11 @@ extern "C" {
 
 typedef struct rd_klaunch {
     const rd_algo_t *algo; /* the card that names the kernel; NULL: the kernel is `kernel` */
-    /* Of ONESHOT to CHAIN; of MESSAGES, STREAMS and MIXED it is the protocol of lines. Any kernel may follow any other
-     * in the same window, but kernels that use fifos (CHAIN but by SIMPLE, PROGRAM, MESSAGES) must all use one protocol
-     * in a communicator. */
+    /* Of ONESHOT to CHAIN; of MESSAGES, STREAMS and MIXED it is the protocol of lines, of FUSED LL128. Any kernel may
+     * follow any other in the same window, but kernels that use fifos (CHAIN but by SIMPLE, PROGRAM, MESSAGES) must all
+     * use one protocol in a communicator. */
     rd_proto_t proto;
-    uint32_t coll;            /* rd_coll_t; for all kernels but MESSAGES, STREAMS, MIXED */
+    uint32_t coll;            /* rd_coll_t; for all kernels but MESSAGES, STREAMS, MIXED, FUSED */
     uint32_t type, op;        /* rondo_type_t; rondo_op_t, RONDO_SUM for PREMULSUM; ignored where nothing is reduced */
     uint32_t blocks, threads; /* threads: a multiple of 32 (ONESHOT, TWOSHOT: of 32 n), at most rd_kernel_threads */
     uint32_t banks;           /* 1 for RING of ALLREDUCE by lines whose passes take both banks as one; else 0 */
@@ -76,12 +77,14 @@ static inline bool rd_launch_has_epoch(const rd_klaunch_t *launch)
 {
     const rd_kernel_t kernel = rd_launch_kernel(launch);
 
-    return kernel == RD_KERNEL_ONESHOT || kernel == RD_KERNEL_TWOSHOT || kernel == RD_KERNEL_COPY ||
-           (kernel == RD_KERNEL_RING && launch->proto != RD_PROTO_SIMPLE);
+    return kernel == RD_KERNEL_FUSED || kernel == RD_KERNEL_ONESHOT || kernel == RD_KERNEL_TWOSHOT ||
+           kernel == RD_KERNEL_COPY || (kernel == RD_KERNEL_RING && launch->proto != RD_PROTO_SIMPLE);
 }
 
 /* Returns the kernel for work of `passes` passes, or NULL if there is none. `blocks` and `threads` do not matter. */
 const void *rd_kernel_find(const rd_klaunch_t *launch, uint32_t passes);
+/* Returns what rd_kshort_t.kind is for an operation by ONESHOT. */
+uint32_t rd_kernel_kind(const rd_klaunch_t *launch);
 /* Returns the bytes of a chunk that a tile carries, or 0 if the algorithm's kernel does not have the protocol. */
 uint32_t rd_kernel_tile(const rd_algo_t *algo, rd_proto_t proto);
 /* Returns the number of warps that serve a tile. */
@@ -102,8 +105,9 @@ uint32_t rd_kernel_threads(rd_kernel_t kernel, rd_proto_t proto);
 uint32_t rd_kernel_at_once(void);
 /* Returns the number of blocks of `threads` threads that `tiles` tiles need. */
 uint32_t rd_kernel_blocks(const rd_algo_t *algo, int n, uint32_t tiles, uint32_t threads);
-/* Makes the grid of ONESHOT, TWOSHOT, RING, PROGRAM or any kernel by SIMPLE so small that `parts` such grids fit on
- * `sms` multiprocessors together, wherever their blocks go. Its groups of warps may then serve several tiles each. */
+/* Makes the grid of ONESHOT, FUSED, TWOSHOT, RING, PROGRAM or any kernel by SIMPLE so small that `parts` such grids fit
+ * on `sms` multiprocessors together, wherever their blocks go. Its groups of warps may then serve several tiles each.
+ */
 void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts);
 /* Returns the bytes of shared memory of a block. */
 uint32_t rd_kernel_shared(const rd_klaunch_t *launch);

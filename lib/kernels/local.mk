@@ -21,6 +21,7 @@ kernel_sources = \
 	lib/kernels/single.cu \
 	lib/kernels/chain.cu \
 	lib/kernels/oneshot.cu \
+	lib/kernels/fused.cu \
 	lib/kernels/program.cu \
 	lib/kernels/ring.cu \
 	lib/kernels/twoshot_rooted.cu \
@@ -43,6 +44,7 @@ kernel_headers = \
 	lib/kernels/arith_any.cuh \
 	lib/kernels/arith_wide.cuh \
 	lib/kernels/oneshot.cuh \
+	lib/kernels/fused.cuh \
 	lib/kernels/program.cuh \
 	lib/kernels/ptx/gpu.cuh \
 	lib/kernels/ring.cuh \

@@ -77,61 +77,105 @@ RD_DEVICE void rd_tile_scale(uint4 (&v)[PROTO::ITEMS], const ARITH &number)
         v[j] = number.scaled(v[j]);
 }
 
-/* allreduce, reduce, reduce_scatter */
+/* One turn of a group of warps: what it serves next. */
+struct rd_turn_t {
+    uint32_t tile; /* among those that the operation has in a pass */
+    uint32_t pass;
+    uint64_t at; /* where the tile's data begin, in bytes */
+    bool begins; /* the turn may be the first one of the launch */
+    bool after;  /* of the same operation: turns before this one have cleaned slots */
+};
+
+/* allreduce, reduce, reduce_scatter: a warp's part of an operation */
+template <class PROTO, class ARITH>
+struct rd_oneshot_sum_t {
+    typename ARITH::part_t in, out;
+    uint32_t tiles;
+    bool sends, sums;
+
+    RD_MEMBER rd_oneshot_sum_t(const rd_kreduce_t &r, const rd_group_t &g)
+        : rd_oneshot_sum_t(r, g, r.count * rd_arith_size(r.type))
+    {
+    }
+
+    RD_MEMBER rd_oneshot_sum_t(const rd_kreduce_t &r, const rd_group_t &g, uint64_t bytes)
+        : rd_oneshot_sum_t(r, g, bytes, r.coll == RD_REDUCE_SCATTER ? g.peer * (bytes + r.gap) : 0)
+    {
+    }
+
+    RD_MEMBER rd_oneshot_sum_t(const rd_kreduce_t &r, const rd_group_t &g, uint64_t bytes, uint64_t block)
+        : in(ARITH::part(r, r.in, block, block + bytes)), out(ARITH::part(r, r.out, 0, bytes)), tiles(r.tiles)
+    {
+        const bool all = r.coll != RD_REDUCE;
+
+        sends = g.peer != g.rank && (all || g.peer == (uint32_t)r.root);
+        sums = all || g.rank == (uint32_t)r.root;
+    }
+
+    /* Returns false if the group has to leave. */
+    RD_MEMBER bool serve(const rd_group_t &g, rd_epoch_t &e, const ARITH &number, const rd_turn_t &t,
+                         uint4 *buffer) const
+    {
+        const bool other = g.peer != g.rank;
+        uint4 v[PROTO::ITEMS];
+
+        rd_tile_load<PROTO>(v, in, t.at, g.lane);
+        if (t.begins)
+            e.announce();
+        rd_tile_scale<PROTO>(v, number);
+        if (sends && e.gate(t.pass, t.after))
+            PROTO::send(e.bank(g.peer, t.pass) + ((uint64_t)g.rank * tiles + t.tile) * PROTO::WIRE, v, g.lane);
+        if (sums && other) {
+            char *slot = e.bank(g.rank, t.pass) + ((uint64_t)g.peer * tiles + t.tile) * PROTO::WIRE;
+            PROTO::receive(v, slot, g.lane, e.wait);
+            PROTO::clean(slot, g.lane);
+        }
+        const bool good = sums ? g.gather<PROTO>(buffer, v, e.wait.dead) : !e.wait.dead;
+        if (good && sums && !other) {
+            g.sum<PROTO>(v, buffer, number);
+            rd_tile_store<PROTO>(out, t.at, v, g.lane);
+        }
+        return good;
+    }
+};
+
 template <class PROTO, class ARITH, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_oneshot(RD_WORK(rd_kwork_reduce_t))
 {
     const rd_kreduce_t &r = work.reduce;
     rd_group_t g(work.comm);
-    const uint32_t root = (uint32_t)r.root;
-    const bool all = r.coll != RD_REDUCE, other = g.peer != g.rank;
-    const bool sends = other && (all || g.peer == root), sums = all || g.rank == root;
-    const uint64_t bytes = r.count * rd_arith_size(r.type);
-    const uint64_t block = r.coll == RD_REDUCE_SCATTER ? g.peer * (bytes + r.gap) : 0;
-    const typename ARITH::part_t part = ARITH::part(r, r.in, block, block + bytes);
-    const typename ARITH::part_t to = ARITH::part(r, r.out, 0, bytes);
+    const rd_oneshot_sum_t<PROTO, ARITH> x(r, g);
 
     gpu_begin();
-    rd_epoch_t e(work.comm, g.peer);
+    rd_epoch_t e(work.comm, g.peer, r.slice);
     const ARITH number(r, g.n);
     for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
             const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
-            uint4 v[PROTO::ITEMS], *buffer = g.buffer<PROTO>(pass);
-            rd_tile_load<PROTO>(v, part, at, g.lane);
-            if (pass == 0)
-                e.announce();
-            rd_tile_scale<PROTO>(v, number);
-            if (sends && e.gate(pass))
-                PROTO::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.tiles + g.tile) * PROTO::WIRE, v, g.lane);
-            if (sums && other) {
-                char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.tiles + g.tile) * PROTO::WIRE;
-                PROTO::receive(v, slot, g.lane, e.wait);
-                PROTO::clean(slot, g.lane);
-            }
-            good = sums ? g.gather<PROTO>(buffer, v, e.wait.dead) : !e.wait.dead;
-            if (good && sums && !other) {
-                g.sum<PROTO>(v, buffer, number);
-                rd_tile_store<PROTO>(to, at, v, g.lane);
-            }
+            good = x.serve(g, e, number, rd_turn_t{g.tile, pass, at, pass == 0, pass > 0}, g.buffer<PROTO>(pass));
         }
     }
     e.end(r.passes);
 }
 
-/* What a rank sends to a peer and receives from it in an allgather, broadcast, alltoall, gather or scatter. */
-struct rd_exchange_t {
+/* allgather, broadcast, alltoall, gather, scatter: a warp's part of an operation */
+template <class PROTO>
+struct rd_oneshot_move_t {
     rd_part_t in, out;
+    uint32_t tiles;
     bool sends, receives;
 
-    RD_MEMBER rd_exchange_t(const rd_kreduce_t &r, uint32_t rank, uint32_t peer, uint64_t bytes)
+    RD_MEMBER rd_oneshot_move_t(const rd_kreduce_t &r, const rd_group_t &g)
     {
+        const uint32_t rank = g.rank, peer = g.peer;
+        const uint64_t bytes = r.count * rd_arith_size(r.type);
         const uint32_t root = (uint32_t)r.root;
         const bool from_blocks = r.coll == RD_ALLTOALL || r.coll == RD_SCATTER;
         const bool to_blocks = r.coll == RD_ALLTOALL || r.coll == RD_ALLGATHER || r.coll == RD_GATHER;
         const uint64_t from = from_blocks ? peer * bytes : 0, to = to_blocks ? peer * bytes : 0;
 
+        tiles = r.tiles;
         in = rd_part(r.in, from, from + bytes);
         out = rd_part(r.out, to, to + bytes);
         sends = receives = true;
@@ -145,6 +189,28 @@ struct rd_exchange_t {
         if (peer == rank && in.base == out.base) /* the block is in place already, and other warps read it */
             receives = false;
     }
+
+    /* Returns false if the warp has to leave. */
+    RD_MEMBER bool serve(const rd_group_t &g, rd_epoch_t &e, const rd_turn_t &t) const
+    {
+        const bool other = g.peer != g.rank;
+        uint4 v[PROTO::ITEMS];
+
+        if (sends)
+            rd_tile_load<PROTO>(v, in, t.at, g.lane);
+        if (t.begins)
+            e.announce();
+        if (sends && other && e.gate(t.pass, t.after))
+            PROTO::send(e.bank(g.peer, t.pass) + ((uint64_t)g.rank * tiles + t.tile) * PROTO::WIRE, v, g.lane);
+        if (receives && other) {
+            char *slot = e.bank(g.rank, t.pass) + ((uint64_t)g.peer * tiles + t.tile) * PROTO::WIRE;
+            PROTO::receive(v, slot, g.lane, e.wait);
+            PROTO::clean(slot, g.lane);
+        }
+        if (!e.wait.dead && receives)
+            rd_tile_store<PROTO>(out, t.at, v, g.lane);
+        return !e.wait.dead;
+    }
 };
 
 template <class PROTO, uint32_t THREADS>
@@ -153,29 +219,14 @@ rd_oneshot_move(RD_WORK(rd_kwork_reduce_t))
 {
     const rd_kreduce_t &r = work.reduce;
     rd_group_t g(work.comm);
-    const rd_exchange_t x(r, g.rank, g.peer, r.count * rd_arith_size(r.type));
-    const bool other = g.peer != g.rank;
+    const rd_oneshot_move_t<PROTO> x(r, g);
 
     gpu_begin();
-    rd_epoch_t e(work.comm, g.peer);
+    rd_epoch_t e(work.comm, g.peer, r.slice);
     for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
             const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
-            uint4 v[PROTO::ITEMS];
-            if (x.sends)
-                rd_tile_load<PROTO>(v, x.in, at, g.lane);
-            if (pass == 0)
-                e.announce();
-            if (x.sends && other && e.gate(pass))
-                PROTO::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.tiles + g.tile) * PROTO::WIRE, v, g.lane);
-            if (x.receives && other) {
-                char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.tiles + g.tile) * PROTO::WIRE;
-                PROTO::receive(v, slot, g.lane, e.wait);
-                PROTO::clean(slot, g.lane);
-            }
-            good = !e.wait.dead;
-            if (good && x.receives)
-                rd_tile_store<PROTO>(x.out, at, v, g.lane);
+            good = x.serve(g, e, rd_turn_t{g.tile, pass, at, pass == 0, pass > 0});
         }
     }
     e.end(r.passes);

@@ -43,6 +43,7 @@ static const struct {
     [RD_KERNEL_PROXIED_MESSAGES] = {.threads = RD_KT_SINGLE, .warps = 1},
     [RD_KERNEL_STREAMS] = {.protos = LINES, .threads = RD_KT_STREAMS, .warps = 1},
     [RD_KERNEL_MIXED] = {.protos = LINES, .threads = RD_KT_FIFOS, .warps = 1},
+    [RD_KERNEL_FUSED] = {.threads = RD_KT_GROUPS, .warps = EACH},
 };
 
 static rd_karith_t number_of(uint32_t type, uint32_t op)
@@ -111,6 +112,13 @@ static const void *find_collective(const rd_klaunch_t *l, uint32_t passes, rd_ka
     }
 }
 
+static rd_karith_t number_by(const rd_klaunch_t *l)
+{
+    return !(REDUCING & BIT(l->coll)) ? number_moved(l->proto, l->type)
+           : l->narrow                ? RD_KN_WIDE
+                                      : number_of(l->type, l->op);
+}
+
 const void *rd_kernel_find(const rd_klaunch_t *l, uint32_t passes)
 {
     rd_kernel_t kernel = rd_launch_kernel(l);
@@ -122,17 +130,26 @@ const void *rd_kernel_find(const rd_klaunch_t *l, uint32_t passes)
         return rd_kernels_streams[l->proto];
     if (kernel == RD_KERNEL_MIXED)
         return rd_kernels_mixed[l->proto];
+    if (kernel == RD_KERNEL_FUSED)
+        return rd_kernels_fused;
     if (kernel >= RD_KERNEL_COPY)
         return kernel < RD_NUM_KERNELS ? rd_kernels_single[kernel - RD_KERNEL_COPY] : NULL;
     if (!l->algo || l->coll >= RD_NUM_COLLS || !(l->algo->device.colls & BIT(l->coll)) ||
         !(kernels[kernel].protos & 1u << l->proto))
         return NULL;
-    number = !(REDUCING & BIT(l->coll)) ? number_moved(l->proto, l->type)
-             : l->narrow                ? RD_KN_WIDE
-                                        : number_of(l->type, l->op);
+    number = number_by(l);
     if (l->proto == RD_PROTO_SIMPLE)
         return REDUCING & BIT(l->coll) ? rd_kernels_simple[number] : rd_kernels_simple_move;
     return find_collective(l, passes, number);
+}
+
+uint32_t rd_kernel_kind(const rd_klaunch_t *l)
+{
+    rd_karith_t number = REDUCING & BIT(l->coll) ? number_by(l) : RD_KN_NUMBERS;
+
+    if (number != RD_KN_NUMBERS && !rd_kernels_oneshot[l->proto][number])
+        number = RD_KN_ANY;
+    return RD_KKIND((uint32_t)l->proto, (uint32_t)number);
 }
 
 uint32_t rd_kernel_tile(const rd_algo_t *algo, rd_proto_t proto)
@@ -259,7 +276,7 @@ void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts)
 {
     rd_kernel_t kernel = rd_launch_kernel(launch);
 
-    if (!launch->algo || kernel > RD_KERNEL_PROGRAM)
+    if (kernel != RD_KERNEL_FUSED && (!launch->algo || kernel > RD_KERNEL_PROGRAM))
         return;
     if (launch->proto == RD_PROTO_SIMPLE) { /* its slices hold whole rows of 16 bytes a mover */
         narrow_simple(launch, sms, parts);
@@ -268,7 +285,8 @@ void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts)
     if (kernel == RD_KERNEL_CHAIN)
         return;
     uint32_t all = kernel == RD_KERNEL_PROGRAM ? RD_KT_FIT_PROGRAM : RD_KT_FIT;
-    uint32_t group = 32 * rd_kernel_warps(launch->algo, n), fit = all / group, in_block = fit / parts;
+    uint32_t group = 32 * (kernel == RD_KERNEL_FUSED ? (uint32_t)n : rd_kernel_warps(launch->algo, n));
+    uint32_t fit = all / group, in_block = fit / parts;
     uint32_t blocks = in_block ? sms : sms / parts, most = kernels[kernel].threads / group;
 
     in_block = in_block < most ? in_block : most;

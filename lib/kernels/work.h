@@ -26,6 +26,13 @@
  * k + 1, which came after the cleaning, behind a fence. An allreduce by ring may take both banks as one; it has proof
  * from pass to pass, and counts two passes at least (ring.cuh).
  *
+ * A *short* operation has one pass, and takes one of the RD_KCELLS cells that a bank is cut in: pass p takes cell p / 2
+ * of bank p mod 2, and the same cell again 2 * RD_KCELLS passes later. So a launch may carry many short operations,
+ * each an epoch of its own, and send all their data before any has arrived (fused.cuh). What is in a cell, and when it
+ * may be written, does not depend on how many operations a launch has: a rank may launch one by one what its peers
+ * launch together. `used` names the last operation that was not short; a short one that took the cell before is older
+ * by 2 * RD_KCELLS epochs at least, or there was one that was not short between the two.
+ *
  * Fifos and slices do not depend on epochs: each has its own counters at both ends, and the data in a fifo's slot
  * bears its number.
  *
@@ -50,6 +57,7 @@
 #define RD_KSLICES 4         /* slots of a channel */
 #define RD_KSLICE_SLOTS 4    /* slots of a block that receives messages, of RD_KSLICE bytes each */
 #define RD_KSLICE 65536u     /* bytes that slices are multiples of: what a block moves at once, at most */
+#define RD_KCELLS 64         /* cells of a bank; a power of two */
 #define RD_KALIGN (2u << 20) /* fifos, slices and bank 0 begin at multiples of it; bank 1 lies behind bank 0 */
 #define RD_KREGISTERED 64    /* buffers that are registered at a time, at most */
 #define RD_KNEVER (1u << 30) /* so far ahead of an epoch that no other one comes there: see rd_control_fail */
@@ -88,7 +96,7 @@ typedef struct rd_kstream {
 typedef struct rd_kcontrol {
     uint32_t epoch;   /* the last one that this rank has finished */
     uint32_t passes;  /* of all epochs together: the bank of the next pass is passes & 1 */
-    uint32_t used[2]; /* the last epoch that used a bank */
+    uint32_t used[2]; /* the last epoch that used a bank as a whole; or a later one, 2 * RD_KCELLS behind `epoch` */
     uint32_t leaving; /* blocks of the running grid that have finished; the last one advances the above */
     uint32_t pad[27];
     uint32_t begun[RD_KRANKS]; /* written by peers: the epoch that each has begun */
@@ -207,8 +215,30 @@ typedef struct rd_kreduce {
     uint32_t scaled;   /* how each contribution is scaled when it is loaded: rd_kscaled_t */
     uint32_t passes;   /* at least one */
     uint32_t tiles;    /* tiles of each chunk in a pass: see launch.h */
-    uint32_t slice;    /* SIMPLE: bytes of a tile */
+    uint32_t slice;    /* SIMPLE: bytes of a tile; ONESHOT: bytes of a cell if the operation is short, else 0 */
 } rd_kreduce_t;
+
+/* Short operations of one launch, by ONESHOT. */
+#define RD_KFUSED 80 /* at most */
+
+/* How an operation's tiles are served: the protocol, and rd_karith_t, or RD_KN_NUMBERS if its data are only moved. */
+#define RD_KKIND(proto, number) ((proto) << 4 | (number))
+
+typedef struct rd_kshort {
+    const void *in; /* these as in rd_kreduce_t */
+    void *out;
+    uint64_t scale[2]; /* or, if `pointed`, the address of the scalar in device memory */
+    uint32_t count;
+    uint32_t tile; /* its first tile among those of the launch */
+    uint8_t kind, coll, type, op, narrow, scaled, pointed, root;
+} rd_kshort_t;
+
+typedef struct rd_kfused {
+    uint32_t count; /* operations */
+    uint32_t tiles; /* of all of them */
+    uint32_t cell;  /* bytes */
+    rd_kshort_t op[RD_KFUSED];
+} rd_kfused_t;
 
 /* A program of lib/sched in the form that a kernel reads. It is part of the arguments: the kernel need not fetch it,
  * nobody has to free it, and a graph keeps the one that it was captured with. A program's lanes are called *tracks*
@@ -389,6 +419,7 @@ typedef struct rd_kwork {
     rd_kcomm_t comm;
     union {
         rd_kreduce_t reduce;
+        rd_kfused_t fused;
         rd_kprogrammed_t programmed;
         rd_kmessages_t messages;
         rd_kwrite_t write;
@@ -404,6 +435,11 @@ typedef struct rd_kwork_reduce {
     rd_kreduce_t reduce;
 } rd_kwork_reduce_t;
 
+typedef struct rd_kwork_fused {
+    rd_kcomm_t comm;
+    rd_kfused_t fused;
+} rd_kwork_fused_t;
+
 typedef struct rd_kwork_proxied {
     rd_kcomm_t comm;
     rd_kproxied_t proxied;
@@ -414,6 +450,8 @@ static_assert(RD_KPROMISED == 256, "the number of a slot, and what is left of a 
 static_assert(sizeof(rd_kcontrol_t) <= RD_KLIST_OFFSET && sizeof(rd_kmessage_t) == 16, "the list lies behind control");
 static_assert(sizeof(rd_kwork_t) <= 4096, "arguments");
 static_assert(offsetof(rd_kwork_t, reduce) == offsetof(rd_kwork_reduce_t, reduce), "the same beginning");
+static_assert(offsetof(rd_kwork_t, fused) == offsetof(rd_kwork_fused_t, fused), "the same beginning");
+static_assert(RD_KFUSED <= 2 * RD_KCELLS, "each operation of a launch has a cell of its own");
 static_assert(offsetof(rd_kwork_t, proxied) == offsetof(rd_kwork_proxied_t, proxied), "the same beginning");
 #endif
 

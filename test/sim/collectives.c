@@ -3,6 +3,9 @@
  * only; several operations in a row, of different kinds and roots, that take the banks in turns while ranks run ahead
  * of each other. Results are compared bit by bit with the host's reducers; windows must be at rest in the end.
  *
+ * Short operations are launched together or one by one, as each rank draws for itself, among some that take whole
+ * banks, until the cells of the banks have come round.
+ *
  *   collectives [seed [rounds [ranks]]]   one seed gives one run; of so many ranks at most, and less of everything */
 #include <stdio.h>
 #include <stdlib.h>
@@ -244,7 +247,7 @@ static int every_number(uint64_t seed)
         p.count = 1 + world_draw(&w, 400 / (uint32_t)rondo_type_size((rondo_type_t)p.launch.type));
         p.root = i % 3;
         world_add(&w, &p);
-        if (w.ops == WORLD_OPS || last > walk.type)
+        if (w.ops == 12 || last > walk.type)
             bad = world_run(&w, text, sizeof text);
     }
     if (bad)
@@ -269,7 +272,7 @@ static int both_banks(uint64_t seed, int n)
     world_t w;
 
     world_begin(&w, n, seed, 1, BANK);
-    for (int i = 0; i < (n > 8 ? 2 : WORLD_OPS); i++) { /* many ranks are slow */
+    for (int i = 0; i < (n > 8 ? 2 : 12); i++) { /* many ranks are slow */
         op_plan_t p = turns[((uint64_t)i + seed) % 2 * 2 + (world_draw(&w, 4) == 0)];
         p.count = p.passes * p.tiles * (rd_kernel_tile(p.launch.algo, p.launch.proto) / 4) * chunks_of(&w, &p.launch);
         world_add(&w, &p);
@@ -277,6 +280,44 @@ static int both_banks(uint64_t seed, int n)
     int bad = world_run(&w, text, sizeof text);
     if (bad)
         printf("seed %llu, both banks, %d ranks: %s", (unsigned long long)seed, n, text);
+    world_end(&w);
+    return bad;
+}
+
+/* Mostly short operations; one in `others` is any that takes banks as a whole, if that is not 0. */
+static int short_ones(uint64_t seed, int n, int ops, uint32_t others)
+{
+    char text[16384];
+    walk_t walk = {0, -1, 0};
+    world_t w;
+
+    world_begin(&w, n, seed, 4, RD_KCELLS * 2 * 1024 * (uint32_t)n);
+    w.fused = WORLD_FUSED_SOME;
+    for (int i = 0; i < ops; i++) {
+        op_plan_t p;
+        const struct shape *s;
+        int whole = others && world_draw(&w, others) == 0;
+        do
+            s = &shapes[world_draw(&w, SHAPES)];
+        while (!fits(&w, s) || s->proto == RD_PROTO_SIMPLE || (!whole && s->algo != &rd_algo_oneshot));
+        memset(&p, 0, sizeof p);
+        p.launch.algo = s->algo;
+        p.launch.proto = s->proto;
+        p.launch.coll = s->coll;
+        do
+            next_number(&walk, &p);
+        while (n > 8 && rondo_type_size((rondo_type_t)p.launch.type) < 4);
+        do
+            draw_size(&w, &p);
+        while (!whole && (p.passes > 1 || p.tiles > 2));
+        p.is_short = !whole;
+        p.root = (int)world_draw(&w, (uint32_t)n);
+        p.in_place = (int)world_draw(&w, 2);
+        world_add(&w, &p);
+    }
+    int bad = world_run(&w, text, sizeof text);
+    if (bad)
+        printf("seed %llu, short ones, %d ranks: %s", (unsigned long long)seed, n, text);
     world_end(&w);
     return bad;
 }
@@ -323,6 +364,9 @@ int main(int argc, char **argv)
     for (uint64_t i = 0; i < 6 && !bad; i++)
         bad = both_banks(seed + i, 3);
     bad = bad || (most == RD_KRANKS && both_banks(seed, RD_KRANKS));
+    for (uint64_t i = 0; i < 4 && !bad; i++)
+        bad = short_ones(seed + i, i < 2 ? 2 : 3, most == RD_KRANKS ? WORLD_OPS : 12, i % 2 ? 12 : 0);
+    bad = bad || (most == RD_KRANKS && short_ones(seed, 8, 20, 6));
     for (int round = 0; round < rounds && !bad; round++)
         for (size_t n = 0; n < sizeof ranks / sizeof *ranks && ranks[n] <= most && !bad; n++) {
             world_begin(&w, ranks[n], ++seed, 4, BANK);

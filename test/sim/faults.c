@@ -21,34 +21,39 @@ typedef struct plant {
     uint32_t passes;
     int wrong_bank;
     uint32_t banks;
+    int fused; /* many short operations, as many as possible in each launch */
 } plant_t;
 
 static const plant_t plants[] = {
-    {"no fence, one-shot", RD_SIM_NO_FENCE, &rd_algo_oneshot, RD_PROTO_SENTINEL, RD_ALLREDUCE, 8, 0, 0},
-    {"no fence, two-shot", RD_SIM_NO_FENCE, &rd_algo_twoshot, RD_PROTO_LL128, RD_ALLREDUCE, 8, 0, 0},
-    {"no fence, two-shot reduce", RD_SIM_NO_FENCE, &rd_algo_twoshot, RD_PROTO_SENTINEL, RD_REDUCE, 8, 0, 0},
-    {"no fence, two-shot broadcast", RD_SIM_NO_FENCE, &rd_algo_twoshot, RD_PROTO_LL128, RD_BROADCAST, 8, 0, 0},
-    {"no fence, ring", RD_SIM_NO_FENCE, &rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLGATHER, 10, 0, 0},
+    {"no fence, one-shot", RD_SIM_NO_FENCE, &rd_algo_oneshot, RD_PROTO_SENTINEL, RD_ALLREDUCE, 8, 0, 0, 0},
+    {"no fence, two-shot", RD_SIM_NO_FENCE, &rd_algo_twoshot, RD_PROTO_LL128, RD_ALLREDUCE, 8, 0, 0, 0},
+    {"no fence, two-shot reduce", RD_SIM_NO_FENCE, &rd_algo_twoshot, RD_PROTO_SENTINEL, RD_REDUCE, 8, 0, 0, 0},
+    {"no fence, two-shot broadcast", RD_SIM_NO_FENCE, &rd_algo_twoshot, RD_PROTO_LL128, RD_BROADCAST, 8, 0, 0, 0},
+    {"no fence, ring", RD_SIM_NO_FENCE, &rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLGATHER, 10, 0, 0, 0},
     {"no fence amid a pass, ring of both banks", RD_SIM_NO_FENCE_1, &rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE, 10,
-     0, 1},
-    {"no fence between passes, the same", RD_SIM_NO_FENCE_2, &rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE, 10, 0, 1},
-    {"no clean, one-shot", RD_SIM_NO_CLEAN, &rd_algo_oneshot, RD_PROTO_LL, RD_ALLREDUCE, 4, 0, 0},
-    {"no clean, ring", RD_SIM_NO_CLEAN, &rd_algo_ring, RD_PROTO_LL128, RD_ALLREDUCE, 3, 0, 0},
-    {"torn lines, ring", RD_SIM_TORN_LINES, &rd_algo_ring, RD_PROTO_LL128, RD_ALLREDUCE, 4, 0, 0},
-    {"torn lines, two-shot", RD_SIM_TORN_LINES, &rd_algo_twoshot, RD_PROTO_LL128, RD_ALLREDUCE, 4, 0, 0},
-    {"torn lines, chain", RD_SIM_TORN_LINES, &rd_algo_chain, RD_PROTO_LL128, RD_BROADCAST, 12, 0, 0},
-    {"no gate, chain", RD_SIM_NO_GATE, &rd_algo_chain, RD_PROTO_LL128, RD_BROADCAST, 40, 0, 0},
-    {"no fence, chain by simple", RD_SIM_NO_FENCE, &rd_algo_chain, RD_PROTO_SIMPLE, RD_BROADCAST, 8, 0, 0},
-    {"no gate, chain by simple", RD_SIM_NO_GATE, &rd_algo_chain, RD_PROTO_SIMPLE, RD_BROADCAST, 12, 0, 0},
-    {"no fence, ring by simple", RD_SIM_NO_FENCE, &rd_algo_ring, RD_PROTO_SIMPLE, RD_ALLREDUCE, 4, 0, 0},
-    {"no gate, ring by simple", RD_SIM_NO_GATE, &rd_algo_ring, RD_PROTO_SIMPLE, RD_REDUCE_SCATTER, 12, 0, 0},
-    {"no gate, chain by LL", RD_SIM_NO_GATE, &rd_algo_chain, RD_PROTO_LL, RD_BROADCAST, 40, 0, 0},
-    {"torn lines, tree", RD_SIM_TORN_LINES, &rd_algo_tree, RD_PROTO_LL128, RD_ALLREDUCE, 12, 0, 0},
-    {"no gate, tree", RD_SIM_NO_GATE, &rd_algo_tree, RD_PROTO_LL128, RD_BROADCAST, 20, 0, 0},
-    {"torn lines, pat", RD_SIM_TORN_LINES, &rd_algo_pat, RD_PROTO_LL128, RD_REDUCE_SCATTER, 6, 0, 0},
-    {"no gate, binomial by LL", RD_SIM_NO_GATE, &rd_algo_binomial, RD_PROTO_LL, RD_SCATTER, 20, 0, 0},
-    {"no gate, one-shot", RD_SIM_NO_GATE, &rd_algo_oneshot, RD_PROTO_LL, RD_REDUCE, 2, 0, 0},
-    {"another bank", RD_SIM_SOUND, &rd_algo_oneshot, RD_PROTO_SENTINEL, RD_ALLREDUCE, 1, 1, 0},
+     0, 1, 0},
+    {"no fence between passes, the same", RD_SIM_NO_FENCE_2, &rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE, 10, 0, 1,
+     0},
+    {"no clean, one-shot", RD_SIM_NO_CLEAN, &rd_algo_oneshot, RD_PROTO_LL, RD_ALLREDUCE, 4, 0, 0, 0},
+    {"no clean, ring", RD_SIM_NO_CLEAN, &rd_algo_ring, RD_PROTO_LL128, RD_ALLREDUCE, 3, 0, 0, 0},
+    {"torn lines, ring", RD_SIM_TORN_LINES, &rd_algo_ring, RD_PROTO_LL128, RD_ALLREDUCE, 4, 0, 0, 0},
+    {"torn lines, two-shot", RD_SIM_TORN_LINES, &rd_algo_twoshot, RD_PROTO_LL128, RD_ALLREDUCE, 4, 0, 0, 0},
+    {"torn lines, chain", RD_SIM_TORN_LINES, &rd_algo_chain, RD_PROTO_LL128, RD_BROADCAST, 12, 0, 0, 0},
+    {"no gate, chain", RD_SIM_NO_GATE, &rd_algo_chain, RD_PROTO_LL128, RD_BROADCAST, 40, 0, 0, 0},
+    {"no fence, chain by simple", RD_SIM_NO_FENCE, &rd_algo_chain, RD_PROTO_SIMPLE, RD_BROADCAST, 8, 0, 0, 0},
+    {"no gate, chain by simple", RD_SIM_NO_GATE, &rd_algo_chain, RD_PROTO_SIMPLE, RD_BROADCAST, 12, 0, 0, 0},
+    {"no fence, ring by simple", RD_SIM_NO_FENCE, &rd_algo_ring, RD_PROTO_SIMPLE, RD_ALLREDUCE, 4, 0, 0, 0},
+    {"no gate, ring by simple", RD_SIM_NO_GATE, &rd_algo_ring, RD_PROTO_SIMPLE, RD_REDUCE_SCATTER, 12, 0, 0, 0},
+    {"no gate, chain by LL", RD_SIM_NO_GATE, &rd_algo_chain, RD_PROTO_LL, RD_BROADCAST, 40, 0, 0, 0},
+    {"torn lines, tree", RD_SIM_TORN_LINES, &rd_algo_tree, RD_PROTO_LL128, RD_ALLREDUCE, 12, 0, 0, 0},
+    {"no gate, tree", RD_SIM_NO_GATE, &rd_algo_tree, RD_PROTO_LL128, RD_BROADCAST, 20, 0, 0, 0},
+    {"torn lines, pat", RD_SIM_TORN_LINES, &rd_algo_pat, RD_PROTO_LL128, RD_REDUCE_SCATTER, 6, 0, 0, 0},
+    {"no gate, binomial by LL", RD_SIM_NO_GATE, &rd_algo_binomial, RD_PROTO_LL, RD_SCATTER, 20, 0, 0, 0},
+    {"no gate, one-shot", RD_SIM_NO_GATE, &rd_algo_oneshot, RD_PROTO_LL, RD_REDUCE, 2, 0, 0, 0},
+    {"no gate, short ones together", RD_SIM_NO_GATE, &rd_algo_oneshot, RD_PROTO_LL, RD_REDUCE, 1, 0, 0, 1},
+    {"no clean, short ones together", RD_SIM_NO_CLEAN, &rd_algo_oneshot, RD_PROTO_LL128, RD_ALLREDUCE, 1, 0, 0, 1},
+    {"another cell", RD_SIM_SOUND, &rd_algo_oneshot, RD_PROTO_SENTINEL, RD_ALLREDUCE, 1, 2, 0, 1},
+    {"another bank", RD_SIM_SOUND, &rd_algo_oneshot, RD_PROTO_SENTINEL, RD_ALLREDUCE, 1, 1, 0, 0},
 };
 
 /* The same operation a few times in a row by three ranks; nonzero: something was wrong. */
@@ -58,8 +63,9 @@ static int run(const plant_t *plant, int faulty, uint64_t seed)
     world_t w;
     int bad;
 
-    world_begin(&w, 3, seed, 2, 1 << 16);
-    for (int i = 0; i < 5; i++) {
+    world_begin(&w, 3, seed, 2, plant->fused ? RD_KCELLS * 3 * 1024 : 1 << 16);
+    w.fused = plant->fused ? WORLD_FUSED_ALL : WORLD_ALONE;
+    for (int i = 0; i < (plant->fused ? WORLD_OPS : 5); i++) {
         op_plan_t p;
         memset(&p, 0, sizeof p);
         p.launch = (rd_klaunch_t){.algo = plant->algo,
@@ -69,6 +75,7 @@ static int run(const plant_t *plant, int faulty, uint64_t seed)
                                   .op = RONDO_SUM,
                                   .banks = plant->banks};
         p.tiles = 1;
+        p.is_short = plant->fused;
         p.root = plant->algo == &rd_algo_oneshot; /* rank 0 is the one that is broken: it has to send */
         p.passes = plant->passes;
         p.slice = plant->proto == RD_PROTO_SIMPLE ? WORLD_SLICE : 0;

@@ -25,7 +25,7 @@ $(sim_kernels): test/sim/%.lo: lib/kernels/%.cu $(kernel_headers) test/sim/gpu.c
 	$(AM_V_CXX)$(MKDIR_P) test/sim && $(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) $(DEFS) -I. -U_GNU_SOURCE \
 	-I$(top_srcdir)/lib -I$(top_srcdir)/test -I$(top_srcdir)/test/sim -ffp-contract=off -fno-strict-aliasing -O2 -g -x c++ -c -o $@ $<
 machine_ldadd = libmachine.la libtest_parts.la librondo_core.la -lm
-world_sources = test/sim/world.c test/sim/world_data.c test/sim/world_expected.c test/sim/world.h test/sim/world_int.h \
+world_sources = test/sim/world.c test/sim/world_fused.c test/sim/world_data.c test/sim/world_expected.c test/sim/world.h test/sim/world_int.h \
 	test/sim/schedule.c test/sim/schedule.h
 test_sim_collectives_SOURCES = test/sim/collectives.c $(world_sources)
 test_sim_collectives_LDADD = $(machine_ldadd)

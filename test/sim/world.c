@@ -222,7 +222,8 @@ void world_add(world_t *w, const op_plan_t *plan)
         p->launch.blocks = p->tiles;
     }
     const void *function = rd_kernel_find(l, p->passes);
-    if (!function || rd_kernel_bank(l->algo, l->proto, l->coll, w->n, p->tiles) > (1 + l->banks) * w->bank_bytes) {
+    uint32_t room = p->is_short ? world_cell(w) : (1 + l->banks) * w->bank_bytes;
+    if (!function || rd_kernel_bank(l->algo, l->proto, l->coll, w->n, p->tiles) > room) {
         fprintf(stderr, "the test asks for what there is not: %s, %s, coll %u\n", l->algo->name,
                 rd_proto_name(l->proto), l->coll);
         exit(1);
@@ -245,7 +246,7 @@ void world_add(world_t *w, const op_plan_t *plan)
         k->reduce.op = l->op;
         k->reduce.passes = p->passes;
         k->reduce.tiles = p->tiles;
-        k->reduce.slice = p->slice;
+        k->reduce.slice = p->is_short ? world_cell(w) : p->slice;
         scale_set(w, p, b, &k->reduce);
         if (rd_algo_is_program(l->algo))
             program_set(w, p, r, &k->programmed.program);
@@ -315,7 +316,10 @@ static int check_op(const world_t *w, int op, int rank, char *text, size_t size)
              op, rd_coll_name((rd_coll_t)p->launch.coll), p->launch.algo->name, rd_proto_name(p->launch.proto),
              rd_type_name(world_type(p)), rd_op_name((rondo_op_t)p->launch.op), (unsigned long long)p->count,
              (unsigned long long)p->gap, p->root, p->tiles, p->passes, p->launch.blocks, p->launch.threads,
-             p->in_place ? ", in place" : "", p->scaled ? ", scaled" : "", rank, w->n, wrong, first, b->out_bytes);
+             p->in_place   ? ", in place"
+             : p->is_short ? ", short"
+                           : "",
+             p->scaled ? ", scaled" : "", rank, w->n, wrong, first, b->out_bytes);
     return -1;
 }
 
@@ -337,8 +341,7 @@ int world_run(world_t *w, char *text, size_t size)
     int bad;
 
     for (int r = 0; r < w->n; r++)
-        for (int i = 0; i < w->ops; i++)
-            queue[r * w->ops + i] = w->launch[r * WORLD_OPS + i];
+        world_queue(w, r, queue + r * w->ops);
     bad = rd_sim_queues(queue, w->n, w->ops, w->random, text, size);
     free(queue);
     for (int i = 0; i < w->ops && !bad; i++)

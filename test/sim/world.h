@@ -13,7 +13,7 @@
 #include "sched/program.h"
 #include "sim/machine.h"
 
-#define WORLD_OPS 12 /* in a row, at most */
+#define WORLD_OPS 160 /* in a row, at most */
 
 typedef struct op_plan {
     rd_klaunch_t launch;
@@ -24,6 +24,7 @@ typedef struct op_plan {
     rd_kscaled_t scaled; /* NONE with op AVG of integers; PREMULSUM: op SUM, scaled */
     int device_scale;
     int in_place;
+    int is_short; /* by oneshot, in one pass: it takes a cell */
 } op_plan_t;
 
 typedef struct world {
@@ -34,7 +35,8 @@ typedef struct world {
     int host_windows; /* as where GPUs do not reach each other: what is a rank's own is no part of its window, and no
                          LL128 */
     int alike;        /* all ranks have warps for all tiles: none waits for a rank because that one waits */
-    rd_proto_t fifo_proto; /* of all that goes through fifos */
+    rd_proto_t fifo_proto;                                         /* of all that goes through fifos */
+    enum { WORLD_ALONE, WORLD_FUSED_SOME, WORLD_FUSED_ALL } fused; /* how short operations are launched together */
     char *window[RD_KRANKS];
     char *own[RD_KRANKS];
     rd_khost_t host[RD_KRANKS];
@@ -58,6 +60,8 @@ rd_kcomm_t world_comm(world_t *w, int rank);
 void world_end(world_t *w);
 /* Adds an operation; `threads` of the launch are chosen here. */
 void world_add(world_t *w, const op_plan_t *plan);
+/* The bytes of a cell. */
+uint32_t world_cell(const world_t *w);
 /* Runs what was added and looks at everything: results, inputs, what lies around them, windows at rest. 0, or -1 and a
  * sentence in `text`. Nothing is left to run afterwards. */
 int world_run(world_t *w, char *text, size_t size);

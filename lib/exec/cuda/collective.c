@@ -240,7 +240,7 @@ static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
                                  .op = RONDO_SUM,
                                  .passes = choice.passes,
                                  .tiles = choice.tiles,
-                                 .slice = choice.slice};
+                                 .slice = choice.cell ? choice.cell : choice.slice};
     return rd_cuda_launch(cuda, &choice.launch, &work, stream);
 }
 
@@ -261,7 +261,7 @@ static rd_wanted_t wanted_of(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_
     return wanted;
 }
 
-static rondo_result_t choose_for(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce, rd_kchoice_t *choice)
+rondo_result_t rd_cuda_choose(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce, rd_kchoice_t *choice)
 {
     const rd_wanted_t wanted = wanted_of(cuda, call, reduce);
 
@@ -291,7 +291,7 @@ double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)
         one.desc = (rd_coll_desc_t){.coll = RD_ALLREDUCE, .type = RONDO_INT32, .op = RONDO_SUM, .count = 1};
     if (one.desc.count == 0)
         return 0;
-    return choose_for(cuda, &one, &reduce, &choice) == RONDO_SUCCESS ? choice.us : -1;
+    return rd_cuda_choose(cuda, &one, &reduce, &choice) == RONDO_SUCCESS ? choice.us : -1;
 }
 
 /* Runs the collective by one kernel, whose output may lie elsewhere; `gap`: bytes between the blocks of a
@@ -300,7 +300,7 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out,
 {
     rd_kchoice_t choice;
     rd_kwork_t work;
-    rondo_result_t result = choose_for(cuda, call, &work.reduce, &choice);
+    rondo_result_t result = rd_cuda_choose(cuda, call, &work.reduce, &choice);
 
     if (result != RONDO_SUCCESS)
         return result;
@@ -315,7 +315,7 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out,
     work.reduce.root = call->desc.root;
     work.reduce.passes = choice.passes;
     work.reduce.tiles = choice.tiles;
-    work.reduce.slice = choice.slice;
+    work.reduce.slice = choice.cell ? choice.cell : choice.slice;
     if (rd_algo_is_program(choice.launch.algo))
         result = rd_cuda_program(cuda, &choice.launch, call->desc.root, &work.programmed.program);
     return result == RONDO_SUCCESS ? rd_cuda_launch(cuda, &choice.launch, &work, call->stream) : result;
@@ -427,9 +427,7 @@ rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, si
 
 /* ---- the entry ---- */
 
-/* Sets *in and *out to the elements of each buffer that a collective touches on this rank, for the check that kernels
- * can reach them. */
-static void extents(const rd_cuda_t *cuda, const rd_call_t *call, size_t *in, size_t *out)
+void rd_cuda_extents(const rd_cuda_t *cuda, const rd_call_t *call, size_t *in, size_t *out)
 {
     size_t n = (size_t)cuda->k.nranks, count = call->desc.count;
     int rooting = call->desc.root == cuda->k.rank, coll = (int)call->desc.coll;
@@ -453,7 +451,7 @@ rondo_result_t rd_cuda_collective(rd_cuda_t *cuda, const rd_call_t *call)
     rondo_result_t result = rd_cuda_check(cuda);
     size_t in, out;
 
-    extents(cuda, call, &in, &out);
+    rd_cuda_extents(cuda, call, &in, &out);
     if (result == RONDO_SUCCESS)
         result = rd_buffer_check(cuda, name, "send", call->in, in);
     if (result == RONDO_SUCCESS)

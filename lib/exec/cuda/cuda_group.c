@@ -191,9 +191,13 @@ static rondo_result_t compare(const part_t *part)
 static rondo_result_t run_part(part_t *part)
 {
     rondo_result_t result = RONDO_SUCCESS;
+    rd_fusion_t fusion;
 
+    rd_fusion_begin(&fusion, part->cuda);
     for (const op_t *op = part->first; op && result == RONDO_SUCCESS; op = op->next)
-        result = rd_cuda_run(part->cuda, &op->call);
+        result = rd_fusion_add(&fusion, &op->call);
+    if (result == RONDO_SUCCESS)
+        result = rd_fusion_end(&fusion);
     if (part->message_first && result == RONDO_SUCCESS) {
         /* The run changes the order of the list: an array of copies keeps it in one piece, so that it can be freed. */
         size_t n = 0, i = 0;

@@ -247,6 +247,10 @@ rondo_result_t rd_cuda_compare(rd_cuda_t *cuda, const rd_call_t *call);
 /* These put work into the stream, in order. */
 /* Translates type and operator for the kernels. */
 void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce);
+/* Sets *choice to the kernel that serves the call, and of *reduce what follows from type, operator and count. */
+rondo_result_t rd_cuda_choose(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce, rd_kchoice_t *choice);
+/* Sets *in and *out to the elements of each buffer that a collective touches on this rank; by tables: 1. */
+void rd_cuda_extents(const rd_cuda_t *cuda, const rd_call_t *call, size_t *in, size_t *out);
 /* Returns true if the operation is computed in float32 to its end though the user's type is narrower. */
 bool rd_cuda_is_wide(const rd_coll_desc_t *desc);
 rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call);
@@ -264,6 +268,23 @@ rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, si
 /* Writes the host's data to `offset` in this rank's own memory (k.own), by kernels whose arguments hold the data, so
  * that a graph keeps it. `offset` and `bytes` are multiples of 8. */
 rondo_result_t rd_cuda_write(rd_cuda_t *cuda, size_t offset, const void *data, size_t bytes, cudaStream_t stream);
+
+/* fused.c. The calls of a group on one communicator, in their order. rd_fusion_add puts a call into the stream, or
+ * keeps it, to be launched together with the next ones; rd_fusion_end launches what is left. A call must live as long
+ * as the fusion. */
+typedef struct rd_span {
+    uintptr_t begin, end; /* addresses */
+} rd_span_t;
+typedef struct rd_fusion {
+    rd_cuda_t *cuda;
+    const rd_call_t *first;                  /* of those in `work`, of which there are work.fused.count */
+    rd_span_t in[RD_KFUSED], out[RD_KFUSED]; /* their buffers */
+    rd_span_t ins, outs;                     /* what holds all of each */
+    rd_kwork_t work;
+} rd_fusion_t;
+void rd_fusion_begin(rd_fusion_t *fusion, rd_cuda_t *cuda);
+rondo_result_t rd_fusion_add(rd_fusion_t *fusion, const rd_call_t *call);
+rondo_result_t rd_fusion_end(rd_fusion_t *fusion);
 
 /* program_cache.c. Sets *program to what this rank does in a launch of an algorithm from TREE to BINOMIAL. */
 rondo_result_t rd_cuda_program(rd_cuda_t *cuda, const rd_klaunch_t *launch, int root, rd_kprogram_t *program);

@@ -180,6 +180,16 @@ static void cut_slices(const rd_limits_t *l, uint64_t chunk, rd_kchoice_t *choic
     choice->launch.blocks = choice->tiles;
 }
 
+/* Returns the bytes of a cell, or 0 if the operation's one pass does not fit into it. */
+static uint32_t cell_for(const rd_wanted_t *w, const rd_limits_t *l, const rd_kchoice_t *choice)
+{
+    uint32_t cell = l->bank / RD_KCELLS / 128 * 128;
+
+    return rd_kernel_bank(choice->launch.algo, choice->launch.proto, w->coll, (int)l->nranks, choice->tiles) <= cell
+               ? cell
+               : 0;
+}
+
 /* By lines or SENTINEL: a pass has as many tiles as the bank, the fifos and the blocks allow. Returns NULL, or the
  * reason why there is none. */
 static const char *cut_tiles(const rd_wanted_t *w, const rd_limits_t *l, uint64_t chunk, rd_kchoice_t *choice)
@@ -203,6 +213,7 @@ static const char *cut_tiles(const rd_wanted_t *w, const rd_limits_t *l, uint64_
     choice->tiles = total ? (uint32_t)((total + passes - 1) / passes) : 1;
     choice->launch.threads = block_threads(l, algo, proto, choice->tiles);
     choice->launch.blocks = rd_kernel_blocks(algo, (int)l->nranks, choice->tiles, choice->launch.threads);
+    choice->cell = is_kernel(algo, RD_KERNEL_ONESHOT) && passes == 1 ? cell_for(w, l, choice) : 0;
     return NULL;
 }
 

@@ -39,6 +39,7 @@ typedef struct rd_kchoice {
     rd_klaunch_t launch; /* algo NULL: nothing chosen. MESSAGES: blocks and threads follow from the messages */
     uint32_t passes, tiles;
     uint32_t slice; /* SIMPLE: bytes of a tile */
+    uint32_t cell;  /* bytes; the operation is short (kernels/work.h). 0: it is not */
     double us;      /* expected */
 } rd_kchoice_t;
 

@@ -17,6 +17,7 @@ librondo_core_la_SOURCES += \
 	lib/exec/cuda/kernel_choose.c \
 	lib/exec/cuda/kernel_choose.h \
 	lib/exec/cuda/occupancy.c \
+	lib/exec/cuda/fused.c \
 	lib/exec/cuda/order.c \
 	lib/exec/cuda/p2p.c \
 	lib/exec/cuda/p2p.h \
