@@ -108,6 +108,23 @@ static int barrier(const job_t *j)
     return rondo_barrier(j->comm, j->stream);
 }
 
+int job_in_pieces(const job_t *job)
+{
+    const size_t size = rondo_type_size(job->type);
+    job_t piece = *job;
+    int error = job->group_start ? job->group_start() : 0, end = 0;
+
+    for (size_t i = 0, at = 0; i < (size_t)job->pieces && !error; i++, at += piece.count) {
+        piece.count = job->count * (i + 1) / (size_t)job->pieces - at;
+        piece.send = (char *)job->send + at * size;
+        piece.recv = (char *)job->recv + at * size;
+        error = job->piece(&piece);
+    }
+    if (job->group_end)
+        end = job->group_end();
+    return error ? error : end;
+}
+
 /* clang-format off */
 const op_t operations[] = {
     {"allreduce", "all_reduce", "Allreduce Latency Test", "all_reduce_perf", LAYOUT_ALL,
@@ -305,6 +322,7 @@ void job_open(job_t *job, const options_t *options, bool in_place)
                    .reduction = options->reduction,
                    .root = options->root,
                    .rank = world.rank,
+                   .pieces = options->pieces,
                    .messages = options->op->windowed ? options->window : 1,
                    .nranks = world.nranks,
                    .in_place = in_place,

@@ -79,6 +79,7 @@ static void print_help(void)
         "  -c [0|1]                 verify the whole result on every rank (1)\n"
         "  --turns N                turns of each side (11)      --turn-ms MS   what one takes (10)\n"
         "  --window N               messages each way in a call of bandwidth (64)\n"
+        "  --pieces N               the data divided among N operations of one group (allreduce, reduce, broadcast)\n"
         "  --peer mpi|self:ALGO     measured in turns with rondo: the MPI's own operation, or rondo with "
         "RONDO_ALGO=ALGO\n"
         "  --peer copy              every rank copies its result once: the ratio is the part of memory's bound that is "
@@ -198,6 +199,7 @@ enum {
     OPT_TURNS,
     OPT_TURN_MS,
     OPT_WINDOW,
+    OPT_PIECES,
     OPT_OFFSET,
     OPT_FULL,
     OPT_PERCENTILES,
@@ -231,6 +233,7 @@ static const struct option long_options[] = {
     {"turns", required_argument, NULL, OPT_TURNS},
     {"turn-ms", required_argument, NULL, OPT_TURN_MS},
     {"window", required_argument, NULL, OPT_WINDOW},
+    {"pieces", required_argument, NULL, OPT_PIECES},
     {"offset", required_argument, NULL, OPT_OFFSET},
     {"full", no_argument, NULL, OPT_FULL},
     {"percentiles", no_argument, NULL, OPT_PERCENTILES},
@@ -286,6 +289,11 @@ static int set_counts(options_t *o, int option, const char *text, bool loud)
         if (!parse_number(text, 1, WINDOW_MOST, &number))
             return refuse(loud, "--window %s: not a number from 1 to %d", text, WINDOW_MOST);
         o->window = (int)number;
+        return 0;
+    case OPT_PIECES:
+        if (!parse_number(text, 1, 65536, &number))
+            return refuse(loud, "--pieces %s: not a number from 1 to 65536", text);
+        o->pieces = (int)number;
         return 0;
     case OPT_RANKS:
         if (!parse_number(text, 1, 1024, &number))
@@ -398,6 +406,8 @@ static int check_together(const options_t *o, bool loud)
         return refuse(loud, "--in-place: %s has no form in place", o->op->name);
     if (o->skew && !o->op->ragged)
         return refuse(loud, "--skew: %s has one count for all ranks; use %sv", o->op->name, o->op->name);
+    if (o->pieces > 1 && (o->op->layout > LAYOUT_BCAST || o->op->special))
+        return refuse(loud, "--pieces: only of allreduce, reduce and broadcast; %s moves blocks", o->op->name);
     if (o->op->special && (o->format == FORMAT_OSU || o->format == FORMAT_NCCL))
         return refuse(loud, "--format: OSU and nccl-tests know no '%s'; use table or json", o->op->name);
     if (o->op->special && (o->plot || o->nops > 1))
@@ -466,6 +476,7 @@ int options_parse(options_t *o, int argc, char **argv, bool loud)
                      .warmup = 10,
                      .turns = 11,
                      .window = 64,
+                     .pieces = 1,
                      .turn_ms = 10,
                      .verify = true};
     keep_command(o, argc, argv);

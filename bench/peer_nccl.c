@@ -214,6 +214,16 @@ static bool load(const char *path, bool symmetric)
     return true;
 }
 
+int peer_nccl_group_start(void)
+{
+    return nccl.start();
+}
+
+int peer_nccl_group_end(void)
+{
+    return nccl.end();
+}
+
 bool peer_nccl_open(const options_t *options)
 {
     double words[16], all[16 * (size_t)world.nranks];

@@ -36,6 +36,7 @@ typedef struct options {
     long warmup;    /* calls before anything is timed, at each size */
     int turns;      /* of each side */
     int window;     /* messages each way in a call of bandwidth */
+    int pieces;     /* operations, in one group, that a call's data are divided among */
     double turn_ms; /* what an automatic turn takes */
     bool verify, in_place, registered, skew;
     bool full;        /* osu: the columns that osu_* prints with its own -f */
@@ -138,6 +139,10 @@ struct job {
     rondo_op_t reduction;
     int root, rank, nranks;
     int messages; /* each way */
+    /* With --pieces: how many there are, and how one is called, or a group of them (NULL: there are none). */
+    int pieces;
+    call_t piece;
+    int (*group_start)(void), (*group_end)(void);
     bool in_place, skew;
     size_t bytes;        /* the size that is shown */
     size_t moved;        /* bytes from which bandwidths come: nccl-tests' size */
@@ -159,6 +164,8 @@ double op_bus_factor(const op_t *op, int nranks); /* bus bandwidth / algorithm b
 /* Sets count, bytes, moved, nsend, nrecv and the four arrays for a requested size. In OSU's meaning a size is one
  * rank's message (reduce-scatter: its whole input); in nccl-tests' meaning the larger of the buffers. */
 void job_size(job_t *job, size_t bytes, bool nccl_meaning);
+/* The operation in pieces: a call_t. */
+int job_in_pieces(const job_t *job);
 bool job_segment(const job_t *job, int i, segment_t *segment); /* false after the last */
 void job_open(job_t *job, const options_t *options, bool in_place);
 void job_close(job_t *job);
@@ -244,6 +251,8 @@ bool peer_nccl_open(const options_t *options);
 call_t peer_nccl_call(const job_t *job);
 void peer_nccl_close(void);
 const char *peer_nccl_version(void);
+int peer_nccl_group_start(void);
+int peer_nccl_group_end(void);
 void *peer_nccl_memory(size_t bytes);     /* collective: in a symmetric window; NULL: not asked for */
 bool peer_nccl_memory_back(void *memory); /* false: it is not NCCL's */
 

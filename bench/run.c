@@ -51,7 +51,7 @@ static long all_ranks(size_t mine)
 }
 
 /* Input and poison anew, one call, a look at everything. Returns the wrong elements of all ranks. */
-static long verify(state_t *state, call_t call, job_t *job)
+static long verify(state_t *state, const side_t *side, job_t *job)
 {
     size_t size = rondo_type_size(job->type);
     segment_t segment;
@@ -59,7 +59,7 @@ static long verify(state_t *state, call_t call, job_t *job)
 
     buffers_fill(job);
     world.barrier(); /* a call that reads a peer's buffer must not come before its fill */
-    error = call(job);
+    error = side->call(side->job);
     if (error)
         die(job->comm, "%s of %zu bytes failed: %s", job->op->name, job->bytes,
             rondo_result_string((rondo_result_t)error));
@@ -70,10 +70,32 @@ static long verify(state_t *state, call_t call, job_t *job)
     return all_ranks(buffers_wrong(job));
 }
 
+static int group_start(void)
+{
+    return (int)rondo_group_start();
+}
+
+static int group_end(void)
+{
+    return (int)rondo_group_end();
+}
+
+/* Makes the side's calls such in pieces, of a copy of its job. */
+static void divide(side_t *side, job_t *copy, int (*start)(void), int (*end)(void))
+{
+    if (copy->pieces < 2 || !side->call)
+        return;
+    *copy = *side->job;
+    copy->piece = side->call;
+    copy->group_start = start;
+    copy->group_end = end;
+    *side = (side_t){.call = job_in_pieces, .job = copy};
+}
+
 static void measure(state_t *state, row_t *row, job_t *job)
 {
     const options_t *options = state->options;
-    job_t other = *job;
+    job_t other = *job, mine_divided = *job, peer_divided = *job;
 
     *row = (row_t){.bytes = job->bytes, .count = job->count, .moved = job->moved, .wrong = -1, .peer_wrong = -1};
     row->mine = (side_t){.call = job->op->call, .job = job};
@@ -87,6 +109,12 @@ static void measure(state_t *state, row_t *row, job_t *job)
     if (options->peer == PEER_COPY)
         row->peer = (side_t){.call = buffers_copy, .job = job};
     row->has_peer = row->peer.call != NULL;
+    divide(&row->mine, &mine_divided, group_start, group_end);
+    if (options->peer == PEER_SELF)
+        divide(&row->peer, &peer_divided, group_start, group_end);
+    else if (options->peer == PEER_MPI || options->peer == PEER_NCCL)
+        divide(&row->peer, &peer_divided, options->peer == PEER_NCCL ? peer_nccl_group_start : NULL,
+               options->peer == PEER_NCCL ? peer_nccl_group_end : NULL);
     if (job->in_place)
         buffers_clear(job);
     else
@@ -98,9 +126,9 @@ static void measure(state_t *state, row_t *row, job_t *job)
     if (row->has_peer)
         timing_ratio(&row->ratio, &row->mine, &row->peer, options->turns);
     if (options->verify && job->op->layout != LAYOUT_NONE) {
-        row->wrong = verify(state, row->mine.call, job);
+        row->wrong = verify(state, &row->mine, job);
         if (row->has_peer && options->peer != PEER_COPY)
-            row->peer_wrong = verify(state, row->peer.call, options->peer == PEER_SELF ? &other : job);
+            row->peer_wrong = verify(state, &row->peer, job);
         state->wrong += row->wrong;
     }
     if (row->peer_wrong > 0 && world.rank == 0)

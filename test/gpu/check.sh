@@ -120,6 +120,7 @@ if wanted lengths; then
 fi
 if wanted groups; then
     part long_groups
+    part fused --seed "$seed"
 fi
 if wanted registered; then
     part registered --seed "$seed"

@@ -184,6 +184,13 @@ void device_end(test_rank_t *t, rondo_comm_t comm, const cudaStream_t *streams, 
     device_finish(t);
 }
 
+static void to_host(device_call_t *d)
+{
+    memcpy(d->recv_host, d->call.recv_block, d->recv_bytes);
+    if (d->send_block != d->recv_block)
+        memcpy(d->send_host, d->call.send_block, d->send_bytes);
+}
+
 void device_prepare_as(test_rank_t *t, device_call_t *d, const do_case_t *c, int kind, int rank, int nranks)
 {
     do_call_t *call = &d->call;
@@ -198,9 +205,13 @@ void device_prepare_as(test_rank_t *t, device_call_t *d, const do_case_t *c, int
     d->send_block = one ? d->recv_block : device_memory(t, d->send_bytes, kind);
     d->recv_host = device_memory(t, d->recv_bytes, 1);
     d->send_host = one ? d->recv_host : device_memory(t, d->send_bytes, 1);
-    memcpy(d->recv_host, call->recv_block, d->recv_bytes);
-    if (!one)
-        memcpy(d->send_host, call->send_block, d->send_bytes);
+    to_host(d);
+}
+
+void device_refill(device_call_t *d)
+{
+    do_refill(&d->call);
+    to_host(d);
 }
 
 void device_prepare(test_rank_t *t, device_call_t *d, const do_case_t *c, int kind)

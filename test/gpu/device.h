@@ -38,6 +38,7 @@ typedef struct device_call {
 void device_prepare(test_rank_t *t, device_call_t *d, const do_case_t *c, int kind);
 /* The same as another rank than t's: for a thread that has several. */
 void device_prepare_as(test_rank_t *t, device_call_t *d, const do_case_t *c, int kind, int rank, int nranks);
+void device_refill(device_call_t *d); /* for another run: what device_fill copies is the input again */
 void device_fill(test_rank_t *t, device_call_t *d, cudaStream_t stream); /* copies the input there, in the stream */
 rondo_result_t device_post(device_call_t *d, rondo_comm_t comm, cudaStream_t stream);
 /* Copies the result back behind what is in the stream, waits, compares. */

@@ -4,6 +4,7 @@ gpu_tests = \
 	test/gpu/signature \
 	test/gpu/verdicts \
 	test/gpu/copy_engine \
+	test/gpu/fused \
 	test/gpu/gdr \
 	test/gpu/life \
 	test/gpu/long_groups \
@@ -70,6 +71,10 @@ test_gpu_life_SOURCES = test/gpu/life.c test/gpu/device.c test/gpu/device.h
 test_gpu_life_CPPFLAGS = $(gpu_cppflags)
 test_gpu_life_LDADD = $(gpu_ldadd)
 test_gpu_life_LDFLAGS = -static
+test_gpu_fused_SOURCES = test/gpu/fused.c test/gpu/device.c test/gpu/device.h
+test_gpu_fused_CPPFLAGS = $(gpu_cppflags)
+test_gpu_fused_LDADD = $(gpu_ldadd)
+test_gpu_fused_LDFLAGS = -static
 test_gpu_long_groups_SOURCES = test/gpu/long_groups.c test/gpu/device.c test/gpu/device.h
 test_gpu_long_groups_CPPFLAGS = $(gpu_cppflags)
 test_gpu_long_groups_LDADD = $(gpu_ldadd)

@@ -131,6 +131,7 @@ sim_tests = \
 	test/sim/doctor \
 	test/sim/early \
 	test/sim/footprint \
+	test/sim/fused \
 	test/sim/late \
 	test/sim/verdicts \
 	test/sim/peer_leaves \
@@ -243,6 +244,10 @@ test_sim_limits_CPPFLAGS = $(sim_cppflags)
 test_sim_limits_LDADD = $(sim_ldadd)
 test_sim_limits_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_kernel_load
 nodist_EXTRA_test_sim_limits_SOURCES = dummy.cc
+test_sim_fused_SOURCES = test/gpu/fused.c test/gpu/device.c test/gpu/device.h
+test_sim_fused_CPPFLAGS = $(sim_cppflags)
+test_sim_fused_LDADD = $(sim_ldadd)
+nodist_EXTRA_test_sim_fused_SOURCES = dummy.cc
 test_sim_long_groups_SOURCES = test/gpu/long_groups.c test/gpu/device.c test/gpu/device.h
 test_sim_long_groups_CPPFLAGS = $(sim_cppflags)
 test_sim_long_groups_LDADD = $(sim_ldadd)
