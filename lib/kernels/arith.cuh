@@ -77,13 +77,18 @@ RD_DEVICE double rd_scalar_element(const void *p, uint32_t type)
     }
 }
 
-RD_DEVICE_FAR double rd_scalar_real(const rd_kreduce_t &r)
+/* `type`: of the scalar in device memory; `wide`: else it is a double. */
+RD_DEVICE_FAR double rd_scalar_value(const void *device, uint32_t type, uint64_t here, bool wide)
 {
-    if (r.device_scale)
-        return rd_scalar_element(r.device_scale, r.narrow ? r.narrow : r.type);
-    if (r.type == RONDO_FLOAT64 || r.type == RONDO_COMPLEX128)
-        return bits_double(r.scale[0]);
-    return bits_float((uint32_t)r.scale[0]);
+    if (device)
+        return rd_scalar_element(device, type);
+    return wide ? bits_double(here) : bits_float((uint32_t)here);
+}
+
+RD_DEVICE double rd_scalar_real(const rd_kreduce_t &r)
+{
+    return rd_scalar_value(r.device_scale, r.narrow ? r.narrow : r.type, r.scale[0],
+                           r.type == RONDO_FLOAT64 || r.type == RONDO_COMPLEX128);
 }
 
 /* ---- the layout of floating-point elements in a 32-bit word */

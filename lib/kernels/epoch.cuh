@@ -19,7 +19,7 @@ struct rd_epoch_t {
     uint32_t peer;              /* the rank that this warp sends to */
     uint32_t number;            /* of this epoch */
     uint32_t first;             /* pass, counted over all epochs */
-    uint32_t cell;              /* bytes; 0: the operation is not short. If it is, each pass is an epoch */
+    uint32_t cell;              /* bytes; 0: the operation is not short. If it is, each pass is an epoch of its own */
     uint32_t used[2];
     uint32_t begun; /* the epoch that the peer had begun when last checked */
     rd_wait_t wait;

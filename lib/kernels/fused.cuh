@@ -1,6 +1,6 @@
-/* Short operations of a group in one launch: any mix of operations, types, operators and roots. Each is an epoch of its
- * own, with a cell of its own (work.h), and its tiles are served as in oneshot.cuh, by the protocol that it would have
- * alone. So all ranks' data are under way at once, and what a rank launches together its peers may launch one by one.
+/* Short operations of a group in one launch: any mix of operations, types, operators and roots. Each has cells of its
+ * own (work.h), and its tiles are served as in oneshot.cuh and twoshot.cuh, by the protocol that it would have alone.
+ * So all ranks' data are under way at once, and what a rank launches together its peers may launch one by one.
  *
  * The tiles of all operations are numbered through, in the order of the calls, and groups of warps take them in turn:
  * so an operation has multiprocessors in proportion to its bytes, and whoever waits, waits for a tile that its peers
@@ -8,7 +8,7 @@
 #ifndef RD_KERNELS_FUSED_CUH
 #define RD_KERNELS_FUSED_CUH
 
-#include "kernels/oneshot.cuh"
+#include "kernels/twoshot.cuh"
 #include "kernels/table.h"
 
 /* The operation that a group of warps serves in its turn. */
@@ -16,6 +16,7 @@ struct rd_fused_t {
     rd_kreduce_t r;
     rd_turn_t t;
     uint32_t kind;
+    bool twoshot;
 
     /* `tile` counts from the first operation on. */
     RD_MEMBER rd_fused_t(const rd_kfused_t &f, uint32_t tile, bool begins)
@@ -29,18 +30,21 @@ struct rd_fused_t {
         r.gap = 0;
         r.scale[0] = s.scale[0];
         r.scale[1] = s.scale[1];
-        r.device_scale = s.pointed ? (const void *)s.scale[0] : nullptr;
+        r.device_scale = s.scaled & RD_KPOINTED ? (const void *)s.scale[0] : nullptr;
         r.root = s.root;
         r.coll = s.coll;
         r.narrow = s.narrow;
         r.type = s.type;
         r.op = s.op;
-        r.scaled = s.scaled;
+        r.scaled = s.scaled & ~RD_KPOINTED;
         r.passes = 1;
-        r.tiles = (i + 1 < f.count ? f.op[i + 1].tile : f.tiles) - s.tile;
+        r.tiles = s.tiles;
         r.slice = f.cell;
-        t = rd_turn_t{tile - s.tile, i, 0, begins, false};
-        kind = s.kind;
+        t = rd_turns_t::turn(r, tile - s.tile, 0, 1);
+        t.pass += s.pass;
+        t.begins = begins;
+        kind = s.kind & (RD_KTWOSHOT - 1);
+        twoshot = s.kind & RD_KTWOSHOT;
     }
 
     /* Returns the last operation whose first tile is not behind `tile`. */
@@ -59,17 +63,24 @@ struct rd_fused_t {
     }
 
     /* Shared memory is divided for the protocol that needs most of it. Only turns that sum use it. */
+    template <class PROTO>
+    static RD_MEMBER uint4 *buffer(rd_group_t &g, bool sums)
+    {
+        static_assert(PROTO::ITEMS <= rd_lines_ll128::ITEMS, "there is room in the buffer");
+        uint4 *at = g.buffer<rd_lines_ll128>(0);
+
+        g.turns += sums;
+        return at;
+    }
+
     template <class PROTO, class ARITH>
     RD_MEMBER bool sum(rd_group_t &g, rd_epoch_t &e)
     {
-        const rd_oneshot_sum_t<PROTO, ARITH> x(r, g);
+        const rd_shot_t<PROTO, ARITH> x(r, g, twoshot);
         const ARITH number(r, g.n);
-        uint4 *buffer = g.buffer<rd_lines_ll128>(0);
 
-        static_assert(PROTO::ITEMS <= rd_lines_ll128::ITEMS, "it has room in the buffer");
-        t.at = (uint64_t)t.tile * PROTO::DATA;
-        g.turns += x.sums;
-        return x.serve(g, e, number, t, buffer);
+        t.at *= PROTO::DATA;
+        return x.serve(g, e, number, t, buffer<PROTO>(g, x.sums));
     }
 
     template <class PROTO>
@@ -77,7 +88,7 @@ struct rd_fused_t {
     {
         const rd_oneshot_move_t<PROTO> x(r, g);
 
-        t.at = (uint64_t)t.tile * PROTO::DATA;
+        t.at *= PROTO::DATA;
         return x.serve(g, e, t);
     }
 };

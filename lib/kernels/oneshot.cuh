@@ -81,80 +81,136 @@ RD_DEVICE void rd_tile_scale(uint4 (&v)[PROTO::ITEMS], const ARITH &number)
 struct rd_turn_t {
     uint32_t tile; /* among those that the operation has in a pass */
     uint32_t pass;
-    uint64_t at; /* where the tile's data begin, in bytes */
+    uint64_t at; /* where the tile's data begin, in bytes of a chunk */
     bool begins; /* the turn may be the first one of the launch */
-    bool after;  /* of the same operation: turns before this one have cleaned slots */
+    bool after;  /* turns before this one have cleaned slots that this pass may use */
 };
 
-/* allreduce, reduce, reduce_scatter: a warp's part of an operation */
+/* The turns of an operation that has a launch of its own. A group takes its tile through all passes; the passes of a
+ * short operation have each their cell, so they are shared among the groups, like tiles. */
+struct rd_turns_t {
+    uint32_t tiles, passes; /* tiles that groups share; passes of each */
+
+    RD_MEMBER rd_turns_t(const rd_kreduce_t &r)
+    {
+        tiles = r.slice ? r.tiles * r.passes : r.tiles;
+        passes = r.slice ? 1 : r.passes;
+    }
+
+    static RD_MEMBER rd_turn_t turn(const rd_kreduce_t &r, uint32_t tile, uint32_t pass, uint32_t data)
+    {
+        const uint32_t cell = tile < r.tiles ? 0 : tile / r.tiles;
+        rd_turn_t t;
+
+        t.tile = tile - cell * r.tiles;
+        t.pass = cell + pass;
+        t.at = ((uint64_t)t.pass * r.tiles + t.tile) * data;
+        t.begins = pass == 0;
+        t.after = pass > 0;
+        return t;
+    }
+};
+
+/* A warp's part of an operation that reduces, in one hop or in two (twoshot.cuh). */
 template <class PROTO, class ARITH>
-struct rd_oneshot_sum_t {
-    typename ARITH::part_t in, out;
+struct rd_shot_t {
+    typename ARITH::part_t in, out; /* of two hops: the peer's chunk of each buffer */
     uint32_t tiles;
-    bool sends, sums;
+    bool two, other, sends, sums;
 
-    RD_MEMBER rd_oneshot_sum_t(const rd_kreduce_t &r, const rd_group_t &g)
-        : rd_oneshot_sum_t(r, g, r.count * rd_arith_size(r.type))
+    RD_MEMBER rd_shot_t(const rd_kreduce_t &r, const rd_group_t &g, bool two_hops)
     {
-    }
-
-    RD_MEMBER rd_oneshot_sum_t(const rd_kreduce_t &r, const rd_group_t &g, uint64_t bytes)
-        : rd_oneshot_sum_t(r, g, bytes, r.coll == RD_REDUCE_SCATTER ? g.peer * (bytes + r.gap) : 0)
-    {
-    }
-
-    RD_MEMBER rd_oneshot_sum_t(const rd_kreduce_t &r, const rd_group_t &g, uint64_t bytes, uint64_t block)
-        : in(ARITH::part(r, r.in, block, block + bytes)), out(ARITH::part(r, r.out, 0, bytes)), tiles(r.tiles)
-    {
+        const uint64_t bytes = r.count * rd_arith_size(r.type), chunk = two_hops ? rd_kchunk(bytes, g.n) : bytes;
+        const uint64_t block = r.coll == RD_REDUCE_SCATTER ? g.peer * (bytes + r.gap) : 0;
+        const uint64_t begin = two_hops ? g.peer * chunk : block;
+        const uint64_t end = two_hops && begin + chunk > bytes ? bytes : begin + chunk;
         const bool all = r.coll != RD_REDUCE;
 
-        sends = g.peer != g.rank && (all || g.peer == (uint32_t)r.root);
+        in = ARITH::part(r, r.in, begin, end);
+        out = two_hops ? ARITH::part(r, r.out, begin, end) : ARITH::part(r, r.out, 0, bytes);
+        tiles = r.tiles;
+        two = two_hops;
+        other = g.peer != g.rank;
+        sends = other && (all || g.peer == (uint32_t)r.root);
         sums = all || g.rank == (uint32_t)r.root;
     }
 
-    /* Returns false if the group has to leave. */
-    RD_MEMBER bool serve(const rd_group_t &g, rd_epoch_t &e, const ARITH &number, const rd_turn_t &t,
-                         uint4 *buffer) const
+    /* The slot, in one of the hops, for what `from` sends to `to`. */
+    RD_MEMBER char *slot(const rd_epoch_t &e, const rd_turn_t &t, uint32_t to, uint32_t from, uint32_t hop) const
     {
-        const bool other = g.peer != g.rank;
-        uint4 v[PROTO::ITEMS];
+        return e.bank(to, t.pass) + ((uint64_t)(hop * (uint32_t)e.comm.nranks + from) * tiles + t.tile) * PROTO::WIRE;
+    }
 
+    RD_MEMBER void load(uint4 (&v)[PROTO::ITEMS], const ARITH &number, const rd_turn_t &t, const rd_group_t &g,
+                        const rd_epoch_t &e) const
+    {
         rd_tile_load<PROTO>(v, in, t.at, g.lane);
         if (t.begins)
             e.announce();
         rd_tile_scale<PROTO>(v, number);
+    }
+
+    RD_MEMBER void send(const uint4 (&v)[PROTO::ITEMS], const rd_turn_t &t, const rd_group_t &g, rd_epoch_t &e) const
+    {
         if (sends && e.gate(t.pass, t.after))
-            PROTO::send(e.bank(g.peer, t.pass) + ((uint64_t)g.rank * tiles + t.tile) * PROTO::WIRE, v, g.lane);
-        if (sums && other) {
-            char *slot = e.bank(g.rank, t.pass) + ((uint64_t)g.peer * tiles + t.tile) * PROTO::WIRE;
-            PROTO::receive(v, slot, g.lane, e.wait);
-            PROTO::clean(slot, g.lane);
-        }
-        const bool good = sums ? g.gather<PROTO>(buffer, v, e.wait.dead) : !e.wait.dead;
-        if (good && sums && !other) {
+            PROTO::send(slot(e, t, g.peer, g.rank, 0), v, g.lane);
+    }
+
+    RD_MEMBER void receive(uint4 (&v)[PROTO::ITEMS], const rd_turn_t &t, const rd_group_t &g, rd_epoch_t &e,
+                           uint32_t hop) const
+    {
+        char *mine = slot(e, t, g.rank, g.peer, hop);
+
+        PROTO::receive(v, mine, g.lane, e.wait);
+        PROTO::clean(mine, g.lane);
+    }
+
+    /* The rest, when this rank's part has been sent. Returns false if the group has to leave. */
+    RD_MEMBER bool finish(uint4 (&v)[PROTO::ITEMS], const ARITH &number, const rd_turn_t &t, const rd_group_t &g,
+                          rd_epoch_t &e, uint4 *buffer) const
+    {
+        if (sums && other)
+            receive(v, t, g, e, 0);
+        if (!(sums ? g.gather<PROTO>(buffer, v, e.wait.dead) : !e.wait.dead))
+            return false;
+        if (sums && (two || !other))
             g.sum<PROTO>(v, buffer, number);
-            rd_tile_store<PROTO>(out, t.at, v, g.lane);
+        if (two && other) {
+            PROTO::send(slot(e, t, g.peer, g.rank, 1), v, g.lane);
+            receive(v, t, g, e, 1);
         }
-        return good;
+        if (two ? !e.wait.dead : sums && !other)
+            rd_tile_store<PROTO>(out, t.at, v, g.lane);
+        return true;
+    }
+
+    RD_MEMBER bool serve(const rd_group_t &g, rd_epoch_t &e, const ARITH &number, const rd_turn_t &t,
+                         uint4 *buffer) const
+    {
+        uint4 v[PROTO::ITEMS];
+
+        load(v, number, t, g, e);
+        send(v, t, g, e);
+        return finish(v, number, t, g, e, buffer);
     }
 };
 
+/* allreduce, reduce, reduce_scatter */
 template <class PROTO, class ARITH, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_oneshot(RD_WORK(rd_kwork_reduce_t))
 {
     const rd_kreduce_t &r = work.reduce;
     rd_group_t g(work.comm);
-    const rd_oneshot_sum_t<PROTO, ARITH> x(r, g);
+    const rd_shot_t<PROTO, ARITH> x(r, g, false);
+    const rd_turns_t all(r);
 
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer, r.slice);
     const ARITH number(r, g.n);
-    for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
-        for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
-            good = x.serve(g, e, number, rd_turn_t{g.tile, pass, at, pass == 0, pass > 0}, g.buffer<PROTO>(pass));
-        }
+    for (bool good = true; good && g.tile < all.tiles; g.next(all.passes)) {
+        for (uint32_t pass = 0; pass < all.passes && good; pass++)
+            good = x.serve(g, e, number, all.turn(r, g.tile, pass, PROTO::DATA), g.buffer<PROTO>(pass));
     }
     e.end(r.passes);
 }
@@ -220,14 +276,13 @@ rd_oneshot_move(RD_WORK(rd_kwork_reduce_t))
     const rd_kreduce_t &r = work.reduce;
     rd_group_t g(work.comm);
     const rd_oneshot_move_t<PROTO> x(r, g);
+    const rd_turns_t all(r);
 
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer, r.slice);
-    for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
-        for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
-            good = x.serve(g, e, rd_turn_t{g.tile, pass, at, pass == 0, pass > 0});
-        }
+    for (bool good = true; good && g.tile < all.tiles; g.next(all.passes)) {
+        for (uint32_t pass = 0; pass < all.passes && good; pass++)
+            good = x.serve(g, e, all.turn(r, g.tile, pass, PROTO::DATA));
     }
     e.end(r.passes);
 }

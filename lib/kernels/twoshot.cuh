@@ -13,56 +13,53 @@
 
 #include "kernels/oneshot.cuh"
 
+/* The first of two passes of an operation: the part of the second is sent, too, behind that of the first. */
+template <class PROTO, class ARITH>
+RD_DEVICE bool rd_twoshot_first(const rd_shot_t<PROTO, ARITH> &x, const rd_group_t &g, rd_epoch_t &e,
+                                const ARITH &number, const rd_turn_t &t, const rd_turn_t &second, uint4 *buffer)
+{
+    uint4 v[PROTO::ITEMS];
+
+    x.load(v, number, t, g, e);
+    if (x.other) {
+        x.send(v, t, g, e);
+        x.load(v, number, second, g, e);
+        x.send(v, second, g, e);
+    }
+    return x.finish(v, number, t, g, e, buffer);
+}
+
+template <class PROTO, class ARITH>
+RD_DEVICE bool rd_twoshot_second(const rd_shot_t<PROTO, ARITH> &x, const rd_group_t &g, rd_epoch_t &e,
+                                 const ARITH &number, const rd_turn_t &t, uint4 *buffer)
+{
+    uint4 v[PROTO::ITEMS];
+
+    if (!x.other)
+        x.load(v, number, t, g, e);
+    return x.finish(v, number, t, g, e, buffer);
+}
+
 template <class PROTO, class ARITH, bool AHEAD, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_twoshot(RD_WORK(rd_kwork_reduce_t))
 {
     const rd_kreduce_t &r = work.reduce;
     rd_group_t g(work.comm);
-    const bool other = g.peer != g.rank;
-    const uint64_t bytes = r.count * rd_arith_size(r.type), chunk = rd_kchunk(bytes, g.n);
-    const uint64_t begin = g.peer * chunk, end = begin + chunk < bytes ? begin + chunk : bytes;
-    const typename ARITH::part_t in = ARITH::part(r, r.in, begin, end), out = ARITH::part(r, r.out, begin, end);
-    const uint64_t hop = (uint64_t)g.n * r.tiles * PROTO::WIRE;
+    const rd_shot_t<PROTO, ARITH> x(r, g, true);
+    const rd_turns_t all(r);
 
     gpu_begin();
-    rd_epoch_t e(work.comm, g.peer);
+    rd_epoch_t e(work.comm, g.peer, r.slice);
     const ARITH number(r, g.n);
-    for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
-        const uint64_t to = ((uint64_t)g.rank * r.tiles + g.tile) * PROTO::WIRE;
-        const uint64_t from = ((uint64_t)g.peer * r.tiles + g.tile) * PROTO::WIRE;
-        for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
-            char *theirs = e.bank(g.peer, pass) + to, *mine = e.bank(g.rank, pass) + from;
-            uint4 v[PROTO::ITEMS], *buffer = g.buffer<PROTO>(pass);
-            if (!AHEAD || !other || pass == 0) {
-                rd_tile_load<PROTO>(v, in, at, g.lane);
-                if (pass == 0)
-                    e.announce();
-                rd_tile_scale<PROTO>(v, number);
-            }
-            if (other) {
-                if ((!AHEAD || pass == 0) && e.gate(pass))
-                    PROTO::send(theirs, v, g.lane);
-                if (AHEAD && pass == 0) {
-                    rd_tile_load<PROTO>(v, in, at + (uint64_t)r.tiles * PROTO::DATA, g.lane);
-                    rd_tile_scale<PROTO>(v, number);
-                    if (e.gate(1, false))
-                        PROTO::send(e.bank(g.peer, 1) + to, v, g.lane);
-                }
-                PROTO::receive(v, mine, g.lane, e.wait);
-                PROTO::clean(mine, g.lane);
-            }
-            if (!(good = g.gather<PROTO>(buffer, v, e.wait.dead)))
-                break;
-            g.sum<PROTO>(v, buffer, number);
-            if (other) {
-                PROTO::send(theirs + hop, v, g.lane);
-                PROTO::receive(v, mine + hop, g.lane, e.wait);
-                PROTO::clean(mine + hop, g.lane);
-            }
-            if (!e.wait.dead)
-                rd_tile_store<PROTO>(out, at, v, g.lane);
+    for (bool good = true; good && g.tile < all.tiles; g.next(all.passes)) {
+        for (uint32_t pass = 0; pass < all.passes && good; pass++) {
+            rd_turn_t t = all.turn(r, g.tile, pass, PROTO::DATA), second = all.turn(r, g.tile, 1, PROTO::DATA);
+            uint4 *buffer = g.buffer<PROTO>(pass);
+            second.after = false; /* it has a bank of its own */
+            good = !AHEAD      ? x.serve(g, e, number, t, buffer)
+                   : pass == 0 ? rd_twoshot_first(x, g, e, number, t, second, buffer)
+                               : rd_twoshot_second(x, g, e, number, t, buffer);
         }
     }
     e.end(r.passes);

@@ -146,10 +146,12 @@ const void *rd_kernel_find(const rd_klaunch_t *l, uint32_t passes)
 uint32_t rd_kernel_kind(const rd_klaunch_t *l)
 {
     rd_karith_t number = REDUCING & BIT(l->coll) ? number_by(l) : RD_KN_NUMBERS;
+    const bool floats = number <= RD_KN_F32 && l->proto != RD_PROTO_LL128;
 
-    if (number != RD_KN_NUMBERS && !rd_kernels_oneshot[l->proto][number])
+    if (l->proto != RD_PROTO_SENTINEL && !floats && number < RD_KN_ANY)
         number = RD_KN_ANY;
-    return RD_KKIND((uint32_t)l->proto, (uint32_t)number);
+    return RD_KKIND((uint32_t)l->proto, (uint32_t)number) |
+           (l->algo->device.kernel == RD_KERNEL_TWOSHOT ? RD_KTWOSHOT : 0);
 }
 
 uint32_t rd_kernel_tile(const rd_algo_t *algo, rd_proto_t proto)

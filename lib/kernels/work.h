@@ -26,12 +26,13 @@
  * k + 1, which came after the cleaning, behind a fence. An allreduce by ring may take both banks as one; it has proof
  * from pass to pass, and counts two passes at least (ring.cuh).
  *
- * A *short* operation has one pass, and takes one of the RD_KCELLS cells that a bank is cut in: pass p takes cell p / 2
- * of bank p mod 2, and the same cell again 2 * RD_KCELLS passes later. So a launch may carry many short operations,
- * each an epoch of its own, and send all their data before any has arrived (fused.cuh). What is in a cell, and when it
- * may be written, does not depend on how many operations a launch has: a rank may launch one by one what its peers
- * launch together. `used` names the last operation that was not short; a short one that took the cell before is older
- * by 2 * RD_KCELLS epochs at least, or there was one that was not short between the two.
+ * A *short* operation takes cells, of which a bank has RD_KCELLS: one for each of its passes, which all go on at once.
+ * Each pass is an epoch of its own. Pass p takes cell p / 2 of bank p mod 2, and the same cell again 2 * RD_KCELLS
+ * passes later. So a launch may carry many short operations, and send all their data before any has arrived
+ * (fused.cuh). What is in a cell, and when it may be written, does not depend on how many operations a launch has: a
+ * rank may launch one by one what its peers launch together. `used` names the last epoch that was not of a short
+ * operation: the pass that took the cell before is older by 2 * RD_KCELLS epochs at least, or there was an epoch that
+ * was not short between the two.
  *
  * Fifos and slices do not depend on epochs: each has its own counters at both ends, and the data in a fifo's slot
  * bears its number.
@@ -213,30 +214,36 @@ typedef struct rd_kreduce {
     uint16_t narrow;
     uint32_t type, op; /* rondo_type_t, rondo_op_t: for the kernels that decide at run time */
     uint32_t scaled;   /* how each contribution is scaled when it is loaded: rd_kscaled_t */
-    uint32_t passes;   /* at least one */
+    uint32_t passes;   /* at least one; of a short operation: the number of its cells */
     uint32_t tiles;    /* tiles of each chunk in a pass: see launch.h */
-    uint32_t slice;    /* SIMPLE: bytes of a tile; ONESHOT: bytes of a cell if the operation is short, else 0 */
+    uint32_t slice; /* SIMPLE: bytes of a tile; ONESHOT, TWOSHOT: bytes of a cell if the operation is short, else 0 */
 } rd_kreduce_t;
 
-/* Short operations of one launch, by ONESHOT. */
-#define RD_KFUSED 80 /* at most */
+/* Short operations of one launch. */
+#define RD_KFUSED 80       /* at most */
+#define RD_KCELL_TILES 255 /* tiles of a cell, at most */
 
 /* How an operation's tiles are served: the protocol, and rd_karith_t, or RD_KN_NUMBERS if its data are only moved. */
 #define RD_KKIND(proto, number) ((proto) << 4 | (number))
+#define RD_KTWOSHOT 64u /* a flag in `kind`: in two hops */
+
+#define RD_KPOINTED 4u /* a flag in `scaled`: scale[0] is the address of the scalar in device memory */
 
 typedef struct rd_kshort {
     const void *in; /* these as in rd_kreduce_t */
     void *out;
-    uint64_t scale[2]; /* or, if `pointed`, the address of the scalar in device memory */
+    uint64_t scale[2];
     uint32_t count;
-    uint32_t tile; /* its first tile among those of the launch */
-    uint8_t kind, coll, type, op, narrow, scaled, pointed, root;
+    uint32_t tile : 24, pass : 8; /* its first tile, and its first pass, among those of the launch */
+    uint8_t kind, coll, type, op, narrow, scaled, root;
+    uint8_t tiles; /* of a cell */
 } rd_kshort_t;
 
 typedef struct rd_kfused {
-    uint32_t count; /* operations */
-    uint32_t tiles; /* of all of them */
-    uint32_t cell;  /* bytes */
+    uint32_t count;  /* operations */
+    uint32_t tiles;  /* of all of them */
+    uint32_t passes; /* likewise: at most 2 * RD_KCELLS */
+    uint32_t cell;   /* bytes */
     rd_kshort_t op[RD_KFUSED];
 } rd_kfused_t;
 
@@ -451,7 +458,7 @@ static_assert(sizeof(rd_kcontrol_t) <= RD_KLIST_OFFSET && sizeof(rd_kmessage_t) 
 static_assert(sizeof(rd_kwork_t) <= 4096, "arguments");
 static_assert(offsetof(rd_kwork_t, reduce) == offsetof(rd_kwork_reduce_t, reduce), "the same beginning");
 static_assert(offsetof(rd_kwork_t, fused) == offsetof(rd_kwork_fused_t, fused), "the same beginning");
-static_assert(RD_KFUSED <= 2 * RD_KCELLS, "each operation of a launch has a cell of its own");
+static_assert(2 * RD_KCELLS < 256, "rd_kshort_t.pass");
 static_assert(offsetof(rd_kwork_t, proxied) == offsetof(rd_kwork_proxied_t, proxied), "the same beginning");
 #endif
 

@@ -4,6 +4,7 @@ script_tests += \
 EXTRA_DIST += \
 	test/model/abort.pml \
 	test/model/board.pml \
+	test/model/cells.pml \
 	test/model/fifo.pml \
 	test/model/ll.pml \
 	test/model/memory.pml \

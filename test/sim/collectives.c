@@ -284,6 +284,11 @@ static int both_banks(uint64_t seed, int n)
     return bad;
 }
 
+static int by_cells(const struct shape *s)
+{
+    return s->algo == &rd_algo_oneshot || (s->algo == &rd_algo_twoshot && s->coll == RD_ALLREDUCE);
+}
+
 /* Mostly short operations; one in `others` is any that takes banks as a whole, if that is not 0. */
 static int short_ones(uint64_t seed, int n, int ops, uint32_t others)
 {
@@ -291,7 +296,7 @@ static int short_ones(uint64_t seed, int n, int ops, uint32_t others)
     walk_t walk = {0, -1, 0};
     world_t w;
 
-    world_begin(&w, n, seed, 4, RD_KCELLS * 2 * 1024 * (uint32_t)n);
+    world_begin(&w, n, seed, 4, RD_KCELLS * 4 * 1024 * (uint32_t)n);
     w.fused = WORLD_FUSED_SOME;
     for (int i = 0; i < ops; i++) {
         op_plan_t p;
@@ -299,7 +304,7 @@ static int short_ones(uint64_t seed, int n, int ops, uint32_t others)
         int whole = others && world_draw(&w, others) == 0;
         do
             s = &shapes[world_draw(&w, SHAPES)];
-        while (!fits(&w, s) || s->proto == RD_PROTO_SIMPLE || (!whole && s->algo != &rd_algo_oneshot));
+        while (!fits(&w, s) || s->proto == RD_PROTO_SIMPLE || (!whole && !by_cells(s)));
         memset(&p, 0, sizeof p);
         p.launch.algo = s->algo;
         p.launch.proto = s->proto;
@@ -307,10 +312,8 @@ static int short_ones(uint64_t seed, int n, int ops, uint32_t others)
         do
             next_number(&walk, &p);
         while (n > 8 && rondo_type_size((rondo_type_t)p.launch.type) < 4);
-        do
-            draw_size(&w, &p);
-        while (!whole && (p.passes > 1 || p.tiles > 2));
-        p.is_short = !whole;
+        draw_size(&w, &p);
+        p.is_short = !whole && rd_kernel_bank(s->algo, s->proto, s->coll, n, p.tiles) <= world_cell(&w);
         p.root = (int)world_draw(&w, (uint32_t)n);
         p.in_place = (int)world_draw(&w, 2);
         world_add(&w, &p);

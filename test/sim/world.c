@@ -221,7 +221,7 @@ void world_add(world_t *w, const op_plan_t *plan)
         p->launch.threads = 32 + (p->slice == WORLD_SLICE ? 32u << world_draw(w, 2) : 256);
         p->launch.blocks = p->tiles;
     }
-    const void *function = rd_kernel_find(l, p->passes);
+    const void *function = rd_kernel_find(l, p->is_short ? 1 : p->passes);
     uint32_t room = p->is_short ? world_cell(w) : (1 + l->banks) * w->bank_bytes;
     if (!function || rd_kernel_bank(l->algo, l->proto, l->coll, w->n, p->tiles) > room) {
         fprintf(stderr, "the test asks for what there is not: %s, %s, coll %u\n", l->algo->name,

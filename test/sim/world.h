@@ -24,7 +24,7 @@ typedef struct op_plan {
     rd_kscaled_t scaled; /* NONE with op AVG of integers; PREMULSUM: op SUM, scaled */
     int device_scale;
     int in_place;
-    int is_short; /* by oneshot, in one pass: it takes a cell */
+    int is_short; /* each pass takes a cell */
 } op_plan_t;
 
 typedef struct world {

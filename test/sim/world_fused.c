@@ -9,20 +9,22 @@ uint32_t world_cell(const world_t *w)
     return w->bank_bytes / RD_KCELLS / 128 * 128;
 }
 
-static rd_kshort_t shorten(const op_plan_t *p, const rd_kreduce_t *r, uint32_t tile)
+/* `before`: the launch, with the operations before this one. */
+static rd_kshort_t shorten(const op_plan_t *p, const rd_kreduce_t *r, const rd_kfused_t *before)
 {
     return (rd_kshort_t){.in = r->in,
                          .out = r->out,
                          .scale = {r->device_scale ? (uintptr_t)r->device_scale : r->scale[0], r->scale[1]},
                          .count = (uint32_t)r->count,
-                         .tile = tile,
+                         .tile = before->tiles & 0xffffff,
+                         .pass = before->passes & 0xff,
+                         .tiles = (uint8_t)p->tiles,
                          .kind = (uint8_t)rd_kernel_kind(&p->launch),
                          .coll = (uint8_t)r->coll,
                          .type = (uint8_t)r->type,
                          .op = (uint8_t)r->op,
                          .narrow = (uint8_t)r->narrow,
-                         .scaled = (uint8_t)r->scaled,
-                         .pointed = r->device_scale != NULL,
+                         .scaled = (uint8_t)(r->scaled | (r->device_scale ? RD_KPOINTED : 0)),
                          .root = (uint8_t)r->root};
 }
 
@@ -39,8 +41,9 @@ static rd_sim_launch_t fuse(world_t *w, int rank, int first, int count)
     work.fused.cell = world_cell(w);
     for (int i = 0; i < count; i++) {
         const op_plan_t *p = &w->plan[first + i];
-        work.fused.op[work.fused.count++] = shorten(p, &k[i].reduce, work.fused.tiles);
-        work.fused.tiles += p->tiles;
+        work.fused.op[work.fused.count++] = shorten(p, &k[i].reduce, &work.fused);
+        work.fused.tiles += p->tiles * p->passes;
+        work.fused.passes += p->passes;
     }
     *k = work;
     l.threads = group * (1 + world_draw(w, w->n < 5 ? 3 : 2));
@@ -51,9 +54,11 @@ static rd_sim_launch_t fuse(world_t *w, int rank, int first, int count)
 /* Returns how many operations from `first` on are launched together. */
 static int draw_count(world_t *w, int first)
 {
+    uint32_t passes = 0;
     int most = 0;
 
-    while (first + most < w->ops && most < RD_KFUSED && w->plan[first + most].is_short)
+    while (first + most < w->ops && most < RD_KFUSED && w->plan[first + most].is_short &&
+           (passes += w->plan[first + most].passes) <= 2 * RD_KCELLS)
         most++;
     if (most < 2 || w->fused == WORLD_ALONE)
         return 1;

@@ -222,6 +222,13 @@ static rondo_result_t run_single(rd_cuda_t *cuda, const rd_call_t *call)
     return rd_cuda_launch(cuda, &launch, &work, call->stream);
 }
 
+static void set_portions(const rd_kchoice_t *choice, rd_kreduce_t *reduce)
+{
+    reduce->passes = choice->cell ? choice->cells : choice->passes;
+    reduce->tiles = choice->cell ? choice->cell_tiles : choice->tiles;
+    reduce->slice = choice->cell ? choice->cell : choice->slice;
+}
+
 static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
 {
     rd_wanted_t wanted = {RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, 1, 0, 0};
@@ -237,10 +244,8 @@ static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
                                  .count = 1,
                                  .coll = RD_ALLREDUCE,
                                  .type = RONDO_INT32,
-                                 .op = RONDO_SUM,
-                                 .passes = choice.passes,
-                                 .tiles = choice.tiles,
-                                 .slice = choice.cell ? choice.cell : choice.slice};
+                                 .op = RONDO_SUM};
+    set_portions(&choice, &work.reduce);
     return rd_cuda_launch(cuda, &choice.launch, &work, stream);
 }
 
@@ -313,9 +318,7 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out,
     work.reduce.out = out;
     work.reduce.gap = gap / rondo_type_size(call->desc.type) * rondo_type_size((rondo_type_t)work.reduce.type);
     work.reduce.root = call->desc.root;
-    work.reduce.passes = choice.passes;
-    work.reduce.tiles = choice.tiles;
-    work.reduce.slice = choice.cell ? choice.cell : choice.slice;
+    set_portions(&choice, &work.reduce);
     if (rd_algo_is_program(choice.launch.algo))
         result = rd_cuda_program(cuda, &choice.launch, call->desc.root, &work.programmed.program);
     return result == RONDO_SUCCESS ? rd_cuda_launch(cuda, &choice.launch, &work, call->stream) : result;

@@ -9,7 +9,7 @@
 void rd_fusion_begin(rd_fusion_t *f, rd_cuda_t *cuda)
 {
     f->cuda = cuda;
-    f->work.fused.count = f->work.fused.tiles = 0;
+    f->work.fused.count = f->work.fused.tiles = f->work.fused.passes = 0;
     f->ins = f->outs = (rd_span_t){UINTPTR_MAX, 0};
 }
 
@@ -54,6 +54,12 @@ static bool is_short(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduc
     return rd_cuda_choose(cuda, call, reduce, choice) == RONDO_SUCCESS && choice->cell;
 }
 
+/* Is there room in the launch? */
+static bool fits(const rd_fusion_t *f, const rd_kchoice_t *choice)
+{
+    return f->work.fused.count < RD_KFUSED && f->work.fused.passes + choice->cells <= 2 * RD_KCELLS;
+}
+
 static void keep(rd_fusion_t *f, const rd_call_t *call, const rd_kreduce_t *reduce, const rd_kchoice_t *choice)
 {
     rd_kfused_t *k = &f->work.fused;
@@ -66,17 +72,19 @@ static void keep(rd_fusion_t *f, const rd_call_t *call, const rd_kreduce_t *redu
         .out = call->out,
         .scale = {reduce->device_scale ? (uintptr_t)reduce->device_scale : reduce->scale[0], reduce->scale[1]},
         .count = (uint32_t)reduce->count,
-        .tile = k->tiles,
+        .tile = k->tiles & 0xffffff,
+        .pass = k->passes & 0xff,
+        .tiles = (uint8_t)choice->cell_tiles,
         .kind = (uint8_t)rd_kernel_kind(&choice->launch),
         .coll = (uint8_t)reduce->coll,
         .type = (uint8_t)reduce->type,
         .op = (uint8_t)reduce->op,
         .narrow = (uint8_t)reduce->narrow,
-        .scaled = (uint8_t)reduce->scaled,
-        .pointed = reduce->device_scale != NULL,
+        .scaled = (uint8_t)(reduce->scaled | (reduce->device_scale ? RD_KPOINTED : 0)),
         .root = (uint8_t)call->desc.root,
     };
     k->tiles += choice->tiles;
+    k->passes += choice->cells;
 }
 
 rondo_result_t rd_fusion_add(rd_fusion_t *f, const rd_call_t *call)
@@ -94,7 +102,7 @@ rondo_result_t rd_fusion_add(rd_fusion_t *f, const rd_call_t *call)
     rd_cuda_extents(f->cuda, call, &in_count, &out_count);
     element = rondo_type_size(call->desc.type);
     rd_span_t in = span_of(call->in, in_count * element), out = span_of(call->out, out_count * element);
-    if (*count == RD_KFUSED || (*count && call->stream != f->first->stream) || depends(f, in, out))
+    if (*count && (!fits(f, &choice) || call->stream != f->first->stream || depends(f, in, out)))
         result = rd_fusion_end(f);
     widen(&f->ins, in);
     widen(&f->outs, out);

@@ -9,6 +9,7 @@
 #include "sched/algo/algos.h"
 
 #define TILES_MOST (1u << 20) /* more than any device can hold */
+#define CELLS_MOST 16         /* of a short operation: eight such find room in a launch */
 
 /* Messages of this many bytes have slices of full length (rd_kslice). A stream of several has few receiving blocks, and
  * shorter slices keep them waiting: 4 MB to each of three ranks took 70 us by slices of 16 KB, and 45 by lines. */
@@ -180,14 +181,25 @@ static void cut_slices(const rd_limits_t *l, uint64_t chunk, rd_kchoice_t *choic
     choice->launch.blocks = choice->tiles;
 }
 
-/* Returns the bytes of a cell, or 0 if the operation's one pass does not fit into it. */
-static uint32_t cell_for(const rd_wanted_t *w, const rd_limits_t *l, const rd_kchoice_t *choice)
+/* What has one pass takes cells of a bank in place of the bank. Its tiles are the same, and so is what it costs. */
+static void cut_cells(const rd_wanted_t *w, const rd_limits_t *l, rd_kchoice_t *choice)
 {
+    const rd_algo_t *algo = choice->launch.algo;
     uint32_t cell = l->bank / RD_KCELLS / 128 * 128;
+    uint64_t row = rd_kernel_bank(algo, choice->launch.proto, w->coll, (int)l->nranks, 1);
+    uint64_t tiles = cell / row < RD_KCELL_TILES ? cell / row : RD_KCELL_TILES;
 
-    return rd_kernel_bank(choice->launch.algo, choice->launch.proto, w->coll, (int)l->nranks, choice->tiles) <= cell
-               ? cell
-               : 0;
+    if (choice->passes > 1 || tiles == 0 || choice->tiles > tiles * CELLS_MOST)
+        return;
+    choice->cell = cell;
+    choice->cells = (uint32_t)((choice->tiles + tiles - 1) / tiles);
+    choice->cell_tiles = (choice->tiles + choice->cells - 1) / choice->cells;
+}
+
+/* Has it a kernel that works by cells? */
+static bool by_cells(const rd_wanted_t *w, const rd_algo_t *algo)
+{
+    return is_kernel(algo, RD_KERNEL_ONESHOT) || (is_kernel(algo, RD_KERNEL_TWOSHOT) && w->coll == RD_ALLREDUCE);
 }
 
 /* By lines or SENTINEL: a pass has as many tiles as the bank, the fifos and the blocks allow. Returns NULL, or the
@@ -213,7 +225,8 @@ static const char *cut_tiles(const rd_wanted_t *w, const rd_limits_t *l, uint64_
     choice->tiles = total ? (uint32_t)((total + passes - 1) / passes) : 1;
     choice->launch.threads = block_threads(l, algo, proto, choice->tiles);
     choice->launch.blocks = rd_kernel_blocks(algo, (int)l->nranks, choice->tiles, choice->launch.threads);
-    choice->cell = is_kernel(algo, RD_KERNEL_ONESHOT) && passes == 1 ? cell_for(w, l, choice) : 0;
+    if (by_cells(w, algo))
+        cut_cells(w, l, choice);
     return NULL;
 }
 
