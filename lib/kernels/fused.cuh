@@ -37,9 +37,9 @@ struct rd_fused_t {
         r.type = s.type;
         r.op = s.op;
         r.scaled = s.scaled & ~RD_KPOINTED;
-        r.passes = 1;
-        r.tiles = s.tiles;
-        r.slice = f.cell;
+        r.passes = 0; /* of no interest: the launch's turns are its own */
+        r.tiles = 1u << s.shift;
+        r.slice = RD_KCELLED(f.cell, s.shift);
         t = rd_turns_t::turn(r, tile - s.tile, 0, 1);
         t.pass += s.pass;
         t.begins = begins;

@@ -11,7 +11,8 @@
 int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream)
 {
     const void *function = rd_kernel_find(
-        launch, rd_launch_kernel(launch) == RD_KERNEL_TWOSHOT && !work->reduce.slice ? work->reduce.passes : 1);
+        launch,
+        rd_launch_kernel(launch) == RD_KERNEL_TWOSHOT && !RD_KCELL(work->reduce.slice) ? work->reduce.passes : 1);
     cudaLaunchAttribute attributes[2];
     cudaLaunchConfig_t config;
     void *arguments[1];

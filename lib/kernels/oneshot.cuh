@@ -93,18 +93,24 @@ struct rd_turns_t {
 
     RD_MEMBER rd_turns_t(const rd_kreduce_t &r)
     {
-        tiles = r.slice ? r.tiles * r.passes : r.tiles;
-        passes = r.slice ? 1 : r.passes;
+        tiles = RD_KCELL(r.slice) ? r.passes : r.tiles;
+        passes = RD_KCELL(r.slice) ? 1 : r.passes;
+    }
+
+    /* Returns the passes of the operation. */
+    static RD_MEMBER uint32_t of(const rd_kreduce_t &r)
+    {
+        return RD_KCELL(r.slice) ? (r.passes + r.tiles - 1) >> RD_KCELL_SHIFT(r.slice) : r.passes;
     }
 
     static RD_MEMBER rd_turn_t turn(const rd_kreduce_t &r, uint32_t tile, uint32_t pass, uint32_t data)
     {
-        const uint32_t cell = tile < r.tiles ? 0 : tile / r.tiles;
+        const uint32_t cell = tile >> RD_KCELL_SHIFT(r.slice); /* 0 if the operation is not short */
         rd_turn_t t;
 
         t.tile = tile - cell * r.tiles;
         t.pass = cell + pass;
-        t.at = ((uint64_t)t.pass * r.tiles + t.tile) * data;
+        t.at = ((uint64_t)pass * r.tiles + tile) * data;
         t.begins = pass == 0;
         t.after = pass > 0;
         return t;
@@ -206,13 +212,13 @@ rd_oneshot(RD_WORK(rd_kwork_reduce_t))
     const rd_turns_t all(r);
 
     gpu_begin();
-    rd_epoch_t e(work.comm, g.peer, r.slice);
+    rd_epoch_t e(work.comm, g.peer, RD_KCELL(r.slice));
     const ARITH number(r, g.n);
     for (bool good = true; good && g.tile < all.tiles; g.next(all.passes)) {
         for (uint32_t pass = 0; pass < all.passes && good; pass++)
             good = x.serve(g, e, number, all.turn(r, g.tile, pass, PROTO::DATA), g.buffer<PROTO>(pass));
     }
-    e.end(r.passes);
+    e.end(all.of(r));
 }
 
 /* allgather, broadcast, alltoall, gather, scatter: a warp's part of an operation */
@@ -279,12 +285,12 @@ rd_oneshot_move(RD_WORK(rd_kwork_reduce_t))
     const rd_turns_t all(r);
 
     gpu_begin();
-    rd_epoch_t e(work.comm, g.peer, r.slice);
+    rd_epoch_t e(work.comm, g.peer, RD_KCELL(r.slice));
     for (bool good = true; good && g.tile < all.tiles; g.next(all.passes)) {
         for (uint32_t pass = 0; pass < all.passes && good; pass++)
             good = x.serve(g, e, all.turn(r, g.tile, pass, PROTO::DATA));
     }
-    e.end(r.passes);
+    e.end(all.of(r));
 }
 
 #endif

@@ -50,7 +50,7 @@ rd_twoshot(RD_WORK(rd_kwork_reduce_t))
     const rd_turns_t all(r);
 
     gpu_begin();
-    rd_epoch_t e(work.comm, g.peer, r.slice);
+    rd_epoch_t e(work.comm, g.peer, RD_KCELL(r.slice));
     const ARITH number(r, g.n);
     for (bool good = true; good && g.tile < all.tiles; g.next(all.passes)) {
         for (uint32_t pass = 0; pass < all.passes && good; pass++) {
@@ -62,7 +62,7 @@ rd_twoshot(RD_WORK(rd_kwork_reduce_t))
                                : rd_twoshot_second(x, g, e, number, t, buffer);
         }
     }
-    e.end(r.passes);
+    e.end(all.of(r));
 }
 
 #endif

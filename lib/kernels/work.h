@@ -214,14 +214,18 @@ typedef struct rd_kreduce {
     uint16_t narrow;
     uint32_t type, op; /* rondo_type_t, rondo_op_t: for the kernels that decide at run time */
     uint32_t scaled;   /* how each contribution is scaled when it is loaded: rd_kscaled_t */
-    uint32_t passes;   /* at least one; of a short operation: the number of its cells */
+    uint32_t passes;   /* at least one; of a short operation: the tiles of each chunk in all passes together */
     uint32_t tiles;    /* tiles of each chunk in a pass: see launch.h */
-    uint32_t slice; /* SIMPLE: bytes of a tile; ONESHOT, TWOSHOT: bytes of a cell if the operation is short, else 0 */
+    uint32_t slice;    /* SIMPLE: bytes of a tile; ONESHOT, TWOSHOT: RD_KCELLED if it is short, else 0 */
 } rd_kreduce_t;
 
+/* A short operation: the bytes of a cell, a multiple of 128, and how many tiles it has, 1 << shift; below 128 * 31. */
+#define RD_KCELLED(cell, shift) ((cell) | (31u - (shift)))
+#define RD_KCELL(slice) ((slice) & ~127u)
+#define RD_KCELL_SHIFT(slice) (~(slice)&31u)
+
 /* Short operations of one launch. */
-#define RD_KFUSED 80       /* at most */
-#define RD_KCELL_TILES 255 /* tiles of a cell, at most */
+#define RD_KFUSED 80 /* at most */
 
 /* How an operation's tiles are served: the protocol, and rd_karith_t, or RD_KN_NUMBERS if its data are only moved. */
 #define RD_KKIND(proto, number) ((proto) << 4 | (number))
@@ -236,7 +240,7 @@ typedef struct rd_kshort {
     uint32_t count;
     uint32_t tile : 24, pass : 8; /* its first tile, and its first pass, among those of the launch */
     uint8_t kind, coll, type, op, narrow, scaled, root;
-    uint8_t tiles; /* of a cell */
+    uint8_t shift; /* a cell has 1 << shift tiles */
 } rd_kshort_t;
 
 typedef struct rd_kfused {

@@ -313,7 +313,7 @@ static int short_ones(uint64_t seed, int n, int ops, uint32_t others)
             next_number(&walk, &p);
         while (n > 8 && rondo_type_size((rondo_type_t)p.launch.type) < 4);
         draw_size(&w, &p);
-        p.is_short = !whole && rd_kernel_bank(s->algo, s->proto, s->coll, n, p.tiles) <= world_cell(&w);
+        p.is_short = !whole && p.tiles < 3 && rd_kernel_bank(s->algo, s->proto, s->coll, n, p.tiles) <= world_cell(&w);
         p.root = (int)world_draw(&w, (uint32_t)n);
         p.in_place = (int)world_draw(&w, 2);
         world_add(&w, &p);
@@ -368,7 +368,7 @@ int main(int argc, char **argv)
         bad = both_banks(seed + i, 3);
     bad = bad || (most == RD_KRANKS && both_banks(seed, RD_KRANKS));
     for (uint64_t i = 0; i < 4 && !bad; i++)
-        bad = short_ones(seed + i, i < 2 ? 2 : 3, most == RD_KRANKS ? WORLD_OPS : 12, i % 2 ? 12 : 0);
+        bad = short_ones(seed + i, i < 2 ? 2 : 3, most == RD_KRANKS ? WORLD_OPS : 6, i % 2 ? 12 : 0);
     bad = bad || (most == RD_KRANKS && short_ones(seed, 8, 20, 6));
     for (int round = 0; round < rounds && !bad; round++)
         for (size_t n = 0; n < sizeof ranks / sizeof *ranks && ranks[n] <= most && !bad; n++) {

@@ -244,9 +244,9 @@ void world_add(world_t *w, const op_plan_t *plan)
         k->reduce.type = l->type;
         k->reduce.narrow = l->narrow;
         k->reduce.op = l->op;
-        k->reduce.passes = p->passes;
+        k->reduce.passes = p->is_short ? world_tiles(w, p) : p->passes;
         k->reduce.tiles = p->tiles;
-        k->reduce.slice = p->is_short ? world_cell(w) : p->slice;
+        k->reduce.slice = p->is_short ? RD_KCELLED(world_cell(w), p->tiles / 2) : p->slice; /* one tile, or two */
         scale_set(w, p, b, &k->reduce);
         if (rd_algo_is_program(l->algo))
             program_set(w, p, r, &k->programmed.program);

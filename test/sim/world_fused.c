@@ -9,6 +9,15 @@ uint32_t world_cell(const world_t *w)
     return w->bank_bytes / RD_KCELLS / 128 * 128;
 }
 
+uint32_t world_tiles(const world_t *w, const op_plan_t *p)
+{
+    const rd_klaunch_t *l = &p->launch;
+    uint64_t bytes = p->count * rondo_type_size((rondo_type_t)l->type), tile = rd_kernel_tile(l->algo, l->proto);
+    uint64_t chunk = rd_kernel_chunk(l->algo, l->coll, w->n, bytes);
+
+    return chunk ? (uint32_t)((chunk + tile - 1) / tile) : 1;
+}
+
 /* `before`: the launch, with the operations before this one. */
 static rd_kshort_t shorten(const op_plan_t *p, const rd_kreduce_t *r, const rd_kfused_t *before)
 {
@@ -18,7 +27,7 @@ static rd_kshort_t shorten(const op_plan_t *p, const rd_kreduce_t *r, const rd_k
                          .count = (uint32_t)r->count,
                          .tile = before->tiles & 0xffffff,
                          .pass = before->passes & 0xff,
-                         .tiles = (uint8_t)p->tiles,
+                         .shift = (uint8_t)(p->tiles / 2),
                          .kind = (uint8_t)rd_kernel_kind(&p->launch),
                          .coll = (uint8_t)r->coll,
                          .type = (uint8_t)r->type,
@@ -42,7 +51,7 @@ static rd_sim_launch_t fuse(world_t *w, int rank, int first, int count)
     for (int i = 0; i < count; i++) {
         const op_plan_t *p = &w->plan[first + i];
         work.fused.op[work.fused.count++] = shorten(p, &k[i].reduce, &work.fused);
-        work.fused.tiles += p->tiles * p->passes;
+        work.fused.tiles += world_tiles(w, p);
         work.fused.passes += p->passes;
     }
     *k = work;

@@ -21,6 +21,8 @@ void world_fill(world_t *w, rondo_type_t type, void *to, size_t bytes);
 void world_fill_hard(world_t *w, rondo_type_t type, void *to, size_t bytes);
 /* The output of a rank: `to` has as many bytes as that. */
 void world_expected(const world_t *w, const op_plan_t *p, int op, int rank, char *to);
+/* The tiles of a short operation in all its passes. The last pass may have fewer than the others. */
+uint32_t world_tiles(const world_t *w, const op_plan_t *p);
 /* world_fused.c: a rank's launches, in order; of those that are launched together the later ones become launches that
  * do nothing. */
 void world_queue(world_t *w, int rank, rd_sim_launch_t *queue);

@@ -224,9 +224,9 @@ static rondo_result_t run_single(rd_cuda_t *cuda, const rd_call_t *call)
 
 static void set_portions(const rd_kchoice_t *choice, rd_kreduce_t *reduce)
 {
-    reduce->passes = choice->cell ? choice->cells : choice->passes;
-    reduce->tiles = choice->cell ? choice->cell_tiles : choice->tiles;
-    reduce->slice = choice->cell ? choice->cell : choice->slice;
+    reduce->passes = choice->cell ? choice->tiles : choice->passes;
+    reduce->tiles = choice->cell ? 1u << choice->cell_shift : choice->tiles;
+    reduce->slice = choice->cell ? RD_KCELLED(choice->cell, choice->cell_shift) : choice->slice;
 }
 
 static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)

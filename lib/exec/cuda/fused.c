@@ -74,7 +74,7 @@ static void keep(rd_fusion_t *f, const rd_call_t *call, const rd_kreduce_t *redu
         .count = (uint32_t)reduce->count,
         .tile = k->tiles & 0xffffff,
         .pass = k->passes & 0xff,
-        .tiles = (uint8_t)choice->cell_tiles,
+        .shift = (uint8_t)choice->cell_shift,
         .kind = (uint8_t)rd_kernel_kind(&choice->launch),
         .coll = (uint8_t)reduce->coll,
         .type = (uint8_t)reduce->type,

@@ -185,15 +185,19 @@ static void cut_slices(const rd_limits_t *l, uint64_t chunk, rd_kchoice_t *choic
 static void cut_cells(const rd_wanted_t *w, const rd_limits_t *l, rd_kchoice_t *choice)
 {
     const rd_algo_t *algo = choice->launch.algo;
-    uint32_t cell = l->bank / RD_KCELLS / 128 * 128;
+    uint32_t cell = l->bank / RD_KCELLS / 128 * 128, shift = 0;
     uint64_t row = rd_kernel_bank(algo, choice->launch.proto, w->coll, (int)l->nranks, 1);
-    uint64_t tiles = cell / row < RD_KCELL_TILES ? cell / row : RD_KCELL_TILES;
 
-    if (choice->passes > 1 || tiles == 0 || choice->tiles > tiles * CELLS_MOST)
+    if (choice->passes > 1 || row > cell)
+        return;
+    while (row << (shift + 1) <= cell)
+        shift++;
+    uint32_t cells = (choice->tiles + (1u << shift) - 1) >> shift;
+    if (cells > CELLS_MOST)
         return;
     choice->cell = cell;
-    choice->cells = (uint32_t)((choice->tiles + tiles - 1) / tiles);
-    choice->cell_tiles = (choice->tiles + choice->cells - 1) / choice->cells;
+    choice->cells = cells;
+    choice->cell_shift = shift;
 }
 
 /* Has it a kernel that works by cells? */

@@ -39,8 +39,10 @@ typedef struct rd_kchoice {
     rd_klaunch_t launch; /* algo NULL: nothing chosen. MESSAGES: blocks and threads follow from the messages */
     uint32_t passes, tiles;
     uint32_t slice; /* SIMPLE: bytes of a tile */
-    /* A short operation (kernels/work.h): bytes of a cell, cells, and tiles in each. 0: it is not short. */
-    uint32_t cell, cells, cell_tiles;
+    /* A short operation (kernels/work.h): bytes of a cell, cells, and 1 << cell_shift tiles in each; 0: it is not
+     * short.
+     */
+    uint32_t cell, cells, cell_shift;
     double us; /* expected */
 } rd_kchoice_t;
 
