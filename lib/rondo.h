@@ -86,6 +86,7 @@ typedef struct rondo_comm *rondo_comm_t;
 typedef struct CUstream_st *rondo_stream_t; /* a cudaStream_t or CUstream; on a host communicator it must be NULL */
 typedef struct rondo_registration *rondo_registration_t;
 typedef struct rondo_request *rondo_request_t;
+typedef struct rondo_window *rondo_window_t;
 
 /* The place where the ranks of one communicator meet, and the secret by which they know each other. Who holds these
  * bytes may join: carry them by a channel that you trust, never write them to a log. */
@@ -218,11 +219,16 @@ typedef struct {
      * compiling then, or reading files. 0: never, -1: RONDO_TIMEOUT_FIRST_MS. Not on CUDA communicators. */
     int64_t first_timeout_ms;
     int64_t stall_ms; /* after so long a wait it is said in the log who holds it up; 0: never, -1: RONDO_STALL_MS */
+    /* For one-sided operations: the number of signals that each rank has for each other one in each context, 1 to 4096,
+     * and the number of contexts, 1 to 64. -1: 16 signals, 1 context. Alike on all ranks, which the first
+     * rondo_window_create compares; until then they take no memory, and then nranks * contexts * signals * 8 bytes of
+     * each rank. Not on CUDA communicators. A split or shrink does not hand them on. */
+    int signals, contexts;
 } rondo_config_t;
 
 #define RONDO_CONFIG_INIT                                                                                              \
     {                                                                                                                  \
-        sizeof(rondo_config_t), RONDO_DEVICE_AUTO, 1, NULL, -1, -1, -1, -1                                             \
+        sizeof(rondo_config_t), RONDO_DEVICE_AUTO, 1, NULL, -1, -1, -1, -1, -1, -1                                     \
     }
 
 /* ---- questions ---- */
@@ -679,6 +685,110 @@ rondo_result_t rondo_recv(void *buffer, size_t count, rondo_type_t type, int pee
 
 /* Returns on no rank before every rank has called it. */
 rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream);
+
+/* ---- one-sided operations ----
+ *
+ * A rank writes into another rank's memory, reads it, and signals, without a matching call there. Host communicators
+ * only: on a CUDA communicator all of these are RONDO_ERR_UNSUPPORTED. The names and arguments are those of NCCL's
+ * ncclPutSignal, ncclSignal and ncclWaitSignal, so that they can be translated.
+ *
+ *   window    Memory of every rank that others may access: rondo_window_create. Each rank has a part, of a length of
+ *             its own. Offsets are in bytes from the part's beginning.
+ *   signal    A counter of the target, one for each origin, context and signal number: what rank 3 signals is not what
+ *             rank 4 signals. Signals belong to the communicator, not to a window. rondo_wait_signal takes as many as
+ *             it has waited for, and the rest counts for the next wait; nothing else takes any.
+ *   context   Operations of one rank in one context take effect in the order of its calls, as far as is said below.
+ *             Between contexts there is no order. Context 0 is always there.
+ *
+ * MEMORY MODEL. "Before" is the happens-before of C11, over all ranks; what a rank does in its own program is in
+ * program order, and before is transitive.
+ *   1. Signal. All puts and signals of rank a to rank b in a context come before a signal of a to b in this context
+ * that is called after them: rondo_signal, or that of rondo_put_signal, whose own data it also releases. It is before
+ *      the return of the rondo_wait_signal of b that takes it. So what b reads then is what a has put, or newer; and
+ *      what a has written to its own memory before, and b gets.
+ *   2. Flush. When rondo_flush(b) returns on a, all that a has put to b, in windows of any kind, stands in b's memory,
+ *      and all its signals are counted: it comes before everything that any rank does after it has learned, in any way,
+ *      that the flush has returned. Flushes are sequentially consistent with each other: if a puts x, flushes and gets
+ *      y, and c puts y, flushes and gets x, one of them gets what the other has put; and two ranks that each get twice,
+ *      with a flush between, see the puts of two others to the same rank in one order.
+ *   3. Fence. Puts of a to b before rondo_fence(b) come before puts of a to b after it. It waits for nothing where the
+ *      puts keep their order anyway. A rank that sees the second put in its memory, by an atomic load with acquire,
+ * sees the first.
+ *   4. Local completion. When a put returns (in a group: when the group is complete) its buffer is the caller's. The
+ *      data need not have arrived. A get is complete when it returns, and comes before what follows it.
+ *   5. Words. A put of one element of 1, 2, 4 or 8 bytes, whose buffer and target are aligned to that, is one store,
+ *      and such a get is one load, into and from windows that rondo has allocated. Others may be seen in part.
+ * Undefined, because nothing orders it: two puts to overlapping bytes, of different ranks or without a fence between; a
+ * put and a get, or a put and an access of the target, to overlapping bytes of which neither comes before the other,
+ * but for words. Nothing is promised of two puts without a signal, flush or fence.
+ *
+ * PROGRESS. Within a node puts, gets and signals need nothing of the target: they are stores into memory that is shared
+ * (windows that rondo has allocated, ranks of one process), or copies by the kernel (RONDO_CMA; memory of the user's).
+ * Between nodes, and within one where the kernel refuses, they are messages, and the target does its part when one of
+ * its threads is in a call that waits, on any host communicator of its process, or in a one-sided call: a put then
+ * returns when its bytes have left, but a flush, a get, and a put behind much that the target has not taken, wait for
+ * that. Who computes for long calls something now and then: a rondo_flush to itself is enough.
+ *
+ * Errors: RONDO_ERR_INVALID_ARGUMENT where the peer, the signal or the context does not exist, the window is not of
+ * this communicator, or offset and count leave the peer's part, before anything is sent; RONDO_ERR_INVALID_USAGE before
+ * the communicator's first rondo_window_create, which sets up signals, too. A dead peer, an abort and the timeout end
+ * every wait, as everywhere. `flags` is 0. A peer may be the rank itself.
+ *
+ * In a group all of these are allowed but rondo_window_create and _destroy. They begin when the group does, and run
+ * beside its other operations: those of one context in the order of the calls, and each when the one before it is
+ * complete, so a put behind a rondo_wait_signal waits for it. */
+#define RONDO_PEER_ALL (-1) /* of rondo_flush and rondo_fence: every rank */
+
+/* Signals to wait for: `count` of them, from rank `peer`, with this number in this context. */
+typedef struct {
+    int count;
+    int peer;
+    int signal;
+    int context;
+} rondo_wait_desc_t;
+
+/* Collective. Opens `bytes` bytes at `buffer` to all ranks; lengths may differ. Where buffer is NULL, rondo allocates
+ * them, zeroed and in shared memory of the node: the quickest. The memory must stay, and be writable, until
+ * rondo_window_destroy. `flags` is 0. The first window of a communicator also sets up signals; the first that needs
+ * messages makes connections for them, about as many as the communicator has. Fails on all ranks alike. */
+rondo_result_t rondo_window_create(rondo_comm_t comm, void *buffer, size_t bytes, rondo_window_t *window,
+                                   unsigned flags);
+
+/* Collective. Flushes what this rank has put, waits until all ranks have called it, and frees what rondo has allocated.
+ * Signals are not touched. rondo_comm_destroy ends windows that are left, without waiting. */
+rondo_result_t rondo_window_destroy(rondo_comm_t comm, rondo_window_t window);
+
+/* Where this rank's part lies. Local. */
+rondo_result_t rondo_window_buffer(rondo_comm_t comm, rondo_window_t window, void **buffer);
+
+/* Writes `count` elements of `type` from buffer to byte `offset` of the part of `peer`. No order to other puts without
+ * fence, flush or signal. */
+rondo_result_t rondo_put(const void *buffer, size_t count, rondo_type_t type, int peer, rondo_window_t window,
+                         size_t offset, int context, unsigned flags, rondo_comm_t comm, rondo_stream_t stream);
+
+/* The same, then a signal, which releases it and all before it. */
+rondo_result_t rondo_put_signal(const void *buffer, size_t count, rondo_type_t type, int peer, rondo_window_t window,
+                                size_t offset, int signal, int context, unsigned flags, rondo_comm_t comm,
+                                rondo_stream_t stream);
+
+/* The signal alone. */
+rondo_result_t rondo_signal(int peer, int signal, int context, unsigned flags, rondo_comm_t comm,
+                            rondo_stream_t stream);
+
+/* Waits for all of the `nwaits` kinds of signals, and takes them. Two entries for one signal add up. It may wait for
+ * signals in several contexts; in a group it has its place in the order of the first one's. */
+rondo_result_t rondo_wait_signal(int nwaits, const rondo_wait_desc_t *waits, rondo_comm_t comm, rondo_stream_t stream);
+
+/* Reads `count` elements of `type` from byte `offset` of the part of `peer` into buffer, behind this rank's own puts to
+ * that rank in this context. Returns when they are there. */
+rondo_result_t rondo_get(void *buffer, size_t count, rondo_type_t type, int peer, rondo_window_t window, size_t offset,
+                         int context, unsigned flags, rondo_comm_t comm, rondo_stream_t stream);
+
+/* Waits until all that this rank has put to `peer`, or to all, stands there: see 2. */
+rondo_result_t rondo_flush(int peer, int context, rondo_comm_t comm, rondo_stream_t stream);
+
+/* Orders this rank's puts to `peer`, or to each rank: see 3. */
+rondo_result_t rondo_fence(int peer, int context, rondo_comm_t comm, rondo_stream_t stream);
 
 /* ---- groups ----
  *

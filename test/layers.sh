@@ -38,6 +38,7 @@ exec/host 6
 kernels 6
 progress 7
 exec/cuda 8
+rma 8
 core 9
 api 10
 nccl 11

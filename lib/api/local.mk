@@ -3,4 +3,5 @@ librondo_core_la_SOURCES += \
 	lib/api/args.c \
 	lib/api/args.h \
 	lib/api/collectives.c \
+	lib/api/onesided.c \
 	lib/api/vcollectives.c

@@ -7,6 +7,7 @@
 #include "cost/prices.h"
 #include "monitor/seat.h"
 #include "node/team.h"
+#include "progress/net_comm.h"
 #include "progress/queue.h"
 #include "transport/liveness.h"
 
@@ -62,6 +63,10 @@ struct rondo_comm {
         uint64_t tag;
     } last;
     struct rd_user_op *user_ops;
+    struct rd_rma *rma;    /* one-sided operations; NULL: there was no window yet */
+    rd_queue_t *rma_net;   /* the net communicator by which their messages go; NULL: there is none */
+    int contexts, signals; /* of each rank, for these */
+    uint32_t windows;      /* that were made or tried so far */
     /* Which threads are inside, and how the communicator ends: lifetime.h. */
     _Atomic int inside;    /* a thread is in a call */
     _Atomic int queries;   /* threads in queries, which may run concurrently with a call */
@@ -117,6 +122,8 @@ rondo_config_t rd_config_of(const rondo_config_t *given);
 rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given);
 /* Refuses what can be refused of a creation before other ranks are concerned: the environment and the config. */
 rondo_result_t rd_comm_check(const rondo_config_t *config);
+/* How net communicators are made and ended. */
+extern const rd_net_comm_ops_t rd_comm_net_ops;
 /* Tells the other ranks that this one leaves, which after a failure is not leaving in order, and takes the modules
  * down.
  */

@@ -5,6 +5,7 @@
 #include "core/comm.h"
 #include "core/transports.h"
 #include "exec/cuda/cuda.h"
+#include "rma/rma.h"
 
 #define SHORTEST_CONFIG (offsetof(rondo_config_t, device) + sizeof((rondo_config_t *)NULL)->device)
 
@@ -41,6 +42,12 @@ rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
                         "config->on_error is %d: it must be RONDO_ON_ERROR_RETURN, _EXIT, _REVOKE_ALL or -1",
                         config.on_error);
+    if (config.signals < -1 || config.signals == 0 || config.signals > RD_RMA_SIGNALS_MOST)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "config->signals is %d: 1 to %d, or -1 (the default, %d)",
+                        config.signals, RD_RMA_SIGNALS_MOST, RD_RMA_SIGNALS);
+    if (config.contexts < -1 || config.contexts == 0 || config.contexts > RD_RMA_CONTEXTS_MOST)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "config->contexts is %d: 1 to %d, or -1 (the default, 1)",
+                        config.contexts, RD_RMA_CONTEXTS_MOST);
     *full = config;
     return RONDO_SUCCESS;
 }

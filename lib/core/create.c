@@ -16,6 +16,7 @@
 #include "core/on_error.h"
 #include "core/op.h"
 #include "core/records.h"
+#include "core/rma_calls.h"
 #include "core/living.h"
 #include "core/shown.h"
 #include "core/status_lines.h"
@@ -149,6 +150,7 @@ void rd_comm_end_modules(rondo_comm_t comm)
 {
     if (comm->cuda)
         rd_cuda_close(comm->cuda);
+    rd_comm_rma_leave(comm);
     if (rd_health_check(&comm->health) != RONDO_SUCCESS)
         rd_comm_cancel(comm);
     atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
@@ -167,6 +169,7 @@ void rd_comm_take_down(rondo_comm_t comm)
     rd_liveness_remove(comm->liveness);
     rd_shown_end(comm);
     rd_seat_leave(&comm->seat);
+    rd_comm_rma_end(comm);
     rd_queue_free(&comm->queue);
     rd_op_free_all(comm);
     rd_cuda_free(comm->cuda, &comm->node);
@@ -196,6 +199,8 @@ static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given
     if (config.stall_ms >= 0)
         comm->env.stall_ms = config.stall_ms;
     comm->on_error = rd_on_error(&config, &comm->env);
+    comm->contexts = config.contexts > 0 ? config.contexts : 1;
+    comm->signals = config.signals > 0 ? config.signals : RD_RMA_SIGNALS;
     unsigned number = atomic_fetch_add(&serial, 1);
     if (config.name)
         snprintf(comm->ctx.name, sizeof comm->ctx.name, "%s", config.name);
@@ -241,8 +246,6 @@ static rondo_result_t make_connections(rondo_comm_t comm, const rd_layout_t *lay
     rd_fd_close_on_exec(&noted);
     return result;
 }
-
-static const rd_net_comm_ops_t net_comm_ops;
 
 /* Fills the team, which the modules from here on receive. How they wait is set after the agreement, `controls` with the
  * connections. */
@@ -343,7 +346,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
                                     comm->tuned.tuner ? &comm->tuned : NULL};
     rd_tuned_begin(comm);
     if ((result = make_lifelines(comm)) ||
-        (result = comm->team.device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &net_comm_ops)
+        (result = comm->team.device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &rd_comm_net_ops)
                                          : rd_planner_create(&comm->planner, &args)) ||
         (result = rd_queue_create(&comm->queue, &comm->team, comm->planner, &comm->conns, comm->net)) ||
         (result = rd_liveness_add(&comm->liveness, comm->boot, &comm->node, &comm->ctx, &comm->health.stop,
@@ -567,4 +570,4 @@ static void count_net_comm(const rd_queue_t *queue, rondo_memory_t *memory)
     rd_footprint_count((const struct rondo_comm *)(const void *)at, memory);
 }
 
-static const rd_net_comm_ops_t net_comm_ops = {make_net_comm, leave_net_comm, end_net_comm, count_net_comm};
+const rd_net_comm_ops_t rd_comm_net_ops = {make_net_comm, leave_net_comm, end_net_comm, count_net_comm};

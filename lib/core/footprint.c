@@ -9,6 +9,7 @@
 
 #include "core/lifetime.h"
 #include "exec/cuda/cuda.h"
+#include "rma/rma.h"
 #include "progress/lengths.h"
 #include "progress/signature.h"
 #include "topo/topo.h"
@@ -58,6 +59,10 @@ void rd_footprint_count(const struct rondo_comm *comm, rondo_memory_t *memory)
     memory->network += comm->conns.mirrors ? comm->conns.mirror_bytes : 0;
     if (comm->cuda)
         rd_cuda_count(comm->cuda, memory);
+    if (comm->rma)
+        memory->shared += comm->rma->memory.segment_bytes;
+    if (comm->rma_net)
+        rd_comm_net_ops.count(comm->rma_net, memory);
 }
 
 static rondo_result_t wrong(const char *field, int value, int least, int most)

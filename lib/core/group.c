@@ -7,6 +7,7 @@
 
 #include "core/hooks.h"
 #include "core/limits.h"
+#include "core/rma_calls.h"
 #include "core/self_messages.h"
 #include "core/submit.h"
 #include "exec/cuda/cuda.h"
@@ -33,6 +34,7 @@ struct rondo_request {
 typedef struct {
     rd_task_t *first, *last;
     rd_self_messages_t self;
+    rd_rma_list_t rma;
     struct rondo_request whose; /* the communicators, each once, and the result of the first call that failed */
 } group_t;
 
@@ -152,6 +154,16 @@ rondo_result_t rd_group_record_self(rondo_comm_t comm, int send, void *buffer, s
     return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
 }
 
+rondo_result_t rd_group_record_rma(rondo_comm_t comm, rd_rma_op_t *op)
+{
+    if (add_comm(&own()->whose, comm) == 0) {
+        rd_rma_list_add(&own()->rma, op);
+        return RONDO_SUCCESS;
+    }
+    free(op);
+    return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
+}
+
 /* Takes the next of the recorded tasks out of the record. */
 static rd_task_t *take_task(void)
 {
@@ -170,6 +182,7 @@ static void clear(const struct rondo_request *request)
         rd_task_t *t = take_task();
         rd_task_free(has_queue(request, t->queue) ? t->queue : NULL, t);
     }
+    rd_rma_list_clear(&own()->rma);
     rd_self_clear(&own()->self);
     rd_profile_group_end();
     memset(own(), 0, sizeof *own());
@@ -252,7 +265,7 @@ static rondo_result_t hand_on(struct rondo_request *request)
     if (result != RONDO_SUCCESS)
         return result;
     rd_self_copy(&own()->self);
-    int tasks = 0;
+    int tasks = own()->rma.n;
     for (rd_task_t *t = own()->first; t; t = t->next)
         tasks++;
     if (request->later)
@@ -269,6 +282,7 @@ static rondo_result_t hand_on(struct rondo_request *request)
         t->completion = &request->completion;
         rd_queue_add(t->queue, t);
     }
+    rd_rma_list_hand_on(&own()->rma, &request->completion);
     return RONDO_SUCCESS;
 }
 
@@ -345,7 +359,8 @@ static bool turn(struct rondo_request *request)
 static bool idle(const struct rondo_request *request)
 {
     for (int i = 0; i < request->ncomms; i++) {
-        if (!rd_transport_idle(request->comms[i]->net))
+        const rd_queue_t *q = &request->comms[i]->queue;
+        if (!rd_transport_idle(q->net) || (rd_queue_serves(q) && !rd_transport_idle(q->side->net)))
             return false;
     }
     return true;
@@ -362,7 +377,7 @@ static void back_off(struct rondo_request *request)
 {
     for (int i = request->ncomms - 1; i >= 0 && !over(request); i--) {
         rondo_comm_t comm = request->comms[i];
-        if (!comm->queue.active && rd_transport_idle(comm->net)) /* its part is over: it waits for no rank */
+        if (!rd_queue_busy(&comm->queue)) /* its part is over: it waits for no rank */
             continue;
         rondo_result_t result = rd_queue_backoff(&comm->queue);
         if (result != RONDO_SUCCESS)
@@ -418,7 +433,7 @@ static double estimate(const struct rondo_request *request)
 {
     double longest = rd_cuda_group_estimate();
 
-    if (own()->self.first)
+    if (own()->self.first || own()->rma.n)
         return -1;
     for (const rd_task_t *t = own()->first; t; t = t->next)
         if (rd_task_is_message(t))

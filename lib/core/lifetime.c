@@ -66,7 +66,7 @@ static void give_back(rondo_comm_t comm)
 
     if (!rd_outstanding_listed(entry))
         return;
-    if (!rd_queue_busy(&comm->queue))
+    if (!rd_queue_busy(&comm->queue) && !rd_queue_serves(&comm->queue))
         rd_outstanding_unlist(entry);
     pthread_mutex_unlock(&entry->turning);
 }

@@ -34,6 +34,9 @@ librondo_core_la_SOURCES += \
 	lib/core/op.h \
 	lib/core/records.c \
 	lib/core/records.h \
+	lib/core/rma_calls.c \
+	lib/core/rma_calls.h \
+	lib/core/rma_create.c \
 	lib/core/self_messages.c \
 	lib/core/self_messages.h \
 	lib/core/shown.c \

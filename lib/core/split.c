@@ -84,7 +84,7 @@ static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *
     if (result == RONDO_SUCCESS)
         result = check(comm);
     if (entered)
-        entry = rd_call_begin_split(comm);
+        entry = rd_call_begin_other(comm, RD_MONITOR_SPLIT);
     rd_comm_pause(comm);
     if (result == RONDO_SUCCESS)
         result = rd_boot_allgather(comm->boot, all, sizeof *all);
@@ -97,7 +97,7 @@ static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *
     rd_comm_resume(comm);
     result = rd_call_spoiled(comm, first_cause(comm, result));
     if (entered)
-        rd_call_end_split(comm, entry, result);
+        rd_call_end_other(comm, entry, result);
     if (result != RONDO_SUCCESS && served)
         rd_boot_cancel(&all[comm->team.rank].id, 0, RONDO_ERR_ABORTED);
     return rd_comm_leave(comm, result);

@@ -130,17 +130,17 @@ void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task)
     task->number = atomic_load_explicit(&comm->seat.board->calls[task->track].begun, memory_order_relaxed);
 }
 
-uint64_t rd_call_begin_split(rondo_comm_t comm)
+uint64_t rd_call_begin_other(rondo_comm_t comm, uint8_t kind)
 {
-    rd_signed_call_t split = {.call = {.kind = RD_MONITOR_SPLIT}};
-    uint64_t entry = begin(comm, &split.call);
+    rd_signed_call_t other = {.call = {.kind = kind}};
+    uint64_t entry = begin(comm, &other.call);
 
-    rd_sign_hash(&split, false);
-    sign(comm, &split);
+    rd_sign_hash(&other, false);
+    sign(comm, &other);
     return entry;
 }
 
-void rd_call_end_split(rondo_comm_t comm, uint64_t entry, rondo_result_t result)
+void rd_call_end_other(rondo_comm_t comm, uint64_t entry, rondo_result_t result)
 {
     rd_monitor_end(&comm->seat, RD_TRACK_COLLECTIVE, entry, result);
 }
@@ -363,8 +363,7 @@ static rondo_result_t run_collective(rondo_comm_t comm, const rd_call_t *call)
     return comm->cuda ? run_on_device(comm, call) : run_on_host(comm, call);
 }
 
-/* What rondo_timeout_next has said counts for this call, unless that is recorded in a group. */
-static void own_limit(rondo_comm_t comm)
+void rd_call_limit(rondo_comm_t comm)
 {
     int64_t ms = rd_call_differs && !rd_group_depth ? rd_limit_take() : -1;
 
@@ -376,7 +375,7 @@ rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call)
 {
     rondo_result_t result = rd_comm_enter(comm);
 
-    own_limit(comm);
+    rd_call_limit(comm);
     if (result == RONDO_SUCCESS)
         result = comm->shown ? rd_shown_collective(comm, call, run_collective) : run_collective(comm, call);
     rd_limit_own_end(&comm->queue.limit);
@@ -435,7 +434,7 @@ rondo_result_t rd_call_message(rondo_comm_t comm, const rd_message_t *m)
 {
     rondo_result_t result = rd_comm_enter(comm);
 
-    own_limit(comm);
+    rd_call_limit(comm);
     if (rd_log_enabled(RD_LOG_TRACE))
         trace_message(comm, m->send, m->bytes, m->peer);
     /* The receiver of an earlier message may have found that it was wrong. */

@@ -41,10 +41,12 @@ rondo_result_t rd_call_message(rondo_comm_t comm, const rd_message_t *message);
  * final result. */
 rondo_result_t rd_call_spoiled(rondo_comm_t comm, rondo_result_t result);
 
-/* A split begins, and ends: the record says so, and it is signed like a collective. The caller is inside the
- * communicator. */
-uint64_t rd_call_begin_split(rondo_comm_t comm);
-void rd_call_end_split(rondo_comm_t comm, uint64_t entry, rondo_result_t result);
+/* A split, or the making or the end of a window, begins, and ends: the record says so, and it is signed like a
+ * collective. `kind` is RD_MONITOR_SPLIT or _WINDOW. The caller is inside the communicator. */
+uint64_t rd_call_begin_other(rondo_comm_t comm, uint8_t kind);
+void rd_call_end_other(rondo_comm_t comm, uint64_t entry, rondo_result_t result);
+/* What rondo_timeout_next has said counts for this call, unless that is recorded in a group. */
+void rd_call_limit(rondo_comm_t comm);
 
 /* To be called when a task of a group enters its queue: the record says so. */
 void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task);
@@ -52,6 +54,9 @@ void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task);
 /* Record a task, or a message of this rank to itself, in this thread's group. They take over the plan. */
 rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task);
 rondo_result_t rd_group_record_self(rondo_comm_t comm, int send, void *buffer, size_t bytes);
+/* Records a one-sided operation, which is allocated, and so is `waits`. It is taken over. */
+struct rd_rma_op;
+rondo_result_t rd_group_record_rma(rondo_comm_t comm, struct rd_rma_op *op);
 /* Adds the communicator to this thread's group, which holds it until its end. */
 rondo_result_t rd_group_note(rondo_comm_t comm);
 /* For a call that may not be inside a group: refuses it if it is. The group goes on. `comm` may be NULL. */

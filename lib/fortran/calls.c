@@ -9,6 +9,7 @@
 typedef struct {
     int device, blocking, on_error;
     int64_t timeout_ms, first_timeout_ms, stall_ms;
+    int signals, contexts;
     char name[64];
 } config_t;
 
@@ -23,6 +24,8 @@ static rondo_config_t config_of(const config_t *from)
     config.on_error = from->on_error;
     config.first_timeout_ms = from->first_timeout_ms;
     config.stall_ms = from->stall_ms;
+    config.signals = from->signals;
+    config.contexts = from->contexts;
     return config;
 }
 
@@ -266,6 +269,45 @@ void rondo_f_mem_free(void **buffer, const rondo_comm_t *comm, int *ierror)
     if (result == RONDO_SUCCESS)
         *buffer = NULL;
     give("rondo_mem_free", *comm, result, ierror);
+}
+
+void rondo_f_window_destroy(const rondo_comm_t *comm, rondo_window_t *window, int *ierror)
+{
+    rondo_result_t result = rondo_window_destroy(*comm, *window);
+
+    if (result == RONDO_SUCCESS)
+        *window = NULL;
+    give("rondo_window_destroy", *comm, result, ierror);
+}
+
+void rondo_f_window_buffer(const rondo_comm_t *comm, const rondo_window_t *window, void **buffer, int *ierror)
+{
+    give("rondo_window_buffer", *comm, rondo_window_buffer(*comm, *window, buffer), ierror);
+}
+
+void rondo_f_signal(const int *peer, const int *number, const int *context, const int *flags, const rondo_comm_t *comm,
+                    const rondo_stream_t *stream, int *ierror)
+{
+    give("rondo_signal", *comm, rondo_signal(*peer, *number, *context, (unsigned)*flags, *comm, rd_f_stream(stream)),
+         ierror);
+}
+
+void rondo_f_wait_signal(const int *nwaits, const rondo_wait_desc_t *waits, const rondo_comm_t *comm,
+                         const rondo_stream_t *stream, int *ierror)
+{
+    give("rondo_wait_signal", *comm, rondo_wait_signal(*nwaits, waits, *comm, rd_f_stream(stream)), ierror);
+}
+
+void rondo_f_flush(const int *peer, const int *context, const rondo_comm_t *comm, const rondo_stream_t *stream,
+                   int *ierror)
+{
+    give("rondo_flush", *comm, rondo_flush(*peer, *context, *comm, rd_f_stream(stream)), ierror);
+}
+
+void rondo_f_fence(const int *peer, const int *context, const rondo_comm_t *comm, const rondo_stream_t *stream,
+                   int *ierror)
+{
+    give("rondo_fence", *comm, rondo_fence(*peer, *context, *comm, rd_f_stream(stream)), ierror);
 }
 
 void rondo_f_barrier(const rondo_comm_t *comm, const rondo_stream_t *stream, int *ierror)

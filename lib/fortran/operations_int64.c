@@ -255,6 +255,64 @@ void rondo_f_recv_int64(const CFI_cdesc_t *buffer, const int64_t *count, const i
     rd_f_end(&c);
 }
 
+void rondo_f_put_int64(const CFI_cdesc_t *buffer, const int64_t *count, const int *type, const int *peer,
+                       const rondo_window_t *window, const int64_t *offset, const int *context, const int *flags,
+                       const rondo_comm_t *comm, const rondo_stream_t *stream, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_put", *comm, ierror);
+    rd_f_buffer(&c, "buffer", buffer);
+    rd_f_type(&c, *type, RD_F_NONE, 0);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_put(c.address[0], (size_t)*count, (rondo_type_t)*type, *peer, *window, (size_t)*offset,
+                             *context, (unsigned)*flags, *comm, rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_put_signal_int64(const CFI_cdesc_t *buffer, const int64_t *count, const int *type, const int *peer,
+                              const rondo_window_t *window, const int64_t *offset, const int *number,
+                              const int *context, const int *flags, const rondo_comm_t *comm,
+                              const rondo_stream_t *stream, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_put_signal", *comm, ierror);
+    rd_f_buffer(&c, "buffer", buffer);
+    rd_f_type(&c, *type, RD_F_NONE, 0);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_put_signal(c.address[0], (size_t)*count, (rondo_type_t)*type, *peer, *window, (size_t)*offset,
+                                    *number, *context, (unsigned)*flags, *comm, rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_get_int64(const CFI_cdesc_t *buffer, const int64_t *count, const int *type, const int *peer,
+                       const rondo_window_t *window, const int64_t *offset, const int *context, const int *flags,
+                       const rondo_comm_t *comm, const rondo_stream_t *stream, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_get", *comm, ierror);
+    rd_f_buffer(&c, "buffer", buffer);
+    rd_f_type(&c, *type, RD_F_NONE, 0);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_get(c.address[0], (size_t)*count, (rondo_type_t)*type, *peer, *window, (size_t)*offset,
+                             *context, (unsigned)*flags, *comm, rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_window_create_int64(const rondo_comm_t *comm, const CFI_cdesc_t *buffer, const int64_t *bytes,
+                                 rondo_window_t *window, const int *flags, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_window_create", *comm, ierror);
+    rd_f_buffer(&c, "buffer", buffer);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_window_create(*comm, c.address[0], (size_t)*bytes, window, (unsigned)*flags);
+    rd_f_end(&c);
+}
+
 void rondo_f_comm_register_int64(const rondo_comm_t *comm, const CFI_cdesc_t *buffer, const int64_t *bytes,
                                  rondo_registration_t *reg, int *ierror)
 {

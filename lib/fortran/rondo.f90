@@ -206,6 +206,59 @@ module rondo
     end subroutine
   end interface
 
+  ! ---- one-sided operations without a buffer ----
+
+  interface
+    subroutine rondo_window_destroy(comm, window, ierror) bind(C, name="rondo_f_window_destroy")
+      import :: c_int, rondo_comm, rondo_window
+      type(rondo_comm), intent(in) :: comm
+      type(rondo_window), intent(inout) :: window
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    !> Where this rank's part lies: c_f_pointer makes an array of it.
+    subroutine rondo_window_buffer(comm, window, buffer, ierror) bind(C, name="rondo_f_window_buffer")
+      import :: c_int, c_ptr, rondo_comm, rondo_window
+      type(rondo_comm), intent(in) :: comm
+      type(rondo_window), intent(in) :: window
+      type(c_ptr), intent(out) :: buffer
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_signal(peer, signal, context, flags, comm, stream, ierror) bind(C, name="rondo_f_signal")
+      import :: c_int, c_ptr, rondo_comm
+      integer(c_int), intent(in) :: peer, signal, context, flags
+      type(rondo_comm), intent(in) :: comm
+      type(c_ptr), intent(in), optional :: stream
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_wait_signal(nwaits, waits, comm, stream, ierror) bind(C, name="rondo_f_wait_signal")
+      import :: c_int, c_ptr, rondo_comm, rondo_wait_desc
+      integer(c_int), intent(in) :: nwaits
+      type(rondo_wait_desc), intent(in) :: waits(*)
+      type(rondo_comm), intent(in) :: comm
+      type(c_ptr), intent(in), optional :: stream
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_flush(peer, context, comm, stream, ierror) bind(C, name="rondo_f_flush")
+      import :: c_int, c_ptr, rondo_comm
+      integer(c_int), intent(in) :: peer, context
+      type(rondo_comm), intent(in) :: comm
+      type(c_ptr), intent(in), optional :: stream
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_fence(peer, context, comm, stream, ierror) bind(C, name="rondo_f_fence")
+      import :: c_int, c_ptr, rondo_comm
+      integer(c_int), intent(in) :: peer, context
+      type(rondo_comm), intent(in) :: comm
+      type(c_ptr), intent(in), optional :: stream
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+  end interface
+
   ! ---- the operation without a buffer, groups, operators ----
 
   interface

@@ -18,7 +18,7 @@ module rondo_counts_int64
   public :: rondo_allreduce, rondo_reduce, rondo_broadcast, rondo_allgather, rondo_allgatherv, &
             rondo_reduce_scatter, rondo_reduce_scatterv, rondo_alltoall, rondo_alltoallv, rondo_gather, &
             rondo_scatter, rondo_gatherv, rondo_scatterv, rondo_send, rondo_recv, rondo_comm_register, &
-            rondo_mem_alloc
+            rondo_mem_alloc, rondo_put, rondo_put_signal, rondo_get, rondo_window_create
 
   interface rondo_allreduce
     subroutine allreduce(send, recv, count, type, op, comm, stream, ierror) &
@@ -232,6 +232,61 @@ module rondo_counts_int64
       integer(c_int), intent(out), optional :: ierror
     end subroutine
   end interface
+  interface rondo_put
+    subroutine put(buffer, count, type, peer, window, offset, context, flags, comm, stream, ierror) &
+      bind(C, name="rondo_f_put_int64")
+      import :: c_int, c_ptr, c_int64_t, rondo_comm, rondo_window
+      type(*), dimension(..), intent(in), target :: buffer
+      integer(c_int64_t), intent(in) :: count, offset
+      integer(c_int), intent(in) :: type, peer, context, flags
+      type(rondo_window), intent(in) :: window
+      type(rondo_comm), intent(in) :: comm
+      type(c_ptr), intent(in), optional :: stream
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+  end interface
+
+  interface rondo_put_signal
+    subroutine put_signal(buffer, count, type, peer, window, offset, signal, context, flags, comm, stream, ierror) &
+      bind(C, name="rondo_f_put_signal_int64")
+      import :: c_int, c_ptr, c_int64_t, rondo_comm, rondo_window
+      type(*), dimension(..), intent(in), target :: buffer
+      integer(c_int64_t), intent(in) :: count, offset
+      integer(c_int), intent(in) :: type, peer, signal, context, flags
+      type(rondo_window), intent(in) :: window
+      type(rondo_comm), intent(in) :: comm
+      type(c_ptr), intent(in), optional :: stream
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+  end interface
+
+  interface rondo_get
+    subroutine get(buffer, count, type, peer, window, offset, context, flags, comm, stream, ierror) &
+      bind(C, name="rondo_f_get_int64")
+      import :: c_int, c_ptr, c_int64_t, rondo_comm, rondo_window
+      type(*), dimension(..), target :: buffer
+      integer(c_int64_t), intent(in) :: count, offset
+      integer(c_int), intent(in) :: type, peer, context, flags
+      type(rondo_window), intent(in) :: window
+      type(rondo_comm), intent(in) :: comm
+      type(c_ptr), intent(in), optional :: stream
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+  end interface
+
+  !> Opens `bytes` bytes of the buffer, or of memory that rondo allocates if that is c_null_ptr; it is collective.
+  interface rondo_window_create
+    subroutine window_create(comm, buffer, bytes, window, flags, ierror) bind(C, name="rondo_f_window_create_int64")
+      import :: c_int, c_int64_t, rondo_comm, rondo_window
+      type(rondo_comm), intent(in) :: comm
+      type(*), dimension(..), target :: buffer
+      integer(c_int64_t), intent(in) :: bytes
+      type(rondo_window), intent(out) :: window
+      integer(c_int), intent(in) :: flags
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+  end interface
+
   !> Registers `bytes` bytes of the buffer; it is collective.
   interface rondo_comm_register
     subroutine comm_register(comm, buffer, bytes, reg, ierror) bind(C, name="rondo_f_comm_register_int64")

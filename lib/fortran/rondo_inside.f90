@@ -10,6 +10,7 @@ module rondo_inside
   type, bind(C) :: config_c
     integer(c_int) :: device, blocking, on_error
     integer(c_int64_t) :: timeout_ms, first_timeout_ms, stall_ms
+    integer(c_int) :: signals, contexts
     character(kind=c_char) :: name(64)
   end type
 
@@ -184,6 +185,8 @@ contains
     c%timeout_ms = from%timeout_ms
     c%first_timeout_ms = from%first_timeout_ms
     c%stall_ms = from%stall_ms
+    c%signals = from%signals
+    c%contexts = from%contexts
     c%on_error = from%on_error
     length = len_trim(from%name)
     c%name = c_null_char

@@ -8,6 +8,7 @@ module rondo_types
   implicit none
   private
   public :: rondo_comm, rondo_config, rondo_memory, rondo_shape, rondo_status, rondo_unique_id, rondo_registration, rondo_request
+  public :: rondo_window, rondo_wait_desc
   public :: rondo_work, rondo_work_info, rondo_event
 
   !> rondo_comm_t: a communicator.
@@ -24,6 +25,18 @@ module rondo_types
   type, bind(C) :: rondo_registration
     type(c_ptr) :: handle = c_null_ptr
   end type
+
+  !> rondo_window_t
+  type, bind(C) :: rondo_window
+    type(c_ptr) :: handle = c_null_ptr
+  end type
+
+  !> rondo_wait_desc_t: `count` signals from rank `peer`, with the number `signal` in `context`.
+  type, bind(C) :: rondo_wait_desc
+    integer(c_int) :: count = 1, peer = 0, signal = 0, context = 0
+  end type
+
+  integer(c_int), parameter, public :: RONDO_PEER_ALL = -1
 
   !> rondo_unique_id_t: the address of the rendezvous, and the secret by which the ranks authenticate each other.
   type, bind(C) :: rondo_unique_id
@@ -44,6 +57,7 @@ module rondo_types
     integer(c_int) :: on_error = -1        !< RONDO_ON_ERROR_*
     integer(int64) :: first_timeout_ms = -1_int64
     integer(int64) :: stall_ms = -1_int64
+    integer(c_int) :: signals = -1, contexts = -1 !< for one-sided operations
   end type
 
   integer(c_int), parameter, public :: RONDO_ON_ERROR_RETURN = 0

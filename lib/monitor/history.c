@@ -9,6 +9,8 @@
 
 rd_track_t rd_history_track(int kind)
 {
+    if (rd_monitor_one_sided(kind))
+        return kind == RD_MONITOR_PUT || kind == RD_MONITOR_SIGNAL ? RD_TRACK_SEND : RD_TRACK_RECV;
     return kind == RD_MONITOR_SEND ? RD_TRACK_SEND : kind == RD_MONITOR_RECV ? RD_TRACK_RECV : RD_TRACK_COLLECTIVE;
 }
 

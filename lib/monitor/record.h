@@ -96,9 +96,21 @@ typedef enum rd_monitor_flag {
 #define RD_MONITOR_SEND 64
 #define RD_MONITOR_RECV 65
 #define RD_MONITOR_SPLIT 66
-#define RD_MONITOR_OTHER 67    /* of another library's, in a dump: one that is not known */
+#define RD_MONITOR_OTHER 67 /* of another library's, in a dump: one that is not known */
+/* One-sided: a call that waits is in the track of receives (signals and answers) or of sends. */
+#define RD_MONITOR_WAIT_SIGNAL 68
+#define RD_MONITOR_PUT 69
+#define RD_MONITOR_SIGNAL 70
+#define RD_MONITOR_GET 71
+#define RD_MONITOR_FLUSH 72
+#define RD_MONITOR_WINDOW 73   /* a window is made, or destroyed */
 #define RD_MONITOR_BYTE 255    /* the type of a message: only its bytes are known */
 #define RD_MONITOR_UNKNOWN 255 /* the operator of a call that another library has dumped */
+
+static inline int rd_monitor_one_sided(int kind)
+{
+    return kind >= RD_MONITOR_WAIT_SIGNAL && kind <= RD_MONITOR_FLUSH;
+}
 
 /* A call, in two lines: the first is written when it begins, the second when it ends or when its run does. While the
  * second is written, which a process may be killed at, the first stays as it is, and each word of the second is old or

@@ -100,7 +100,7 @@ const rd_stream_t *rd_streams_find_one(const rd_streams_t *s, uint64_t id, int f
 static bool is_sane(const rd_history_run_t *r)
 {
     return r->comm >= 0 && (r->track == RD_TRACK_COLLECTIVE || r->event.root >= 0) && r->event.number > 0 &&
-           r->event.number < FARTHEST && r->calls > 0 && r->calls < FARTHEST;
+           !rd_monitor_one_sided(r->event.kind) && r->event.number < FARTHEST && r->calls > 0 && r->calls < FARTHEST;
 }
 
 static rd_stream_t key_of_run(const rd_history_run_t *r)

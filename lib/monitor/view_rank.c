@@ -99,6 +99,12 @@ const char *rd_view_kind_name(int kind)
     return kind == RD_MONITOR_SEND            ? "send"
            : kind == RD_MONITOR_RECV          ? "recv"
            : kind == RD_MONITOR_SPLIT         ? "comm_split"
+           : kind == RD_MONITOR_WINDOW        ? "window_create or window_destroy"
+           : kind == RD_MONITOR_WAIT_SIGNAL   ? "wait_signal"
+           : kind == RD_MONITOR_PUT           ? "put"
+           : kind == RD_MONITOR_SIGNAL        ? "signal"
+           : kind == RD_MONITOR_GET           ? "get"
+           : kind == RD_MONITOR_FLUSH         ? "flush"
            : kind >= 0 && kind < RD_NUM_COLLS ? rd_coll_name((rd_coll_t)kind)
                                               : "call";
 }
@@ -116,7 +122,13 @@ static void untagged(const rd_monitor_event_t *e, char *text, size_t bytes)
 
     if (e->kind == RD_MONITOR_SEND || e->kind == RD_MONITOR_RECV)
         snprintf(text, bytes, " (%llu bytes, rank %d)", count, e->root);
-    else if (e->kind == RD_BARRIER || e->kind == RD_MONITOR_SPLIT)
+    else if (e->kind == RD_MONITOR_WAIT_SIGNAL)
+        snprintf(text, bytes, " (%llu signals, rank %d first)", count, e->root);
+    else if (rd_monitor_one_sided(e->kind) && e->root < 0)
+        snprintf(text, bytes, " (all ranks)");
+    else if (rd_monitor_one_sided(e->kind))
+        snprintf(text, bytes, " (%llu bytes, rank %d)", count, e->root);
+    else if (e->kind == RD_BARRIER || e->kind == RD_MONITOR_SPLIT || e->kind == RD_MONITOR_WINDOW)
         snprintf(text, bytes, "%s", "");
     else if (e->flags & RD_MONITOR_TABLES)
         snprintf(text, bytes, " (by tables, %s)", type ? type : "?");
@@ -174,7 +186,8 @@ static bool event_of(const rd_view_t *view, const rd_view_rank_t *rank, uint64_t
 
     for (uint64_t i = 1; i <= kept; i++)
         if (rd_reader_event(reader, n - i, event) && event->comm == rank->comm.id && event->rank == rank->comm.rank &&
-            event->kind != RD_MONITOR_SEND && event->kind != RD_MONITOR_RECV && event->number <= number)
+            event->kind != RD_MONITOR_SEND && event->kind != RD_MONITOR_RECV && !rd_monitor_one_sided(event->kind) &&
+            event->number <= number)
             return true;
     return false;
 }

@@ -19,6 +19,8 @@ static int waited_for(rd_queue_t *q)
     }
     if (q->run.open)
         return q->run.waits_for;
+    if (q->side && q->side->waits_for(q->side) >= 0)
+        return q->side->waits_for(q->side);
     int peer = rd_transport_gdr_peer(q->net);
     return peer >= 0 ? peer : rd_transport_zcopy_peer(q->net);
 }
@@ -27,6 +29,10 @@ static int waited_for(rd_queue_t *q)
 static rondo_result_t farewell(rd_queue_t *q, int peer)
 {
     rd_control_t *control = peer < 0 ? NULL : q->controls[peer];
+    bool by_side = !q->active && !q->run.open && q->side && q->side->waits_for(q->side) >= 0;
+
+    if (peer >= 0 && !control && by_side && q->side->net) /* what it has sent comes this way */
+        return rd_transport_farewell(q->side->net, peer);
 
     if (control)
         return atomic_load_explicit(&control->left, memory_order_acquire) ? RONDO_SUCCESS : RONDO_IN_PROGRESS;

@@ -22,7 +22,7 @@ static bool turn(rd_outstanding_t *entry)
     char text[RD_ERROR_BYTES];
     int moved = 0;
 
-    if (!q->active && (!rd_queue_busy(q) || rd_health_check(q->health) != RONDO_SUCCESS))
+    if (!q->active && ((!rd_queue_serves(q) && !rd_queue_busy(q)) || rd_health_check(q->health) != RONDO_SUCCESS))
         return false;
     snprintf(text, sizeof text, "%s", rd_thread_error());
     if (rd_queue_advance(q, &moved) != RONDO_SUCCESS)
@@ -321,7 +321,7 @@ rondo_result_t rd_queue_tasks(rd_queue_t *q, int *moved)
 
 bool rd_queue_busy(rd_queue_t *q)
 {
-    return q->active || !rd_transport_idle(q->net);
+    return q->active || (q->side && q->side->busy(q->side)) || !rd_transport_idle(q->net);
 }
 
 bool rd_queue_has(const rd_queue_t *q, rd_track_t track, uint64_t number)
@@ -337,6 +337,8 @@ rondo_result_t rd_queue_advance(rd_queue_t *q, int *moved)
 {
     rondo_result_t result = rd_queue_tasks(q, moved);
 
+    if (q->side && result == RONDO_SUCCESS && (result = q->side->turn(q->side, moved)) != RONDO_SUCCESS)
+        rd_queue_flush(q, result);
     if (result == RONDO_SUCCESS && rd_queue_busy(q))
         *moved |= rd_transport_progress(q->net);
     return result;
@@ -345,6 +347,8 @@ rondo_result_t rd_queue_advance(rd_queue_t *q, int *moved)
 void rd_queue_flush(rd_queue_t *q, rondo_result_t code)
 {
     rd_transport_cancel(q->net);
+    if (q->side)
+        q->side->flush(q->side, code);
     while (q->active) {
         rd_task_t *t = q->active;
         q->active = t->next;
@@ -436,7 +440,7 @@ static rondo_result_t run_on(rd_queue_t *q, rd_run_t *run)
         result = run->result;
         if (q->polled && run->open && result == RONDO_SUCCESS) /* polling the network is a system call */
             moved |= poll_network(q, run);
-        if (q->active && result == RONDO_SUCCESS)
+        if ((q->active || q->side) && result == RONDO_SUCCESS)
             result = rd_queue_advance(q, &moved);
         if (moved)
             rd_queue_moved(q);

@@ -61,6 +61,17 @@ typedef struct rd_task {
     rd_run_t run;
 } rd_task_t;
 
+/* Operations of a communicator that are no plans: one-sided ones (rma/rma.h). Whoever makes a turn of the queue makes
+ * one of theirs, too. */
+typedef struct rd_side {
+    /* Makes one turn. Sets *moved if anything moved. An error has failed the communicator. */
+    rondo_result_t (*turn)(struct rd_side *side, int *moved);
+    bool (*busy)(const struct rd_side *side);                 /* an operation was begun that is not over */
+    int (*waits_for)(const struct rd_side *side);             /* the rank that it waits for; -1: none */
+    void (*flush)(struct rd_side *side, rondo_result_t code); /* ends everything with `code` */
+    rd_transport_t *net; /* by which peers ask something of this rank, whatever it calls; NULL: they ask nothing */
+} rd_side_t;
+
 typedef struct rd_queue {
     /* What runs here: plans of this planner, for this team. */
     const rd_team_t *team;
@@ -78,8 +89,9 @@ typedef struct rd_queue {
     rd_task_t **tails; /* of each chain; 1 + 2 * nranks */
     rd_task_t *spent;  /* memory for the next tasks, because a program's groups are often alike */
     int nspent;
-    rd_run_t run;  /* of the blocking call */
-    char *scratch; /* of the collective that runs */
+    rd_run_t run;    /* of the blocking call */
+    rd_side_t *side; /* NULL: there is none */
+    char *scratch;   /* of the collective that runs */
     size_t scratch_bytes;
     char *spare; /* larger scratch, reserved: replaces `scratch` when a collective begins that needs it */
     size_t spare_bytes;
@@ -180,6 +192,11 @@ bool rd_queue_news(rd_queue_t *queue);
 
 /* Returns true if anything is active, or on its way to other nodes. */
 bool rd_queue_busy(rd_queue_t *queue);
+/* Returns true if a wait in another communicator has to make progress here, too, whatever this rank has begun. */
+static inline bool rd_queue_serves(const rd_queue_t *queue)
+{
+    return queue->side && queue->side->net;
+}
 /* Returns true if the call of that number, which has begun, is not over. */
 bool rd_queue_has(const rd_queue_t *queue, rd_track_t track, uint64_t number);
 /* Advances until nothing is active. */

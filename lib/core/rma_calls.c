@@ -1,0 +1,120 @@
+/* The way of a one-sided call: at once where it is a matter of memory alone, else until its turn comes. */
+#include "core/rma_calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/submit.h"
+#include "progress/deadlock.h"
+
+/* What the record says of a call that waits, and in which track. */
+static rd_monitor_call_t noted(const rd_rma_op_t *op, rd_track_t *track)
+{
+    static const uint8_t kinds[] = {
+        [RD_RMA_PUT] = RD_MONITOR_PUT, [RD_RMA_SIGNAL] = RD_MONITOR_SIGNAL, [RD_RMA_WAIT] = RD_MONITOR_WAIT_SIGNAL,
+        [RD_RMA_GET] = RD_MONITOR_GET, [RD_RMA_FLUSH] = RD_MONITOR_FLUSH,   [RD_RMA_FENCE] = RD_MONITOR_FLUSH};
+    uint64_t signals = 0;
+
+    for (int i = 0; i < op->nwaits; i++)
+        signals += (uint64_t)op->waits[i].count;
+    *track = op->kind == RD_RMA_PUT || op->kind == RD_RMA_SIGNAL ? RD_TRACK_SEND : RD_TRACK_RECV;
+    return (rd_monitor_call_t){.count = op->kind == RD_RMA_WAIT ? signals : op->bytes,
+                               .bytes = op->bytes,
+                               .tag = rd_tag,
+                               .root = op->kind == RD_RMA_WAIT ? op->waits[0].peer : op->peer,
+                               .kind = kinds[op->kind],
+                               .type = RD_MONITOR_BYTE};
+}
+
+static rondo_result_t wait_for(rondo_comm_t comm, rd_rma_op_t *op)
+{
+    rd_track_t track;
+    const rd_monitor_call_t call = noted(op, &track);
+
+    if (comm->queue.deadlock.listed)
+        rd_deadlock_call(&comm->queue, op->kind == RD_RMA_WAIT ? "a wait for signals" : "a one-sided call", -1);
+    uint64_t entry = rd_monitor_begin(&comm->seat, track, &call);
+    rondo_result_t result = rd_rma_run(comm->rma, op);
+    rd_monitor_end(&comm->seat, track, entry, result);
+    return result;
+}
+
+static rondo_result_t run(rondo_comm_t comm, const rd_rma_op_t *call)
+{
+    rd_rma_op_t op = *call;
+    rondo_result_t result = RONDO_IN_PROGRESS;
+    int moved = 0;
+
+    if (!comm->rma->first) {
+        result = rd_rma_try(comm->rma, &op);
+        op.tried = true;
+    }
+    if (result == RONDO_IN_PROGRESS)
+        return wait_for(comm, &op);
+    if (result == RONDO_SUCCESS && comm->rma->peers) /* what peers ask for gets a turn in every call */
+        result = rd_queue_advance(&comm->queue, &moved);
+    return result;
+}
+
+static rondo_result_t record(rondo_comm_t comm, const rd_rma_op_t *op)
+{
+    size_t waits = (size_t)op->nwaits * sizeof *op->waits;
+    rd_rma_op_t *copy = malloc(sizeof *copy + waits);
+
+    if (!copy)
+        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
+    *copy = *op;
+    if (waits)
+        copy->waits = memcpy(copy + 1, op->waits, waits);
+    return rd_group_record_rma(comm, copy);
+}
+
+rondo_result_t rd_call_rma(rondo_comm_t comm, const rd_rma_op_t *op)
+{
+    rondo_result_t result = rd_comm_enter(comm);
+
+    rd_call_limit(comm);
+    if (result == RONDO_SUCCESS)
+        result = rd_group_depth ? record(comm, op) : run(comm, op);
+    rd_limit_own_end(&comm->queue.limit);
+    if (result != RONDO_SUCCESS)
+        result = rd_group_failed(result);
+    return rd_comm_leave(comm, result);
+}
+
+/* ---- of a group ---- */
+
+void rd_rma_list_add(rd_rma_list_t *list, rd_rma_op_t *op)
+{
+    op->next = NULL;
+    if (list->first)
+        list->last->next = op;
+    else
+        list->first = op;
+    list->last = op;
+    list->n++;
+}
+
+static rd_rma_op_t *take(rd_rma_list_t *list)
+{
+    rd_rma_op_t *op = list->first;
+
+    list->first = op->next;
+    list->n--;
+    return op;
+}
+
+void rd_rma_list_hand_on(rd_rma_list_t *list, rd_completion_t *completion)
+{
+    while (list->first) {
+        rd_rma_op_t *op = take(list);
+        op->completion = completion;
+        rd_rma_add(op->rma, op);
+    }
+}
+
+void rd_rma_list_clear(rd_rma_list_t *list)
+{
+    while (list->first)
+        free(take(list));
+}

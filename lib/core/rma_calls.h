@@ -1,0 +1,33 @@
+/* One-sided operations of a communicator: its windows, and the way of a call to rma/. */
+#ifndef RD_CORE_RMA_CALLS_H
+#define RD_CORE_RMA_CALLS_H
+
+#include "core/comm.h"
+#include "rma/rma.h"
+
+/* Makes a window; collective. The arguments have been checked. If `buffer` is NULL, `bytes` are allocated. */
+rondo_result_t rd_comm_window_create(rondo_comm_t comm, void *buffer, size_t bytes, rondo_window_t *window);
+/* Ends it, and frees what was allocated for it; collective. */
+rondo_result_t rd_comm_window_destroy(rondo_comm_t comm, rondo_window_t window);
+/* Returns true if it is one of the communicator's. */
+bool rd_comm_has_window(rondo_comm_t comm, rondo_window_t window);
+
+/* Runs a one-sided operation, whose arguments have been checked, or records it in this thread's group. */
+rondo_result_t rd_call_rma(rondo_comm_t comm, const rd_rma_op_t *op);
+
+/* The one-sided operations of a group, in the order of the calls. */
+typedef struct rd_rma_list {
+    rd_rma_op_t *first, *last;
+    int n;
+} rd_rma_list_t;
+
+void rd_rma_list_add(rd_rma_list_t *list, rd_rma_op_t *op); /* takes it over */
+/* Hands all of them to their communicators. The caller is inside those, and `completion` counts the operations. */
+void rd_rma_list_hand_on(rd_rma_list_t *list, rd_completion_t *completion);
+void rd_rma_list_clear(rd_rma_list_t *list);
+
+/* The end: tells the other ranks that this one leaves, and then frees everything. */
+void rd_comm_rma_leave(rondo_comm_t comm);
+void rd_comm_rma_end(rondo_comm_t comm);
+
+#endif

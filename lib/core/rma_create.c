@@ -1,0 +1,365 @@
+/* Windows: how they are made and ended. What is exchanged goes over the bootstrap, as for a split.
+ *
+ *   all ranks     address, bytes, what the config says of signals
+ *   each node     shared memory: for signals with the first window, and for what rondo allocates
+ *   each rank     finds the way to every other rank's part (rma/rma.h)
+ *   all ranks     has anything failed? are there parts that only messages reach?
+ *   if so         a net communicator, once, that carries those of all windows */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/fd.h"
+#include "boot/id.h"
+#include "core/rma_calls.h"
+#include "core/submit.h"
+#include "progress/signature.h"
+
+#define PAGE ((size_t)4096)
+
+typedef struct record {
+    uint64_t address, bytes;
+    int32_t allocates, contexts, signals;
+    int32_t code;     /* what has failed on this rank */
+    int32_t messages; /* some parts are reached by messages */
+    int32_t unused;
+} record_t;
+
+/* What is made, until it belongs to the communicator. */
+typedef struct making {
+    rondo_comm_t comm;
+    record_t *all;
+    rd_rma_part_t *parts;
+    bool *allocated;
+    rd_node_t memory;
+    char *alone;
+    size_t alone_bytes;
+    rd_rma_t *rma; /* the communicator's first */
+    rd_rma_window_t *window;
+} making_t;
+
+static record_t *mine(const making_t *m)
+{
+    return &m->all[m->comm->team.rank];
+}
+
+/* Others may wait for something of this rank meanwhile, so waits make progress for it. */
+static rondo_result_t exchange(rondo_comm_t comm, void *all, size_t each)
+{
+    rd_comm_pause(comm);
+    rondo_result_t result = rd_boot_allgather(comm->boot, all, each);
+    rd_comm_resume(comm);
+    if (result != RONDO_SUCCESS && rd_queue_news(&comm->queue))
+        return rd_health_check(&comm->health);
+    return result;
+}
+
+/* RONDO_CHECK=1: do all ranks make, or end, a window? */
+static rondo_result_t check(rondo_comm_t comm, const char *name)
+{
+    const rd_call_t call = {.desc = {.coll = RD_BARRIER}, .name = name};
+
+    if (!comm->env.check || comm->team.nranks == 1)
+        return RONDO_SUCCESS;
+    return rd_signature_exchange(&comm->queue, &call, 0, &comm->sequence);
+}
+
+/* Collective. Leaves `node` empty where no node has two ranks. */
+static rondo_result_t share(rondo_comm_t comm, size_t bytes, rd_node_t *node)
+{
+    const rd_team_t *team = &comm->team;
+
+    *node = (rd_node_t){.fd = -1};
+    if (comm->node.most == 1)
+        return RONDO_SUCCESS;
+    rd_fd_guard_begin();
+    rd_comm_pause(comm);
+    rondo_result_t result =
+        rd_node_find(node, comm->boot, team->rank, team->nranks, &comm->env, -1, &comm->ctx, &comm->health.stop);
+    if (result == RONDO_SUCCESS)
+        result = rd_node_map(node, comm->boot, bytes, &comm->env, &comm->ctx, &comm->health.stop);
+    rd_comm_resume(comm);
+    rd_fd_guard_end();
+    if (result != RONDO_SUCCESS)
+        rd_node_free(node);
+    return result;
+}
+
+/* Refuses, on all ranks alike, what they do not have alike. */
+static rondo_result_t compare(const making_t *m)
+{
+    const rondo_comm_t comm = m->comm;
+
+    for (int r = 0; r < comm->team.nranks; r++) {
+        const record_t *its = &m->all[r];
+        if (its->contexts != comm->contexts || its->signals != comm->signals)
+            return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT,
+                            "rondo_window_create: rank %d (%s) has %d signals in %d contexts, this rank %d in %d: "
+                            "config.signals and config.contexts must be alike on all ranks",
+                            r, rd_health_whois(&comm->health, r), its->signals, its->contexts, comm->signals,
+                            comm->contexts);
+    }
+    return RONDO_SUCCESS;
+}
+
+/* The first window of the communicator: memory for signals. */
+static rondo_result_t begin(making_t *m)
+{
+    rondo_comm_t comm = m->comm;
+    const rd_team_t *team = &comm->team;
+    rd_node_t memory;
+    rondo_result_t result = share(comm, rd_rma_counters_bytes(team->nranks, comm->contexts, comm->signals), &memory);
+
+    if (result == RONDO_SUCCESS &&
+        (result = rd_rma_create(&m->rma, team, &comm->conns, &comm->queue, &memory, comm->contexts, comm->signals))) {
+        rd_node_free(&memory);
+        result = rd_call_spoiled(comm, result); /* this rank alone has failed, and the others go on to exchange */
+    }
+    return result;
+}
+
+/* Memory for those ranks that have brought none. */
+static rondo_result_t allocate(making_t *m)
+{
+    rondo_comm_t comm = m->comm;
+    size_t most = 0;
+    bool any = false;
+
+    for (int r = 0; r < comm->team.nranks; r++) {
+        size_t bytes = m->all[r].allocates ? m->all[r].bytes : 0;
+        m->allocated[r] = m->all[r].allocates;
+        any |= m->allocated[r];
+        most = bytes > most ? bytes : most;
+    }
+    if (!any)
+        return RONDO_SUCCESS;
+    most = most ? (most + PAGE - 1) / PAGE * PAGE : PAGE;
+    rondo_result_t result = share(comm, most, &m->memory);
+    if (result != RONDO_SUCCESS || !mine(m)->allocates)
+        return result;
+    if (m->memory.base) {
+        mine(m)->address = (uintptr_t)m->memory.base + (size_t)m->memory.self * m->memory.segment_bytes;
+        return RONDO_SUCCESS;
+    }
+    m->alone = mmap(NULL, most, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (m->alone == MAP_FAILED) {
+        m->alone = NULL;
+        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "rondo_window_create: no memory for %zu bytes", most);
+    }
+    m->alone_bytes = most;
+    mine(m)->address = (uintptr_t)m->alone;
+    return RONDO_SUCCESS;
+}
+
+/* Collective: the net communicator that carries messages. */
+static rondo_result_t make_net(rondo_comm_t comm)
+{
+    const rd_team_t *team = &comm->team;
+    rondo_unique_id_t *ids = calloc((size_t)team->nranks, sizeof *ids);
+    bool serves = false;
+
+    if (!ids)
+        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for the ids of %d ranks", team->nranks);
+    if (team->rank == 0) /* if it fails, the id carries the error */
+        serves = rd_boot_id_create(&ids[0], &comm->env) == RONDO_SUCCESS;
+    rondo_result_t result = exchange(comm, ids, sizeof *ids);
+    if (result != RONDO_SUCCESS && serves)
+        rd_boot_cancel(&ids[0], 0, RONDO_ERR_ABORTED);
+    if (result == RONDO_SUCCESS) {
+        rd_comm_pause(comm);
+        result = rd_comm_net_ops.make(team, "rma", &ids[0], team->rank, team->nranks, &comm->rma_net);
+        rd_comm_resume(comm);
+    }
+    free(ids);
+    if (result != RONDO_SUCCESS)
+        return result;
+    const rd_rma_net_t net = {comm->rma_net, &rd_comm_of(comm->rma_net)->conns};
+    result = rd_rma_serve(comm->rma, &net);
+    if (result == RONDO_SUCCESS && !rd_outstanding_listed(&comm->queue.outstanding))
+        rd_outstanding_list(&comm->queue.outstanding);
+    return result;
+}
+
+/* Tells the others how it went here, and whether messages are needed. Returns RONDO_SUCCESS if it went well on all. */
+static rondo_result_t conclude(making_t *m, rondo_result_t result, bool *messages)
+{
+    rondo_comm_t comm = m->comm;
+    const rd_rma_t *rma = m->rma ? m->rma : comm->rma;
+
+    mine(m)->code = (int32_t)result;
+    mine(m)->messages = m->window && rd_rma_window_needs_messages(rma, m->window);
+    rondo_result_t exchanged = exchange(comm, m->all, sizeof *m->all);
+    if (exchanged != RONDO_SUCCESS)
+        return exchanged;
+    *messages = false;
+    for (int r = 0; r < comm->team.nranks; r++) {
+        *messages |= m->all[r].messages;
+        if (m->all[r].code != RONDO_SUCCESS && result == RONDO_SUCCESS)
+            result =
+                rd_error(&comm->ctx, (rondo_result_t)m->all[r].code,
+                         "rondo_window_create: rank %d (%s) could not make its part: %s; its own error says more", r,
+                         rd_health_whois(&comm->health, r), rondo_result_string((rondo_result_t)m->all[r].code));
+    }
+    return result;
+}
+
+static rondo_result_t make(making_t *m)
+{
+    rondo_comm_t comm = m->comm;
+    bool messages = false;
+    rondo_result_t result = exchange(comm, m->all, sizeof *m->all);
+
+    if (result != RONDO_SUCCESS || (result = compare(m)))
+        return result;
+    if (!comm->rma)
+        result = begin(m);
+    if (result == RONDO_SUCCESS)
+        result = allocate(m);
+    if (result != RONDO_SUCCESS && rd_health_check(&comm->health) != RONDO_SUCCESS)
+        return result;
+    for (int r = 0; r < comm->team.nranks; r++) {
+        m->parts[r].address = m->all[r].address;
+        m->parts[r].bytes = m->all[r].bytes;
+    }
+    if (result == RONDO_SUCCESS) {
+        m->window = rd_rma_window_make(m->rma ? m->rma : comm->rma, comm->windows, &m->memory, m->allocated, m->parts);
+        if (!m->window)
+            result = rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "rondo_window_create: no memory");
+    }
+    if ((result = conclude(m, result, &messages)))
+        return result;
+    if (m->rma) {
+        comm->rma = m->rma;
+        comm->queue.side = &m->rma->side;
+        m->rma = NULL;
+    }
+    if (messages && !comm->rma_net)
+        result = make_net(comm);
+    if (result != RONDO_SUCCESS) /* others may have it, and use it */
+        result =
+            rd_health_fail(&comm->health, result, comm->team.rank, "the messages of a window: %s", rd_thread_error());
+    return result;
+}
+
+/* Frees what does not belong to the communicator. */
+static void drop(making_t *m)
+{
+    rd_rma_t *rma = m->rma ? m->rma : m->comm->rma;
+
+    if (m->window)
+        rd_rma_window_free(rma, m->window); /* with its parts and its memory */
+    else {
+        rd_node_free(&m->memory);
+        free(m->parts);
+    }
+    if (m->alone)
+        munmap(m->alone, m->alone_bytes);
+    rd_rma_free(m->rma);
+}
+
+static rondo_result_t create(rondo_comm_t comm, void *buffer, size_t bytes, rondo_window_t *window)
+{
+    size_t n = (size_t)comm->team.nranks;
+    making_t m = {.comm = comm,
+                  .all = calloc(n, sizeof *m.all),
+                  .parts = calloc(n, sizeof *m.parts),
+                  .allocated = calloc(n, sizeof *m.allocated),
+                  .memory = {.fd = -1}};
+    rondo_result_t result;
+
+    if (!m.all || !m.parts || !m.allocated) {
+        result =
+            rd_call_spoiled(comm, rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a window of %zu ranks", n));
+    } else {
+        *mine(&m) = (record_t){.address = (uintptr_t)buffer,
+                               .bytes = bytes,
+                               .allocates = !buffer,
+                               .contexts = comm->contexts,
+                               .signals = comm->signals};
+        result = make(&m);
+    }
+    if (result == RONDO_SUCCESS) {
+        m.window->alone = m.alone;
+        m.window->alone_bytes = m.alone_bytes;
+        rd_rma_window_open(comm->rma, m.window);
+        *window = m.window;
+    } else {
+        drop(&m);
+    }
+    free(m.allocated);
+    free(m.all);
+    return result;
+}
+
+rondo_result_t rd_comm_window_create(rondo_comm_t comm, void *buffer, size_t bytes, rondo_window_t *window)
+{
+    rondo_result_t result = rd_comm_enter(comm);
+    uint64_t entry = 0;
+    bool entered = result == RONDO_SUCCESS;
+
+    if (entered)
+        entry = rd_call_begin_other(comm, RD_MONITOR_WINDOW);
+    comm->windows++;
+    if (result == RONDO_SUCCESS)
+        result = check(comm, "window_create");
+    if (result == RONDO_SUCCESS)
+        result = create(comm, buffer, bytes, window);
+    if (entered)
+        rd_call_end_other(comm, entry, result);
+    return rd_comm_leave(comm, result);
+}
+
+bool rd_comm_has_window(rondo_comm_t comm, rondo_window_t window)
+{
+    return window && comm->rma && rd_rma_has(comm->rma, window);
+}
+
+/* Nobody uses the window any more when all ranks have had their puts flushed and have said so. */
+rondo_result_t rd_comm_window_destroy(rondo_comm_t comm, rondo_window_t window)
+{
+    unsigned char *here = calloc((size_t)comm->team.nranks, 1);
+    rd_rma_op_t flush = {.rma = comm->rma, .kind = RD_RMA_FLUSH, .peer = RONDO_PEER_ALL};
+    rondo_result_t result = rd_comm_enter(comm);
+    uint64_t entry = 0;
+    bool entered = result == RONDO_SUCCESS;
+
+    if (entered)
+        entry = rd_call_begin_other(comm, RD_MONITOR_WINDOW);
+    if (entered && !here)
+        result = rd_call_spoiled(comm, rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory to end a window"));
+    if (result == RONDO_SUCCESS)
+        result = check(comm, "window_destroy");
+    if (result == RONDO_SUCCESS)
+        result = rd_rma_run(comm->rma, &flush);
+    if (result == RONDO_SUCCESS)
+        result = exchange(comm, here, 1);
+    if (entered)
+        rd_call_end_other(comm, entry, result);
+    if (!rd_comm_gone(comm)) /* else it went with the communicator */
+        rd_rma_window_free(comm->rma, window);
+    free(here);
+    return rd_comm_leave(comm, result);
+}
+
+void rd_comm_rma_leave(rondo_comm_t comm)
+{
+    rondo_result_t code = rd_health_check(&comm->health);
+
+    if (!comm->rma_net)
+        return;
+    if (code == RONDO_SUCCESS)
+        rd_comm_net_ops.leave(comm->rma_net);
+    else
+        rd_health_fail(comm->rma_net->health, code, atomic_load(&comm->health.stop.failed_rank), "%s",
+                       comm->health.stop.text);
+}
+
+void rd_comm_rma_end(rondo_comm_t comm)
+{
+    comm->queue.side = NULL;
+    rd_rma_free(comm->rma);
+    comm->rma = NULL;
+    if (comm->rma_net)
+        rd_comm_net_ops.end(comm->rma_net);
+    comm->rma_net = NULL;
+}
