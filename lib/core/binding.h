@@ -21,6 +21,10 @@ rondo_result_t rondo_call_refuse(rondo_comm_t comm, rondo_result_t result, const
  * RONDO_CUDA_COPY concerns registered buffers only, and refuses no others. NCCL's symmetric windows are like this. */
 rondo_result_t rondo_comm_windows(rondo_comm_t comm);
 
+/* Local: this rank's part of a window takes no messages any more, and its memory is the caller's again, who knows that
+ * no rank accesses it. The rest of the window goes with the communicator. NCCL's deregistration is like this. */
+rondo_result_t rondo_window_close(rondo_comm_t comm, rondo_window_t window);
+
 /* For a call that has returned RONDO_ERR_REMOTE, on a device. Has the stream stall, as NCCL does, until the
  * communicator is revoked, aborted or destroyed, but not longer than RONDO_NCCL_STALL_MS after the first such call.
  * Returns the communicator's error if it does not stall: that time is over, the stream is captured, or the communicator

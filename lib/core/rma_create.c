@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "boot/id.h"
+#include "core/binding.h"
 #include "core/rma_calls.h"
 #include "core/submit.h"
 #include "progress/signature.h"
@@ -338,6 +339,19 @@ rondo_result_t rd_comm_window_destroy(rondo_comm_t comm, rondo_window_t window)
     if (!rd_comm_gone(comm)) /* else it went with the communicator */
         rd_rma_window_free(comm->rma, window);
     free(here);
+    return rd_comm_leave(comm, result);
+}
+
+rondo_result_t rondo_window_close(rondo_comm_t comm, rondo_window_t window)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_window_close");
+
+    if (result == RONDO_SUCCESS)
+        result = rd_comm_enter(comm);
+    else
+        return result;
+    if (result == RONDO_SUCCESS && rd_comm_has_window(comm, window))
+        window->parts[comm->team.rank].bytes = 0;
     return rd_comm_leave(comm, result);
 }
 

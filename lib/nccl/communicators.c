@@ -102,6 +102,8 @@ rondo_config_t nc_comm_config(ncclComm_t comm)
     /* This library, not rondo, runs creation in the background, and on the host operations, too. */
     config.blocking = 1; /* with blocking = 0 a thread of the shim waits: see group.c */
     config.name = comm->config.name[0] ? comm->config.name : NULL;
+    config.signals = comm->config.signals;
+    config.contexts = comm->config.contexts;
     return config;
 }
 

@@ -7,6 +7,9 @@
 
 #include "nccl/shim.h"
 
+#define CONTEXTS_MOST 64 /* as rondo.h says */
+#define SIGNALS_MOST 4096
+
 typedef struct field {
     const char *name;
     size_t offset;
@@ -32,7 +35,7 @@ static const field_t fields[] = {
     {"nChannelsPerNetPeer", AT(nChannelsPerNetPeer), 22800, 1, INT_MAX},
     {"nvlinkCentricSched", AT(nvlinkCentricSched), 22800, 0, 1},
     {"graphUsageMode", AFTER(1), 22900, 0, 2},
-    {"numRmaCtx", AFTER(2), 22900, 1, INT_MAX},
+    {"numRmaCtx", AFTER(2), 22900, 0, INT_MAX},
     {"maxP2pPeers", AFTER(3), 23000, 1, INT_MAX},
     {"graphStreamOrdering", AFTER(4), 23005, 0, 1},
     {"launchOrderImplicit", AFTER(5), 23100, INT_MIN, INT_MAX},
@@ -56,6 +59,12 @@ static int value(const ncclConfig_t *given, const field_t *f)
     return number;
 }
 
+/* It has an effect. */
+static bool steers(const field_t *f)
+{
+    return strcmp(f->name, "blocking") == 0 || strcmp(f->name, "numRmaCtx") == 0 || strcmp(f->name, "numRmaSig") == 0;
+}
+
 static ncclResult_t check(const ncclConfig_t *given, const char *call)
 {
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
@@ -66,7 +75,7 @@ static ncclResult_t check(const ncclConfig_t *given, const char *call)
         if (number < fields[i].least || number > fields[i].most)
             return nc_error(NULL, ncclInvalidArgument, "%s: config->%s is %d: %d to %d, or NCCL_CONFIG_UNDEF_INT", call,
                             fields[i].name, number, fields[i].least, fields[i].most);
-        if (i > 0)
+        if (!steers(&fields[i]))
             nc_log(NC_SUBSYS_INIT, "%s: config->%s = %d steers nothing in rondo", call, fields[i].name, number);
     }
     int least = value(given, &fields[2]), most = value(given, &fields[3]);
@@ -76,10 +85,26 @@ static ncclResult_t check(const ncclConfig_t *given, const char *call)
     return ncclSuccess;
 }
 
+/* Only on host memory are there one-sided operations. More than rondo can have is as many as it can: an index beyond
+ * that is refused where it is used. 0 contexts are none in NCCL, and one here. */
+static void one_sided(const ncclConfig_t *given, nc_config_t *config)
+{
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        int number = value(given, &fields[i]);
+
+        if (number == NCCL_CONFIG_UNDEF_INT || number < 1)
+            continue;
+        if (strcmp(fields[i].name, "numRmaCtx") == 0)
+            config->contexts = number < CONTEXTS_MOST ? number : CONTEXTS_MOST;
+        if (strcmp(fields[i].name, "numRmaSig") == 0)
+            config->signals = number < SIGNALS_MOST ? number : SIGNALS_MOST;
+    }
+}
+
 ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, const nc_config_t *inherited,
                             const char *call)
 {
-    nc_config_t new = {1, ""};
+    nc_config_t new = {1, -1, -1, ""};
     ncclResult_t result;
 
     if (nc_settings_wrong())
@@ -95,6 +120,7 @@ ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, cons
         int blocking = value(given, &fields[0]);
         if (blocking != NCCL_CONFIG_UNDEF_INT)
             new.blocking = blocking;
+        one_sided(given, &new);
         if (has(given, AT(commName), sizeof given->commName, 22700) && given->commName)
             snprintf(new.name, sizeof new.name, "%s", given->commName);
     }

@@ -56,6 +56,7 @@ static bool behind(const nc_op_t *op)
 static void op_release(const nc_op_t *op)
 {
     nc_bounce_release(op);
+    free(op->waits);
     if (op->user_op)
         nc_user_op_put(op->comm, op->user_op);
 }
@@ -170,12 +171,33 @@ static ncclResult_t ops_run(batch_t *b)
 
 /* ---- jobs ---- */
 
+/* Returns the next job from `at` on that uses the same communicator, in the same way on all ranks, and so has to come
+ * after this one: windows. NULL: there is none. */
+static nc_job_t *behind_of(const nc_job_t *job, nc_job_t *at)
+{
+    while (at && (at->comm != job->comm || at->creates || job->creates))
+        at = at->next;
+    return at;
+}
+
+/* Returns true if the job runs in the thread of one before it. */
+static bool is_behind(const batch_t *b, const nc_job_t *job)
+{
+    const nc_job_t *j = b->jobs;
+
+    while (j != job && (!job->comm || behind_of(j, j->next) != job))
+        j = j->next;
+    return j != job;
+}
+
 static void *job_thread(void *arg)
 {
     nc_job_t *job = arg;
 
     nc_device_enter(job->comm ? job->comm->device : job->parent->device);
     job->result = job->run(job);
+    while (job->comm && (job = behind_of(job, job->next)))
+        job->result = job->run(job);
     return NULL;
 }
 
@@ -197,6 +219,8 @@ static ncclResult_t jobs_run(batch_t *b)
     ncclResult_t result = ncclSuccess;
 
     for (nc_job_t *j = b->jobs; j && b->jobs->next; j = j->next) {
+        if (is_behind(b, j))
+            continue;
         j->started = thread_start(&j->thread, job_thread, j) == 0;
         if (!j->started)
             j->result = nc_error(NULL, ncclSystemError, "%s: no thread for it", j->call);

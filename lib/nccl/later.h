@@ -105,14 +105,24 @@ ncclResult_t pncclGatherConfig(const void *sendbuff, void *recvbuff, size_t coun
 ncclResult_t pncclScatterConfig(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root,
                                 ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t *config);
 
+typedef struct ncclWaitSignalDesc {
+    int opCnt;
+    int peer;
+    int sigIdx;
+    int ctx;
+} ncclWaitSignalDesc_t;
+
+ncclResult_t pncclPutSignal(const void *localbuff, size_t count, ncclDataType_t datatype, int peer,
+                            ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx, unsigned int flags,
+                            ncclComm_t comm, cudaStream_t stream);
+ncclResult_t pncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t pncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm, cudaStream_t stream);
+
 /* All of the following fail without reading their arguments. The calling convention lets the caller pass any. */
 ncclResult_t pncclCommGetUniqueId(void);
 ncclResult_t pncclCommGrow(void);
 ncclResult_t pncclCommSuspend(void);
 ncclResult_t pncclCommResume(void);
-ncclResult_t pncclPutSignal(void);
-ncclResult_t pncclSignal(void);
-ncclResult_t pncclWaitSignal(void);
 ncclResult_t pncclSetEncryption(void);
 ncclResult_t pncclDevCommCreate(void);
 ncclResult_t pncclDevCommDestroy(void);

@@ -14,6 +14,7 @@ libnccl_parts_la_SOURCES = \
 	lib/nccl/later.h \
 	lib/nccl/log.c \
 	lib/nccl/memory.c \
+	lib/nccl/onesided.c \
 	lib/nccl/operations.c \
 	lib/nccl/params.c \
 	lib/nccl/per_call.c \

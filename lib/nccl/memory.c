@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "core/binding.h"
 #include "nccl/later.h"
 #include "nccl/shim.h"
 
@@ -14,6 +15,7 @@ typedef struct nc_registration {
     size_t bytes;
     int window;
     rondo_registration_t rondo; /* or NULL */
+    rondo_window_t opened;      /* of a symmetric window on host memory; or NULL */
 } nc_registration_t;
 
 ncclResult_t pncclMemAlloc(void **ptr, size_t size)
@@ -125,17 +127,21 @@ static ncclResult_t window_register(nc_job_t *job)
 {
     nc_registration_t *made = add(job->comm, job->buffer, job->bytes, 1);
     rondo_registration_t registration = NULL;
+    rondo_window_t opened = NULL;
     rondo_result_t result = RONDO_SUCCESS;
 
     if (!made)
         return nc_error(job->comm, ncclSystemError, "%s: no memory", job->call);
-    if (job->number[0] & NCCL_WIN_COLL_SYMMETRIC)
+    if (job->number[0] & NCCL_WIN_COLL_SYMMETRIC && job->comm->device == RONDO_DEVICE_HOST)
+        result = rondo_window_create(job->comm->rondo, job->buffer, job->bytes, &opened, 0);
+    else if (job->number[0] & NCCL_WIN_COLL_SYMMETRIC)
         result = rondo_comm_register(job->comm->rondo, job->buffer, job->bytes, &registration);
     if (result != RONDO_SUCCESS) {
         free(find(job->comm, made, 1, 1));
         return nc_result(job->comm, job->comm->rondo, result);
     }
     made->rondo = registration;
+    made->opened = opened;
     *job->window = (ncclWindow_t)(void *)made;
     return ncclSuccess;
 }
@@ -176,6 +182,8 @@ static ncclResult_t window_deregister(nc_job_t *job)
 {
     rondo_result_t result = RONDO_SUCCESS;
 
+    if (job->registration->opened) /* local, as in NCCL: what is left of it goes with the communicator */
+        result = rondo_window_close(job->comm->rondo, job->registration->opened);
     if (job->registration->rondo)
         result = rondo_comm_deregister(job->comm->rondo, job->registration->rondo);
     free(job->registration);
@@ -201,6 +209,13 @@ ncclResult_t pncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
     return nc_group_job(&job);
 }
 NC_TWIN(CommWindowDeregister);
+
+rondo_window_t nc_window_of(ncclComm_t comm, ncclWindow_t win)
+{
+    const nc_registration_t *r = find(comm, win, 1, 0);
+
+    return r ? r->opened : NULL;
+}
 
 ncclResult_t pncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr)
 {

@@ -69,6 +69,8 @@ static rondo_result_t run(const nc_op_t *op)
     rondo_op_t number = op->op;
     rondo_result_t result;
 
+    if (op->what >= NC_PUT_SIGNAL)
+        return nc_onesided_run(op);
     if (op->user_op && (result = nc_user_op_begin(op->comm, op->user_op, &number)))
         return result;
     switch (op->what) {

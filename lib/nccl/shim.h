@@ -1,7 +1,7 @@
 /* Declarations that the files of libnccl.so.2 share. The library is a client of librondo: it includes only rondo.h and
  * core/binding.h. So one process may call rondo both as NCCL and by its own name, and both are the same librondo.
  *
- *     entry points      operations.c  communicators.c  derive.c  memory.c  redop.c  refused.c
+ *     entry points      operations.c  onesided.c  communicators.c  derive.c  memory.c  redop.c  refused.c
  *           |  nc_op_t, nc_job_t: one call as data
  *           v
  *     groups            group.c       at once; at the end of the group; or in the background (blocking = 0)
@@ -53,6 +53,7 @@ bool nc_settings_blocking(int *);    /* returns true if NCCL_COMM_BLOCKING is se
 #define NC_NAME_BYTES 64
 typedef struct nc_config {
     int blocking;
+    int signals, contexts;    /* of one-sided operations; -1: rondo's default */
     char name[NC_NAME_BYTES]; /* "": it has none */
 } nc_config_t;
 
@@ -130,7 +131,10 @@ typedef enum {
     NC_GATHER,
     NC_SCATTER,
     NC_SEND,
-    NC_RECV
+    NC_RECV,
+    NC_PUT_SIGNAL,
+    NC_SIGNAL,
+    NC_WAIT_SIGNAL
 } nc_what_t;
 
 /* One operation, as data. */
@@ -147,7 +151,14 @@ typedef struct nc_op {
     rondo_stream_t stream;
     struct nc_bounce *bounce; /* of an alltoall in place; NULL: it needs none */
     uint64_t tag;             /* the user's, of a config; 0: there is none */
-    bool stalled;             /* its stream stalls in its place: the communicator has failed */
+    /* One-sided operations. */
+    rondo_window_t window;
+    size_t offset;
+    int signal, context;
+    unsigned flags;
+    rondo_wait_desc_t *waits; /* freed with the operation */
+    int nwaits;
+    bool stalled; /* its stream stalls in its place: the communicator has failed */
 } nc_op_t;
 
 /* A call that is not an operation and may wait for other ranks. If there are several, each has a thread of its own. */
@@ -196,6 +207,12 @@ void nc_user_op_put(ncclComm_t comm, struct nc_user_op *op);
 rondo_result_t nc_user_op_begin(ncclComm_t comm, struct nc_user_op *op, rondo_op_t *number);
 void nc_user_op_end(ncclComm_t comm, struct nc_user_op *op, rondo_op_t number);
 void nc_user_op_free_all(ncclComm_t comm);
+
+/* memory.c: rondo's window behind one of NCCL's on host memory; NULL: it is none of this communicator, or not
+ * symmetric.
+ */
+rondo_window_t nc_window_of(ncclComm_t comm, ncclWindow_t win);
+rondo_result_t nc_onesided_run(const nc_op_t *op); /* onesided.c: passes a one-sided operation to rondo */
 
 void nc_registration_end_all(ncclComm_t comm); /* memory.c: called before rondo's communicator ends */
 void nc_registration_free_all(ncclComm_t comm);

@@ -6,6 +6,7 @@
 static const char device_side[] = "needs NCCL's device-side structures";
 static const char per_call[] =
     "the tag is rondo's; a forced algSelection and launchCompletionEvent are refused, resources steer nothing";
+static const char one_sided[] = "on host memory; windows are registered before, with NCCL_WIN_COLL_SYMMETRIC";
 static const char later[] = "not built yet";
 
 const nc_function_t nc_functions[] = {
@@ -33,7 +34,8 @@ const nc_function_t nc_functions[] = {
     {"RedOpCreatePreMulSum", "2.11", NC_SERVED, NULL},
     {"RedOpDestroy", "2.11", NC_SERVED, NULL},
     {"GetLastError", "2.13", NC_SERVED, NULL},
-    {"CommInitRankConfig", "2.14", NC_PARTLY, "of the config, blocking and commName have an effect"},
+    {"CommInitRankConfig", "2.14", NC_PARTLY,
+     "of the config, blocking and commName have an effect, on host memory numRmaSig and numRmaCtx, too"},
     {"CommFinalize", "2.14", NC_SERVED, NULL},
     {"CommSplit", "2.18", NC_PARTLY, "splitShare shares nothing; not from a revoked parent"},
     {"MemAlloc", "2.19", NC_SERVED, NULL},
@@ -59,9 +61,9 @@ const nc_function_t nc_functions[] = {
     {"CommResume", "2.29", NC_REFUSED, later},
     {"CommMemStats", "2.29", NC_SERVED, "nothing can be suspended"},
     {"WinGetUserPtr", "2.29", NC_SERVED, NULL},
-    {"PutSignal", "2.29", NC_REFUSED, later},
-    {"Signal", "2.29", NC_REFUSED, later},
-    {"WaitSignal", "2.29", NC_REFUSED, later},
+    {"PutSignal", "2.29", NC_PARTLY, one_sided},
+    {"Signal", "2.29", NC_PARTLY, one_sided},
+    {"WaitSignal", "2.29", NC_PARTLY, one_sided},
     {"ParamBind", "2.30", NC_PARTLY, "the parameters are rondo's variables, and NCCL's that have an effect"},
     {"ParamGetI8", "2.30", NC_SERVED, "of a number that fits"},
     {"ParamGetI16", "2.30", NC_SERVED, "of a number that fits"},

@@ -12,6 +12,7 @@ nccl_tests = \
 	test/nccl/operations \
 	test/nccl/params \
 	test/nccl/per_call \
+	test/nccl/signals \
 	test/nccl/together \
 	test/nccl/tuner \
 	test/nccl/wrong
@@ -23,6 +24,7 @@ test_nccl_life_LDADD = libtestnccl.la
 test_nccl_operations_LDADD = libtestnccl.la
 test_nccl_params_LDADD = libtestnccl.la
 test_nccl_per_call_LDADD = libtestnccl.la
+test_nccl_signals_LDADD = libtestnccl.la
 test_nccl_together_LDADD = libtestnccl.la
 test_nccl_tuner_LDADD = libtestnccl.la
 test_nccl_wrong_LDADD = libtestnccl.la

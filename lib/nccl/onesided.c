@@ -1,0 +1,96 @@
+/* One-sided operations, on communicators of host memory. The arguments are rondo's in another order of words, and rondo
+ * checks them; a window is rondo's behind NCCL's handle.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "nccl/later.h"
+#include "nccl/shim.h"
+
+rondo_result_t nc_onesided_run(const nc_op_t *op)
+{
+    rondo_comm_t comm = op->comm->rondo;
+
+    if (op->what == NC_PUT_SIGNAL)
+        return rondo_put_signal(op->send, op->count, op->type, op->root, op->window, op->offset, op->signal,
+                                op->context, op->flags, comm, NULL);
+    if (op->what == NC_SIGNAL)
+        return rondo_signal(op->root, op->signal, op->context, op->flags, comm, NULL);
+    return rondo_wait_signal(op->nwaits, op->waits, comm, NULL);
+}
+
+static ncclResult_t ready(ncclComm_t comm, const char *call)
+{
+    ncclResult_t result = nc_comm_ready(comm, call);
+
+    if (result == ncclSuccess && comm->device != RONDO_DEVICE_HOST)
+        result = nc_error(comm, ncclInvalidUsage,
+                          "%s is served on host memory alone (RONDO_NCCL_HOST=1), and this communicator is on device "
+                          "%d: use ncclSend and ncclRecv (rondo-info --nccl lists what is served)",
+                          call, comm->device);
+    return result;
+}
+
+ncclResult_t pncclPutSignal(const void *localbuff, size_t count, ncclDataType_t datatype, int peer,
+                            ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx, unsigned int flags,
+                            ncclComm_t comm, cudaStream_t stream)
+{
+    const char *call = "ncclPutSignal";
+    ncclResult_t result = ready(comm, call);
+    nc_op_t op = {.what = NC_PUT_SIGNAL,
+                  .send = localbuff,
+                  .count = count,
+                  .root = peer,
+                  .comm = comm,
+                  .offset = peerWinOffset,
+                  .signal = sigIdx,
+                  .context = ctx,
+                  .flags = flags};
+
+    (void)stream;
+    if (result != ncclSuccess)
+        return result;
+    if (nc_type(datatype, &op.type) != 0)
+        return nc_error(comm, ncclInvalidArgument, "%s: datatype is %d: 0 to %d", call, (int)datatype,
+                        ncclNumTypes - 1);
+    op.window = nc_window_of(comm, peerWin);
+    if (!op.window)
+        return nc_error(comm, ncclInvalidArgument,
+                        "%s: peerWin is not from ncclCommWindowRegister of this communicator, with "
+                        "NCCL_WIN_COLL_SYMMETRIC",
+                        call);
+    return nc_group_op(&op);
+}
+NC_TWIN(PutSignal);
+
+ncclResult_t pncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
+{
+    ncclResult_t result = ready(comm, "ncclSignal");
+    nc_op_t op = {.what = NC_SIGNAL, .root = peer, .comm = comm, .signal = sigIdx, .context = ctx, .flags = flags};
+
+    (void)stream;
+    return result == ncclSuccess ? nc_group_op(&op) : result;
+}
+NC_TWIN(Signal);
+
+ncclResult_t pncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm, cudaStream_t stream)
+{
+    const char *call = "ncclWaitSignal";
+    ncclResult_t result = ready(comm, call);
+    nc_op_t op = {.what = NC_WAIT_SIGNAL, .comm = comm, .nwaits = nDesc};
+
+    (void)stream;
+    if (result != ncclSuccess)
+        return result;
+    if (nDesc < 1 || !signalDescs)
+        return nc_error(comm, ncclInvalidArgument, "%s: %s", call,
+                        signalDescs ? "nDesc is less than 1" : "signalDescs is NULL");
+    op.waits = malloc((size_t)nDesc * sizeof *op.waits);
+    if (!op.waits)
+        return nc_error(comm, ncclSystemError, "%s: no memory", call);
+    for (int i = 0; i < nDesc; i++)
+        op.waits[i] =
+            (rondo_wait_desc_t){signalDescs[i].opCnt, signalDescs[i].peer, signalDescs[i].sigIdx, signalDescs[i].ctx};
+    return nc_group_op(&op);
+}
+NC_TWIN(WaitSignal);
