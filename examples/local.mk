@@ -2,6 +2,7 @@
 c_examples = \
 	examples/cg.mpi \
 	examples/halo.mpi \
+	examples/halo_onesided.mpi \
 	examples/transpose.mpi
 if HAVE_MPI
 check_PROGRAMS += $(c_examples)
@@ -12,6 +13,9 @@ examples_cg_mpi_LDADD = librondo.la $(MPI_LIBS) -lm
 examples_halo_mpi_SOURCES = examples/halo.c
 examples_halo_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
 examples_halo_mpi_LDADD = librondo.la $(MPI_LIBS)
+examples_halo_onesided_mpi_SOURCES = examples/halo_onesided.c
+examples_halo_onesided_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
+examples_halo_onesided_mpi_LDADD = librondo.la $(MPI_LIBS)
 examples_transpose_mpi_SOURCES = examples/transpose.c
 examples_transpose_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
 examples_transpose_mpi_LDADD = librondo.la $(MPI_LIBS) -lm

@@ -410,7 +410,8 @@ typedef struct {
     uint64_t collectives, collectives_ended;
     uint64_t sends, sends_ended;
     uint64_t recvs, recvs_ended;
-    uint64_t bytes; /* of all of them, each by its longer buffer; with RONDO_MONITOR=0 there may be some missing */
+    uint64_t bytes; /* of all of them (one-sided calls that waited count as sends and receives), each by its longer
+                       buffer; with RONDO_MONITOR=0 there may be some missing */
     /* The rank that the call which goes on waits for, and for how many milliseconds; -1 and 0: for none, or not long
      * enough to be seen, or RONDO_MONITOR=0. */
     int waits_for;

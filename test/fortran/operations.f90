@@ -26,6 +26,7 @@ program operations
   call check_buffers()
   call check_groups()
   call check_others()
+  call check_one_sided()
   call rondo_comm_destroy(by_integer)
   call rondo_comm_destroy(comm)
   call expect(.not. c_associated(comm%handle), 'destroy')
@@ -369,5 +370,41 @@ contains
     call rondo_barrier(nothing, ierror=ierror)
     call expect(ierror == RONDO_ERR_INVALID_ARGUMENT, 'no communicator')
     call expect(index(rondo_last_error(), 'comm is NULL') > 0, 'last_error without a communicator')
+  end subroutine
+
+  subroutine check_one_sided()
+    type(rondo_window) :: window
+    type(rondo_wait_desc) :: came(1)
+    type(c_ptr) :: where
+    real(real64), pointer :: part(:)
+    real(real64) :: x(3), y(3), from_x(3)
+    integer :: to, from, ierror
+
+    to = modulo(rank + 1, n)
+    from = modulo(rank - 1 + n, n)
+    x = [value(rank, 1), value(rank, 2), value(rank, 3)]
+    from_x = [value(from, 1), value(from, 2), value(from, 3)]
+    y = 0
+    call rondo_window_create(comm, c_null_ptr, 800, window, 0)
+    call rondo_window_buffer(comm, window, where)
+    call c_f_pointer(where, part, [100])
+    call rondo_put(x, 3, RONDO_FLOAT64, to, window, 8, 0, 0, comm)
+    call rondo_fence(to, 0, comm)
+    call rondo_put_signal(x(2), 1_int64, RONDO_FLOAT64, to, window, 80_int64, 2, 0, 0, comm)
+    call rondo_signal(to, 2, 0, 0, comm)
+    came(1) = rondo_wait_desc(2, from, 2, 0)
+    call rondo_wait_signal(1, came, comm)
+    call expect(all(part(2:4) == from_x) .and. part(11) == from_x(2), 'what was put')
+    call rondo_flush(RONDO_PEER_ALL, 0, comm)
+    call rondo_get(y, 3, RONDO_FLOAT64, to, window, 8, 0, 0, comm)
+    call expect(all(y == x), 'what was got')
+    call rondo_put(x, 3_int64, RONDO_FLOAT64, to, window, 784_int64, 0, 0, comm, ierror=ierror)
+    call expect(ierror == RONDO_ERR_INVALID_ARGUMENT, 'a put beyond the window')
+    call rondo_window_destroy(comm, window)
+    call expect(.not. c_associated(window%handle), 'window_destroy')
+    call rondo_window_create(comm, y, 24_int64, window, 0)
+    call rondo_put(x, 3, RONDO_FLOAT64, to, window, 0, 0, 0, comm)
+    call rondo_window_destroy(comm, window)
+    call expect(all(y == from_x), 'what was put into an array')
   end subroutine
 end program

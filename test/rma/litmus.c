@@ -20,8 +20,11 @@
 
 #define SEED UINT64_C(20260415)
 #define SIGNALS 8
-#define BYTES ((size_t)65536)
-#define WORDS (BYTES / sizeof(uint64_t))
+#define BYTES ((size_t)1 << 20)
+#define MOST 90000 /* words of a put: several messages, however it goes */
+#define BATCH 256  /* of one iteration: ranks run side by side, and meet at some of them */
+#define X ((size_t)100000)
+#define Y ((size_t)110000)
 
 typedef struct {
     way_t way;
@@ -89,14 +92,14 @@ static void barrier(state_t *s)
 
 static void message_passing(state_t *s, int k)
 {
-    static const size_t lengths[] = {1, 3, 32, 33, 500, 4000};
+    static const size_t lengths[] = {1, 3, 32, 33, 4000, MOST};
     size_t words = lengths[test_mix(SEED + (uint64_t)k) % 6], at = (size_t)k % 7;
     int one = k % 2, bad = 0;
-    uint64_t data[4000];
+    static _Thread_local uint64_t data[MOST];
 
     if (s->t->rank == 0) {
         for (size_t i = 0; i < words; i++)
-            data[i] = (uint64_t)k * 4096 + i;
+            data[i] = (uint64_t)k * 100003 + i;
         delay(s);
         size_t half = words / 2;
         if (!one) {
@@ -112,7 +115,7 @@ static void message_passing(state_t *s, int k)
         delay(s);
         wait_for(s, 0, k % SIGNALS, 1);
         for (size_t i = 0; i < words; i++)
-            bad += atomic_load_explicit(&s->part[at + i], memory_order_relaxed) != (uint64_t)k * 4096 + i;
+            bad += atomic_load_explicit(&s->part[at + i], memory_order_relaxed) != (uint64_t)k * 100003 + i;
         if (bad)
             test_fail(s->t, "mp: the signal of %zu words was there, and %d of them were not (k %d)", words, bad, k);
         signal_to(s, 0, 0);
@@ -145,42 +148,49 @@ static void fenced(state_t *s, int k)
 
 static void store_buffering(state_t *s, int k)
 {
-    uint64_t value = (uint64_t)k + 1, other = 0;
-    int target = s->n - 1;
+    uint64_t value = (uint64_t)k + 1, old[BATCH] = {0}, both[BATCH];
+    int target = s->n - 1, r = s->t->rank;
 
-    if (s->t->rank < 2) {
-        delay(s);
-        put(s, &value, 1, target, 300 + 8 * (size_t)s->t->rank);
+    barrier(s);
+    delay(s);
+    for (size_t i = 0; r < 2 && i < BATCH; i++) {
+        put(s, &value, 1, target, (r ? Y : X) + 8 * i);
         must(s, rondo_flush(target, 0, s->comm, NULL), "flush");
-        other = get(s, target, 300 + 8 * (size_t)(1 - s->t->rank));
+        old[i] = get(s, target, (r ? X : Y) + 8 * i) != value;
     }
-    uint64_t old = s->t->rank < 2 && other != value, both = 0;
-    must(s, rondo_allreduce(&old, &both, 1, RONDO_UINT64, RONDO_SUM, s->comm, NULL), "allreduce");
-    if (both == 2 && s->t->rank == 0)
-        test_fail(s->t, "sb: both ranks have put and flushed, and neither has got the other's (k %d)", k);
+    must(s, rondo_allreduce(old, both, BATCH, RONDO_UINT64, RONDO_SUM, s->comm, NULL), "allreduce");
+    for (size_t i = 0; r == 0 && i < BATCH; i++)
+        if (both[i] == 2) {
+            test_fail(s->t, "sb: both ranks have put and flushed, and neither has got the other's (k %d, %zu)", k, i);
+            return;
+        }
 }
 
 /* ---- independent reads of independent writes ---- */
 
 static void iriw(state_t *s, int k)
 {
-    uint64_t value = (uint64_t)k + 1, first = 0, second = 0, split = 0, all = 0;
+    uint64_t value = (uint64_t)k + 1, split[BATCH] = {0}, all[BATCH];
     int r = s->t->rank;
 
-    if (r < 2) {
-        delay(s);
-        put(s, &value, 1, 0, 400 + 8 * (size_t)r);
-        must(s, rondo_flush(0, 0, s->comm, NULL), "flush");
-    } else if (r < 4) {
-        delay(s);
-        first = get(s, 0, 400 + 8 * (size_t)(r - 2));
-        must(s, rondo_flush(0, 0, s->comm, NULL), "flush");
-        second = get(s, 0, 400 + 8 * (size_t)(3 - r));
-        split = first == value && second != value;
+    barrier(s);
+    delay(s);
+    for (size_t i = 0; i < BATCH; i++) {
+        if (r < 2) {
+            put(s, &value, 1, 0, (r ? Y : X) + 8 * i);
+            must(s, rondo_flush(0, 0, s->comm, NULL), "flush");
+        } else if (r < 4) {
+            uint64_t first = get(s, 0, (r == 2 ? X : Y) + 8 * i);
+            must(s, rondo_flush(0, 0, s->comm, NULL), "flush");
+            split[i] = first == value && get(s, 0, (r == 2 ? Y : X) + 8 * i) != value;
+        }
     }
-    must(s, rondo_allreduce(&split, &all, 1, RONDO_UINT64, RONDO_SUM, s->comm, NULL), "allreduce");
-    if (all == 2 && r == 0)
-        test_fail(s->t, "iriw: two ranks have seen two puts in different orders (k %d)", k);
+    must(s, rondo_allreduce(split, all, BATCH, RONDO_UINT64, RONDO_SUM, s->comm, NULL), "allreduce");
+    for (size_t i = 0; r == 0 && i < BATCH; i++)
+        if (all[i] == 2) {
+            test_fail(s->t, "iriw: two ranks have seen two puts in different orders (k %d, %zu)", k, i);
+            return;
+        }
 }
 
 /* ---- counting ---- */
@@ -223,10 +233,10 @@ static void body(test_rank_t *t, void *arg)
         const char *name;
         void (*run)(state_t *s, int k);
         int least, times; /* ranks, iterations */
-    } tests[] = {{"mp", message_passing, 2, 2000},
+    } tests[] = {{"mp", message_passing, 2, 1000},
                  {"fence", fenced, 2, 2000},
-                 {"sb", store_buffering, 2, 800},
-                 {"iriw", iriw, 4, 500},
+                 {"sb", store_buffering, 2, 60},
+                 {"iriw", iriw, 4, 20},
                  {"count", counting, 1, 60}};
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
         test_note(t, "%s, %s", way_name(a->way), tests[i].name);

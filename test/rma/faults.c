@@ -1,0 +1,163 @@
+/* One-sided operations when something goes wrong: a dead rank, one that has left, one that is late, an abort, a window
+ * that is no more. Every wait ends, with a sentence that names the rank, and what was sent before arrives. Who is late
+ * is found through ranks that wait for signals. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/binding.h"
+#include "rma/ways.h"
+
+#define BYTES 4096
+
+typedef struct {
+    way_t way;
+    void (*run)(test_rank_t *t, rondo_comm_t comm, rondo_window_t window, char *part);
+    int64_t timeout_ms;
+} case_t;
+
+static rondo_result_t wait_for(rondo_comm_t comm, int peer)
+{
+    const rondo_wait_desc_t wait = {1, peer, 0, 0};
+
+    return rondo_wait_signal(1, &wait, comm, NULL);
+}
+
+/* The other ranks of the test are told by its own means. */
+static void sentence(test_rank_t *t, rondo_comm_t comm, const char *word)
+{
+    if (!strstr(rondo_last_error(comm), word))
+        test_fail(t, "%s: no \"%s\" in: %s", test_noted(t), word, rondo_last_error(comm));
+}
+
+static void dies(test_rank_t *t, rondo_comm_t comm, rondo_window_t window, char *part)
+{
+    (void)window;
+    (void)part;
+    if (t->rank == 1) {
+        usleep(30000);
+        raise(SIGKILL);
+    }
+    TEST_GIVES(t, comm, RONDO_ERR_REMOTE, wait_for(comm, 1));
+    sentence(t, comm, "rank 1 (");
+    TEST_GIVES(t, comm, RONDO_ERR_REMOTE, rondo_signal(0, 0, 0, 0, comm, NULL));
+}
+
+/* What rank 1 has put before it left is there, however late it is looked for; then there is nothing more. */
+static void leaves(test_rank_t *t, rondo_comm_t comm, rondo_window_t window, char *part)
+{
+    char bytes[BYTES];
+
+    memset(bytes, 7, sizeof bytes);
+    if (t->rank == 1) {
+        TEST_OK(t, comm, rondo_put_signal(bytes, BYTES, RONDO_INT8, 0, window, 0, 0, 0, 0, comm, NULL));
+        return;
+    }
+    if (t->rank)
+        return;
+    usleep(100000);
+    TEST_OK(t, comm, wait_for(comm, 1));
+    TEST_TRUE(t, memcmp(part, bytes, BYTES) == 0);
+    TEST_GIVES(t, comm, RONDO_ERR_REMOTE, wait_for(comm, 1));
+    sentence(t, comm, "rank 1 (");
+}
+
+/* Ranks 0 and 1 wait for signals, in a chain; rank 2 calls nothing. */
+static void late(test_rank_t *t, rondo_comm_t comm, rondo_window_t window, char *part)
+{
+    (void)window;
+    (void)part;
+    if (t->rank == 2) {
+        usleep(900000);
+        return;
+    }
+    TEST_GIVES(t, comm, RONDO_ERR_TIMEOUT, wait_for(comm, t->rank + 1));
+    sentence(t, comm, "rank 2 (");
+}
+
+static void *abort_later(void *comm)
+{
+    usleep(30000);
+    rondo_comm_abort(comm);
+    return NULL;
+}
+
+static void aborted(test_rank_t *t, rondo_comm_t comm, rondo_window_t window, char *part)
+{
+    pthread_t thread;
+
+    (void)window;
+    (void)part;
+    if (t->rank == 0 && pthread_create(&thread, NULL, abort_later, comm) != 0)
+        test_stop(t, "no thread");
+    TEST_GIVES(t, NULL, t->rank == 0 ? RONDO_ERR_ABORTED : RONDO_ERR_REMOTE, wait_for(comm, 2 - t->rank));
+    if (t->rank == 0)
+        pthread_join(thread, NULL);
+}
+
+/* What comes by message is checked again: rank 1 has taken its part back. */
+static void closed(test_rank_t *t, rondo_comm_t comm, rondo_window_t window, char *part)
+{
+    char byte = 1;
+
+    (void)part;
+    if (t->rank == 1)
+        TEST_OK(t, comm, rondo_window_close(comm, window));
+    TEST_OK(t, comm, rondo_barrier(comm, NULL));
+    if (t->rank == 0)
+        TEST_OK(t, comm, rondo_put(&byte, 1, RONDO_INT8, 1, window, 0, 0, 0, comm, NULL));
+    TEST_GIVES(t, comm, RONDO_ERR_MISMATCH, t->rank == 0 ? rondo_flush(1, 0, comm, NULL) : wait_for(comm, 0));
+    sentence(t, comm, "does not fit");
+}
+
+static void body(test_rank_t *t, void *arg)
+{
+    const case_t *c = arg;
+    void *part, *own;
+
+    rondo_comm_t comm = way_comm(t, c->way, -1, -1);
+    if (!comm)
+        return;
+    rondo_window_t window = way_window(t, comm, c->way, BYTES, &part, &own);
+    TEST_OK(t, comm, rondo_barrier(comm, NULL));
+    if (c->timeout_ms)
+        TEST_OK(t, comm, rondo_timeout_set(comm, c->timeout_ms));
+    test_note(t, "%s", way_name(c->way));
+    c->run(t, comm, window, part);
+    if (c->run != aborted || t->rank)
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    free(own);
+}
+
+int main(void)
+{
+    static const way_t ways[] = {WAY_MAPPED, WAY_CMA, WAY_MESSAGES, WAY_NODES};
+    int bad = 0;
+
+    test_begin("faults", 200);
+    setenv("RONDO_DEBUG", "error", 0);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        const struct {
+            const char *name;
+            case_t c;
+            unsigned victims;
+        } cases[] = {{"dies", {ways[i], dies, 0}, 1u << 1},
+                     {"leaves", {ways[i], leaves, 0}, 0},
+                     {"late", {ways[i], late, 400}, 0},
+                     {"aborted", {ways[i], aborted, 0}, 0},
+                     {"closed", {ways[i], closed, 0}, 0}};
+        way_begin(ways[i]);
+        for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+            test_director_t d = {.victims = cases[k].victims};
+            if (cases[k].c.run == closed && ways[i] < WAY_MESSAGES)
+                continue;
+            printf("%s, %s\n", way_name(ways[i]), cases[k].name);
+            bad += test_run_directed(&d, 3, 30, body, (void *)(uintptr_t)&cases[k].c);
+        }
+    }
+    return bad != 0;
+}
