@@ -184,8 +184,9 @@ static void load_own(rd_monitor_event_t *e, const value_t *own)
     const char *op = value_text(value_of(own, "op"));
     rondo_op_t found;
 
-    if (strcmp(value_text(value_of(own, "call")), "comm_split") == 0)
-        e->kind = RD_MONITOR_SPLIT;
+    int kind = rd_view_kind_named(value_text(value_of(own, "call")));
+    if (kind >= 0)
+        e->kind = (uint8_t)kind;
     e->count = value_amount(value_of(own, "count"));
     e->bytes = value_amount(value_of(own, "bytes"));
     e->tag = value_amount(value_of(own, "tag"));

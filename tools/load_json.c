@@ -133,9 +133,7 @@ static void load_kind(rd_monitor_event_t *e, const value_t *call)
     rondo_op_t op_found = 0;
     rd_coll_t coll;
 
-    e->kind = strcmp(name, "send") == 0         ? RD_MONITOR_SEND
-              : strcmp(name, "recv") == 0       ? RD_MONITOR_RECV
-              : strcmp(name, "comm_split") == 0 ? RD_MONITOR_SPLIT
+    e->kind = rd_view_kind_named(name) >= 0     ? (uint8_t)rd_view_kind_named(name)
               : rd_coll_parse(name, &coll) == 0 ? (uint8_t)coll
                                                 : RD_MONITOR_OTHER;
     e->type = type_name && rd_type_parse(value_text(type_name), &type) == 0 ? (uint8_t)type : 0;

@@ -159,6 +159,8 @@ static void write_name(fr_t *fr, const rd_monitor_event_t *e, const rd_stream_t 
         snprintf(name, sizeof name, "nccl:send %d->%d", from, to);
     else if (e->kind == RD_MONITOR_RECV)
         snprintf(name, sizeof name, "nccl:recv %d<-%d", to, from);
+    else if (rd_monitor_one_sided(e->kind))
+        snprintf(name, sizeof name, "nccl:%s", rd_view_kind_name(e->kind));
     else
         snprintf(name, sizeof name, "nccl:%s", rd_dump_fr_name(e->kind));
     text(fr, "profiling_name", name);

@@ -81,7 +81,9 @@ uint64_t rd_view_bytes(const rd_view_t *view, const rd_view_rank_t *rank);     /
 uint64_t rd_view_time(const rd_view_process_t *process, uint64_t ticks);
 
 const char *rd_view_kind_name(int kind); /* "allreduce" */
-bool rd_view_kind_rooted(int kind);      /* has it a root? */
+/* Returns the kind of a call that is no collective of rd_coll_t, by its name; -1: there is none. */
+int rd_view_kind_named(const char *name);
+bool rd_view_kind_rooted(int kind); /* has it a root? */
 void rd_view_event_text(const rd_monitor_event_t *event, char *text,
                         size_t bytes); /* "allreduce (1024 float32, sum)" */
 /* "allreduce, collective number 17 (1024 float32, sum)": a call of the track; `event` is NULL if it is not known. */

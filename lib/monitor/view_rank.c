@@ -99,7 +99,7 @@ const char *rd_view_kind_name(int kind)
     return kind == RD_MONITOR_SEND            ? "send"
            : kind == RD_MONITOR_RECV          ? "recv"
            : kind == RD_MONITOR_SPLIT         ? "comm_split"
-           : kind == RD_MONITOR_WINDOW        ? "window_create or window_destroy"
+           : kind == RD_MONITOR_WINDOW        ? "window"
            : kind == RD_MONITOR_WAIT_SIGNAL   ? "wait_signal"
            : kind == RD_MONITOR_PUT           ? "put"
            : kind == RD_MONITOR_SIGNAL        ? "signal"
@@ -107,6 +107,14 @@ const char *rd_view_kind_name(int kind)
            : kind == RD_MONITOR_FLUSH         ? "flush"
            : kind >= 0 && kind < RD_NUM_COLLS ? rd_coll_name((rd_coll_t)kind)
                                               : "call";
+}
+
+int rd_view_kind_named(const char *name)
+{
+    for (int kind = RD_MONITOR_SEND; kind <= RD_MONITOR_WINDOW; kind++)
+        if (kind != RD_MONITOR_OTHER && strcmp(name, rd_view_kind_name(kind)) == 0)
+            return kind;
+    return -1;
 }
 
 bool rd_view_kind_rooted(int kind)
