@@ -134,8 +134,15 @@ static rondo_result_t allocate(making_t *m)
     }
     if (!any)
         return RONDO_SUCCESS;
+    if (most > SIZE_MAX / 2 / (size_t)comm->node.most - PAGE)
+        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY,
+                        "rondo_window_create: %zu bytes for each rank of a node of %d "
+                        "are more than there can be",
+                        most, comm->node.most);
     most = most ? (most + PAGE - 1) / PAGE * PAGE : PAGE;
     rondo_result_t result = share(comm, most, &m->memory);
+    if (result == RONDO_ERR_INVALID_ARGUMENT) /* longer than a node's memory can be */
+        result = RONDO_ERR_NO_MEMORY;
     if (result != RONDO_SUCCESS || !mine(m)->allocates)
         return result;
     if (m->memory.base) {

@@ -149,6 +149,33 @@ static void refused(test_rank_t *t, rondo_comm_t comm, rondo_window_t window)
     TEST_GIVES(t, comm, RONDO_ERR_INVALID_ARGUMENT, rondo_group_end());
 }
 
+/* What fails on all ranks alike leaves the communicator as it was. */
+static void too_much(test_rank_t *t, rondo_comm_t comm)
+{
+    rondo_window_t none = NULL;
+
+    test_note(t, "windows larger than memory");
+    TEST_GIVES(t, comm, RONDO_ERR_NO_MEMORY, rondo_window_create(comm, NULL, (size_t)1 << 40, &none, 0));
+    TEST_GIVES(t, comm, RONDO_ERR_NO_MEMORY, rondo_window_create(comm, NULL, (size_t)1 << 46, &none, 0));
+    TEST_GIVES(t, comm, RONDO_ERR_NO_MEMORY, rondo_window_create(comm, NULL, SIZE_MAX / 4, &none, 0));
+    TEST_TRUE(t, none == NULL);
+    TEST_OK(t, comm, rondo_barrier(comm, NULL));
+}
+
+/* Ranks whose configs differ are told at their first window, all of them. */
+static void unlike(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = way_comm(t, WAY_MAPPED, t->rank == 1 ? 3 : 4, 1);
+    rondo_window_t none = NULL;
+
+    (void)arg;
+    test_note(t, "configs that differ");
+    TEST_GIVES(t, comm, RONDO_ERR_INVALID_ARGUMENT, rondo_window_create(comm, NULL, 64, &none, 0));
+    test_sentence(t, "config.signals");
+    TEST_OK(t, comm, rondo_barrier(comm, NULL));
+    TEST_OK(t, comm, rondo_comm_destroy(comm));
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     way_t way = *(way_t *)arg;
@@ -182,6 +209,7 @@ static void body(test_rank_t *t, void *arg)
     all_to_all(t, comm, window, part, buffer);
     submitted(t, comm, window, part);
     refused(t, comm, window);
+    too_much(t, comm);
     TEST_OK(t, comm, rondo_window_destroy(comm, second));
     TEST_GIVES(t, comm, RONDO_ERR_INVALID_ARGUMENT, rondo_put(buffer, 1, RONDO_INT8, 0, second, 0, 0, 0, comm, NULL));
     TEST_OK(t, comm, rondo_window_destroy(comm, window));
@@ -202,5 +230,7 @@ int main(void)
             printf("%s, %d ranks\n", way_name(way), n);
             bad += test_run(way_kind(way), n, 60, body, &way);
         }
+    way_begin(WAY_MAPPED);
+    bad += test_run(TEST_PROCESSES, 3, 30, unlike, NULL);
     return bad != 0;
 }
