@@ -76,11 +76,13 @@ static void all_to_all(test_rank_t *t, ncclComm_t comm, ncclWindow_t window, con
 
     DONE(ncclGroupStart());
     for (int r = 0; r < t->nranks; r++) {
-        waits[r] = (ncclWaitSignalDesc_t){1, r, 0, 0};
-        NCCL_OK(t, ncclSignal(r, 0, 0, 0, comm, NULL));
+        waits[r] = (ncclWaitSignalDesc_t){1, r, 3, 1};
+        NCCL_OK(t, ncclSignal(r, 3, 1, 0, comm, NULL));
     }
     DONE(ncclGroupEnd());
     DONE(ncclWaitSignal(t->nranks, waits, comm, NULL)); /* a barrier */
+    for (int r = 0; r < t->nranks; r++)
+        waits[r] = (ncclWaitSignalDesc_t){1, r, 0, 0};
     DONE(ncclGroupStart());
     for (int r = 0; r < t->nranks; r++) {
         sent[r] = 100 * t->rank + r;

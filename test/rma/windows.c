@@ -103,6 +103,8 @@ static void submitted(test_rank_t *t, rondo_comm_t comm, rondo_window_t window, 
     TEST_OK(t, comm, rondo_request_test(&request, &done));
     TEST_TRUE(t, !done);
     TEST_OK(t, comm, rondo_barrier(comm, NULL));
+    TEST_TRUE(t, part[77] != from + 40); /* the put is behind the wait */
+    TEST_OK(t, comm, rondo_barrier(comm, NULL));
     TEST_OK(t, comm, rondo_signal(to, 0, 1, 0, comm, NULL));
     TEST_OK(t, comm, rondo_wait_signal(1, &came, comm, NULL)); /* behind the group */
     TEST_OK(t, comm, rondo_request_test(&request, &done));
