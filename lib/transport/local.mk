@@ -8,6 +8,8 @@ librondo_core_la_SOURCES += \
 	lib/transport/core_dump.h \
 	lib/transport/keeper.c \
 	lib/transport/keeper.h \
+	lib/transport/linger.c \
+	lib/transport/linger.h \
 	lib/transport/liveness.c \
 	lib/transport/liveness.h \
 	lib/transport/transport.h

@@ -5,7 +5,6 @@ librondo_core_la_SOURCES += \
 	lib/ucx/disconnect.c \
 	lib/ucx/endpoint.c \
 	lib/ucx/exchange.c \
-	lib/ucx/linger.c \
 	lib/ucx/net.c \
 	lib/ucx/question.c \
 	lib/ucx/receive.c \
@@ -17,6 +16,7 @@ librondo_core_la_SOURCES += \
 	lib/ucx/ucx_config.c \
 	lib/ucx/ucx_gdr.c \
 	lib/ucx/ucx_gdr.h \
+	lib/ucx/ucx_linger.c \
 	lib/ucx/ucx_load.c \
 	lib/ucx/ucx_load.h \
 	lib/ucx/wireup.c

@@ -7,8 +7,8 @@
  * ucx_load.c opens UCX; ucx_choose.c agrees on transports; context.c makes and ends context and worker, with the
  * settings of ucx_config.c; exchange.c exchanges the addresses; wireup.c makes the connections; endpoint.c connects,
  * sends, and learns of peers that are gone; receive.c checks and delivers what arrives; ucx_gdr.c, rndv.c and rkey.c
- * carry GDR messages; net.c and disconnect.c implement the operations of transport/transport.h with these; linger.c
- * holds networks that outlive their communicators. */
+ * carry GDR messages; net.c and disconnect.c implement the operations of transport/transport.h with these; ucx_linger.c
+ * says how a network outlives its communicator. */
 #ifndef RD_UCX_UCX_H
 #define RD_UCX_UCX_H
 
@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "transport/linger.h"
 #include "ucx/transport_ucx.h"
 #include "ucx/ucx_load.h"
 
@@ -131,9 +132,9 @@ static inline uint64_t rd_ucx_batch(uint32_t mask)
 
 /* What a network that lingers has of its own in place of the communicator's. */
 typedef struct rd_ucx_alone {
+    rd_linger_t linger; /* the first member */
     rd_log_ctx_t ctx;
     rd_stop_t stop; /* is never set */
-    rd_ucx_net_t *next;
 } rd_ucx_alone_t;
 
 struct rd_ucx_net {
@@ -298,7 +299,7 @@ void rd_ucx_destroy(rd_transport_t *transport);
 bool rd_ucx_unread(rd_ucx_net_t *net); /* true if something might be lost if it were closed now */
 void rd_ucx_end(rd_ucx_net_t *net);
 
-/* linger.c */
+/* ucx_linger.c */
 /* Returns true if the network will be closed later, when all has been read; the caller then no longer owns it. */
 bool rd_ucx_linger(rd_ucx_net_t *net);
 
