@@ -33,6 +33,7 @@ monitor 2
 profile 2
 transport 3
 ucx 4
+ofi 4
 plan 5
 exec/host 6
 kernels 6

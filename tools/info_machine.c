@@ -65,7 +65,7 @@ static void transports(void)
         between += ops->reach == RD_BETWEEN_NODES;
     }
     if (!between)
-        printf("              none between nodes: built without UCX\n");
+        printf("              none between nodes: built without UCX and libfabric\n");
 }
 
 int info_machine(const rd_env_t *env)

@@ -15,8 +15,8 @@ static void meeting(const rd_env_t *env, const char *address, const info_interfa
 
     printf("ranks meet on  %s%s%s: %s\n", one ? one->name : "", one ? ", " : "", address, why);
     if (env->port_first)
-        printf("ports          %d to %d (RONDO_PORTS); UCX's own are of the system's choice\n", env->port_first,
-               env->port_last);
+        printf("ports          %d to %d (RONDO_PORTS); those of the network library are of the system's choice\n",
+               env->port_first, env->port_last);
     else
         printf("ports          any (RONDO_PORTS keeps the bootstrap's in a range)\n");
 }

@@ -15,6 +15,7 @@ class Rondo(AutotoolsPackage):
 
     variant("mpi", default=True, description="rondo-perf measures beside the MPI; the library never needs one")
     variant("ucx", default=True, description="Communicators of several nodes")
+    variant("libfabric", default=False, description="Another transport between nodes, by RONDO_TRANSPORT=ofi")
     variant("hwloc", default=True, description="Finds cores, NUMA nodes and caches")
 
     depends_on("c", type="build")
@@ -25,6 +26,7 @@ class Rondo(AutotoolsPackage):
     depends_on("libsodium@1.0.12:")
     depends_on("mpi", when="+mpi")
     depends_on("ucx@1.12:", when="+ucx")
+    depends_on("libfabric@1.11:", when="+libfabric")
     depends_on("hwloc@2:", when="+hwloc")
 
     def autoreconf(self, spec, prefix):
@@ -32,7 +34,7 @@ class Rondo(AutotoolsPackage):
 
     def configure_args(self):
         args = ["--with-cuda=no"]
-        for name in ("mpi", "ucx", "hwloc"):
+        for name in ("mpi", "ucx", "libfabric", "hwloc"):
             if self.spec.satisfies("+" + name):
                 args.append("--with-{0}={1}".format(name, self.spec[name].prefix))
             else:

@@ -36,13 +36,14 @@ void rd_fd_guard_begin(void);
 void rd_fd_guard_end(void);
 
 /* Some libraries open descriptors that programs started by this one would inherit. Those of a network that have been
- * opened between the two calls are made close-on-exec; the second call frees what the first has noted. Where /proc or
- * memory is missing, nothing is done. */
+ * opened between the two calls are made close-on-exec; the second call frees what the first has noted. `pairs`: Unix
+ * sockets without a name are the library's, too; another thread may make such a pair for a program that it starts, so
+ * the calls should lie close together. Where /proc or memory is missing, nothing is done. */
 typedef struct rd_fd_noted {
     unsigned char *open; /* by descriptor */
     int size;
 } rd_fd_noted_t;
 void rd_fd_note(rd_fd_noted_t *noted);
-void rd_fd_close_on_exec(rd_fd_noted_t *noted);
+void rd_fd_close_on_exec(rd_fd_noted_t *noted, bool pairs);
 
 #endif

@@ -44,26 +44,27 @@ void rd_fd_note(rd_fd_noted_t *noted)
 
 /* What a network library opens: sockets over IP, and what events are waited for with. Files, and pipes that block, are
  * those of another thread of the program, which may want to pass them on. */
-static bool is_of_network(int fd)
+static bool is_of_network(int fd, bool pairs)
 {
     struct sockaddr_storage at;
     socklen_t bytes = sizeof at;
     char link[40], to[32] = "";
 
     if (getsockname(fd, (struct sockaddr *)&at, &bytes) == 0)
-        return at.ss_family == AF_INET || at.ss_family == AF_INET6;
+        return at.ss_family == AF_INET || at.ss_family == AF_INET6 ||
+               (pairs && at.ss_family == AF_UNIX && bytes == sizeof at.ss_family);
     snprintf(link, sizeof link, FOLDER "/%d", fd);
     if (readlink(link, to, sizeof to - 1) < 0)
         return false;
     return strncmp(to, "anon_inode:[", 12) == 0 || (strncmp(to, "pipe:[", 6) == 0 && fcntl(fd, F_GETFL) & O_NONBLOCK);
 }
 
-void rd_fd_close_on_exec(rd_fd_noted_t *noted)
+void rd_fd_close_on_exec(rd_fd_noted_t *noted, bool pairs)
 {
     DIR *d = noted->open ? opendir(FOLDER) : NULL;
 
     for (int fd; d && (fd = next_of(d)) >= 0;)
-        if ((fd >= noted->size || !noted->open[fd]) && is_of_network(fd))
+        if ((fd >= noted->size || !noted->open[fd]) && is_of_network(fd, pairs))
             fcntl(fd, F_SETFD, FD_CLOEXEC);
     if (d)
         closedir(d);

@@ -243,7 +243,7 @@ static rondo_result_t make_connections(rondo_comm_t comm, const rd_layout_t *lay
     rd_fd_note(&noted);
     if (result == RONDO_SUCCESS)
         result = add_transport(comm, ops, &args);
-    rd_fd_close_on_exec(&noted);
+    rd_fd_close_on_exec(&noted, false);
     return result;
 }
 

@@ -12,6 +12,9 @@
 #ifdef RD_HAVE_UCX
 #include "ucx/transport_ucx.h"
 #endif
+#ifdef RD_HAVE_LIBFABRIC
+#include "ofi/transport_ofi.h"
+#endif
 
 #define REGISTERED_MOST 8
 #define NAME_BYTES 32 /* as in rd_env_t */
@@ -21,6 +24,9 @@ static const rd_transport_ops_t *const built_in[] = {
     &rd_transport_cma,
 #ifdef RD_HAVE_UCX
     &rd_transport_ucx,
+#endif
+#ifdef RD_HAVE_LIBFABRIC
+    &rd_transport_ofi,
 #endif
     NULL,
 };
@@ -83,14 +89,19 @@ const rd_transport_ops_t *rd_transport_between(const rd_env_t *env, char why[RD_
     snprintf(why, RD_TRANSPORT_WHY,
              "this library is built without UCX: configure it with --with-ucx, or start all "
              "ranks on one node with one RONDO_HOSTID");
+    const char *another = NULL; /* that would have to be asked for */
     for (int i = 0; (ops = rd_transport_at(i)); i++) {
-        if (ops->reach != RD_BETWEEN_NODES || (*env->transport && strcmp(ops->name, env->transport) != 0))
+        another = ops->asked_for && !*env->transport ? ops->name : another;
+        if (ops->reach != RD_BETWEEN_NODES ||
+            (*env->transport ? strcmp(ops->name, env->transport) != 0 : ops->asked_for))
             continue;
         const char *unusable = ops->unusable ? ops->unusable() : NULL;
         if (!unusable)
             return ops;
         snprintf(why, RD_TRANSPORT_WHY, "%s", unusable);
     }
+    if (another)
+        snprintf(why + strlen(why), RD_TRANSPORT_WHY - strlen(why), ", or set RONDO_TRANSPORT=%s", another);
     return NULL;
 }
 

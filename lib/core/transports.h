@@ -17,7 +17,7 @@ rondo_result_t rd_transport_check(const rd_env_t *env, rd_log_ctx_t *ctx);
 
 /* Returns the transport by which this rank would reach other nodes: the one that RONDO_TRANSPORT names, or the first
  * that can be used. Returns NULL if there is none, and `why` gives the reason. */
-#define RD_TRANSPORT_WHY 320
+#define RD_TRANSPORT_WHY 512
 const rd_transport_ops_t *rd_transport_between(const rd_env_t *env, char why[RD_TRANSPORT_WHY]);
 
 /* Collective, for a communicator of several nodes: chooses the transport that all its ranks have. */

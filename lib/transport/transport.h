@@ -101,6 +101,7 @@ typedef enum {
 struct rd_transport_ops {
     const char *name; /* in RONDO_TRANSPORT and in what rondo-info prints */
     rd_reach_t reach;
+    bool asked_for; /* it is used only if RONDO_TRANSPORT names it */
     /* Mirrored: it carries signatures (monitor/called.h): what lies at send->signs for a message comes to lie at
      * recv->signs, before the message is counted there. Connections without memory for them have NULL there. */
     bool signs;

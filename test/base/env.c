@@ -18,7 +18,8 @@ static const char *const cleared[] = {
     "RONDO_PROXY_BYTES", "RONDO_PROXY_POLL_US", "RONDO_PROXY_ROUND", "RONDO_PROXY_THREADS",
     "RONDO_CUDA_FIFOS",  "RONDO_CUDA_BLOCKS",   "RONDO_CUDA_COPY",   "RONDO_CUDA_SPARE",
     "RONDO_SPIN",        "RONDO_UCX_TLS",       "RONDO_TOPO_FILE",   "RONDO_CREATE_TIMEOUT_MS",
-    "RONDO_CMA",         "RONDO_CMA_MIN",       "RONDO_NT_STORE",    "RONDO_TUNE"};
+    "RONDO_CMA",         "RONDO_CMA_MIN",       "RONDO_NT_STORE",    "RONDO_TUNE",
+    "RONDO_OFI_PROVIDER"};
 
 static void defaults(void)
 {
@@ -112,6 +113,7 @@ static const char *const agreed[][3] = {
     {"RONDO_CUDA_SPARE", "0", "0"},
     {"RONDO_CUDA_COPY", "4M", "4M"},
     {"RONDO_CUDA_BLOCKS", "32", "32"},
+    {"RONDO_OFI_PROVIDER", "tcp", "'tcp'"},
 };
 #define AGREED (sizeof agreed / sizeof agreed[0])
 

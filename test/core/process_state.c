@@ -216,6 +216,7 @@ static void rank_main(int rank, int nodes, const rondo_unique_id_t *id)
     rondo_config_t config = RONDO_CONFIG_INIT;
     rondo_comm_t comm = NULL;
     char host[16], when[64];
+    const char *transport = getenv("RONDO_TRANSPORT"); /* the test is run with UCX and with libfabric */
     float one = 1, sum = 0;
 
     alarm(60);
@@ -232,7 +233,8 @@ static void rank_main(int rank, int nodes, const rondo_unique_id_t *id)
     is(result == RONDO_SUCCESS, call.error(NULL), "creation");
     snprintf(when, sizeof when, "made on %d nodes", nodes);
     compare(&before, when, true);
-    is(is_mapped("/libucs") == (nodes > 1), when, "what is mapped of UCX");
+    bool ofi = transport && strcmp(transport, "ofi") == 0;
+    is(is_mapped(ofi ? "/libfabric" : "/libucs") == (nodes > 1), when, "what is mapped of UCX or libfabric");
     if (result != RONDO_SUCCESS)
         return;
     is(call.allreduce(&one, &sum, 1, RONDO_FLOAT32, RONDO_SUM, comm, NULL) == RONDO_SUCCESS && sum == RANKS, when,

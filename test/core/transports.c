@@ -58,6 +58,8 @@ static void names(void)
     CHECK(rd_transport_named("added") == &added && create("added") == RONDO_SUCCESS, "%s", rondo_last_error(NULL));
     CHECK(between("added", why) && strcmp(between("added", why), "added") == 0, "it is not chosen by its name");
     CHECK(!between("unusable", why) && strcmp(why, never()) == 0, "%s", why);
+    const char *named = rd_transport_named("ofi") ? between("ofi", why) : NULL;
+    CHECK(!named || strcmp(named, "ofi") == 0, "%s is chosen in place of ofi", named);
     const char *first = rd_transport_named("ucx") ? "ucx" : "added";
     CHECK(between("", why) && strcmp(between("", why), first) == 0, "not the first that can be used: %s", why);
     while (rd_transport_at(n))

@@ -15,7 +15,7 @@ fail() {
 [ ! -e "$source/config.status" ] || { echo "the source folder is configured"; exit 77; }
 cd "$dir" || exit 1
 "$source/configure" CC="${CC:-cc}" CFLAGS="-O1" --prefix="$dir/prefix" --enable-werror --disable-dependency-tracking \
-    --with-cuda=no --with-ucx=no --with-hwloc=no --with-mpi=no --with-cairo=no >log 2>&1 || fail "configure failed"
+    --with-cuda=no --with-ucx=no --with-libfabric=no --with-hwloc=no --with-mpi=no --with-cairo=no >log 2>&1 || fail "configure failed"
 make >log 2>&1 || fail "make failed"
 make install >log 2>&1 || fail "make install failed"
 for library in mpi ucp hwloc; do

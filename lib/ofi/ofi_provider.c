@@ -1,0 +1,326 @@
+/* Which of libfabric's providers a communicator uses: the one that RONDO_OFI_PROVIDER names, or the first of `kinds`
+ * that every rank has. All exchange what they have, and each draws the same conclusion.
+ *
+ * What is asked for is the least that serves: endpoints of the kind FI_EP_RDM with tagged messages, in whatever order,
+ * whose progress is made by the caller (FI_PROGRESS_MANUAL), so that there are no threads. What a provider wants of its
+ * caller is granted: memory that is registered (FI_MR_LOCAL), also with the endpoint (FI_MR_ENDPOINT), and space for
+ * its own data in each request (FI_CONTEXT, FI_CONTEXT2). */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ofi/ofi.h"
+
+/* The best first. libfabric lists psm2, sockets, udp and shm as well: those only if they are named. From 1.18 on "tcp"
+ * has such endpoints itself, and in 1.15 to 1.17 the same code is called "net"; before, and beside it, there is the
+ * older one below ofi_rxm. */
+static const char *const kinds[] = {"cxi", "efa", "opx", "psm3", "verbs;ofi_rxm", "tcp", "net", "tcp;ofi_rxm"};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+#define NAMED (1U << KINDS) /* the one that RONDO_OFI_PROVIDER names */
+
+typedef struct offer {
+    uint32_t kinds; /* bits; 0: the rank has none, or no libfabric */
+    uint32_t version;
+} offer_t;
+
+/* What a rank's device is chosen by. */
+typedef struct site {
+    const char *address; /* where the bootstrap listens */
+    char device[64];     /* of RONDO_NET; "": any */
+    int local_rank;
+    size_t longest; /* message, with its header */
+} site_t;
+
+const char *rd_ofi_version(void)
+{
+    static char text[64];
+    if (rd_ofi_load()) {
+        snprintf(text, sizeof text, "libfabric that is not installed");
+    } else {
+        uint32_t version = rd_fi.version();
+        snprintf(text, sizeof text, "libfabric %u.%u", FI_MAJOR(version), FI_MINOR(version));
+    }
+    return text;
+}
+
+/* Asks for all providers that have what is needed. NULL: there is none. */
+static struct fi_info *all_find(void)
+{
+    struct fi_info *hints = rd_fi.dupinfo(NULL), *all = NULL;
+    if (!hints)
+        return NULL;
+    hints->caps = FI_TAGGED;
+    hints->mode = FI_CONTEXT | FI_CONTEXT2;
+    hints->ep_attr->type = FI_EP_RDM;
+    hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+    hints->domain_attr->threading = FI_THREAD_DOMAIN;
+    hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+    hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+    hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+    if (rd_fi.getinfo(RD_OFI_VERSION, NULL, NULL, 0, hints, &all) != 0)
+        all = NULL;
+    rd_fi.freeinfo(hints);
+    return all;
+}
+
+/* ---- which of them is this rank's */
+
+/* `name` is one of `kinds`, or what the user names: "verbs" is "verbs;ofi_rxm", too. */
+static bool is_provider(const struct fi_info *info, const char *name, bool named)
+{
+    const char *has = info->fabric_attr->prov_name;
+    size_t length = strlen(name);
+    return strcmp(has, name) == 0 || (named && strncmp(has, name, length) == 0 && has[length] == ';');
+}
+
+bool rd_ofi_is_tcp(const struct fi_info *info)
+{
+    const char *has = info->fabric_attr->prov_name;
+    return strncmp(has, "tcp", 3) == 0 || strncmp(has, "net", 3) == 0 || strncmp(has, "sockets", 7) == 0 ||
+           strncmp(has, "udp", 3) == 0;
+}
+
+static bool is_family(const struct fi_info *info, const char *address)
+{
+    return info->addr_format == (strchr(address, ':') ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN);
+}
+
+static bool is_at(const struct fi_info *info, const char *address)
+{
+    char text[INET6_ADDRSTRLEN] = "";
+    const struct sockaddr *at = info->src_addr;
+    if (!at || !is_family(info, address))
+        return false;
+    if (at->sa_family == AF_INET)
+        inet_ntop(AF_INET, &((const struct sockaddr_in *)info->src_addr)->sin_addr, text, sizeof text);
+    else
+        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)info->src_addr)->sin6_addr, text, sizeof text);
+    return strcmp(text, address) == 0;
+}
+
+/* Returns true if it does what the other files expect of it. */
+static bool serves(const struct fi_info *info, size_t longest)
+{
+    bool joins = info->tx_attr->iov_limit < 2;
+    return info->ep_attr->max_msg_size >= longest && info->tx_attr->size > 0 && info->rx_attr->size >= 2 &&
+           (info->mode & ~(FI_CONTEXT | FI_CONTEXT2 | FI_BUFFERED_RECV)) == 0 && info->ep_attr->msg_prefix_size == 0 &&
+           !(joins && info->domain_attr->mr_mode & FI_MR_LOCAL);
+}
+
+/* Over tcp nothing listens but on the interface of the bootstrap (loopback when all ranks share a host), unless the
+ * user names devices. */
+static bool is_device(const struct fi_info *info, const site_t *site)
+{
+    const char *domain = info->domain_attr->name;
+    size_t length = strlen(site->device);
+    if (length == 0)
+        return !rd_ofi_is_tcp(info) || is_at(info, site->address);
+    if (rd_ofi_is_tcp(info))
+        return strcmp(domain, site->device) == 0 && is_family(info, site->address);
+    length = strcspn(site->device, ":"); /* UCX writes mlx5_0:1 */
+    return strncmp(domain, site->device, length) == 0 && (domain[length] == 0 || domain[length] == '-');
+}
+
+/* Returns the provider's device for this rank: those that there are go to the ranks of a node in turn. NULL: there is
+ * none. */
+static struct fi_info *pick(struct fi_info *all, const char *name, bool named, const site_t *site)
+{
+    struct fi_info *found[64], *i;
+    int n = 0;
+    for (i = all; i && n < 64; i = i->next) {
+        if (!is_provider(i, name, named) || !serves(i, site->longest) || !is_device(i, site))
+            continue;
+        bool known = false;
+        for (int k = 0; k < n; k++)
+            known |= strcmp(found[k]->domain_attr->name, i->domain_attr->name) == 0;
+        if (!known)
+            found[n++] = i;
+    }
+    return n != 0 ? found[site->local_rank % n] : NULL;
+}
+
+/* The ranks of a node take the devices of RONDO_NET in turn, so that each rail has its own. */
+static site_t site_of(const rd_env_t *env, const char *address, int local_rank, size_t longest)
+{
+    site_t site = {.address = address, .local_rank = local_rank, .longest = longest + sizeof(rd_ofi_header_t)};
+    const char *devices = env->net;
+    int n = 1;
+    for (const char *c = devices; *c != 0; c++)
+        n += *c == ',';
+    for (int k = local_rank % n; k > 0; k--)
+        devices += strcspn(devices, ",") + 1;
+    snprintf(site.device, sizeof site.device, "%.*s", (int)strcspn(devices, ","), devices);
+    return site;
+}
+
+/* Returns the kinds of which this rank has a device. Where ranks meet on loopback, nothing is to leave the host. */
+static uint32_t kinds_of(struct fi_info *all, const rd_env_t *env, const site_t *site)
+{
+    bool loopback = strncmp(site->address, "127.", 4) == 0 || strcmp(site->address, "::1") == 0;
+    uint32_t has = 0;
+    if (strcmp(env->ofi_provider, "auto") != 0)
+        return pick(all, env->ofi_provider, true, site) ? NAMED : 0;
+    for (size_t k = 0; k < KINDS; k++) {
+        const struct fi_info *info = pick(all, kinds[k], false, site);
+        if (info && (!loopback || rd_ofi_is_tcp(info)))
+            has |= 1U << k;
+    }
+    return has;
+}
+
+/* Copies what this rank goes by out of the list. */
+static struct fi_info *best(struct fi_info *all, const rd_env_t *env, const site_t *site, uint32_t common)
+{
+    struct fi_info *info = NULL;
+    if (common & NAMED)
+        info = pick(all, env->ofi_provider, true, site);
+    for (size_t k = 0; k < KINDS && !info; k++)
+        if (common & 1U << k)
+            info = pick(all, kinds[k], false, site);
+    return info ? rd_fi.dupinfo(info) : NULL;
+}
+
+/* ---- agreement */
+
+static rondo_result_t none_here(rd_log_ctx_t *ctx, const rd_env_t *env, const site_t *site)
+{
+    return rd_error(
+        ctx, RONDO_ERR_UNSUPPORTED,
+        "%s has no provider here for ranks that meet on %s (RONDO_OFI_PROVIDER is \"%s\", RONDO_NET \"%s\"): "
+        "`fi_info -t FI_EP_RDM` lists what it has, of which FI_PROVIDER leaves out some; or unset "
+        "RONDO_TRANSPORT to go by UCX",
+        rd_ofi_version(), site->address, env->ofi_provider, env->net);
+}
+
+/* "tcp net" */
+static const char *kinds_print(uint32_t has, char text[RD_OFI_NAME * 2])
+{
+    size_t used = 0;
+    *text = 0;
+    for (size_t k = 0; k < KINDS; k++)
+        if (has & 1U << k && used < RD_OFI_NAME * 2)
+            used += (size_t)snprintf(text + used, RD_OFI_NAME * 2 - used, "%s%s", used ? " " : "", kinds[k]);
+    return text;
+}
+
+/* Every rank comes to the same conclusion. */
+static rondo_result_t agree(const rd_ofi_net_t *net, const offer_t *offers, const char *why, uint32_t *common)
+{
+    char said[RD_ERROR_BYTES], one[RD_OFI_NAME * 2], other[RD_OFI_NAME * 2];
+    *common = ~0U;
+    for (int r = 0; r < net->nranks; r++) {
+        if (offers[r].kinds == 0) {
+            rd_boot_cause(net->boot, r, why, said);
+            rd_boot_farewell_alike(net->boot);
+            return rd_error(net->ctx, RONDO_ERR_REMOTE, "rank %d (%s) cannot go by libfabric: %.400s", r,
+                            rd_boot_whois(net->boot, r), said);
+        }
+        if ((*common & offers[r].kinds) == 0) {
+            rd_boot_farewell_alike(net->boot);
+            return rd_error(net->ctx, RONDO_ERR_UNSUPPORTED,
+                            "libfabric has no provider that all ranks have: rank %d (%s) has %s, those before it %s: "
+                            "let all nodes load the same libfabric, or unset RONDO_TRANSPORT to go by UCX",
+                            r, rd_boot_whois(net->boot, r), kinds_print(offers[r].kinds, one),
+                            kinds_print(*common, other));
+        }
+        *common &= offers[r].kinds;
+    }
+    return RONDO_SUCCESS;
+}
+
+/* This rank's own part: what there is. */
+static rondo_result_t look(rd_ofi_net_t *net, const rd_env_t *env, const site_t *site, struct fi_info **all,
+                           offer_t *own)
+{
+    rd_ofi_quiet_t quiet;
+    rondo_result_t result = rd_ofi_enter(net->ctx, &quiet);
+    if (result != RONDO_SUCCESS)
+        return result;
+    *all = all_find();
+    rd_ofi_quiet_end(&quiet);
+    *own = (offer_t){.kinds = kinds_of(*all, env, site), .version = rd_fi.version()};
+    return own->kinds != 0 ? RONDO_SUCCESS : none_here(net->ctx, env, site);
+}
+
+rondo_result_t rd_ofi_choose(rd_ofi_net_t *net, const rd_env_t *env, const char *address, int local_rank)
+{
+    const site_t site = site_of(env, address, local_rank, net->longest);
+    offer_t *offers = calloc((size_t)net->nranks, sizeof *offers);
+    struct fi_info *all = NULL;
+    char why[RD_ERROR_BYTES];
+    uint32_t common;
+    if (!offers)
+        return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for what %d ranks can use", net->nranks);
+    rondo_result_t own = look(net, env, &site, &all, &offers[net->rank]);
+    snprintf(why, sizeof why, "%s", rd_thread_error());
+    rondo_result_t result = rd_boot_allgather(net->boot, offers, sizeof *offers);
+    if (result == RONDO_SUCCESS)
+        result = agree(net, offers, why, &common);
+    if (own != RONDO_SUCCESS) {
+        result = own;
+        rd_thread_error_set(why);
+    }
+    if (result == RONDO_SUCCESS && !(net->info = best(all, env, &site, common)))
+        result = rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for the description of a provider");
+    if (all)
+        rd_fi.freeinfo(all);
+    free(offers);
+    return result;
+}
+
+/* ---- for rondo-info */
+
+static void device_add(const struct fi_info *info, char *text, size_t size)
+{
+    char name[RD_OFI_NAME * 2];
+    size_t used = strlen(text);
+    snprintf(name, sizeof name, "%s/%s", info->fabric_attr->prov_name, info->domain_attr->name);
+    const char *at = strstr(text, name);
+    size_t length = strlen(name);
+    if ((at && (at[length] == ' ' || at[length] == 0)) || used + length + 2 > size)
+        return;
+    snprintf(text + used, size - used, "%s%s", used != 0 ? " " : "", name);
+}
+
+static rondo_result_t probe_all(rd_transport_report_t *report)
+{
+    rd_ofi_quiet_t quiet;
+    rondo_result_t result = rd_ofi_enter(NULL, &quiet);
+    if (result != RONDO_SUCCESS)
+        return result;
+    struct fi_info *all = all_find();
+    rd_ofi_quiet_end(&quiet);
+    for (const struct fi_info *i = all; i; i = i->next)
+        device_add(i, report->devices, sizeof report->devices);
+    if (all)
+        rd_fi.freeinfo(all);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_ofi_probe(const rd_env_t *env, const char *address, int local_rank, rd_transport_report_t *report)
+{
+    rd_ofi_net_t net = {.nranks = 2, .longest = RD_OFI_SHORT};
+    struct fi_info *all = NULL, *info = NULL;
+    offer_t own = {.kinds = 0};
+    bool named = strcmp(env->ofi_provider, "auto") != 0;
+    *report = (rd_transport_report_t){.reason = named            ? "RONDO_OFI_PROVIDER names it"
+                                                : *env->net != 0 ? "RONDO_NET names it"
+                                                                 : "the fastest that is here",
+                                      .advice = "`rondo-info net` without RONDO_NET and RONDO_OFI_PROVIDER says which "
+                                                "devices there are"};
+    snprintf(report->settings, sizeof report->settings, "provider %s (RONDO_OFI_PROVIDER)", env->ofi_provider);
+    if (!address)
+        return probe_all(report);
+    const site_t site = site_of(env, address, local_rank, net.longest);
+    rondo_result_t result = look(&net, env, &site, &all, &own);
+    if (result == RONDO_SUCCESS)
+        info = best(all, env, &site, own.kinds);
+    if (info) {
+        device_add(info, report->devices, sizeof report->devices);
+        rd_fi.freeinfo(info);
+    }
+    if (all)
+        rd_fi.freeinfo(all);
+    return result;
+}

@@ -1,0 +1,265 @@
+/* Sending, and learning that a peer is gone.
+ *
+ * A provider that has no room for a message says so (FI_EAGAIN), and so it does while it makes a connection. Then the
+ * message waits in a list of its peer, and is given again by the next poll; messages of one peer stay in their order.
+ * No more are given than the completion queue can hold.
+ *
+ * A message is complete when it has left this rank (FI_TRANSMIT_COMPLETE, the default). That says nothing about the
+ * peer, nor is it told when a connection ends from which nothing is expected: that a rank has died is known by the
+ * bootstrap and the liveness thread (transport/liveness.c). What a failed send adds is that its peer cannot be reached
+ * though its process may live. A connection that ends is not yet a death, because a rank that leaves ends its
+ * connections, too: so there is a grace time, in which the farewell or other news may come; then the peer is declared
+ * dead. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ofi/ofi.h"
+
+void rd_ofi_peer_used(rd_ofi_peer_t *peer)
+{
+    if (!peer->used) {
+        peer->used = true;
+        peer->next_used = peer->net->used;
+        peer->net->used = peer;
+    }
+}
+
+static void drop_waiting(rd_ofi_peer_t *peer)
+{
+    rd_ofi_request_t *first = peer->first;
+    peer->first = peer->last = NULL;
+    while (first) {
+        rd_ofi_request_t *next = first->next;
+        peer->net->waiting--;
+        rd_ofi_complete(first);
+        first = next;
+    }
+}
+
+void rd_ofi_peer_lost(rd_ofi_peer_t *peer, const char *why)
+{
+    if (peer->lost_ms != 0)
+        return;
+    peer->lost_ms = rd_clock_ms();
+    peer->lost_why = why;
+    peer->net->nlost += !peer->left;
+    rd_ofi_dial_end(peer);
+    drop_waiting(peer);
+}
+
+rondo_result_t rd_ofi_has_left(rd_ofi_peer_t *peer)
+{
+    rd_ofi_net_t *net = peer->net;
+    return rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->rank,
+                       "rank %d (%s) has left the communicator, and an operation here still needs it", peer->rank,
+                       rd_boot_whois(net->boot, peer->rank));
+}
+
+/* Called while at least one peer is lost. */
+void rd_ofi_judge_lost(rd_ofi_net_t *net)
+{
+    int64_t now = rd_clock_ms();
+    for (rd_ofi_peer_t *p = net->used; p; p = p->next_used) {
+        if (p->lost_ms != 0 && !p->left && !p->judged && now - p->lost_ms >= RD_OFI_GRACE_MS) {
+            net->nlost--;
+            p->judged = true;
+            if (!net->alone)
+                rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, p->rank,
+                            "rank %d (%s) died or its network failed: %s", p->rank, rd_boot_whois(net->boot, p->rank),
+                            p->lost_why);
+        }
+    }
+}
+
+/* ---- requests */
+
+rd_ofi_request_t *rd_ofi_message(rd_ofi_peer_t *peer, rd_ofi_kind_t kind, int channel, bool copying)
+{
+    rd_ofi_net_t *net = peer->net;
+    rd_ofi_request_t *r = rd_ofi_request(net, copying);
+    if (!r) {
+        rd_stop_set(net->stop, net->ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for a network message");
+        return NULL;
+    }
+    r->next = NULL;
+    r->peer = peer;
+    r->conn = NULL;
+    r->data = NULL;
+    r->desc = NULL;
+    r->joined = NULL;
+    r->zcopy = false;
+    r->bytes = 0;
+    r->header = (rd_ofi_header_t){.rank = (uint32_t)net->rank, .channel = (uint16_t)channel, .kind = (uint8_t)kind};
+    memcpy(r->header.token, net->token, RD_OFI_TOKEN);
+    return r;
+}
+
+static bool is_counted(const rd_ofi_request_t *r)
+{
+    return r->header.kind == RD_OFI_DATA || r->header.kind == RD_OFI_CREDIT;
+}
+
+void rd_ofi_release(rd_ofi_request_t *r)
+{
+    rd_ofi_net_t *net = r->peer->net;
+    rd_ofi_request_t **list = r->copies ? &net->free_copying : &net->free;
+    free(r->joined);
+    r->next = *list;
+    *list = r;
+}
+
+void rd_ofi_complete(rd_ofi_request_t *r)
+{
+    rd_ofi_conn_t *credited = r->header.kind == RD_OFI_CREDIT ? r->conn : NULL;
+    r->peer->net->outstanding -= is_counted(r);
+    r->peer->pending--;
+    r->peer->zcopies -= r->zcopy;
+    r->peer->net->base.zcopy_pending -= r->zcopy;
+    rd_ofi_release(r);
+    if (credited)
+        rd_ofi_credit_sent(credited);
+}
+
+/* Makes one piece of header and payload, for a provider that takes no lists. Returns false if there is no memory. */
+static bool join(rd_ofi_request_t *r)
+{
+    if (!r->joined && (r->joined = malloc(sizeof r->header + r->bytes)) != NULL) {
+        memcpy(r->joined, &r->header, sizeof r->header);
+        memcpy((char *)r->joined + sizeof r->header, r->data, r->bytes);
+    }
+    return r->joined;
+}
+
+static long give(rd_ofi_request_t *r)
+{
+    rd_ofi_net_t *net = r->peer->net;
+    size_t bytes = sizeof r->header + r->bytes;
+    uint64_t tag = r->bytes <= RD_OFI_SHORT ? RD_OFI_TAG_SHORT : RD_OFI_TAG_LONG;
+    if (net->flying >= net->most)
+        return -FI_EAGAIN;
+    if (!r->data)
+        return fi_tsend(net->ep, &r->header, bytes, r->own_desc, r->peer->address, tag, &r->context);
+    if (net->joins)
+        return join(r) ? fi_tsend(net->ep, r->joined, bytes, NULL, r->peer->address, tag, &r->context) : -FI_ENOMEM;
+    struct iovec parts[2] = {{&r->header, sizeof r->header}, {(void *)(uintptr_t)r->data, r->bytes}};
+    void *descs[2] = {r->own_desc, r->desc};
+    return fi_tsendv(net->ep, parts, descs, 2, r->peer->address, tag, &r->context);
+}
+
+/* Returns false if it has to wait. */
+static bool try(rd_ofi_request_t *r)
+{
+    long error = give(r);
+    if (error == -FI_EAGAIN)
+        return false;
+    if (error == 0) {
+        r->peer->net->flying++;
+        return true;
+    }
+    rd_ofi_peer_t *peer = r->peer;
+    rd_ofi_complete(r);
+    rd_ofi_peer_lost(peer, rd_ofi_strerror(error));
+    return true;
+}
+
+void rd_ofi_push(rd_ofi_request_t *r)
+{
+    rd_ofi_peer_t *peer = r->peer;
+    rd_ofi_net_t *net = peer->net;
+    peer->pending++;
+    peer->zcopies += r->zcopy;
+    net->base.zcopy_pending += r->zcopy;
+    net->outstanding += is_counted(r);
+    rd_ofi_peer_used(peer);
+    if (peer->lost_ms != 0 || !net->ep) {
+        rd_ofi_complete(r);
+        return;
+    }
+    if (!peer->first && try(r))
+        return;
+    r->next = NULL;
+    if (peer->first)
+        peer->last->next = r;
+    else
+        peer->first = r;
+    peer->last = r;
+    net->waiting++;
+}
+
+static void push_waiting(rd_ofi_peer_t *p)
+{
+    while (p->first) {
+        rd_ofi_request_t *r = p->first, *next = r->next;
+        long error = give(r);
+        if (error == -FI_EAGAIN)
+            break;
+        p->first = next;
+        p->net->waiting--;
+        p->dial_ms = 0;
+        if (error == 0) {
+            p->net->flying++;
+            continue;
+        }
+        rd_ofi_complete(r);
+        rd_ofi_peer_lost(p, rd_ofi_strerror(error));
+    }
+}
+
+/* Where the two have not met, or the peer has left, every attempt may be one to connect: there is one in a few
+ * milliseconds. */
+void rd_ofi_push_waiting(rd_ofi_net_t *net)
+{
+    int64_t now_ms = 0;
+    for (rd_ofi_peer_t *p = net->used; p; p = p->next_used) {
+        if (!p->first)
+            continue;
+        now_ms = now_ms != 0 ? now_ms : rd_clock_ms();
+        rd_ofi_dial(p, now_ms);
+        if ((!p->met || p->left) && now_ms == p->tried_ms)
+            continue;
+        p->tried_ms = now_ms;
+        push_waiting(p);
+    }
+}
+
+void rd_ofi_say(rd_ofi_peer_t *peer, rd_ofi_kind_t kind, uint64_t number, uint64_t bytes)
+{
+    rd_ofi_request_t *r = rd_ofi_message(peer, kind, 0, false);
+    if (!r)
+        return;
+    r->header.number = number;
+    r->header.bytes = bytes;
+    rd_ofi_push(r);
+}
+
+/* ---- farewells */
+
+static uint64_t sent_to(const rd_ofi_peer_t *peer)
+{
+    uint64_t sent = 0;
+    for (int c = 0; c < peer->nconns; c++)
+        sent += peer->conns[c] && peer->conns[c]->send ? peer->conns[c]->send->sent : 0;
+    return sent;
+}
+
+/* Sends the farewell to all peers that were used. It says that this rank leaves in order, or names the failure that it
+ * knows. Peers that have left get it too, since they may be waiting for it. A network that lingers has said farewell to
+ * all whom it sent something. */
+void rd_ofi_say_bye(rd_ofi_net_t *net)
+{
+    rondo_result_t code = rd_stop_get(net->stop);
+    int failed_rank = code == RONDO_SUCCESS ? -1 : atomic_load(&net->stop->failed_rank);
+    int reporter = code == RONDO_SUCCESS ? 0 : rd_reporter(atomic_load(&net->stop->reporter), net->rank);
+    if (code != RONDO_SUCCESS && failed_rank < 0)
+        failed_rank = net->rank;
+    for (rd_ofi_peer_t *p = net->used; p; p = p->next_used) {
+        rd_ofi_request_t *r = p->parted ? NULL : rd_ofi_message(p, RD_OFI_BYE, 0, false);
+        if (!r)
+            continue;
+        p->parted = true;
+        r->header.number = (uint64_t)code;
+        r->header.bytes = (uint64_t)reporter << 32 | (uint64_t)(failed_rank + 1);
+        r->header.credit = sent_to(p);
+        rd_ofi_push(r);
+    }
+}

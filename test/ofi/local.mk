@@ -1,0 +1,11 @@
+# libfabric between played nodes: the tests of other folders by it, and what is its own.
+if HAVE_LIBFABRIC
+check_PROGRAMS += test/ofi/missing
+endif
+test_ofi_missing_SOURCES = test/ofi/missing.c test/util/enter.h test/util/harness.c test/util/harness.h
+test_ofi_missing_CPPFLAGS = $(AM_CPPFLAGS) # its own objects
+test_ofi_missing_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen
+script_tests += \
+	test/ofi/fault.sh \
+	test/ofi/nodes.sh \
+	test/ofi/perf.sh
