@@ -796,9 +796,10 @@ rondo_result_t rondo_fence(int peer, int context, rondo_comm_t comm, rondo_strea
  * Operations between start and end are recorded and begin together at the outermost end: any mix, on any communicators,
  * host or CUDA. No one of them waits for another but where order is promised: collectives of one communicator, and
  * messages of a pair in one direction. So sends and receives may be posted in any order, and one thread may call for
- * several ranks. A group belongs to the calling thread. Groups nest: only the outermost end does anything. An empty
- * group is legal. Creating, splitting, destroying or shrinking a communicator inside a group, and registering, are
- * RONDO_ERR_INVALID_USAGE, and the group goes on.
+ * several ranks. On a CUDA communicator short collectives that do not need each other's results are launched together;
+ * ranks need not group alike. A group belongs to the calling thread. Groups nest: only the outermost end does anything.
+ * An empty group is legal. Creating, splitting, destroying or shrinking a communicator inside a group, and registering,
+ * are RONDO_ERR_INVALID_USAGE, and the group goes on.
  *
  * A recorded call returns RONDO_SUCCESS, or at once what is wrong with its arguments; in that case the outermost end
  * returns the first such error and nothing of the group has begun. Nor has it when the end itself finds no memory
