@@ -18,8 +18,8 @@ static void begin(const options_t *options)
            world.launcher, options->cuda ? "cuda" : "host", options->graph ? "true" : "false",
            options->in_place || options->op->in_place_only ? "true" : "false",
            options->registered ? "true" : "false");
-    printf("  \"offset\": %zu,\n  \"skew\": %s,\n  \"turns\": %d,\n", options->offset, options->skew ? "true" : "false",
-           options->turns);
+    printf("  \"offset\": %zu,\n  \"skew\": %s,\n  \"pieces\": %d,\n  \"turns\": %d,\n", options->offset,
+           options->skew ? "true" : "false", options->pieces, options->turns);
     printf("  \"algo\": \"%s\",\n  \"proto\": \"%s\",\n", options->algo ? options->algo : "",
            options->proto ? options->proto : "");
     printf("  \"peer\": \"%s%s\",\n",
