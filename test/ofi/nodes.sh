@@ -18,8 +18,9 @@ run() {
     echo "good: $2 by $1 (status $status)"
 }
 
-for test in transport/nodes transport/nodes_zcopy core/process_state core/closed_descriptors core/lifetime_peer_leaves \
-    core/lifetime_exit_fork core/timeout_set core/split_kill core/signature_mismatch core/progress_across; do
+# Not core/lifetime_peer_leaves: its 66 ranks, each with endpoints of its own, take minutes on two busy cores.
+for test in transport/nodes transport/nodes_zcopy core/process_state core/closed_descriptors core/lifetime_exit_fork \
+    core/timeout_set core/split_kill core/signature_mismatch core/progress_across; do
     run auto $test
 done
 for provider in tcp shm; do
