@@ -138,7 +138,7 @@ static const tunable_t table[] = {
      "UCX's transports between nodes; auto: the fastest that all ranks have (RONDO_UCX_x takes precedence over UCX_x, "
      "except for those of one transport: "
      "UCX_TCP_x)"},
-    {"RONDO_OFI_PROVIDER", TEXT, 1, AT(ofi_provider), "auto", 0, 63, NULL,
+    {"RONDO_OFI_PROVIDER", TEXT, 1, AT(ofi_provider), "auto", 0, 31, NULL,
      "libfabric's provider between nodes, if RONDO_TRANSPORT=ofi; auto: the best that all ranks have"},
     {"RONDO_NCCL_HOST", FLAG, 0, AT(nccl_host), "0", 0, 1, NULL, "libnccl.so.2 makes communicators of host memory"},
     {"RONDO_NCCL_STALL_MS", MILLISECONDS, 0, AT(nccl_stall_ms), "120000", 0, INT64_C(1) << 40, NULL,

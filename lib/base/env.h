@@ -61,7 +61,7 @@ typedef struct rd_env {
     size_t cuda_copy;  /* RONDO_CUDA_COPY: blocks with at least this many bytes are moved by copies; 0: never */
     int cuda_blocks;   /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
     char ucx_tls[64];  /* RONDO_UCX_TLS: UCX's transports between nodes */
-    char ofi_provider[64]; /* RONDO_OFI_PROVIDER: libfabric's provider between nodes */
+    char ofi_provider[32]; /* RONDO_OFI_PROVIDER: libfabric's provider between nodes */
     int nccl_host;         /* RONDO_NCCL_HOST: read in lib/nccl */
     int64_t nccl_stall_ms; /* RONDO_NCCL_STALL_MS: how long a stream stalls behind another rank's end; 0: it does not */
     bool where_served;     /* no variable: what is forced applies where it can serve (rd_forced_between), and is */
@@ -82,7 +82,7 @@ const char *rd_env_name(int index);
 const char *rd_env_default(const char *name);
 
 /* The settings that decide which messages are sent, in a form that ranks may exchange: all must have the same. */
-#define RD_ENV_ALIKE 640
+#define RD_ENV_ALIKE 576
 typedef struct rd_env_alike {
     char values[RD_ENV_ALIKE];
 } rd_env_alike_t;

@@ -21,6 +21,9 @@ typedef struct {
     char tuner[TUNER_BYTES];
     cpu_set_t cores;
 } rank_facts_t;
+_Static_assert(sizeof(rank_facts_t) <= 832,
+               "creation goes on where no packet of more than 900 bytes passes: that is how "
+               "rondo-info doctor --network tells it from a link that is dead");
 
 uint64_t rd_machine_number(void)
 {
