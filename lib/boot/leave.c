@@ -120,8 +120,6 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
     }
     if (!rd_chan_over(from->chan) || from->left)
         return RONDO_SUCCESS;
-    if (b->parted) /* who has heard that this rank leaves says no farewell to it */
-        return RONDO_SUCCESS;
     news->silent = 1;
     news->failed_rank = from->rank;
     news->reporter = 0;
