@@ -11,7 +11,7 @@ RD_ROWS_SENTINEL(1);
         return x.move<lines>(g, e)
 
 /* By lines, the arithmetic that decides at run time has the same results as all others but the wide one: it stands in
- * for those of less frequent types, which would make the kernel too long (rd_kernel_kind). Returns false if the group
+ * for those of less frequent types, which would make the kernel too long (rd_kernel_fuse). Returns false if the group
  * has to leave. */
 RD_DEVICE bool rd_fused_serve(rd_fused_t &x, rd_group_t &g, rd_epoch_t &e)
 {

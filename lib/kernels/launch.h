@@ -83,8 +83,16 @@ static inline bool rd_launch_has_epoch(const rd_klaunch_t *launch)
 
 /* Returns the kernel for work of `passes` passes, or NULL if there is none. `blocks` and `threads` do not matter. */
 const void *rd_kernel_find(const rd_klaunch_t *launch, uint32_t passes);
-/* Returns what rd_kshort_t.kind is for an operation by ONESHOT. */
-uint32_t rd_kernel_kind(const rd_klaunch_t *launch);
+/* Is there a kernel of the algorithm, for this operation, that works by cells (work.h)? */
+bool rd_kernel_by_cells(const rd_algo_t *algo, uint32_t coll);
+/* Returns the cells that so many tiles take, if each has 1 << shift. */
+static inline uint32_t rd_kernel_cells(uint32_t tiles, uint32_t shift)
+{
+    return (tiles + (1u << shift) - 1) >> shift;
+}
+/* Adds to the work of FUSED a short operation, as launch and arguments have it that is launched by itself. Returns
+ * false if there is no more room; all operations of a launch must have cells of the same length. */
+bool rd_kernel_fuse(rd_kfused_t *fused, const rd_klaunch_t *launch, const rd_kreduce_t *reduce);
 /* Returns the bytes of a chunk that a tile carries, or 0 if the algorithm's kernel does not have the protocol. */
 uint32_t rd_kernel_tile(const rd_algo_t *algo, rd_proto_t proto);
 /* Returns the number of warps that serve a tile. */

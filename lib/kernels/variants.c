@@ -143,7 +143,15 @@ const void *rd_kernel_find(const rd_klaunch_t *l, uint32_t passes)
     return find_collective(l, passes, number);
 }
 
-uint32_t rd_kernel_kind(const rd_klaunch_t *l)
+bool rd_kernel_by_cells(const rd_algo_t *algo, uint32_t coll)
+{
+    const rd_kernel_t kernel = algo->device.kernel;
+
+    return kernel == RD_KERNEL_ONESHOT || (kernel == RD_KERNEL_TWOSHOT && coll == RD_ALLREDUCE);
+}
+
+/* The arithmetic that decides at run time stands in for those of which rd_fused has none. */
+static uint32_t kind_of(const rd_klaunch_t *l)
 {
     rd_karith_t number = REDUCING & BIT(l->coll) ? number_by(l) : RD_KN_NUMBERS;
     const bool floats = number <= RD_KN_F32 && l->proto != RD_PROTO_LL128;
@@ -152,6 +160,34 @@ uint32_t rd_kernel_kind(const rd_klaunch_t *l)
         number = RD_KN_ANY;
     return RD_KKIND((uint32_t)l->proto, (uint32_t)number) |
            (l->algo->device.kernel == RD_KERNEL_TWOSHOT ? RD_KTWOSHOT : 0);
+}
+
+bool rd_kernel_fuse(rd_kfused_t *f, const rd_klaunch_t *l, const rd_kreduce_t *r)
+{
+    const uint32_t shift = RD_KCELL_SHIFT(r->slice), cells = rd_kernel_cells(r->passes, shift);
+
+    if (f->count == RD_KFUSED || f->passes + cells > 2 * RD_KCELLS)
+        return false;
+    f->cell = RD_KCELL(r->slice);
+    f->op[f->count++] = (rd_kshort_t){
+        .in = r->in,
+        .out = r->out,
+        .scale = {r->device_scale ? (uintptr_t)r->device_scale : r->scale[0], r->scale[1]},
+        .count = (uint32_t)r->count,
+        .tile = f->tiles & 0xffffff,
+        .pass = f->passes & 0xff,
+        .shift = (uint8_t)shift,
+        .kind = (uint8_t)kind_of(l),
+        .coll = (uint8_t)r->coll,
+        .type = (uint8_t)r->type,
+        .op = (uint8_t)r->op,
+        .narrow = (uint8_t)r->narrow,
+        .scaled = (uint8_t)(r->scaled | (r->device_scale ? RD_KPOINTED : 0)),
+        .root = (uint8_t)r->root,
+    };
+    f->tiles += r->passes;
+    f->passes += cells;
+    return true;
 }
 
 uint32_t rd_kernel_tile(const rd_algo_t *algo, rd_proto_t proto)

@@ -284,11 +284,6 @@ static int both_banks(uint64_t seed, int n)
     return bad;
 }
 
-static int by_cells(const struct shape *s)
-{
-    return s->algo == &rd_algo_oneshot || (s->algo == &rd_algo_twoshot && s->coll == RD_ALLREDUCE);
-}
-
 /* Mostly short operations; one in `others` is any that takes banks as a whole, if that is not 0. */
 static int short_ones(uint64_t seed, int n, int ops, uint32_t others)
 {
@@ -304,7 +299,7 @@ static int short_ones(uint64_t seed, int n, int ops, uint32_t others)
         int whole = others && world_draw(&w, others) == 0;
         do
             s = &shapes[world_draw(&w, SHAPES)];
-        while (!fits(&w, s) || s->proto == RD_PROTO_SIMPLE || (!whole && !by_cells(s)));
+        while (!fits(&w, s) || s->proto == RD_PROTO_SIMPLE || (!whole && !rd_kernel_by_cells(s->algo, s->coll)));
         memset(&p, 0, sizeof p);
         p.launch.algo = s->algo;
         p.launch.proto = s->proto;

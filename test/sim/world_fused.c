@@ -1,5 +1,7 @@
 /* Short operations that a rank launches together: the arguments of rd_fused, made of those that each would have alone.
  * Every rank draws for itself which they are. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/world_int.h"
@@ -18,25 +20,6 @@ uint32_t world_tiles(const world_t *w, const op_plan_t *p)
     return chunk ? (uint32_t)((chunk + tile - 1) / tile) : 1;
 }
 
-/* `before`: the launch, with the operations before this one. */
-static rd_kshort_t shorten(const op_plan_t *p, const rd_kreduce_t *r, const rd_kfused_t *before)
-{
-    return (rd_kshort_t){.in = r->in,
-                         .out = r->out,
-                         .scale = {r->device_scale ? (uintptr_t)r->device_scale : r->scale[0], r->scale[1]},
-                         .count = (uint32_t)r->count,
-                         .tile = before->tiles & 0xffffff,
-                         .pass = before->passes & 0xff,
-                         .shift = (uint8_t)(p->tiles / 2),
-                         .kind = (uint8_t)rd_kernel_kind(&p->launch),
-                         .coll = (uint8_t)r->coll,
-                         .type = (uint8_t)r->type,
-                         .op = (uint8_t)r->op,
-                         .narrow = (uint8_t)r->narrow,
-                         .scaled = (uint8_t)(r->scaled | (r->device_scale ? RD_KPOINTED : 0)),
-                         .root = (uint8_t)r->root};
-}
-
 /* Operations first..first + count - 1 in one launch, whose arguments take the place of the first one's. */
 static rd_sim_launch_t fuse(world_t *w, int rank, int first, int count)
 {
@@ -47,13 +30,11 @@ static rd_sim_launch_t fuse(world_t *w, int rank, int first, int count)
 
     memset(&work, 0, sizeof work);
     work.comm = k->comm;
-    work.fused.cell = world_cell(w);
-    for (int i = 0; i < count; i++) {
-        const op_plan_t *p = &w->plan[first + i];
-        work.fused.op[work.fused.count++] = shorten(p, &k[i].reduce, &work.fused);
-        work.fused.tiles += world_tiles(w, p);
-        work.fused.passes += p->passes;
-    }
+    for (int i = 0; i < count; i++)
+        if (!rd_kernel_fuse(&work.fused, &w->plan[first + i].launch, &k[i].reduce)) {
+            fprintf(stderr, "a launch has no room for %d operations\n", count);
+            exit(1);
+        }
     *k = work;
     l.threads = group * (1 + world_draw(w, w->n < 5 ? 3 : 2));
     l.blocks = 1 + world_draw(w, (work.fused.tiles + l.threads / group - 1) / (l.threads / group));

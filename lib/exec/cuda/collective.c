@@ -224,9 +224,9 @@ static rondo_result_t run_single(rd_cuda_t *cuda, const rd_call_t *call)
 
 static void set_portions(const rd_kchoice_t *choice, rd_kreduce_t *reduce)
 {
-    reduce->passes = choice->cell ? choice->tiles : choice->passes;
-    reduce->tiles = choice->cell ? 1u << choice->cell_shift : choice->tiles;
-    reduce->slice = choice->cell ? RD_KCELLED(choice->cell, choice->cell_shift) : choice->slice;
+    reduce->passes = choice->celled ? choice->tiles : choice->passes;
+    reduce->tiles = choice->celled ? 1u << RD_KCELL_SHIFT(choice->celled) : choice->tiles;
+    reduce->slice = choice->celled ? choice->celled : choice->slice;
 }
 
 static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
@@ -269,8 +269,16 @@ static rd_wanted_t wanted_of(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_
 rondo_result_t rd_cuda_choose(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce, rd_kchoice_t *choice)
 {
     const rd_wanted_t wanted = wanted_of(cuda, call, reduce);
+    rondo_result_t result = choose(cuda, &wanted, cuda->team->env, choice);
 
-    return choose(cuda, &wanted, cuda->team->env, choice);
+    if (result != RONDO_SUCCESS)
+        return result;
+    reduce->in = call->in;
+    reduce->out = call->out;
+    reduce->gap = 0;
+    reduce->root = call->desc.root;
+    set_portions(choice, reduce);
+    return RONDO_SUCCESS;
 }
 
 bool rd_cuda_follows(rd_cuda_t *cuda, const rd_call_t *call)
@@ -314,11 +322,8 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out,
     if (rd_launch_kernel(&choice.launch) == RD_KERNEL_COPY)
         return rd_copies_collective(cuda, call);
     work.comm = cuda->k;
-    work.reduce.in = call->in;
     work.reduce.out = out;
     work.reduce.gap = gap / rondo_type_size(call->desc.type) * rondo_type_size((rondo_type_t)work.reduce.type);
-    work.reduce.root = call->desc.root;
-    set_portions(&choice, &work.reduce);
     if (rd_algo_is_program(choice.launch.algo))
         result = rd_cuda_program(cuda, &choice.launch, call->desc.root, &work.programmed.program);
     return result == RONDO_SUCCESS ? rd_cuda_launch(cuda, &choice.launch, &work, call->stream) : result;

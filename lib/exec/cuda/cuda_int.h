@@ -247,7 +247,7 @@ rondo_result_t rd_cuda_compare(rd_cuda_t *cuda, const rd_call_t *call);
 /* These put work into the stream, in order. */
 /* Translates type and operator for the kernels. */
 void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce);
-/* Sets *choice to the kernel that serves the call, and of *reduce what follows from type, operator and count. */
+/* Sets *choice to the kernel that serves the call, and *reduce to its arguments. */
 rondo_result_t rd_cuda_choose(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce, rd_kchoice_t *choice);
 /* Sets *in and *out to the elements of each buffer that a collective touches on this rank; by tables: 1. */
 void rd_cuda_extents(const rd_cuda_t *cuda, const rd_call_t *call, size_t *in, size_t *out);

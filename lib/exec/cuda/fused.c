@@ -27,6 +27,8 @@ static bool meet(rd_span_t a, rd_span_t b)
 
 static void widen(rd_span_t *all, rd_span_t one)
 {
+    if (one.begin == one.end)
+        return;
     all->begin = one.begin < all->begin ? one.begin : all->begin;
     all->end = one.end > all->end ? one.end : all->end;
 }
@@ -45,71 +47,60 @@ static bool depends(const rd_fusion_t *f, rd_span_t in, rd_span_t out)
 
 /* ---- calls ---- */
 
-/* Returns true if the call is a short operation, and how it is done. */
-static bool is_short(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce, rd_kchoice_t *choice)
+/* Returns true if a kernel of this node's ranks may serve the call, be it a short operation or not. */
+static bool may_be_short(const rd_cuda_t *cuda, const rd_call_t *call)
 {
-    if (cuda->path || cuda->k.nranks == 1 || call->desc.coll == RD_BARRIER || call->tables || call->bounce ||
-        call->desc.count == 0)
-        return false;
-    return rd_cuda_choose(cuda, call, reduce, choice) == RONDO_SUCCESS && choice->cell;
+    return !cuda->path && cuda->k.nranks > 1 && call->desc.coll != RD_BARRIER && !call->tables && !call->bounce &&
+           call->desc.count > 0;
 }
 
-/* Is there room in the launch? */
-static bool fits(const rd_fusion_t *f, const rd_kchoice_t *choice)
+static rondo_result_t run_alone(rd_fusion_t *f, const rd_call_t *call)
 {
-    return f->work.fused.count < RD_KFUSED && f->work.fused.passes + choice->cells <= 2 * RD_KCELLS;
+    rondo_result_t result = rd_fusion_end(f);
+
+    return result == RONDO_SUCCESS ? rd_cuda_run(f->cuda, call) : result;
 }
 
-static void keep(rd_fusion_t *f, const rd_call_t *call, const rd_kreduce_t *reduce, const rd_kchoice_t *choice)
+/* Keeps a short operation; those kept before are launched if it cannot go with them. */
+static rondo_result_t keep(rd_fusion_t *f, const rd_call_t *call, const rd_klaunch_t *launch,
+                           const rd_kreduce_t *reduce)
 {
+    rondo_result_t result = RONDO_SUCCESS;
     rd_kfused_t *k = &f->work.fused;
+    size_t in_count, out_count, element = rondo_type_size(call->desc.type);
 
-    if (k->count == 0)
+    rd_cuda_extents(f->cuda, call, &in_count, &out_count);
+    rd_span_t in = span_of(call->in, in_count * element), out = span_of(call->out, out_count * element);
+    if (k->count && (call->stream != f->first->stream || depends(f, in, out)))
+        result = rd_fusion_end(f);
+    if (result == RONDO_SUCCESS && !rd_kernel_fuse(k, launch, reduce)) {
+        result = rd_fusion_end(f);
+        (void)rd_kernel_fuse(k, launch, reduce); /* an empty launch has room for any */
+    }
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (k->count == 1)
         f->first = call;
-    k->cell = choice->cell;
-    k->op[k->count++] = (rd_kshort_t){
-        .in = call->in,
-        .out = call->out,
-        .scale = {reduce->device_scale ? (uintptr_t)reduce->device_scale : reduce->scale[0], reduce->scale[1]},
-        .count = (uint32_t)reduce->count,
-        .tile = k->tiles & 0xffffff,
-        .pass = k->passes & 0xff,
-        .shift = (uint8_t)choice->cell_shift,
-        .kind = (uint8_t)rd_kernel_kind(&choice->launch),
-        .coll = (uint8_t)reduce->coll,
-        .type = (uint8_t)reduce->type,
-        .op = (uint8_t)reduce->op,
-        .narrow = (uint8_t)reduce->narrow,
-        .scaled = (uint8_t)(reduce->scaled | (reduce->device_scale ? RD_KPOINTED : 0)),
-        .root = (uint8_t)call->desc.root,
-    };
-    k->tiles += choice->tiles;
-    k->passes += choice->cells;
+    f->in[k->count - 1] = in;
+    f->out[k->count - 1] = out;
+    widen(&f->ins, in);
+    widen(&f->outs, out);
+    return RONDO_SUCCESS;
 }
 
 rondo_result_t rd_fusion_add(rd_fusion_t *f, const rd_call_t *call)
 {
-    const uint32_t *count = &f->work.fused.count;
-    rondo_result_t result = RONDO_SUCCESS;
     rd_kreduce_t reduce;
     rd_kchoice_t choice;
-    size_t in_count, out_count, element;
 
-    if (!is_short(f->cuda, call, &reduce, &choice)) {
-        result = rd_fusion_end(f);
-        return result == RONDO_SUCCESS ? rd_cuda_run(f->cuda, call) : result;
+    if (!may_be_short(f->cuda, call))
+        return run_alone(f, call);
+    rondo_result_t result = rd_cuda_choose(f->cuda, call, &reduce, &choice);
+    if (result != RONDO_SUCCESS) {
+        (void)rd_fusion_end(f); /* the calls before it take effect */
+        return result;
     }
-    rd_cuda_extents(f->cuda, call, &in_count, &out_count);
-    element = rondo_type_size(call->desc.type);
-    rd_span_t in = span_of(call->in, in_count * element), out = span_of(call->out, out_count * element);
-    if (*count && (!fits(f, &choice) || call->stream != f->first->stream || depends(f, in, out)))
-        result = rd_fusion_end(f);
-    widen(&f->ins, in);
-    widen(&f->outs, out);
-    f->in[*count] = in;
-    f->out[*count] = out;
-    keep(f, call, &reduce, &choice);
-    return result;
+    return choice.celled ? keep(f, call, &choice.launch, &reduce) : run_alone(f, call);
 }
 
 /* ---- launching ---- */

@@ -192,18 +192,8 @@ static void cut_cells(const rd_wanted_t *w, const rd_limits_t *l, rd_kchoice_t *
         return;
     while (row << (shift + 1) <= cell)
         shift++;
-    uint32_t cells = (choice->tiles + (1u << shift) - 1) >> shift;
-    if (cells > CELLS_MOST)
-        return;
-    choice->cell = cell;
-    choice->cells = cells;
-    choice->cell_shift = shift;
-}
-
-/* Has it a kernel that works by cells? */
-static bool by_cells(const rd_wanted_t *w, const rd_algo_t *algo)
-{
-    return is_kernel(algo, RD_KERNEL_ONESHOT) || (is_kernel(algo, RD_KERNEL_TWOSHOT) && w->coll == RD_ALLREDUCE);
+    if (rd_kernel_cells(choice->tiles, shift) <= CELLS_MOST)
+        choice->celled = RD_KCELLED(cell, shift);
 }
 
 /* By lines or SENTINEL: a pass has as many tiles as the bank, the fifos and the blocks allow. Returns NULL, or the
@@ -229,7 +219,7 @@ static const char *cut_tiles(const rd_wanted_t *w, const rd_limits_t *l, uint64_
     choice->tiles = total ? (uint32_t)((total + passes - 1) / passes) : 1;
     choice->launch.threads = block_threads(l, algo, proto, choice->tiles);
     choice->launch.blocks = rd_kernel_blocks(algo, (int)l->nranks, choice->tiles, choice->launch.threads);
-    if (by_cells(w, algo))
+    if (rd_kernel_by_cells(algo, w->coll))
         cut_cells(w, l, choice);
     return NULL;
 }

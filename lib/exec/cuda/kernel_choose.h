@@ -38,12 +38,9 @@ typedef struct rd_wanted {
 typedef struct rd_kchoice {
     rd_klaunch_t launch; /* algo NULL: nothing chosen. MESSAGES: blocks and threads follow from the messages */
     uint32_t passes, tiles;
-    uint32_t slice; /* SIMPLE: bytes of a tile */
-    /* A short operation (kernels/work.h): bytes of a cell, cells, and 1 << cell_shift tiles in each; 0: it is not
-     * short.
-     */
-    uint32_t cell, cells, cell_shift;
-    double us; /* expected */
+    uint32_t slice;  /* SIMPLE: bytes of a tile */
+    uint32_t celled; /* a short operation (kernels/work.h): RD_KCELLED; 0: it is not short */
+    double us;       /* expected */
 } rd_kchoice_t;
 
 /* Returns the one protocol of everything that goes through fifos: CHAIN (except by SIMPLE), programs and MESSAGES. */
