@@ -96,25 +96,27 @@ static void measure(state_t *state, row_t *row, job_t *job)
 {
     const options_t *options = state->options;
     job_t other = *job, mine_divided = *job, peer_divided = *job;
+    int (*start)(void) = NULL, (*end)(void) = NULL; /* of the peer's groups */
 
     *row = (row_t){.bytes = job->bytes, .count = job->count, .moved = job->moved, .wrong = -1, .peer_wrong = -1};
     row->mine = (side_t){.call = job->op->call, .job = job};
     other.comm = state->other;
     if (options->peer == PEER_MPI)
         row->peer = (side_t){.call = peer_mpi_call(job), .job = job};
-    if (options->peer == PEER_NCCL)
+    if (options->peer == PEER_NCCL) {
         row->peer = (side_t){.call = peer_nccl_call(job), .job = job};
-    if (options->peer == PEER_SELF)
+        start = peer_nccl_group_start, end = peer_nccl_group_end;
+    }
+    if (options->peer == PEER_SELF) {
         row->peer = (side_t){.call = job->op->call, .job = &other};
+        start = group_start, end = group_end;
+    }
     if (options->peer == PEER_COPY)
         row->peer = (side_t){.call = buffers_copy, .job = job};
     row->has_peer = row->peer.call != NULL;
     divide(&row->mine, &mine_divided, group_start, group_end);
-    if (options->peer == PEER_SELF)
-        divide(&row->peer, &peer_divided, group_start, group_end);
-    else if (options->peer == PEER_MPI || options->peer == PEER_NCCL)
-        divide(&row->peer, &peer_divided, options->peer == PEER_NCCL ? peer_nccl_group_start : NULL,
-               options->peer == PEER_NCCL ? peer_nccl_group_end : NULL);
+    if (options->peer != PEER_COPY)
+        divide(&row->peer, &peer_divided, start, end);
     if (job->in_place)
         buffers_clear(job);
     else
