@@ -22,6 +22,7 @@ kernel_sources = \
 	lib/kernels/chain.cu \
 	lib/kernels/oneshot.cu \
 	lib/kernels/fused.cu \
+	lib/kernels/sum.cu \
 	lib/kernels/program.cu \
 	lib/kernels/ring.cu \
 	lib/kernels/twoshot_rooted.cu \
@@ -45,6 +46,7 @@ kernel_headers = \
 	lib/kernels/arith_wide.cuh \
 	lib/kernels/oneshot.cuh \
 	lib/kernels/fused.cuh \
+	lib/kernels/sum.cuh \
 	lib/kernels/program.cuh \
 	lib/kernels/ptx/gpu.cuh \
 	lib/kernels/ring.cuh \

@@ -426,6 +426,14 @@ typedef struct rd_kproxied_messages {
     rd_kpair_t pair[RD_KPAIRS];
 } rd_kproxied_messages_t;
 
+/* Contributions of several ranks that lie in this GPU's memory, and are summed there. */
+typedef struct rd_ksummed {
+    rd_kreduce_t reduce; /* `in`: this rank's contribution; `count` elements, to `out` */
+    const char *others;  /* the other ranks' contributions, in the order of the ranks */
+    uint64_t stride;     /* bytes from one of these to the next */
+    uint32_t n, own;     /* contributions, and which is this rank's */
+} rd_ksummed_t;
+
 typedef struct rd_kwork {
     rd_kcomm_t comm;
     union {
@@ -437,6 +445,7 @@ typedef struct rd_kwork {
         rd_kbarrier_t barrier;
         rd_kproxied_t proxied;
         rd_kproxied_messages_t proxied_messages;
+        rd_ksummed_t summed;
     };
 } rd_kwork_t; /* at most 4 KB: a kernel's arguments */
 
@@ -451,6 +460,11 @@ typedef struct rd_kwork_fused {
     rd_kfused_t fused;
 } rd_kwork_fused_t;
 
+typedef struct rd_kwork_summed {
+    rd_kcomm_t comm;
+    rd_ksummed_t summed;
+} rd_kwork_summed_t;
+
 typedef struct rd_kwork_proxied {
     rd_kcomm_t comm;
     rd_kproxied_t proxied;
@@ -463,6 +477,7 @@ static_assert(sizeof(rd_kwork_t) <= 4096, "arguments");
 static_assert(offsetof(rd_kwork_t, reduce) == offsetof(rd_kwork_reduce_t, reduce), "the same beginning");
 static_assert(offsetof(rd_kwork_t, fused) == offsetof(rd_kwork_fused_t, fused), "the same beginning");
 static_assert(2 * RD_KCELLS < 256, "rd_kshort_t.pass");
+static_assert(offsetof(rd_kwork_t, summed) == offsetof(rd_kwork_summed_t, summed), "the same beginning");
 static_assert(offsetof(rd_kwork_t, proxied) == offsetof(rd_kwork_proxied_t, proxied), "the same beginning");
 #endif
 
