@@ -320,8 +320,10 @@ typedef struct {
 
 /* What a communicator would take, without making it: with the config and the variables as they are now, exactly what
  * rondo_comm_memory_now says when it has been made, if the shape is right. Where nodes have different numbers of ranks,
- * a rank of a CUDA communicator may take less than this: one that has no rank of its place on every other node. Local,
- * asks no other rank, and allocates nothing; config.device decides as in a creation. Any thread. */
+ * a rank of a CUDA communicator may take less than this: one that has no rank of its place on every other node. And
+ * between nodes it takes RONDO_GDR_SCRATCH bytes of device memory more if it finds that the network reads and writes
+ * the GPUs' memory; only where RONDO_GDR is 1 they are counted in. Local, asks no other rank, and allocates nothing;
+ * config.device decides as in a creation. Any thread. */
 rondo_result_t rondo_comm_memory(const rondo_config_t *config, const rondo_shape_t *shape, rondo_memory_t *memory);
 
 /* What `comm` holds now on this rank; after a failure, too. On a CUDA communicator like any call the caller's to order

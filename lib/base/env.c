@@ -120,6 +120,11 @@ static const tunable_t table[] = {
      "one, 0: never"},
     {"RONDO_GDR_MIN", BYTES, 1, AT(gdr_min), "65536", 64, 1 << 30, NULL,
      "shortest message between GPUs of different nodes that goes by GDR"},
+    {"RONDO_GDR_COLL_MIN", BYTES, 1, AT(gdr_coll_min), "262144", 64, INT64_C(1) << 40, NULL,
+     "bytes that a collective between nodes sends to each rank, from which it goes by GDR: twice as many if it has two "
+     "hops; 0: none does"},
+    {"RONDO_GDR_SCRATCH", BYTES, 1, AT(gdr_scratch), "67108864", 64 << 10, INT64_C(1) << 40, NULL,
+     "bytes of device memory in which collectives by GDR receive what is to be summed"},
     {"RONDO_CUDA_FIFOS", COUNT, 1, AT(cuda_fifos), "0", 1, 512, NULL,
      "warps that share a message between two GPUs; 0: chosen by the number of ranks"},
     {"RONDO_CUDA_CHANNELS", INT, 1, AT(cuda_channels), "0", 0, 64, NULL,

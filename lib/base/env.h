@@ -57,10 +57,12 @@ typedef struct rd_env {
     int proxy_poll_us; /* RONDO_PROXY_POLL_US: microseconds for which the proxy polls after anything has moved */
     int gdr;           /* RONDO_GDR: messages of GPUs use GDR; -1: where possible */
     size_t gdr_min;    /* RONDO_GDR_MIN: the least bytes of a message that uses GDR */
-    int cuda_fifos;    /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */
-    size_t cuda_copy;  /* RONDO_CUDA_COPY: blocks with at least this many bytes are moved by copies; 0: never */
-    int cuda_blocks;   /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
-    char ucx_tls[64];  /* RONDO_UCX_TLS: UCX's transports between nodes */
+    size_t gdr_coll_min;   /* RONDO_GDR_COLL_MIN: the least bytes of a collective's messages that use GDR; 0: none do */
+    size_t gdr_scratch;    /* RONDO_GDR_SCRATCH: device memory for what these receive before it is summed */
+    int cuda_fifos;        /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */
+    size_t cuda_copy;      /* RONDO_CUDA_COPY: blocks with at least this many bytes are moved by copies; 0: never */
+    int cuda_blocks;       /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
+    char ucx_tls[64];      /* RONDO_UCX_TLS: UCX's transports between nodes */
     char ofi_provider[32]; /* RONDO_OFI_PROVIDER: libfabric's provider between nodes */
     int nccl_host;         /* RONDO_NCCL_HOST: read in lib/nccl */
     int64_t nccl_stall_ms; /* RONDO_NCCL_STALL_MS: how long a stream stalls behind another rank's end; 0: it does not */

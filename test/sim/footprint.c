@@ -29,6 +29,7 @@ static const case_t cases[] = {
     {NULL, 17, 1, 17, -1, "RONDO_PROXY_THREADS=1"},
     {"1+1", 2, 2, 1, -1, ""},
     {"2+2", 4, 2, 2, -1, "RONDO_PROXY_THREADS=2"},
+    {"1+1", 2, 2, 1, -1, "RONDO_GDR=1 RONDO_GDR_SCRATCH=1M"},
     {"2+1", 3, 2, 2, -1, "RONDO_PROXY_THREADS=1 RONDO_PROXY_BYTES=64K RONDO_GDR=0"},
     {"2+2", 4, 2, 2, -1, "RONDO_PROXY_THREADS=3 RONDO_P2P=0 RONDO_SLOTS=2"},
     {"2+2", 4, 2, 2, -1, "RONDO_PROXY_THREADS=1 RONDO_CHECK=1"},

@@ -9,4 +9,13 @@ timeout 300 sh "${srcdir:-.}/test/gpu/check.sh" --programs "$here/test/sim" --pa
 RONDO_GDR=1
 RONDO_GDR_MIN=256
 export RONDO_GDR RONDO_GDR_MIN
-timeout 60 "$here/test/sim/programs" --nodes 2+1 --seconds 2 && timeout 60 "$here/test/sim/rounds" --nodes
+timeout 60 "$here/test/sim/programs" --nodes 2+1 --seconds 2 && timeout 60 "$here/test/sim/rounds" --nodes || exit 1
+# The same by collectives, too, of several pieces.
+RONDO_GDR_COLL_MIN=64
+RONDO_GDR_SCRATCH=64K
+export RONDO_GDR_COLL_MIN RONDO_GDR_SCRATCH
+for nodes in 1+1 1+1+1 2+2 2+1; do
+    timeout 60 "$here/test/sim/matrix" --nodes $nodes --share 1/40 &&
+        timeout 60 "$here/test/sim/programs" --nodes $nodes --seconds 2 || exit 1
+done
+timeout 60 "$here/test/sim/rounds" --nodes && timeout 60 "$here/test/sim/narrow" --nodes

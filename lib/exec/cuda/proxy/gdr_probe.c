@@ -262,11 +262,29 @@ static void decide_beside(rd_proxy_path_t *s, const probe_t *all)
     snprintf(s->gdr_reason, sizeof s->gdr_reason, "rank %d (%s): %s", r, rd_boot_whois(team->boot, r), why);
 }
 
+/* Memory for what collectives receive before it is summed. */
+static rondo_result_t scratch(rd_proxy_path_t *s)
+{
+    s->gdr_coll_min = s->cuda->team->env->gdr_coll_min;
+    if (!s->gdr_coll_min || s->area->scratch)
+        return RONDO_SUCCESS;
+    cudaError_t error = cudaMalloc((void **)&s->area->scratch, s->area->scratch_bytes);
+    if (error == cudaSuccess)
+        return RONDO_SUCCESS;
+    s->area->scratch = NULL;
+    return rd_cuda_error(
+        s->cuda->team->ctx, error,
+        "allocating RONDO_GDR_SCRATCH bytes for collectives between GPUs of different nodes (RONDO_GDR_COLL_MIN=0 does "
+        "without)");
+}
+
 /* Each proxy channel that carries such messages exchanges some with all peers before kernels wait for it. */
 static rondo_result_t share(rd_proxy_path_t *s)
 {
-    rondo_result_t result = RONDO_SUCCESS;
+    rondo_result_t result = scratch(s);
 
+    if (result != RONDO_SUCCESS)
+        return result;
     if (!(s->gdr = calloc(2 * (size_t)s->cuda->k.nranks, sizeof *s->gdr)))
         return rd_error(s->cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
     for (int c = 0; c < rd_gdr_channels(s); c++) {

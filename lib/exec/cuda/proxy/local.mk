@@ -2,6 +2,7 @@
 if HAVE_CUDA
 librondo_core_la_SOURCES += \
 	lib/exec/cuda/proxy/gdr.c \
+	lib/exec/cuda/proxy/gdr_collective.c \
 	lib/exec/cuda/proxy/gdr_probe.c \
 	lib/exec/cuda/proxy/gdr_queues.c \
 	lib/exec/cuda/proxy/inline.c \

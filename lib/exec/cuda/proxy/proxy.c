@@ -323,6 +323,8 @@ rondo_result_t rd_proxy_path_run(rd_proxy_path_t *s, int net_comm, const rd_call
     rd_kpart_t *table;
     rd_kwork_t work;
 
+    if (rd_gdr_serves(s, net_comm, call))
+        return rd_gdr_collective(s, net_comm, call);
     if (!call->tables || n <= RD_KRANKS)
         return run(s, net_comm, call, &work, work.proxied.here);
     if (!(table = calloc(2 * (size_t)n, sizeof *table)))
@@ -368,6 +370,8 @@ rondo_result_t rd_proxy_path_collective(rd_cuda_t *cuda, const rd_call_t *call)
 
     if (result != RONDO_SUCCESS)
         return result;
+    if (rd_gdr_moves(cuda->path, call))
+        return rd_gdr_move(cuda->path, call);
     return cuda->node_comm ? rd_hier_run(cuda, call) : rd_proxy_path_run(cuda->path, RD_NET_COMM_ALL, call);
 }
 

@@ -54,10 +54,12 @@ typedef struct rd_proxy_path_tasks {
 typedef struct rd_proxy_path_area {
     struct rd_proxy_path_area *next;
     int device;
-    size_t bytes; /* of the slots */
-    char *pinned; /* lanes, flagged lines, then the slots */
-    char *tried;  /* device memory for rd_gdr_find; NULL: none yet */
-    size_t rows;  /* of `table` */
+    size_t bytes;         /* of the slots */
+    char *pinned;         /* lanes, flagged lines, then the slots */
+    char *tried;          /* device memory for rd_gdr_find; NULL: none yet */
+    char *scratch;        /* device memory for rd_gdr_collective; NULL: none yet */
+    size_t scratch_bytes; /* how much it is to be */
+    size_t rows;          /* of `table` */
     rd_klane_state_t *state;
     rd_kpart_t *table; /* device memory: the parts of a collective that do not fit into a launch */
 } rd_proxy_path_area_t;
@@ -118,6 +120,7 @@ typedef struct rd_proxy_path {
     rd_kproxy_t k;                   /* passed to kernels */
     char *inlined;                   /* flagged lines, as the host sees them */
     size_t gdr_min;                  /* messages to other nodes of this many bytes or more go by GDR; 0: none do */
+    size_t gdr_coll_min;             /* the same for the messages that a collective is made of */
     bool offers;                     /* several of them are announced together, with keys to their memory */
     uint32_t *gdr;                   /* [2 * peer + send]: messages by GDR so far; the other end counts the same */
     struct rd_bounce *bounce;        /* rcache.c: memory for copies; NULL: none yet */
@@ -127,6 +130,7 @@ typedef struct rd_proxy_path {
     char gdr_reason[320];            /* why messages go by GDR, or why not */
     uint32_t pairs; /* most pairs of peer and direction in a launch of messages; the same on all ranks */
     int rails; /* local ranks that every node has, each with net communicators of its own; 0: no kernels inside nodes */
+    int *rail; /* of each node: the rank on this rank's rail; NULL: it is on none */
     bool ordered; /* ranks are numbered node by node */
     int nlanes;   /* of a proxy channel */
     int nchannels;
@@ -154,10 +158,10 @@ void rd_proxy_path_close(rd_cuda_t *cuda);
 #define RD_PROXY_PATH_INLINE_AT ((sizeof(rd_klane_t) * RD_KLANES + 4095) / 4096 * 4096)
 #define RD_PROXY_PATH_LANES_BYTES (RD_PROXY_PATH_INLINE_AT + (size_t)4 * RD_KINLINE * RD_KLANE_SLOTS)
 /* The lanes of the area are all zeros. */
-cudaError_t rd_proxy_path_area_take(int device, size_t bytes, size_t rows, rd_proxy_path_area_t **area);
+cudaError_t rd_proxy_path_area_take(int device, size_t bytes, size_t rows, size_t scratch, rd_proxy_path_area_t **area);
 void rd_proxy_path_area_give(rd_proxy_path_area_t *area);
-/* Adds the memory of an area; `tried`: that of the probe of GDR, too. */
-void rd_proxy_path_area_memory(size_t bytes, size_t rows, bool tried, rondo_memory_t *memory);
+/* Adds the memory of an area; `gdr`: bytes of `tried` and `scratch`. */
+void rd_proxy_path_area_memory(size_t bytes, size_t rows, size_t gdr, rondo_memory_t *memory);
 /* Frees the areas that ended communicators have left. Called with the lock of exec/cuda/window.c held. */
 void rd_proxy_path_areas_free(void);
 
@@ -228,6 +232,14 @@ rondo_result_t rd_gdr_deal(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *la
                            const char *slot, uint32_t count);
 rondo_result_t rd_gdr_begin(rd_proxy_channel_t *channel, int *moved);
 void rd_gdr_flush(void);
+
+/* gdr_collective.c. rd_gdr_serves returns true if a collective on the net communicator goes by GDR, the same on all of
+ * its ranks; then rd_gdr_collective puts it into the call's stream. */
+bool rd_gdr_serves(const rd_proxy_path_t *path, int net_comm, const rd_call_t *call);
+rondo_result_t rd_gdr_collective(rd_proxy_path_t *path, int net_comm, const rd_call_t *call);
+/* The same for operations of all ranks that move blocks, as messages do. */
+bool rd_gdr_moves(const rd_proxy_path_t *path, const rd_call_t *call);
+rondo_result_t rd_gdr_move(rd_proxy_path_t *path, const rd_call_t *call);
 
 /* gdr_queues.c. rd_queues_fill makes streams that wait for a while, with work behind them that overwrites `bytes` bytes
  * at `to` (device memory that nobody reads) from pinned memory. It returns NULL if they cannot be made. rd_queues_free

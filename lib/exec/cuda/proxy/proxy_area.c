@@ -11,6 +11,8 @@ static void area_free(rd_proxy_path_area_t *a)
 {
     if (a->tried)
         (void)cudaFree(a->tried);
+    if (a->scratch)
+        (void)cudaFree(a->scratch);
     if (a->state)
         (void)cudaFree(a->state);
     if (a->pinned)
@@ -37,12 +39,13 @@ void rd_proxy_path_area_give(rd_proxy_path_area_t *a)
     pthread_mutex_unlock(&areas_lock);
 }
 
-static rd_proxy_path_area_t *area_reuse(int device, size_t bytes, size_t rows)
+static rd_proxy_path_area_t *area_reuse(int device, size_t bytes, size_t rows, size_t scratch)
 {
     rd_proxy_path_area_t **at = &areas, *a;
 
     pthread_mutex_lock(&areas_lock);
-    while (*at && ((*at)->device != device || (*at)->bytes != bytes || (*at)->rows != rows))
+    while (*at &&
+           ((*at)->device != device || (*at)->bytes != bytes || (*at)->rows != rows || (*at)->scratch_bytes != scratch))
         at = &(*at)->next;
     a = *at;
     if (a)
@@ -56,16 +59,16 @@ static size_t states_bytes(void)
     return (sizeof(rd_klane_state_t) * RD_KLANES + 255) / 256 * 256;
 }
 
-void rd_proxy_path_area_memory(size_t bytes, size_t rows, bool tried, rondo_memory_t *memory)
+void rd_proxy_path_area_memory(size_t bytes, size_t rows, size_t gdr, rondo_memory_t *memory)
 {
     memory->pinned += RD_PROXY_PATH_LANES_BYTES + bytes;
-    memory->device += states_bytes() + rows * sizeof(rd_kpart_t) + (tried ? RD_GDR_TRIED : 0);
+    memory->device += states_bytes() + rows * sizeof(rd_kpart_t) + gdr;
 }
 
-cudaError_t rd_proxy_path_area_take(int device, size_t bytes, size_t rows, rd_proxy_path_area_t **area)
+cudaError_t rd_proxy_path_area_take(int device, size_t bytes, size_t rows, size_t scratch, rd_proxy_path_area_t **area)
 {
     size_t states = states_bytes();
-    rd_proxy_path_area_t *a = area_reuse(device, bytes, rows);
+    rd_proxy_path_area_t *a = area_reuse(device, bytes, rows, scratch);
     cudaError_t error = cudaSuccess;
     cudaStream_t stream;
 
@@ -76,6 +79,7 @@ cudaError_t rd_proxy_path_area_take(int device, size_t bytes, size_t rows, rd_pr
         a->device = device;
         a->bytes = bytes;
         a->rows = rows;
+        a->scratch_bytes = scratch;
         error = cudaHostAlloc((void **)&a->pinned, RD_PROXY_PATH_LANES_BYTES + bytes,
                               cudaHostAllocPortable | cudaHostAllocMapped);
         if (error == cudaSuccess)

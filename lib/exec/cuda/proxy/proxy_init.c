@@ -51,6 +51,12 @@ static size_t rows_of(size_t n)
     return n > RD_KRANKS ? 2 * n : 0;
 }
 
+/* Returns the bytes of device memory for collectives that go by GDR, if that is found; RONDO_GDR=1 says that it is. */
+static size_t scratch_of(const rd_env_t *env)
+{
+    return env->gdr_coll_min ? env->gdr_scratch : 0;
+}
+
 static void layout(rd_proxy_path_t *s, const rd_env_t *env)
 {
     size_t n = (size_t)s->cuda->k.nranks;
@@ -108,7 +114,8 @@ static rondo_result_t memory(rd_proxy_path_t *s)
         s->channels[c].path = s; /* an error from here on closes the channels */
     if (!s->channels || !s->tasks)
         return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
-    error = rd_proxy_path_area_take(s->cuda->device, (size_t)s->nchannels * bytes, rows_of(n), &s->area);
+    error = rd_proxy_path_area_take(s->cuda->device, (size_t)s->nchannels * bytes, rows_of(n), scratch_of(team->env),
+                                    &s->area);
     if (error == cudaSuccess)
         error = cudaHostGetDevicePointer((void **)&pinned, s->area->pinned, 0);
     if (error != cudaSuccess)
@@ -152,6 +159,24 @@ static rondo_result_t net_comms_make(rd_proxy_path_t *s, int net_comm, int chann
     return result;
 }
 
+/* Returns the ranks with this rank's local rank, by node, or NULL if there is no memory. */
+static int *rail_of(const rd_team_t *team)
+{
+    const rd_node_t *node = team->node;
+    int *rail = malloc((size_t)node->nnodes * sizeof *rail), *before = calloc((size_t)node->nnodes, sizeof *before);
+
+    for (int r = 0; rail && before && r < team->nranks; r++) {
+        if (before[node->node_of[r]]++ == node->self)
+            rail[node->node_of[r]] = r;
+    }
+    if (!before) {
+        free(rail);
+        rail = NULL;
+    }
+    free(before);
+    return rail;
+}
+
 /* Creates a rail for each local rank that all nodes have. A rank with a higher one is in no rail. */
 static rondo_result_t rails(rd_proxy_path_t *s)
 {
@@ -165,6 +190,8 @@ static rondo_result_t rails(rd_proxy_path_t *s)
     s->ordered = true;
     for (int r = 1; r < team->nranks; r++)
         s->ordered &= node->node_of[r] >= node->node_of[r - 1];
+    if (of_one && !(s->rail = rail_of(team)))
+        return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for the rails of %d nodes", node->nnodes);
     return net_comms_make(s, RD_NET_COMM_RAIL, s->nchannels, first, node->node_of[team->rank],
                           of_one ? node->nnodes : 0);
 }
@@ -231,11 +258,12 @@ static void say_what_was_made(const rd_proxy_path_t *s)
             "ranks a node (rondo_comm_split) do that",
             team->nranks, RD_KRANKS, s->area->bytes >> 20, s->nchannels);
     else if (s->gdr_min)
-        rd_log(team->ctx, RD_LOG_INFO,
-               "CUDA between %d nodes: messages of %zu bytes and more go by GDR (%s), all other data goes by proxies "
-               "through "
-               "%zu MB of pinned memory a rank; %d threads serve both",
-               team->node->nnodes, s->gdr_min, s->gdr_reason, s->area->bytes >> 20, s->nchannels);
+        rd_log(
+            team->ctx, RD_LOG_INFO,
+            "CUDA between %d nodes: messages of %zu bytes and more, and collectives that send each rank %zu and more, "
+            "go by GDR (%s), all other data goes by proxies through %zu MB of pinned memory a rank; %d threads serve "
+            "both",
+            team->node->nnodes, s->gdr_min, s->gdr_coll_min, s->gdr_reason, s->area->bytes >> 20, s->nchannels);
     else
         rd_log(team->ctx, RD_LOG_INFO,
                "CUDA between %d nodes: no message goes by GDR (%s), all data goes by proxies through %zu MB of pinned "
@@ -278,8 +306,9 @@ void rd_proxy_path_foresee(const rd_env_t *env, const rondo_shape_t *shape, bool
     int channels = channels_of(env, shape->cores / shape->most);
     size_t n = (size_t)shape->nranks;
 
-    rd_proxy_path_area_memory((size_t)channels * channel_bytes(n, env), rows_of(n), rd_gdr_is_tried(env, shape->nnodes),
-                              memory);
+    rd_proxy_path_area_memory(
+        (size_t)channels * channel_bytes(n, env), rows_of(n),
+        rd_gdr_is_tried(env, shape->nnodes) ? RD_GDR_TRIED + (env->gdr == 1 ? scratch_of(env) : 0) : 0, memory);
     for (int c = 0; c < channels; c++)
         net_comm(env, shape, memory);
     if (env->check)
@@ -294,7 +323,9 @@ void rd_proxy_path_foresee(const rd_env_t *env, const rondo_shape_t *shape, bool
 void rd_proxy_path_count(const rd_proxy_path_t *s, rondo_memory_t *memory)
 {
     if (s->area)
-        rd_proxy_path_area_memory(s->area->bytes, s->area->rows, s->area->tried != NULL, memory);
+        rd_proxy_path_area_memory(s->area->bytes, s->area->rows,
+                                  (s->area->tried ? RD_GDR_TRIED : 0) + (s->area->scratch ? s->area->scratch_bytes : 0),
+                                  memory);
     memory->device += rd_rcache_bytes(s);
     for (int i = 0; s->channels && i < RD_NET_COMMS * s->nchannels; i++) {
         const rd_queue_t *net_comm = s->channels[i / RD_NET_COMMS].net_comms[i % RD_NET_COMMS];
@@ -365,6 +396,7 @@ void rd_proxy_path_close(rd_cuda_t *cuda)
     }
     free(s->channels);
     free(s->gdr);
+    free(s->rail);
     free(s);
     cuda->path = NULL;
 }
