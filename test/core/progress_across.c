@@ -305,13 +305,14 @@ static int run(const char *name, test_body_fn body, test_kind_t kind, int nranks
     return bad;
 }
 
-int main(void)
+/* progress_across [--nodes N]: on so many nodes only. */
+int main(int argc, char **argv)
 {
     static const size_t counts[] = {2, 100000, MOST};
-    int bad = 0;
+    int only = argc == 3 && !strcmp(argv[1], "--nodes") ? atoi(argv[2]) : 0, bad = 0;
 
     test_begin("progress_across", 600);
-    for (int nodes = 1; nodes <= 2; nodes++)
+    for (int nodes = only ? only : 1; nodes <= (only ? only : 2); nodes++)
         for (int nranks = 2; nranks <= 3 && !bad; nranks++)
             for (int c = 0; c < 3; c++) {
                 plan_t p = {.nodes = nodes, .count = counts[c]};
