@@ -13,7 +13,7 @@
 #   lengths    functions of 80 lines, files of 600
 #   format     .clang-format, where clang-format is installed
 #
-# A planted upward include and a planted upward call must be found, or the test itself is broken.
+# A planted upward include, upward call and retired word must be found, or the test itself is broken.
 set -u
 cd "${top_srcdir:-$(dirname "$0")/..}" || exit 1
 build=${top_builddir:-.}
@@ -107,10 +107,10 @@ objects() {
     find "$1/lib" -name '*.o' ! -path '*/.libs/*' | grep -v '/lib/fortran/' | sort
 }
 symbols() {
-    for object in $(objects "$1"); do
-        source=$(echo "$object" | sed "s|^$1/lib/||; s|/lib[a-z_]*_la-|/|; s|\.o\$||")
-        ${NM:-nm} "$object" 2>/dev/null | awk -v source="$source" '{ print source, $(NF - 1), $NF }'
-    done
+    objects "$1" | xargs ${NM:-nm} -A 2>/dev/null | awk -v top="$1/lib/" '
+        { source = substr($1, length(top) + 1) }
+        { sub(/:.*/, "", source); sub(/\.o$/, "", source); sub(/\/lib[a-z_]*_la-/, "/", source) }
+        { print source, $(NF - 1), $NF }'
 }
 calls() { # of the table of symbols $1
     awk -v layers="$scratch/layers" "$upward"'
@@ -156,11 +156,17 @@ retired='crews? carriers? stages? staged brief kbrief renewed lends? lent pulls?
 doors? strangers? knock guests? survive culprit witness deserted deserter moments bury inner units? nquick
 ask_send ask_recv chosen crowded told straight net_direct direct_peer looks lookers places? placed'
 pattern=$(echo $retired | tr ' ' '|')
-find lib -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | grep -v '^lib/rondo\|^lib/nccl/nccl.h' | sort | while read -r file; do
-    sed 's/"\(\\.\|[^"\\]\)*"//g' "$plain/$file" |
-        grep -oE '[A-Za-z_][A-Za-z_0-9]*' | sort -u | grep -vi 'in_place' |
-        grep -iE "(^|_)($pattern)(_|\$)" | sed "s|^|$file: |"
-done | say "retired word"
+retired_words() { # in the files below $1
+    (cd "$1" && find lib -type f | grep -v '^lib/rondo\|^lib/nccl/nccl.h' | sort | xargs awk -v pattern="(^|_)($pattern)(_|\$)" '
+        { gsub(/"(\\.|[^"\\])*"/, ""); n = split($0, words, /[^A-Za-z_0-9]+/) }
+        { for (i = 1; i <= n; i++) if (is_retired(words[i]) && !said[FILENAME, words[i]]++) print FILENAME ": " words[i] }
+        function is_retired(word) {
+            if (!(word in known))
+                known[word] = tolower(word) ~ pattern && tolower(word) !~ /in_place/
+            return known[word]
+        }')
+}
+retired_words "$plain" | say "retired word"
 
 # ---- lengths
 find lib -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | grep -v '^lib/rondo\.h' | sort | xargs awk '
@@ -172,9 +178,8 @@ find lib -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | grep -v '^lib/rondo\.
 
 # ---- format
 if command -v clang-format >/dev/null 2>&1 && clang-format --version | grep -q 'version 14\.'; then
-    find lib -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | sort | while read -r file; do
-        clang-format --dry-run -Werror "$file" >/dev/null 2>&1 || echo "$file"
-    done | say "not in the form of .clang-format"
+    find lib -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | sort | xargs clang-format --dry-run -Werror 2>&1 |
+        sed -n 's/^\([^ :]*\):[0-9]*:.* error: .*/\1/p' | uniq | say "not in the form of .clang-format"
 else
     echo "no clang-format 14 here: the form is not looked at"
 fi
@@ -187,6 +192,10 @@ includes "$scratch/planted" | grep -q 'base/planted.c (layer 0) uses core/comm.h
 { cat "$scratch/symbols"; echo "base/planted U rd_comm_make"; } >"$scratch/planted.symbols"
 calls "$scratch/planted.symbols" | grep -q 'base/planted (layer 0) uses core/create, rd_comm_make, (layer 9)' ||
     echo "a call from base to core was not found" | say "planted"
+mkdir -p "$scratch/planted/lib"
+echo 'int rd_sees_culprit(void); const char *s = "doors";' >"$scratch/planted/lib/planted.c"
+[ "$(retired_words "$scratch/planted")" = "lib/planted.c: rd_sees_culprit" ] ||
+    echo "a retired word was not found, or one in a string was" | say "planted"
 
 [ ! -e "$scratch/failed" ] || failed=1
 exit $failed
