@@ -4,7 +4,7 @@ set -u
 here=${top_builddir:-.}
 [ -x "$here/test/sim/matrix" ] || { echo "built without CUDA"; exit 77; }
 "$here/rondo-info" 2>&1 | grep -q 'ucx [0-9]' || { echo "built without UCX"; exit 77; }
-timeout 300 sh "${srcdir:-.}/test/gpu/check.sh" --programs "$here/test/sim" --part nodes --seconds 2 || exit 1
+timeout 300 sh "${srcdir:-.}/test/gpu/check.sh" --programs "$here/test/sim" --part nodes --seconds 1 || exit 1
 # Messages straight from and to device memory, which is the host's here, among operations of all kinds.
 RONDO_GDR=1
 RONDO_GDR_MIN=256
