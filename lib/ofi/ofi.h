@@ -20,15 +20,10 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 
-#include "base/env.h"
 #include "ofi/ofi_load.h"
 #include "ofi/transport_ofi.h"
-#include "transport/linger.h"
+#include "transport/network/network.h"
 
-#define RD_OFI_TOKEN 16          /* the bytes of the communicator's key that every message carries */
-#define RD_OFI_MAX_CHANNELS 1024 /* more is a mistake */
-#define RD_OFI_MAX_SLOTS 65536   /* more is a mistake */
-#define RD_OFI_GRACE_MS 250      /* the time between a broken connection and the verdict that its peer has died */
 #define RD_OFI_COPY (sizeof(rd_called_digest_t) > RD_SHORT ? sizeof(rd_called_digest_t) : RD_SHORT)
 #define RD_OFI_COPIES 128  /* requests with space for a copy of a short message */
 #define RD_OFI_ADDRESS 256 /* the most bytes of an address */
@@ -36,45 +31,14 @@
 
 typedef enum { RD_OFI_TAG_SHORT = 1, RD_OFI_TAG_LONG } rd_ofi_tag_t;
 
-typedef enum {
-    RD_OFI_DATA = 1,
-    RD_OFI_CREDIT,
-    RD_OFI_BYE,
-    RD_OFI_TAKEN,
-    RD_OFI_HELLO,
-    RD_OFI_ASK,
-    RD_OFI_CALLED
-} rd_ofi_kind_t;
-
-/* The header ahead of every message. All ranks of a job have the same byte order. */
-typedef struct rd_ofi_header {
-    unsigned char token[RD_OFI_TOKEN];
-    uint32_t rank;    /* of the sender */
-    uint16_t channel; /* 0 unless it is data or a credit */
-    uint8_t kind;     /* rd_ofi_kind_t */
-    uint8_t zero;
-    uint64_t number; /* data: number of the message; credit: messages consumed so far; farewell: a rondo_result_t;
-                        greeting: 1 if it is an answer; else 0 */
-    uint64_t
-        bytes;       /* data: payload, and in the upper half the signature of the call; called: payload; farewell: the
-                        failed rank plus one, or 0, and in the upper half, likewise, the rank that found it out; else 0 */
-    uint64_t credit; /* data: messages consumed so far of the same channel's other direction; farewell: messages sent
-                        before it, on all channels; else 0 */
-} rd_ofi_header_t;
-
 #define RD_OFI_SHORT (8192 + 128) /* payload of the longest message with the short tag */
 
 typedef struct rd_ofi_net rd_ofi_net_t;
-typedef struct rd_ofi_conn rd_ofi_conn_t;
 typedef struct rd_ofi_called rd_ofi_called_t; /* ofi_question.c: what a peer has called */
 typedef struct rd_ofi_request rd_ofi_request_t;
 
 typedef struct rd_ofi_peer {
-    rd_ofi_net_t *net;
-    rd_ofi_conn_t **conns; /* by channel; NULL where nothing is bound */
-    int nconns;
-    int rank;
-    bool remote;
+    rd_net_peer_t base;
     fi_addr_t address;
     struct sockaddr_in6 at; /* the same, where it is an IP address of either kind */
     bool met;               /* something came from it, or was sent to it completely */
@@ -83,40 +47,18 @@ typedef struct rd_ofi_peer {
     int64_t dial_ms;                /* when the next one is due; 0: nothing has waited yet */
     int64_t tried_ms;               /* when what waits was last given to the provider, until the two have met */
     rd_ofi_request_t *first, *last; /* what waits until the provider takes it */
-    int zcopies;                    /* messages under way from the user's memory */
     int pending;                    /* requests that are not complete, these included */
     rd_ofi_called_t *called;        /* made when first needed */
-    bool used;                      /* something was sent to it or came from it: it needs a farewell */
-    bool greeted;                   /* its greeting has arrived */
-    bool parted;                    /* this rank's farewell was sent to it, */
-    bool taken;                     /* and it has confirmed that it has all that was sent before */
-    bool left;                      /* its farewell has arrived, */
-    bool confirmed;                 /* and was confirmed */
-    rondo_result_t farewell;        /* the result in its farewell, */
-    uint64_t sent;                  /* and the number of messages that were sent before it */
-    bool judged;                    /* its connection broke, and it has been declared dead */
-    int64_t lost_ms;                /* when its connection broke; 0: it did not */
-    const char *lost_why;
-    struct rd_ofi_peer *next_used;
+    bool taken;                     /* it has confirmed that it has all that was sent before this rank's farewell */
+    bool confirmed;                 /* its farewell was confirmed */
 } rd_ofi_peer_t;
-
-struct rd_ofi_conn {
-    rd_ofi_peer_t *peer;
-    int channel;
-    rd_send_t *send; /* NULL: not bound */
-    rd_recv_t *recv;
-    uint64_t *landed;  /* a bit for each message in the inbox that has come out of turn; made when first needed */
-    uint64_t next;     /* the number of the message to be published next */
-    uint64_t credited; /* consumed messages for which the sender has received a credit */
-    bool credit_busy;  /* a credit is being sent */
-};
 
 /* A message that is being sent. Most short ones are copied behind their header; others are sent from their slot. */
 struct rd_ofi_request {
     struct fi_context2 context; /* the provider's own, and the first member */
     rd_ofi_request_t *next;
     rd_ofi_peer_t *peer;
-    rd_ofi_conn_t *conn; /* of a credit or of data */
+    rd_net_conn_t *conn; /* of a credit */
     const void *data;    /* payload that is not behind the header; NULL: there is none */
     void *desc;          /* of `data` */
     void *own_desc;      /* of the request itself */
@@ -124,7 +66,7 @@ struct rd_ofi_request {
     uint32_t bytes;      /* of the payload */
     bool zcopy;          /* `data` is the user's */
     bool copies;         /* there are RD_OFI_COPY bytes behind the header */
-    rd_ofi_header_t header;
+    rd_net_header_t header;
     char copy[]; /* follows the header directly */
 };
 
@@ -144,30 +86,14 @@ typedef struct rd_ofi_memory {
     void *desc;
 } rd_ofi_memory_t;
 
-/* What a network that lingers has of its own in place of the communicator's. */
-typedef struct rd_ofi_alone {
-    rd_linger_t linger; /* the first member */
-    rd_log_ctx_t ctx;
-    rd_stop_t stop; /* is never set */
-} rd_ofi_alone_t;
-
 struct rd_ofi_net {
-    rd_transport_t base;
+    rd_net_t base;
     struct fi_info *info;
     struct fid_fabric *fabric;
     struct fid_domain *domain;
     struct fid_av *av;
     struct fid_cq *cq;
     struct fid_ep *ep;
-    rd_boot_t *boot;
-    rd_log_ctx_t *ctx;
-    rd_stop_t *stop;
-    int rank, nranks, nremotes;
-    const rd_called_t *self; /* what this rank has called; NULL: nobody says */
-    unsigned char token[RD_OFI_TOKEN];
-    rd_ofi_alone_t *alone; /* set if it lingers; NULL: it belongs to a communicator */
-    rd_ofi_peer_t *peers;
-    rd_ofi_peer_t *used;     /* the list of the peers that were used */
     rd_ofi_memory_t mirrors; /* the communicator's */
     rd_ofi_memory_t arena;   /* requests that copy, and buffers */
     rd_ofi_memory_t *slabs;  /* of further requests */
@@ -181,11 +107,6 @@ struct rd_ofi_net {
     int outstanding;      /* data and credits that are not complete */
     bool regs, joins;     /* FI_MR_LOCAL; a message must be one piece */
     uint64_t key;         /* of the next registration */
-    int64_t left_ms;      /* when the farewells were sent; 0: not yet */
-    uint64_t dropped;     /* messages refused; only the first one is logged */
-    int quiet;            /* successive polls of the network that found nothing */
-    int nlost;            /* number of peers with a broken connection and no verdict yet */
-    bool progressed;      /* set when something is delivered */
     bool guarded;         /* rd_fd_guard_begin was called */
 };
 
@@ -194,19 +115,30 @@ static inline rd_ofi_net_t *rd_ofi_of(rd_transport_t *transport)
     return (rd_ofi_net_t *)transport;
 }
 
-/* Messages are counted modulo the longest of the rings: whatever is kept for each message has that many entries. */
-static inline uint64_t rd_ofi_ring(const rd_ring_t *shorter, uint32_t slots_mask)
+static inline rd_ofi_net_t *rd_ofi_net_of(const rd_net_peer_t *peer)
 {
-    uint32_t mask = slots_mask;
-    for (int i = 0; i < RD_RINGS; i++)
-        mask = shorter[i].bytes != 0 && shorter[i].mask > mask ? shorter[i].mask : mask;
-    return mask + UINT64_C(1);
+    return (rd_ofi_net_t *)peer->net;
 }
 
-/* Returns the number of consumed messages from which a credit is worth sending, if the last one was of this ring. */
-static inline uint64_t rd_ofi_batch(uint32_t mask)
+static inline rd_ofi_peer_t *rd_ofi_peer_of(const rd_net_peer_t *peer)
 {
-    return mask != 0 ? (mask + UINT64_C(1)) / 2 : 1;
+    return (rd_ofi_peer_t *)(uintptr_t)peer;
+}
+
+static inline rd_ofi_peer_t *rd_ofi_peer(const rd_ofi_net_t *net, int rank)
+{
+    return (rd_ofi_peer_t *)net->base.peers + rank;
+}
+
+/* The peers that were used: the first of them, and the one after another; NULL: there is none. */
+static inline rd_ofi_peer_t *rd_ofi_first(const rd_ofi_net_t *net)
+{
+    return (rd_ofi_peer_t *)net->base.used;
+}
+
+static inline rd_ofi_peer_t *rd_ofi_next(const rd_ofi_peer_t *peer)
+{
+    return (rd_ofi_peer_t *)peer->base.next_used;
 }
 
 /* ofi_provider.c */
@@ -252,16 +184,13 @@ void rd_ofi_asked(rd_ofi_peer_t *peer);
 const char *rd_ofi_answered(rd_ofi_peer_t *peer, const void *data, size_t bytes);
 
 /* ofi_send.c */
-void rd_ofi_peer_used(rd_ofi_peer_t *peer);
 void rd_ofi_peer_lost(rd_ofi_peer_t *peer, const char *why);
-rondo_result_t rd_ofi_has_left(rd_ofi_peer_t *peer); /* it has left but is still needed: the communicator fails */
-void rd_ofi_judge_lost(rd_ofi_net_t *net);
 /* Returns a request with its header filled; NULL: there is no memory, and the stop word says so. */
-rd_ofi_request_t *rd_ofi_message(rd_ofi_peer_t *peer, rd_ofi_kind_t kind, int channel, bool copying);
+rd_ofi_request_t *rd_ofi_message(rd_ofi_peer_t *peer, rd_net_kind_t kind, int channel, bool copying);
 /* Sends it, now or when the provider takes it; nothing is sent to a peer that is lost, and that is no error here: the
  * verdict is reported by the stop word. */
 void rd_ofi_push(rd_ofi_request_t *request);
-void rd_ofi_say(rd_ofi_peer_t *peer, rd_ofi_kind_t kind, uint64_t number, uint64_t bytes); /* without payload */
+void rd_ofi_say(rd_ofi_peer_t *peer, rd_net_kind_t kind, uint64_t number, uint64_t bytes); /* without payload */
 void rd_ofi_push_waiting(rd_ofi_net_t *net);
 void rd_ofi_complete(rd_ofi_request_t *request); /* it has left, or never will */
 void rd_ofi_release(rd_ofi_request_t *request);  /* one that was not pushed */
@@ -269,8 +198,7 @@ void rd_ofi_say_bye(rd_ofi_net_t *net);          /* sends the farewells, once to
 
 /* ofi_net.c */
 bool rd_ofi_progress(rd_transport_t *transport);
-void rd_ofi_credits_flush(rd_ofi_net_t *net, bool least_a_batch); /* sends credits that were held back */
-void rd_ofi_credit_sent(rd_ofi_conn_t *conn);
+extern const rd_net_library_t rd_ofi_library;
 
 /* ofi_receive.c */
 bool rd_ofi_poll(rd_ofi_net_t *net);      /* takes what has come or was completed; true if there was anything */

@@ -16,7 +16,7 @@
 #define SHORT_MOST 512 /* if there are many peers */
 #define LONG_LEAST 8   /* the same for long ones: a peer that stops in the middle of a message holds one */
 #define LONG_MOST 64
-#define AHEAD (RD_LINE - sizeof(rd_ofi_header_t)) /* bytes before a header, so that the payload begins a line */
+#define AHEAD (RD_LINE - sizeof(rd_net_header_t)) /* bytes before a header, so that the payload begins a line */
 
 /* Providers promise nothing for a child that is forked while there is an endpoint: those of cards map registers and pin
  * memory. */
@@ -53,7 +53,7 @@ rondo_result_t rd_ofi_enter(rd_log_ctx_t *ctx, rd_ofi_quiet_t *quiet)
 
 static rondo_result_t failed(const rd_ofi_net_t *net, const char *what, long error)
 {
-    return rd_error(net->ctx, RONDO_ERR_SYSTEM,
+    return rd_error(net->base.ctx, RONDO_ERR_SYSTEM,
                     "libfabric's provider %s gives no %s on %s: %s (RONDO_OFI_PROVIDER names another, RONDO_IFACE and "
                     "RONDO_NET other devices)",
                     net->info->fabric_attr->prov_name, what, net->info->domain_attr->name, rd_ofi_strerror(error));
@@ -85,7 +85,7 @@ static rondo_result_t reg(rd_ofi_net_t *net, rd_ofi_memory_t *m)
     if (error == 0)
         error = mr_enable(net, m);
     if (error != 0)
-        return rd_error(net->ctx, RONDO_ERR_SYSTEM,
+        return rd_error(net->base.ctx, RONDO_ERR_SYSTEM,
                         "libfabric's provider %s cannot register %zu bytes of memory: %s (is `ulimit -l` unlimited?)",
                         net->info->fabric_attr->prov_name, m->bytes, rd_ofi_strerror(error));
     m->desc = fi_mr_desc(m->mr);
@@ -180,8 +180,8 @@ static void buffers_count(rd_ofi_net_t *net)
 {
     int most = (int)(net->info->rx_attr->size < 4096 ? net->info->rx_attr->size : 4096);
     bool few = rd_ofi_is_tcp(net->info);
-    int nlong = clamp(net->nremotes + 1, few ? 2 : LONG_LEAST, LONG_MOST);
-    int nshort = clamp(2 * net->nremotes + 14, few ? 16 : SHORT_LEAST, SHORT_MOST);
+    int nlong = clamp(net->base.nremotes + 1, few ? 2 : LONG_LEAST, LONG_MOST);
+    int nshort = clamp(2 * net->base.nremotes + 14, few ? 16 : SHORT_LEAST, SHORT_MOST);
     nlong = clamp(nlong, 1, most / 4);
     net->nshort = clamp(nshort, 1, most - nlong);
     net->nbuffers = net->nshort + nlong;
@@ -205,7 +205,7 @@ static rondo_result_t memory_make(rd_ofi_net_t *net)
                    (size_t)(net->nbuffers - net->nshort) * buffer_bytes(net->longest);
     net->buffers = calloc((size_t)net->nbuffers, sizeof *net->buffers);
     if (!net->buffers || !map(&net->arena, bytes))
-        return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of network buffers", bytes);
+        return rd_error(net->base.ctx, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of network buffers", bytes);
     rondo_result_t result = reg(net, &net->arena);
     if (result == RONDO_SUCCESS)
         result = reg(net, &net->mirrors);
@@ -213,7 +213,8 @@ static rondo_result_t memory_make(rd_ofi_net_t *net)
         return result;
     requests_put(&net->free_copying, &net->arena, RD_OFI_COPIES, true);
     buffers_put(net, net->arena.base + requests);
-    return slab_add(net) ? RONDO_SUCCESS : rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for network requests");
+    return slab_add(net) ? RONDO_SUCCESS
+                         : rd_error(net->base.ctx, RONDO_ERR_NO_MEMORY, "no memory for network requests");
 }
 
 /* ---- the endpoint */
@@ -232,7 +233,7 @@ static rondo_result_t endpoint_make(rd_ofi_net_t *net)
 {
     size_t tx = net->info->tx_attr->size, rx = net->info->rx_attr->size;
     net->most = (int)(tx < 1024 ? tx : 1024);
-    struct fi_av_attr av = {.type = net->info->domain_attr->av_type, .count = (size_t)net->nranks};
+    struct fi_av_attr av = {.type = net->info->domain_attr->av_type, .count = (size_t)net->base.nranks};
     struct fi_cq_attr cq = {
         .size = (rx < 4096 ? rx : 4096) + (size_t)net->most, .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_NONE};
     if (av.type == FI_AV_UNSPEC)
@@ -257,7 +258,7 @@ rondo_result_t rd_ofi_open(rd_ofi_net_t *net)
 {
     rd_ofi_quiet_t quiet;
     rd_fd_noted_t noted;
-    rondo_result_t result = rd_ofi_enter(net->ctx, &quiet);
+    rondo_result_t result = rd_ofi_enter(net->base.ctx, &quiet);
     if (result != RONDO_SUCCESS)
         return result;
     rd_fd_note(&noted);
@@ -282,17 +283,17 @@ rondo_result_t rd_ofi_open(rd_ofi_net_t *net)
  * gives up. */
 void rd_ofi_cut(rd_ofi_net_t *net)
 {
-    for (rd_ofi_peer_t *p = net->used; p; p = p->next_used) {
+    for (rd_ofi_peer_t *p = rd_ofi_first(net); p; p = rd_ofi_next(p)) {
         rd_ofi_peer_lost(p, "given up");
-        net->nlost -= !p->left && !p->judged;
-        p->judged = true;
-        p->pending = p->zcopies = 0;
+        net->base.nlost -= !p->base.left && !p->base.judged;
+        p->base.judged = true;
+        p->pending = p->base.zcopies = 0;
     }
-    rd_log(net->ctx, RD_LOG_INFO, "gave up libfabric's endpoint, which had yet to send %d messages of the user's",
-           net->base.zcopy_pending);
+    rd_log(net->base.ctx, RD_LOG_INFO, "gave up libfabric's endpoint, which had yet to send %d messages of the user's",
+           net->base.transport.zcopy_pending);
     (void)fi_close(&net->ep->fid);
     net->ep = NULL;
-    net->flying = net->outstanding = net->base.zcopy_pending = 0;
+    net->flying = net->outstanding = net->base.transport.zcopy_pending = 0;
 }
 
 void rd_ofi_mirrors_back(rd_ofi_net_t *net)

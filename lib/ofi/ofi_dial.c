@@ -55,7 +55,7 @@ static void look(rd_ofi_peer_t *peer)
 
 void rd_ofi_dial(rd_ofi_peer_t *peer, int64_t now_ms)
 {
-    if (peer->lost_ms != 0)
+    if (peer->base.lost_ms != 0)
         return;
     if (peer->dialled >= 0) {
         look(peer);
@@ -65,7 +65,7 @@ void rd_ofi_dial(rd_ofi_peer_t *peer, int64_t now_ms)
     } else if (now_ms >= peer->dial_ms) {
         peer->dial_pause_ms = peer->dial_pause_ms < RARELY_MS ? 2 * peer->dial_pause_ms : RARELY_MS;
         peer->dial_ms = now_ms + peer->dial_pause_ms;
-        if (is_ip(peer->net))
+        if (is_ip(rd_ofi_net_of(&peer->base)))
             begin(peer);
         else if (peer->pending == 0)
             rd_ofi_greet(peer, true);

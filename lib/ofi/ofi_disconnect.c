@@ -14,7 +14,7 @@
 static void zcopies_wait(rd_ofi_net_t *net)
 {
     int64_t until = rd_clock_ms() + FAILED_MS;
-    while (net->base.zcopy_pending != 0 && rd_clock_ms() < until)
+    while (net->base.transport.zcopy_pending != 0 && rd_clock_ms() < until)
         (void)rd_ofi_poll(net);
 }
 
@@ -22,17 +22,17 @@ static void zcopies_wait(rd_ofi_net_t *net)
 void rd_ofi_cancel(rd_transport_t *transport)
 {
     rd_ofi_net_t *net = rd_ofi_of(transport);
-    for (rd_ofi_peer_t *p = net->used; p; p = p->next_used) {
-        for (int c = 0; c < p->nconns; c++)
-            if (p->conns[c] && p->conns[c]->recv)
-                p->conns[c]->recv->dest = NULL;
+    for (rd_ofi_peer_t *p = rd_ofi_first(net); p; p = rd_ofi_next(p)) {
+        for (int c = 0; c < p->base.nconns; c++)
+            if (p->base.conns[c] && p->base.conns[c]->recv)
+                p->base.conns[c]->recv->dest = NULL;
     }
     zcopies_wait(net);
-    if (net->base.zcopy_pending == 0)
+    if (net->base.transport.zcopy_pending == 0)
         return;
     rd_ofi_say_bye(net);
     zcopies_wait(net);
-    if (net->base.zcopy_pending != 0)
+    if (net->base.transport.zcopy_pending != 0)
         rd_ofi_cut(net);
 }
 
@@ -40,45 +40,45 @@ void rd_ofi_cancel(rd_transport_t *transport)
  * has broken since, nothing more comes. */
 rondo_result_t rd_ofi_farewell(const rd_transport_t *transport, int rank)
 {
-    const rd_ofi_peer_t *peer = &((const rd_ofi_net_t *)transport)->peers[rank];
+    const rd_ofi_peer_t *peer = rd_ofi_peer((const rd_ofi_net_t *)transport, rank);
     uint64_t come = 0;
-    if (!peer->left)
+    if (!peer->base.left)
         return RONDO_IN_PROGRESS;
-    for (int c = 0; c < peer->nconns; c++)
-        come += peer->conns[c] ? peer->conns[c]->next : 0;
-    return come == peer->sent || peer->lost_ms != 0 ? peer->farewell : RONDO_IN_PROGRESS;
+    for (int c = 0; c < peer->base.nconns; c++)
+        come += peer->base.conns[c] ? peer->base.conns[c]->next : 0;
+    return come == peer->base.sent || peer->base.lost_ms != 0 ? peer->base.farewell : RONDO_IN_PROGRESS;
 }
 
 /* ---- the end */
 
 static void poll_some(rd_ofi_net_t *net)
 {
-    for (int i = 0; i < POLLS && rd_ofi_progress(&net->base); i++)
+    for (int i = 0; i < POLLS && rd_ofi_progress(&net->base.transport); i++)
         continue;
 }
 
 void rd_ofi_leave(rd_transport_t *transport)
 {
     rd_ofi_net_t *net = rd_ofi_of(transport);
-    if (!net->ep || net->left_ms != 0)
+    if (!net->ep || net->base.left_ms != 0)
         return;
     poll_some(net); /* for a farewell that a failing send would hide */
-    if (rd_stop_get(net->stop) == RONDO_SUCCESS)
-        rd_ofi_credits_flush(net, false);
+    if (rd_stop_get(net->base.stop) == RONDO_SUCCESS)
+        rd_net_credits_flush(&net->base, false);
     rd_ofi_say_bye(net);
-    net->left_ms = rd_clock_ms();
+    net->base.left_ms = rd_clock_ms();
 }
 
 /* Returns true if a live peer may not have taken all that was sent to it. One that has sent its own farewell is polling
  * for this rank's, and gets it when the provider has sent it. */
 static bool is_unread(const rd_ofi_peer_t *p)
 {
-    return p->lost_ms == 0 && !p->taken && (!p->left || p->pending != 0);
+    return p->base.lost_ms == 0 && !p->taken && (!p->base.left || p->pending != 0);
 }
 
 static bool all_read(rd_ofi_net_t *net)
 {
-    for (const rd_ofi_peer_t *p = net->used; p; p = p->next_used)
+    for (const rd_ofi_peer_t *p = rd_ofi_first(net); p; p = rd_ofi_next(p))
         if (is_unread(p))
             return false;
     return true;
@@ -87,8 +87,8 @@ static bool all_read(rd_ofi_net_t *net)
 /* Returns true if all peers have sent a farewell as well, and all is sent. */
 static bool all_parted(rd_ofi_net_t *net)
 {
-    for (const rd_ofi_peer_t *p = net->used; p; p = p->next_used)
-        if (p->lost_ms == 0 && (!p->left || p->pending != 0))
+    for (const rd_ofi_peer_t *p = rd_ofi_first(net); p; p = rd_ofi_next(p))
+        if (p->base.lost_ms == 0 && (!p->base.left || p->pending != 0))
             return false;
     return true;
 }
@@ -104,12 +104,12 @@ static bool is_given_back(rd_ofi_net_t *net)
 static bool wait_until(rd_ofi_net_t *net, bool (*over)(rd_ofi_net_t *net), int64_t limit_ms)
 {
     rd_wait_t wait;
-    rondo_result_t result = rd_stop_get(net->stop);
-    rd_wait_begin(&wait, net->stop, 0, 0);
+    rondo_result_t result = rd_stop_get(net->base.stop);
+    rd_wait_begin(&wait, net->base.stop, 0, 0);
     while (result == RONDO_SUCCESS && !over(net)) {
-        if (rd_clock_ms() - net->left_ms > limit_ms)
+        if (rd_clock_ms() - net->base.left_ms > limit_ms)
             return false;
-        if (rd_ofi_progress(&net->base))
+        if (rd_ofi_progress(&net->base.transport))
             rd_wait_progress(&wait);
         rd_ofi_say_bye(net);
         result = rd_wait_backoff(&wait);
@@ -117,38 +117,27 @@ static bool wait_until(rd_ofi_net_t *net, bool (*over)(rd_ofi_net_t *net), int64
     return result == RONDO_SUCCESS;
 }
 
-static void conn_free(rd_ofi_conn_t *conn)
-{
-    if (conn)
-        free(conn->landed);
-    free(conn);
-}
-
 static void net_free(rd_ofi_net_t *net)
 {
-    for (int r = 0; r < net->nranks; r++) {
-        rd_ofi_peer_t *peer = &net->peers[r];
-        for (int c = 0; c < peer->nconns; c++)
-            conn_free(peer->conns[c]);
-        free(peer->conns);
-        free(peer->called);
-        rd_ofi_dial_end(peer);
+    for (int r = 0; r < net->base.nranks; r++) {
+        free(rd_ofi_peer(net, r)->called);
+        rd_ofi_dial_end(rd_ofi_peer(net, r));
     }
-    free(net->peers);
-    free(net->alone);
+    rd_net_release(&net->base);
     free(net);
 }
 
 static void end(rd_ofi_net_t *net)
 {
-    for (const rd_ofi_peer_t *p = net->used; p; p = p->next_used) {
-        if (net->left_ms != 0 && rd_stop_get(net->stop) == RONDO_SUCCESS && is_unread(p))
-            rd_log(net->ctx, RD_LOG_WARN,
-                   "rank %d has not read in time what this rank had sent it before it left: that may be lost", p->rank);
+    for (const rd_ofi_peer_t *p = rd_ofi_first(net); p; p = rd_ofi_next(p)) {
+        if (net->base.left_ms != 0 && rd_stop_get(net->base.stop) == RONDO_SUCCESS && is_unread(p))
+            rd_log(net->base.ctx, RD_LOG_WARN,
+                   "rank %d has not read in time what this rank had sent it before it left: that may be lost",
+                   p->base.rank);
     }
-    if (net->dropped > 1)
-        rd_log(net->ctx, RD_LOG_WARN, "dropped %llu messages from the network in all",
-               (unsigned long long)net->dropped);
+    if (net->base.dropped > 1)
+        rd_log(net->base.ctx, RD_LOG_WARN, "dropped %llu messages from the network in all",
+               (unsigned long long)net->base.dropped);
     rd_ofi_close(net);
     net_free(net);
 }
@@ -168,7 +157,7 @@ static bool linger_poll(rd_linger_t *linger)
         continue;
     rd_ofi_say_bye(net);
     int64_t now_ms = rd_clock_ms();
-    for (rd_ofi_peer_t *p = net->used; p; p = p->next_used)
+    for (rd_ofi_peer_t *p = rd_ofi_first(net); p; p = rd_ofi_next(p))
         if (is_unread(p))
             rd_ofi_dial(p, now_ms);
     return all_read(net);
@@ -183,32 +172,32 @@ static void linger_end(rd_linger_t *linger)
 static void linger_detach(rd_linger_t *linger)
 {
     rd_ofi_net_t *net = net_of(linger);
-    rd_ofi_alone_t *alone = (rd_ofi_alone_t *)linger;
-    alone->ctx = (rd_log_ctx_t){.rank = net->ctx->rank, .nranks = net->ctx->nranks};
-    memcpy(alone->ctx.name, net->ctx->name, sizeof alone->ctx.name);
-    for (int r = 0; r < net->nranks; r++) {
-        for (int c = 0; c < net->peers[r].nconns; c++) {
-            if (net->peers[r].conns[c]) {
-                net->peers[r].conns[c]->send = NULL;
-                net->peers[r].conns[c]->recv = NULL;
+    rd_net_alone_t *alone = (rd_net_alone_t *)linger;
+    alone->ctx = (rd_log_ctx_t){.rank = net->base.ctx->rank, .nranks = net->base.ctx->nranks};
+    memcpy(alone->ctx.name, net->base.ctx->name, sizeof alone->ctx.name);
+    for (int r = 0; r < net->base.nranks; r++) {
+        for (int c = 0; c < rd_net_peer(&net->base, r)->nconns; c++) {
+            if (rd_net_peer(&net->base, r)->conns[c]) {
+                rd_net_peer(&net->base, r)->conns[c]->send = NULL;
+                rd_net_peer(&net->base, r)->conns[c]->recv = NULL;
             }
         }
     }
-    net->ctx = &alone->ctx;
-    net->stop = &alone->stop;
-    net->boot = NULL;
-    net->alone = alone;
+    net->base.ctx = &alone->ctx;
+    net->base.stop = &alone->stop;
+    net->base.boot = NULL;
+    net->base.alone = alone;
 }
 
 /* Returns true if the network will be closed later; the caller then no longer owns it. Its mirrors are given back now.
  */
 static bool linger(rd_ofi_net_t *net)
 {
-    rd_ofi_alone_t *alone = calloc(1, sizeof *alone);
+    rd_net_alone_t *alone = calloc(1, sizeof *alone);
     if (!alone)
         return false;
     alone->linger = (rd_linger_t){
-        .net = net, .left_ms = net->left_ms, .detach = linger_detach, .poll = linger_poll, .end = linger_end};
+        .net = net, .left_ms = net->base.left_ms, .detach = linger_detach, .poll = linger_poll, .end = linger_end};
     rd_ofi_mirrors_back(net);
     if (rd_linger_begin(&alone->linger))
         return true;
@@ -222,7 +211,7 @@ static bool linger(rd_ofi_net_t *net)
  * does. */
 static bool leave_in_order(rd_ofi_net_t *net)
 {
-    if (net->left_ms == 0) /* it was never completely made */
+    if (net->base.left_ms == 0) /* it was never completely made */
         return false;
     poll_some(net);
     rd_ofi_say_bye(net);
@@ -242,8 +231,8 @@ static void failed_wait(rd_ofi_net_t *net, int64_t limit_ms)
     do {
         (void)rd_ofi_poll(net);
         pending = 0;
-        for (const rd_ofi_peer_t *p = net->used; p; p = p->next_used)
-            pending += p->lost_ms == 0 ? p->pending : 0;
+        for (const rd_ofi_peer_t *p = rd_ofi_first(net); p; p = rd_ofi_next(p))
+            pending += p->base.lost_ms == 0 ? p->pending : 0;
     } while (pending != 0 && rd_clock_ms() < until);
 }
 
@@ -251,10 +240,10 @@ void rd_ofi_destroy(rd_transport_t *transport)
 {
     rd_ofi_net_t *net = rd_ofi_of(transport);
     rd_ofi_leave(transport);
-    if (rd_stop_get(net->stop) == RONDO_SUCCESS && leave_in_order(net))
+    if (rd_stop_get(net->base.stop) == RONDO_SUCCESS && leave_in_order(net))
         return;
-    if (net->ep && rd_stop_get(net->stop) != RONDO_SUCCESS) /* after a mismatch the others are alive, and find it from
-                                                               what this rank has sent */
-        failed_wait(net, rd_stop_get(net->stop) == RONDO_ERR_MISMATCH ? FAREWELL_MS : FAILED_MS);
+    if (net->ep && rd_stop_get(net->base.stop) != RONDO_SUCCESS) /* after a mismatch the others are alive, and find it
+                                                               from what this rank has sent */
+        failed_wait(net, rd_stop_get(net->base.stop) == RONDO_ERR_MISMATCH ? FAREWELL_MS : FAILED_MS);
     end(net);
 }

@@ -21,7 +21,7 @@ static rondo_result_t part_own(const rd_ofi_net_t *net, part_t *own)
                     .protocol_version = net->info->ep_attr->protocol_version};
     int error = fi_getname(&net->ep->fid, own->address, &bytes);
     if (error != 0 || bytes > sizeof own->address)
-        return rd_error(net->ctx, RONDO_ERR_SYSTEM, "libfabric's provider %s gives no usable address: %s",
+        return rd_error(net->base.ctx, RONDO_ERR_SYSTEM, "libfabric's provider %s gives no usable address: %s",
                         net->info->fabric_attr->prov_name, rd_ofi_strerror(error));
     own->bytes = (uint32_t)bytes;
     return RONDO_SUCCESS;
@@ -31,25 +31,25 @@ static rondo_result_t report(const rd_ofi_net_t *net, int failed, const char *wh
 {
     char said[RD_ERROR_BYTES];
 
-    rd_boot_cause(net->boot, failed, why, said);
-    rd_boot_farewell_alike(net->boot);
-    return rd_error(net->ctx, RONDO_ERR_REMOTE, "rank %d (%s) has no working libfabric: %.400s", failed,
-                    rd_boot_whois(net->boot, failed), said);
+    rd_boot_cause(net->base.boot, failed, why, said);
+    rd_boot_farewell_alike(net->base.boot);
+    return rd_error(net->base.ctx, RONDO_ERR_REMOTE, "rank %d (%s) has no working libfabric: %.400s", failed,
+                    rd_boot_whois(net->base.boot, failed), said);
 }
 
 /* What is on the wire is the provider's own matter, and has a number. */
 static rondo_result_t protocols_check(const rd_ofi_net_t *net, const part_t *parts)
 {
-    for (int r = 1; r < net->nranks; r++) {
+    for (int r = 1; r < net->base.nranks; r++) {
         if (parts[r].protocol == parts[0].protocol && parts[r].protocol_version == parts[0].protocol_version)
             continue;
-        rd_boot_farewell_alike(net->boot);
-        return rd_error(net->ctx, RONDO_ERR_UNSUPPORTED,
+        rd_boot_farewell_alike(net->base.boot);
+        return rd_error(net->base.ctx, RONDO_ERR_UNSUPPORTED,
                         "the provider %s speaks protocol %u.%u on rank 0 (%s, libfabric %u.%u), %u.%u on rank %d (%s, "
                         "libfabric %u.%u): let all nodes load the same libfabric",
                         net->info->fabric_attr->prov_name, parts[0].protocol, parts[0].protocol_version,
-                        rd_boot_whois(net->boot, 0), FI_MAJOR(parts[0].version), FI_MINOR(parts[0].version),
-                        parts[r].protocol, parts[r].protocol_version, r, rd_boot_whois(net->boot, r),
+                        rd_boot_whois(net->base.boot, 0), FI_MAJOR(parts[0].version), FI_MINOR(parts[0].version),
+                        parts[r].protocol, parts[r].protocol_version, r, rd_boot_whois(net->base.boot, r),
                         FI_MAJOR(parts[r].version), FI_MINOR(parts[r].version));
     }
     return RONDO_SUCCESS;
@@ -57,19 +57,19 @@ static rondo_result_t protocols_check(const rd_ofi_net_t *net, const part_t *par
 
 static rondo_result_t parts_take(rd_ofi_net_t *net, const part_t *parts, const char *why)
 {
-    for (int r = 0; r < net->nranks; r++)
+    for (int r = 0; r < net->base.nranks; r++)
         if (parts[r].bytes == 0 || parts[r].bytes > RD_OFI_ADDRESS)
             return report(net, r, why);
     rondo_result_t result = protocols_check(net, parts);
-    for (int r = 0; result == RONDO_SUCCESS && r < net->nranks; r++) {
-        if (!net->peers[r].remote)
+    for (int r = 0; result == RONDO_SUCCESS && r < net->base.nranks; r++) {
+        if (!rd_net_peer(&net->base, r)->remote)
             continue;
-        memcpy(&net->peers[r].at, parts[r].address, sizeof net->peers[r].at);
-        int n = fi_av_insert(net->av, parts[r].address, 1, &net->peers[r].address, 0, NULL);
+        memcpy(&rd_ofi_peer(net, r)->at, parts[r].address, sizeof rd_ofi_peer(net, r)->at);
+        int n = fi_av_insert(net->av, parts[r].address, 1, &rd_ofi_peer(net, r)->address, 0, NULL);
         if (n != 1)
-            result = rd_error(net->ctx, RONDO_ERR_SYSTEM,
+            result = rd_error(net->base.ctx, RONDO_ERR_SYSTEM,
                               "libfabric's provider %s does not take the address of rank %d (%s): %s",
-                              net->info->fabric_attr->prov_name, r, rd_boot_whois(net->boot, r),
+                              net->info->fabric_attr->prov_name, r, rd_boot_whois(net->base.boot, r),
                               n < 0 ? rd_ofi_strerror(n) : "it is of another kind");
     }
     return result;
@@ -77,14 +77,14 @@ static rondo_result_t parts_take(rd_ofi_net_t *net, const part_t *parts, const c
 
 rondo_result_t rd_ofi_exchange(rd_ofi_net_t *net, rondo_result_t opened)
 {
-    part_t *parts = calloc((size_t)net->nranks, sizeof *parts);
+    part_t *parts = calloc((size_t)net->base.nranks, sizeof *parts);
     char why[RD_ERROR_BYTES]; /* the error of this rank; the exchange may report more */
     if (!parts)
-        return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for %d addresses", net->nranks);
+        return rd_error(net->base.ctx, RONDO_ERR_NO_MEMORY, "no memory for %d addresses", net->base.nranks);
     if (opened == RONDO_SUCCESS)
-        opened = part_own(net, &parts[net->rank]);
+        opened = part_own(net, &parts[net->base.rank]);
     snprintf(why, sizeof why, "%s", rd_thread_error());
-    rondo_result_t result = rd_boot_allgather(net->boot, parts, sizeof *parts);
+    rondo_result_t result = rd_boot_allgather(net->base.boot, parts, sizeof *parts);
     if (result == RONDO_SUCCESS)
         result = parts_take(net, parts, why);
     if (opened != RONDO_SUCCESS) {

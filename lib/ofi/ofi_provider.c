@@ -143,7 +143,7 @@ static struct fi_info *pick(struct fi_info *all, const char *name, bool named, c
 /* The ranks of a node take the devices of RONDO_NET in turn, so that each rail has its own. */
 static site_t site_of(const rd_env_t *env, const char *address, int local_rank, size_t longest)
 {
-    site_t site = {.address = address, .local_rank = local_rank, .longest = longest + sizeof(rd_ofi_header_t)};
+    site_t site = {.address = address, .local_rank = local_rank, .longest = longest + sizeof(rd_net_header_t)};
     const char *devices = env->net;
     int n = 1;
     for (const char *c = devices; *c != 0; c++)
@@ -209,19 +209,19 @@ static rondo_result_t agree(const rd_ofi_net_t *net, const offer_t *offers, cons
 {
     char said[RD_ERROR_BYTES], one[RD_OFI_NAME * 2], other[RD_OFI_NAME * 2];
     *common = ~0U;
-    for (int r = 0; r < net->nranks; r++) {
+    for (int r = 0; r < net->base.nranks; r++) {
         if (offers[r].kinds == 0) {
-            rd_boot_cause(net->boot, r, why, said);
-            rd_boot_farewell_alike(net->boot);
-            return rd_error(net->ctx, RONDO_ERR_REMOTE, "rank %d (%s) cannot go by libfabric: %.400s", r,
-                            rd_boot_whois(net->boot, r), said);
+            rd_boot_cause(net->base.boot, r, why, said);
+            rd_boot_farewell_alike(net->base.boot);
+            return rd_error(net->base.ctx, RONDO_ERR_REMOTE, "rank %d (%s) cannot go by libfabric: %.400s", r,
+                            rd_boot_whois(net->base.boot, r), said);
         }
         if ((*common & offers[r].kinds) == 0) {
-            rd_boot_farewell_alike(net->boot);
-            return rd_error(net->ctx, RONDO_ERR_UNSUPPORTED,
+            rd_boot_farewell_alike(net->base.boot);
+            return rd_error(net->base.ctx, RONDO_ERR_UNSUPPORTED,
                             "libfabric has no provider that all ranks have: rank %d (%s) has %s, those before it %s: "
                             "let all nodes load the same libfabric, or unset RONDO_TRANSPORT to go by UCX",
-                            r, rd_boot_whois(net->boot, r), kinds_print(offers[r].kinds, one),
+                            r, rd_boot_whois(net->base.boot, r), kinds_print(offers[r].kinds, one),
                             kinds_print(*common, other));
         }
         *common &= offers[r].kinds;
@@ -234,27 +234,27 @@ static rondo_result_t look(rd_ofi_net_t *net, const rd_env_t *env, const site_t 
                            offer_t *own)
 {
     rd_ofi_quiet_t quiet;
-    rondo_result_t result = rd_ofi_enter(net->ctx, &quiet);
+    rondo_result_t result = rd_ofi_enter(net->base.ctx, &quiet);
     if (result != RONDO_SUCCESS)
         return result;
     *all = all_find();
     rd_ofi_quiet_end(&quiet);
     *own = (offer_t){.kinds = kinds_of(*all, env, site), .version = rd_fi.version()};
-    return own->kinds != 0 ? RONDO_SUCCESS : none_here(net->ctx, env, site);
+    return own->kinds != 0 ? RONDO_SUCCESS : none_here(net->base.ctx, env, site);
 }
 
 rondo_result_t rd_ofi_choose(rd_ofi_net_t *net, const rd_env_t *env, const char *address, int local_rank)
 {
     const site_t site = site_of(env, address, local_rank, net->longest);
-    offer_t *offers = calloc((size_t)net->nranks, sizeof *offers);
+    offer_t *offers = calloc((size_t)net->base.nranks, sizeof *offers);
     struct fi_info *all = NULL;
     char why[RD_ERROR_BYTES];
     uint32_t common;
     if (!offers)
-        return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for what %d ranks can use", net->nranks);
-    rondo_result_t own = look(net, env, &site, &all, &offers[net->rank]);
+        return rd_error(net->base.ctx, RONDO_ERR_NO_MEMORY, "no memory for what %d ranks can use", net->base.nranks);
+    rondo_result_t own = look(net, env, &site, &all, &offers[net->base.rank]);
     snprintf(why, sizeof why, "%s", rd_thread_error());
-    rondo_result_t result = rd_boot_allgather(net->boot, offers, sizeof *offers);
+    rondo_result_t result = rd_boot_allgather(net->base.boot, offers, sizeof *offers);
     if (result == RONDO_SUCCESS)
         result = agree(net, offers, why, &common);
     if (own != RONDO_SUCCESS) {
@@ -262,7 +262,7 @@ rondo_result_t rd_ofi_choose(rd_ofi_net_t *net, const rd_env_t *env, const char 
         rd_thread_error_set(why);
     }
     if (result == RONDO_SUCCESS && !(net->info = best(all, env, &site, common)))
-        result = rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for the description of a provider");
+        result = rd_error(net->base.ctx, RONDO_ERR_NO_MEMORY, "no memory for the description of a provider");
     if (all)
         rd_fi.freeinfo(all);
     free(offers);
@@ -300,7 +300,7 @@ static rondo_result_t probe_all(rd_transport_report_t *report)
 
 rondo_result_t rd_ofi_probe(const rd_env_t *env, const char *address, int local_rank, rd_transport_report_t *report)
 {
-    rd_ofi_net_t net = {.nranks = 2, .longest = RD_OFI_SHORT};
+    rd_ofi_net_t net = {.base = {.nranks = 2}, .longest = RD_OFI_SHORT};
     struct fi_info *all = NULL, *info = NULL;
     offer_t own = {.kinds = 0};
     bool named = strcmp(env->ofi_provider, "auto") != 0;

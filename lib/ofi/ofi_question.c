@@ -24,18 +24,18 @@ static rd_ofi_called_t *called_of(rd_ofi_peer_t *peer)
 
 void rd_ofi_ask_called(rd_transport_t *transport, int rank)
 {
-    rd_ofi_peer_t *peer = &rd_ofi_of(transport)->peers[rank];
-    rd_ofi_called_t *c = peer->used && !peer->left ? called_of(peer) : NULL;
+    rd_ofi_peer_t *peer = rd_ofi_peer(rd_ofi_of(transport), rank);
+    rd_ofi_called_t *c = peer->base.used && !peer->base.left ? called_of(peer) : NULL;
 
     if (!c || c->asked)
         return;
     c->asked = true;
-    rd_ofi_say(peer, RD_OFI_ASK, 0, 0);
+    rd_ofi_say(peer, RD_NET_ASK, 0, 0);
 }
 
 const rd_called_t *rd_ofi_called(const rd_transport_t *transport, int rank)
 {
-    const rd_ofi_called_t *c = ((const rd_ofi_net_t *)transport)->peers[rank].called;
+    const rd_ofi_called_t *c = rd_ofi_peer((const rd_ofi_net_t *)transport, rank)->called;
 
     return c && c->some ? &c->heard : NULL;
 }
@@ -43,20 +43,20 @@ const rd_called_t *rd_ofi_called(const rd_transport_t *transport, int rank)
 /* Only a question that comes while nothing waits for this peer is answered: it does not take what is sent to it. */
 void rd_ofi_asked(rd_ofi_peer_t *peer)
 {
-    rd_ofi_net_t *net = peer->net;
+    rd_ofi_net_t *net = rd_ofi_net_of(&peer->base);
     rd_called_digest_t digest;
 
     _Static_assert(sizeof digest <= RD_OFI_SHORT, "an answer goes by the short tag");
-    if (!net->self || net->alone || peer->left || peer->parted || peer->first)
+    if (!net->base.self || net->base.alone || peer->base.left || peer->base.parted || peer->first)
         return;
-    rd_ofi_request_t *r = rd_ofi_message(peer, RD_OFI_CALLED, 0, true);
+    rd_ofi_request_t *r = rd_ofi_message(peer, RD_NET_CALLED, 0, true);
     if (!r)
         return;
     if (!r->copies) { /* so much is under way that the rank is not stuck */
         rd_ofi_release(r);
         return;
     }
-    rd_called_tell(net->self, &digest);
+    rd_called_tell(net->base.self, &digest);
     memcpy(r->copy, &digest, sizeof digest);
     r->bytes = sizeof digest;
     r->header.bytes = sizeof digest;

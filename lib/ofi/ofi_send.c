@@ -7,22 +7,11 @@
  * A message is complete when it has left this rank (FI_TRANSMIT_COMPLETE, the default). That says nothing about the
  * peer, nor is it told when a connection ends from which nothing is expected: that a rank has died is known by the
  * bootstrap and the liveness thread (transport/liveness.c). What a failed send adds is that its peer cannot be reached
- * though its process may live. A connection that ends is not yet a death, because a rank that leaves ends its
- * connections, too: so there is a grace time, in which the farewell or other news may come; then the peer is declared
- * dead. */
+ * though its process may live. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "ofi/ofi.h"
-
-void rd_ofi_peer_used(rd_ofi_peer_t *peer)
-{
-    if (!peer->used) {
-        peer->used = true;
-        peer->next_used = peer->net->used;
-        peer->net->used = peer;
-    }
-}
 
 static void drop_waiting(rd_ofi_peer_t *peer)
 {
@@ -30,7 +19,7 @@ static void drop_waiting(rd_ofi_peer_t *peer)
     peer->first = peer->last = NULL;
     while (first) {
         rd_ofi_request_t *next = first->next;
-        peer->net->waiting--;
+        rd_ofi_net_of(&peer->base)->waiting--;
         rd_ofi_complete(first);
         first = next;
     }
@@ -38,47 +27,20 @@ static void drop_waiting(rd_ofi_peer_t *peer)
 
 void rd_ofi_peer_lost(rd_ofi_peer_t *peer, const char *why)
 {
-    if (peer->lost_ms != 0)
+    if (!rd_net_peer_lost(&peer->base, why))
         return;
-    peer->lost_ms = rd_clock_ms();
-    peer->lost_why = why;
-    peer->net->nlost += !peer->left;
     rd_ofi_dial_end(peer);
     drop_waiting(peer);
 }
 
-rondo_result_t rd_ofi_has_left(rd_ofi_peer_t *peer)
-{
-    rd_ofi_net_t *net = peer->net;
-    return rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->rank,
-                       "rank %d (%s) has left the communicator, and an operation here still needs it", peer->rank,
-                       rd_boot_whois(net->boot, peer->rank));
-}
-
-/* Called while at least one peer is lost. */
-void rd_ofi_judge_lost(rd_ofi_net_t *net)
-{
-    int64_t now = rd_clock_ms();
-    for (rd_ofi_peer_t *p = net->used; p; p = p->next_used) {
-        if (p->lost_ms != 0 && !p->left && !p->judged && now - p->lost_ms >= RD_OFI_GRACE_MS) {
-            net->nlost--;
-            p->judged = true;
-            if (!net->alone)
-                rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, p->rank,
-                            "rank %d (%s) died or its network failed: %s", p->rank, rd_boot_whois(net->boot, p->rank),
-                            p->lost_why);
-        }
-    }
-}
-
 /* ---- requests */
 
-rd_ofi_request_t *rd_ofi_message(rd_ofi_peer_t *peer, rd_ofi_kind_t kind, int channel, bool copying)
+rd_ofi_request_t *rd_ofi_message(rd_ofi_peer_t *peer, rd_net_kind_t kind, int channel, bool copying)
 {
-    rd_ofi_net_t *net = peer->net;
+    rd_ofi_net_t *net = rd_ofi_net_of(&peer->base);
     rd_ofi_request_t *r = rd_ofi_request(net, copying);
     if (!r) {
-        rd_stop_set(net->stop, net->ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for a network message");
+        rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for a network message");
         return NULL;
     }
     r->next = NULL;
@@ -89,19 +51,18 @@ rd_ofi_request_t *rd_ofi_message(rd_ofi_peer_t *peer, rd_ofi_kind_t kind, int ch
     r->joined = NULL;
     r->zcopy = false;
     r->bytes = 0;
-    r->header = (rd_ofi_header_t){.rank = (uint32_t)net->rank, .channel = (uint16_t)channel, .kind = (uint8_t)kind};
-    memcpy(r->header.token, net->token, RD_OFI_TOKEN);
+    rd_net_header_fill(&r->header, &net->base, channel, kind, 0, 0);
     return r;
 }
 
 static bool is_counted(const rd_ofi_request_t *r)
 {
-    return r->header.kind == RD_OFI_DATA || r->header.kind == RD_OFI_CREDIT;
+    return r->header.kind == RD_NET_DATA || r->header.kind == RD_NET_CREDIT;
 }
 
 void rd_ofi_release(rd_ofi_request_t *r)
 {
-    rd_ofi_net_t *net = r->peer->net;
+    rd_ofi_net_t *net = rd_ofi_net_of(&r->peer->base);
     rd_ofi_request_t **list = r->copies ? &net->free_copying : &net->free;
     free(r->joined);
     r->next = *list;
@@ -110,14 +71,14 @@ void rd_ofi_release(rd_ofi_request_t *r)
 
 void rd_ofi_complete(rd_ofi_request_t *r)
 {
-    rd_ofi_conn_t *credited = r->header.kind == RD_OFI_CREDIT ? r->conn : NULL;
-    r->peer->net->outstanding -= is_counted(r);
+    rd_net_conn_t *credited = r->header.kind == RD_NET_CREDIT ? r->conn : NULL;
+    rd_ofi_net_of(&r->peer->base)->outstanding -= is_counted(r);
     r->peer->pending--;
-    r->peer->zcopies -= r->zcopy;
-    r->peer->net->base.zcopy_pending -= r->zcopy;
+    r->peer->base.zcopies -= r->zcopy;
+    r->peer->base.net->transport.zcopy_pending -= r->zcopy;
     rd_ofi_release(r);
     if (credited)
-        rd_ofi_credit_sent(credited);
+        rd_net_credit_sent(credited);
 }
 
 /* Makes one piece of header and payload, for a provider that takes no lists. Returns false if there is no memory. */
@@ -132,7 +93,7 @@ static bool join(rd_ofi_request_t *r)
 
 static long give(rd_ofi_request_t *r)
 {
-    rd_ofi_net_t *net = r->peer->net;
+    rd_ofi_net_t *net = rd_ofi_net_of(&r->peer->base);
     size_t bytes = sizeof r->header + r->bytes;
     uint64_t tag = r->bytes <= RD_OFI_SHORT ? RD_OFI_TAG_SHORT : RD_OFI_TAG_LONG;
     if (net->flying >= net->most)
@@ -153,7 +114,7 @@ static bool try(rd_ofi_request_t *r)
     if (error == -FI_EAGAIN)
         return false;
     if (error == 0) {
-        r->peer->net->flying++;
+        rd_ofi_net_of(&r->peer->base)->flying++;
         return true;
     }
     rd_ofi_peer_t *peer = r->peer;
@@ -165,13 +126,13 @@ static bool try(rd_ofi_request_t *r)
 void rd_ofi_push(rd_ofi_request_t *r)
 {
     rd_ofi_peer_t *peer = r->peer;
-    rd_ofi_net_t *net = peer->net;
+    rd_ofi_net_t *net = rd_ofi_net_of(&peer->base);
     peer->pending++;
-    peer->zcopies += r->zcopy;
-    net->base.zcopy_pending += r->zcopy;
+    peer->base.zcopies += r->zcopy;
+    net->base.transport.zcopy_pending += r->zcopy;
     net->outstanding += is_counted(r);
-    rd_ofi_peer_used(peer);
-    if (peer->lost_ms != 0 || !net->ep) {
+    rd_net_peer_used(&peer->base);
+    if (peer->base.lost_ms != 0 || !net->ep) {
         rd_ofi_complete(r);
         return;
     }
@@ -194,10 +155,10 @@ static void push_waiting(rd_ofi_peer_t *p)
         if (error == -FI_EAGAIN)
             break;
         p->first = next;
-        p->net->waiting--;
+        rd_ofi_net_of(&p->base)->waiting--;
         p->dial_ms = 0;
         if (error == 0) {
-            p->net->flying++;
+            rd_ofi_net_of(&p->base)->flying++;
             continue;
         }
         rd_ofi_complete(r);
@@ -210,19 +171,19 @@ static void push_waiting(rd_ofi_peer_t *p)
 void rd_ofi_push_waiting(rd_ofi_net_t *net)
 {
     int64_t now_ms = 0;
-    for (rd_ofi_peer_t *p = net->used; p; p = p->next_used) {
+    for (rd_ofi_peer_t *p = rd_ofi_first(net); p; p = rd_ofi_next(p)) {
         if (!p->first)
             continue;
         now_ms = now_ms != 0 ? now_ms : rd_clock_ms();
         rd_ofi_dial(p, now_ms);
-        if ((!p->met || p->left) && now_ms == p->tried_ms)
+        if ((!p->met || p->base.left) && now_ms == p->tried_ms)
             continue;
         p->tried_ms = now_ms;
         push_waiting(p);
     }
 }
 
-void rd_ofi_say(rd_ofi_peer_t *peer, rd_ofi_kind_t kind, uint64_t number, uint64_t bytes)
+void rd_ofi_say(rd_ofi_peer_t *peer, rd_net_kind_t kind, uint64_t number, uint64_t bytes)
 {
     rd_ofi_request_t *r = rd_ofi_message(peer, kind, 0, false);
     if (!r)
@@ -234,32 +195,16 @@ void rd_ofi_say(rd_ofi_peer_t *peer, rd_ofi_kind_t kind, uint64_t number, uint64
 
 /* ---- farewells */
 
-static uint64_t sent_to(const rd_ofi_peer_t *peer)
-{
-    uint64_t sent = 0;
-    for (int c = 0; c < peer->nconns; c++)
-        sent += peer->conns[c] && peer->conns[c]->send ? peer->conns[c]->send->sent : 0;
-    return sent;
-}
-
-/* Sends the farewell to all peers that were used. It says that this rank leaves in order, or names the failure that it
- * knows. Peers that have left get it too, since they may be waiting for it. A network that lingers has said farewell to
- * all whom it sent something. */
+/* Peers that have left get it too, since they may be waiting for it. A network that lingers has said farewell to all
+ * whom it sent something. */
 void rd_ofi_say_bye(rd_ofi_net_t *net)
 {
-    rondo_result_t code = rd_stop_get(net->stop);
-    int failed_rank = code == RONDO_SUCCESS ? -1 : atomic_load(&net->stop->failed_rank);
-    int reporter = code == RONDO_SUCCESS ? 0 : rd_reporter(atomic_load(&net->stop->reporter), net->rank);
-    if (code != RONDO_SUCCESS && failed_rank < 0)
-        failed_rank = net->rank;
-    for (rd_ofi_peer_t *p = net->used; p; p = p->next_used) {
-        rd_ofi_request_t *r = p->parted ? NULL : rd_ofi_message(p, RD_OFI_BYE, 0, false);
+    for (rd_ofi_peer_t *p = rd_ofi_first(net); p; p = rd_ofi_next(p)) {
+        rd_ofi_request_t *r = p->base.parted ? NULL : rd_ofi_message(p, RD_NET_BYE, 0, false);
         if (!r)
             continue;
-        p->parted = true;
-        r->header.number = (uint64_t)code;
-        r->header.bytes = (uint64_t)reporter << 32 | (uint64_t)(failed_rank + 1);
-        r->header.credit = sent_to(p);
+        p->base.parted = true;
+        rd_net_bye_fill(&r->header, &p->base);
         rd_ofi_push(r);
     }
 }

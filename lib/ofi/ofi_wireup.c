@@ -15,27 +15,27 @@
 
 bool rd_ofi_wires_all(const rd_ofi_net_t *net)
 {
-    return net->nranks <= MEET_MOST;
+    return net->base.nranks <= MEET_MOST;
 }
 
 void rd_ofi_greet(rd_ofi_peer_t *peer, bool answer)
 {
-    rd_ofi_say(peer, RD_OFI_HELLO, answer, 0);
+    rd_ofi_say(peer, RD_NET_HELLO, answer, 0);
 }
 
 void rd_ofi_seek(rd_transport_t *transport, int rank)
 {
-    rd_ofi_peer_t *peer = &rd_ofi_of(transport)->peers[rank];
-    if (peer->remote && !peer->used)
+    rd_ofi_peer_t *peer = rd_ofi_peer(rd_ofi_of(transport), rank);
+    if (peer->base.remote && !peer->base.used)
         rd_ofi_greet(peer, false);
 }
 
 /* Returns the first remote rank with which the wireup is not complete; -1: there is none. */
 static int missing(const rd_ofi_net_t *net)
 {
-    for (int r = 0; r < net->nranks; r++) {
-        const rd_ofi_peer_t *peer = &net->peers[r];
-        if (peer->remote && (!peer->greeted || peer->pending != 0))
+    for (int r = 0; r < net->base.nranks; r++) {
+        const rd_ofi_peer_t *peer = rd_ofi_peer(net, r);
+        if (peer->base.remote && (!peer->base.greeted || peer->pending != 0))
             return r;
     }
     return -1;
@@ -49,28 +49,28 @@ static rondo_result_t news(const rd_ofi_net_t *net, int64_t *asked_ms)
     if (now - *asked_ms < NEWS_EVERY_MS)
         return RONDO_SUCCESS;
     *asked_ms = now;
-    return rd_boot_check(net->boot);
+    return rd_boot_check(net->base.boot);
 }
 
 static rondo_result_t greet_all(rd_ofi_net_t *net, const rd_env_t *env)
 {
     int64_t asked_ms = rd_clock_ms();
     rd_wait_t wait;
-    rondo_result_t result = rd_stop_get(net->stop);
+    rondo_result_t result = rd_stop_get(net->base.stop);
     int rank = -1;
-    for (int r = net->rank + 1; r < net->nranks; r++)
-        if (net->peers[r].remote)
-            rd_ofi_greet(&net->peers[r], false);
-    rd_wait_begin(&wait, net->stop, 0, env->create_timeout_ms);
+    for (int r = net->base.rank + 1; r < net->base.nranks; r++)
+        if (rd_net_peer(&net->base, r)->remote)
+            rd_ofi_greet(rd_ofi_peer(net, r), false);
+    rd_wait_begin(&wait, net->base.stop, 0, env->create_timeout_ms);
     while (result == RONDO_SUCCESS && (rank = missing(net)) >= 0) {
         if (rd_ofi_poll(net))
             continue;
-        if (net->nlost != 0)
-            rd_ofi_judge_lost(net);
+        if (net->base.nlost != 0)
+            rd_net_judge_lost(&net->base);
         result = rd_wait_backoff(&wait);
         if (result == RONDO_IN_PROGRESS) {
-            rd_log(net->ctx, RD_LOG_WARN, "still waiting for rank %d (%s) to be reached over the network", rank,
-                   rd_boot_whois(net->boot, rank));
+            rd_log(net->base.ctx, RD_LOG_WARN, "still waiting for rank %d (%s) to be reached over the network", rank,
+                   rd_boot_whois(net->base.boot, rank));
             result = RONDO_SUCCESS;
         }
         if (result == RONDO_SUCCESS)
@@ -78,10 +78,10 @@ static rondo_result_t greet_all(rd_ofi_net_t *net, const rd_env_t *env)
     }
     if (result != RONDO_ERR_TIMEOUT)
         return result;
-    return rd_stop_set(net->stop, net->ctx, RONDO_ERR_TIMEOUT, rank,
+    return rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_TIMEOUT, rank,
                        "rank %d (%s) was not reached over the network within %lld ms: does a firewall close the ports "
                        "between the hosts (RONDO_IFACE, RONDO_OFI_PROVIDER, RONDO_CREATE_TIMEOUT_MS)?",
-                       rank, rd_boot_whois(net->boot, rank), (long long)env->create_timeout_ms);
+                       rank, rd_boot_whois(net->base.boot, rank), (long long)env->create_timeout_ms);
 }
 
 /* The exchange at the end is the barrier: before it no messages come for which nothing is bound here yet. */
@@ -91,6 +91,6 @@ rondo_result_t rd_ofi_wireup(rd_ofi_net_t *net, const rd_env_t *env)
     if (!rd_ofi_wires_all(net))
         return RONDO_SUCCESS;
     rondo_result_t result = greet_all(net, env);
-    all[net->rank] = 1;
-    return result == RONDO_SUCCESS ? rd_boot_allgather(net->boot, all, 1) : result;
+    all[net->base.rank] = 1;
+    return result == RONDO_SUCCESS ? rd_boot_allgather(net->base.boot, all, 1) : result;
 }

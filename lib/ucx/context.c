@@ -46,8 +46,8 @@ static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const
     ucp_config_t *config;
     ucs_status_t status = rd_ucp.config_read("RONDO", NULL, &config);
     if (status != UCS_OK) {
-        return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX cannot read its settings: %s (look at the UCX_* variables)",
-                        rd_ucp.status_string(status));
+        return rd_error(net->base.ctx, RONDO_ERR_SYSTEM,
+                        "UCX cannot read its settings: %s (look at the UCX_* variables)", rd_ucp.status_string(status));
     }
     rondo_result_t result = rd_ucx_settings_put(net, config, env, address, local_rank);
     if (result == RONDO_SUCCESS) {
@@ -56,7 +56,7 @@ static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const
                                .features = UCP_FEATURE_AM | (rd_ucx_may_fetch(env) ? UCP_FEATURE_RMA : 0),
                                .name = "rondo",
                                .mt_workers_shared = 0,
-                               .estimated_num_eps = (size_t)net->nranks};
+                               .estimated_num_eps = (size_t)net->base.nranks};
         atomic_fetch_add(&contexts, 1);
         status = rd_ucp.init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &net->context);
         if (status == UCS_OK) {
@@ -65,7 +65,7 @@ static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const
             atomic_fetch_sub(&contexts, 1);
             net->context = NULL;
             result = rd_error(
-                net->ctx, RONDO_ERR_SYSTEM,
+                net->base.ctx, RONDO_ERR_SYSTEM,
                 "UCX cannot start: %s (RONDO_UCX_TLS is \"%s\"; RONDO_NET, RONDO_UCX_NET_DEVICES or UCX_NET_DEVICES "
                 "may name a device that it has not)",
                 rd_ucp.status_string(status), env->ucx_tls);
@@ -74,8 +74,8 @@ static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const
     rd_ucp.config_release(config);
     ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
     if (result == RONDO_SUCCESS && rd_ucp.context_query(net->context, &attr) == UCS_OK)
-        net->base.cuda = (attr.memory_types >> UCS_MEMORY_TYPE_CUDA & 1) != 0;
-    net->base.fetches = rd_ucx_may_fetch(env) || rd_ucx_fetches_host();
+        net->base.transport.cuda = (attr.memory_types >> UCS_MEMORY_TYPE_CUDA & 1) != 0;
+    net->base.transport.fetches = rd_ucx_may_fetch(env) || rd_ucx_fetches_host();
     return result;
 }
 
@@ -89,15 +89,15 @@ static rondo_result_t worker_make(rd_ucx_net_t *net)
     ucs_status_t status = rd_ucp.worker_create(net->context, &params, &net->worker);
     if (status != UCS_OK) {
         net->worker = NULL;
-        return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX cannot make a worker: %s", rd_ucp.status_string(status));
+        return rd_error(net->base.ctx, RONDO_ERR_SYSTEM, "UCX cannot make a worker: %s", rd_ucp.status_string(status));
     }
     ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER};
     status = rd_ucp.worker_query(net->worker, &attr);
-    if (status != UCS_OK || attr.max_am_header < sizeof(rd_ucx_header_t)) {
-        return rd_error(net->ctx, RONDO_ERR_UNSUPPORTED,
+    if (status != UCS_OK || attr.max_am_header < sizeof(rd_net_header_t)) {
+        return rd_error(net->base.ctx, RONDO_ERR_UNSUPPORTED,
                         "the transports that UCX found carry no active message header of %zu bytes: choose others by "
                         "RONDO_UCX_TLS",
-                        sizeof(rd_ucx_header_t));
+                        sizeof(rd_net_header_t));
     }
     ucp_am_handler_param_t handler = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
                                                     UCP_AM_HANDLER_PARAM_FIELD_ARG,
@@ -106,7 +106,7 @@ static rondo_result_t worker_make(rd_ucx_net_t *net)
                                       .arg = net};
     status = rd_ucp.worker_set_am_recv_handler(net->worker, &handler);
     if (status != UCS_OK) {
-        return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX takes no active message handler: %s",
+        return rd_error(net->base.ctx, RONDO_ERR_SYSTEM, "UCX takes no active message handler: %s",
                         rd_ucp.status_string(status));
     }
     return RONDO_SUCCESS;
@@ -116,10 +116,10 @@ rondo_result_t rd_ucx_enter(rd_ucx_net_t *net, sigset_t *before)
 {
     const char *why = rd_ucx_unusable();
     if (why)
-        return rd_error(net->ctx, RONDO_ERR_UNSUPPORTED, "%s", why);
+        return rd_error(net->base.ctx, RONDO_ERR_UNSUPPORTED, "%s", why);
     int error = rd_thread_try(); /* UCX ends the process by an assertion where it cannot start its own */
     if (error != 0)
-        return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX needs a thread, and none can be started: %s",
+        return rd_error(net->base.ctx, RONDO_ERR_SYSTEM, "UCX needs a thread, and none can be started: %s",
                         rd_thread_strerror(error));
     rd_signals_block(before);
     return RONDO_SUCCESS;
@@ -190,7 +190,7 @@ static const char *reason(const rd_env_t *env)
 
 rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int local_rank, rd_transport_report_t *report)
 {
-    rd_ucx_net_t net = {.nranks = 2};
+    rd_ucx_net_t net = {.base = {.nranks = 2}};
     rd_env_t used = *env, every = *env;
     if (address)
         rd_ucx_choose_alone(&net, &used, address, local_rank);
@@ -209,7 +209,7 @@ rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int local_
         rd_ucx_resources(net.context, report->devices, sizeof report->devices);
     if (result == RONDO_SUCCESS && report->devices[0] == 0)
         report->advice = "RONDO_UCX_TLS must name a transport between hosts, as tcp";
-    report->cuda = net.base.cuda;
+    report->cuda = net.base.transport.cuda;
     rd_ucx_close(&net);
     return result;
 }

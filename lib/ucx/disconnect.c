@@ -19,7 +19,7 @@
 static void zcopies_wait(rd_ucx_net_t *net, int64_t limit_ms)
 {
     int64_t until = rd_clock_ms() + limit_ms;
-    while (net->base.zcopy_pending + net->gdr_flying != 0 && rd_clock_ms() < until) {
+    while (net->base.transport.zcopy_pending + net->gdr_flying != 0 && rd_clock_ms() < until) {
         rd_ucp.worker_progress(net->worker);
         rd_ucx_rndv_advance(net);
     }
@@ -28,19 +28,21 @@ static void zcopies_wait(rd_ucx_net_t *net, int64_t limit_ms)
 void rd_ucx_cancel(rd_transport_t *transport)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
-    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
-        for (int c = 0; c < p->nconns; c++)
-            if (p->conns[c] && p->conns[c]->recv)
-                p->conns[c]->recv->dest = NULL;
+    for (rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p)) {
+        for (int c = 0; c < p->base.nconns; c++)
+            if (p->base.conns[c] && p->base.conns[c]->recv)
+                p->base.conns[c]->recv->dest = NULL;
     }
     rd_ucx_gdr_back(net);
     zcopies_wait(net, FAILED_MS);
-    if (net->base.zcopy_pending + net->gdr_flying != 0) { /* peers would take a broken connection for a death */
+    if (net->base.transport.zcopy_pending + net->gdr_flying !=
+        0) { /* peers would take a broken connection for a death */
         rd_ucx_say_bye(net, 1);
         zcopies_wait(net, FAILED_MS);
     }
-    for (rd_ucx_peer_t *p = net->used; p && net->base.zcopy_pending + net->gdr_flying != 0; p = p->next_used)
-        if (p->zcopies != 0)
+    for (rd_ucx_peer_t *p = rd_ucx_first(net); p && net->base.transport.zcopy_pending + net->gdr_flying != 0;
+         p = rd_ucx_next(p))
+        if (p->base.zcopies != 0)
             rd_ucx_forsake(p);
     zcopies_wait(net, FAREWELL_MS);
 }
@@ -49,13 +51,13 @@ void rd_ucx_cancel(rd_transport_t *transport)
  * if it has them. If the connection has broken since, nothing more comes. */
 rondo_result_t rd_ucx_farewell(const rd_transport_t *transport, int rank)
 {
-    const rd_ucx_peer_t *peer = &((const rd_ucx_net_t *)transport)->peers[rank];
+    const rd_ucx_peer_t *peer = rd_ucx_peer((const rd_ucx_net_t *)transport, rank);
     uint64_t come = 0;
-    if (!peer->left)
+    if (!peer->base.left)
         return RONDO_IN_PROGRESS;
-    for (int c = 0; c < peer->nconns; c++)
-        come += peer->conns[c] ? peer->conns[c]->next : 0;
-    return come == peer->sent || peer->lost_ms != 0 ? peer->farewell : RONDO_IN_PROGRESS;
+    for (int c = 0; c < peer->base.nconns; c++)
+        come += peer->base.conns[c] ? peer->base.conns[c]->next : 0;
+    return come == peer->base.sent || peer->base.lost_ms != 0 ? peer->base.farewell : RONDO_IN_PROGRESS;
 }
 
 /* ---- the end */
@@ -63,7 +65,7 @@ rondo_result_t rd_ucx_farewell(const rd_transport_t *transport, int rank)
 static void flushed(void *request, ucs_status_t status, void *arg)
 {
     rd_ucx_peer_t *peer = arg;
-    peer->net->flushes--;
+    rd_ucx_net_of(&peer->base)->flushes--;
     peer->flushing = 0;
     rd_ucx_sent(request, status, peer);
 }
@@ -72,11 +74,11 @@ static void flushed(void *request, ucs_status_t status, void *arg)
  * again. */
 static void flush_begin(rd_ucx_net_t *net)
 {
-    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
+    for (rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p)) {
         ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                      .cb = {.send = flushed},
                                      .user_data = p};
-        p->flushing = p->ep && p->lost_ms == 0 && UCS_PTR_IS_PTR(rd_ucp.ep_flush_nbx(p->ep, &param));
+        p->flushing = p->ep && p->base.lost_ms == 0 && UCS_PTR_IS_PTR(rd_ucp.ep_flush_nbx(p->ep, &param));
         net->outstanding += (uint64_t)p->flushing;
         net->flushes += (uint64_t)p->flushing;
     }
@@ -86,7 +88,7 @@ static void flush_begin(rd_ucx_net_t *net)
 static bool poll_some(rd_ucx_net_t *net)
 {
     int came = 0;
-    while (came < POLLS && rd_ucx_progress(&net->base))
+    while (came < POLLS && rd_ucx_progress(&net->base.transport))
         came++;
     return came;
 }
@@ -94,15 +96,15 @@ static bool poll_some(rd_ucx_net_t *net)
 void rd_ucx_leave(rd_transport_t *transport)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
-    if (!net->worker || net->left_ms != 0)
+    if (!net->worker || net->base.left_ms != 0)
         return;
     (void)poll_some(net); /* for a farewell that a failing send would hide */
-    if (rd_stop_get(net->stop) == RONDO_SUCCESS)
-        rd_ucx_credits_flush(net, 0);
+    if (rd_stop_get(net->base.stop) == RONDO_SUCCESS)
+        rd_net_credits_flush(&net->base, false);
     rd_ucx_gdr_release(net);
     rd_ucx_say_bye(net, 0);
     flush_begin(net);
-    net->left_ms = rd_clock_ms();
+    net->base.left_ms = rd_clock_ms();
 }
 
 /* Returns true if the peer's kernel can hold what the peer may not have consumed yet, whether it polls or not: over
@@ -111,29 +113,29 @@ void rd_ucx_leave(rd_transport_t *transport)
 static bool is_little(const rd_ucx_peer_t *peer)
 {
     size_t bytes = 0;
-    for (int c = 0; c < peer->nconns; c++) {
-        const rd_ucx_conn_t *conn = peer->conns[c];
-        if (conn && conn->send) {
-            uint64_t consumed = atomic_load_explicit(&conn->send->head->value, memory_order_relaxed);
-            bytes += (conn->send->sent - consumed) * (consumed < conn->longer ? conn->longest : RD_SHORT);
+    for (int c = 0; c < peer->base.nconns; c++) {
+        const rd_ucx_conn_t *conn = (const rd_ucx_conn_t *)peer->base.conns[c];
+        if (conn && conn->base.send) {
+            uint64_t consumed = atomic_load_explicit(&conn->base.send->head->value, memory_order_relaxed);
+            bytes += (conn->base.send->sent - consumed) * (consumed < conn->longer ? conn->longest : RD_SHORT);
         }
     }
-    return bytes <= LITTLE && peer->net->lists && !peer->net->buffers_set;
+    return bytes <= LITTLE && rd_ucx_net_of(&peer->base)->lists && !rd_ucx_net_of(&peer->base)->buffers_set;
 }
 
 /* Returns true if a live peer may not have taken all, and that may be more than its kernel holds, or if something
  * has yet to be sent to it. */
 static bool is_unread(rd_ucx_peer_t *p)
 {
-    if (!p->net->alone)
+    if (!p->base.net->alone)
         p->little = is_little(p);
-    return p->flushing && !p->little && !p->left && p->lost_ms == 0;
+    return p->flushing && !p->little && !p->base.left && p->base.lost_ms == 0;
 }
 
 bool rd_ucx_unread(rd_ucx_net_t *net)
 {
     int unread = net->outstanding != net->flushes;
-    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used)
+    for (rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p))
         unread |= is_unread(p);
     return unread;
 }
@@ -147,15 +149,15 @@ static bool all_read(rd_ucx_net_t *net)
 static bool all_parted(rd_ucx_net_t *net)
 {
     int here = 0;
-    for (const rd_ucx_peer_t *p = net->used; p; p = p->next_used)
-        here += !p->left && p->lost_ms == 0;
+    for (const rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p))
+        here += !p->base.left && p->base.lost_ms == 0;
     return here == 0 && net->outstanding == 0;
 }
 
 /* Returns true if UCX has none of the communicator's memory or the user's: what was sent has been drained before. */
 static bool is_given_back(rd_ucx_net_t *net)
 {
-    return net->fetching + net->base.zcopy_pending + net->gdr_flying == 0 || all_read(net);
+    return net->fetching + net->base.transport.zcopy_pending + net->gdr_flying == 0 || all_read(net);
 }
 
 /* Waits until `over`, or until `limit_ms` after the farewells; a peer that greets this rank only now gets a farewell,
@@ -163,12 +165,12 @@ static bool is_given_back(rd_ucx_net_t *net)
 static bool wait_until(rd_ucx_net_t *net, bool (*over)(rd_ucx_net_t *net), int64_t limit_ms)
 {
     rd_wait_t wait;
-    rondo_result_t result = rd_stop_get(net->stop);
-    rd_wait_begin(&wait, net->stop, 0, 0);
+    rondo_result_t result = rd_stop_get(net->base.stop);
+    rd_wait_begin(&wait, net->base.stop, 0, 0);
     while (result == RONDO_SUCCESS && !over(net)) {
-        if (rd_clock_ms() - net->left_ms > limit_ms)
+        if (rd_clock_ms() - net->base.left_ms > limit_ms)
             return false;
-        rd_ucx_progress(&net->base);
+        rd_ucx_progress(&net->base.transport);
         rd_ucx_say_bye(net, 0);
         result = rd_wait_backoff(&wait);
     }
@@ -181,11 +183,12 @@ static bool wait_until(rd_ucx_net_t *net, bool (*over)(rd_ucx_net_t *net), int64
 static void answered_wait(rd_ucx_net_t *net, int came)
 {
     static const struct timespec nap = {0, 1000000};
-    int64_t now = rd_clock_ms(), moved = came ? now : net->left_ms;
+    int64_t now = rd_clock_ms(), moved = came ? now : net->base.left_ms;
     if (rd_ucx_wires_all(net) || !rd_ucx_answer_ends())
         return;
-    while (now - moved < QUIET_MS && now - net->left_ms < GIVEN_MS && rd_stop_get(net->stop) == RONDO_SUCCESS) {
-        came = rd_ucx_progress(&net->base);
+    while (now - moved < QUIET_MS && now - net->base.left_ms < GIVEN_MS &&
+           rd_stop_get(net->base.stop) == RONDO_SUCCESS) {
+        came = rd_ucx_progress(&net->base.transport);
         rd_ucx_say_bye(net, 0);
         if (!came)
             nanosleep(&nap, NULL);
@@ -200,7 +203,7 @@ static void answered_wait(rd_ucx_net_t *net, int came)
  * does. */
 static bool leave_in_order(rd_ucx_net_t *net)
 {
-    if (net->left_ms == 0) /* it was never completely made */
+    if (net->base.left_ms == 0) /* it was never completely made */
         return false;
     int came = poll_some(net);
     rd_ucx_say_bye(net, 0);
@@ -217,9 +220,9 @@ static bool leave_in_order(rd_ucx_net_t *net)
  * which this rank had nothing to send, none was ever made. */
 static bool half_made(const rd_ucx_net_t *net)
 {
-    for (const rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
-        int never_made = !p->ep && p->left;
-        if (!p->settled && p->lost_ms == 0 && !never_made)
+    for (const rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p)) {
+        int never_made = !p->ep && p->base.left;
+        if (!p->base.settled && p->base.lost_ms == 0 && !never_made)
             return true;
     }
     return false;
@@ -235,38 +238,32 @@ static void failed_wait(rd_ucx_net_t *net, int64_t limit_ms)
     }
 }
 
-static void conn_free(rd_ucx_conn_t *conn)
-{
-    if (conn) {
-        free(conn->headers);
-        free(conn->landings);
-        free(conn->claimed);
-        free(conn);
-    }
-}
-
 static void net_free(rd_ucx_net_t *net)
 {
-    for (int r = 0; net->peers && r < net->nranks; r++) {
-        rd_ucx_peer_t *peer = &net->peers[r];
-        for (int c = 0; c < peer->nconns; c++)
-            conn_free(peer->conns[c]);
-        free(peer->conns);
+    for (int r = 0; r < net->base.nranks; r++) {
+        rd_ucx_peer_t *peer = rd_ucx_peer(net, r);
+        for (int c = 0; c < peer->base.nconns; c++) {
+            rd_ucx_conn_t *conn = (rd_ucx_conn_t *)peer->base.conns[c];
+            if (conn) {
+                free(conn->headers);
+                free(conn->landings);
+            }
+        }
         free(peer->gdr);
         free(peer->called);
     }
-    free(net->peers);
+    rd_net_release(&net->base);
     free(net->addresses);
-    free(net->alone);
     free(net);
 }
 
 static void lost_say(const rd_ucx_net_t *net)
 {
-    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
-        if (rd_stop_get(net->stop) == RONDO_SUCCESS && is_unread(p)) {
-            rd_log(net->ctx, RD_LOG_WARN,
-                   "rank %d has not read in time what this rank had sent it before it left: that may be lost", p->rank);
+    for (rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p)) {
+        if (rd_stop_get(net->base.stop) == RONDO_SUCCESS && is_unread(p)) {
+            rd_log(net->base.ctx, RD_LOG_WARN,
+                   "rank %d has not read in time what this rank had sent it before it left: that may be lost",
+                   p->base.rank);
         }
     }
 }
@@ -277,15 +274,15 @@ void rd_ucx_end(rd_ucx_net_t *net)
     const char *held = half_made(net) ? "a connection that was being made when the failure came" : NULL;
     if (!rd_ucx_disconnect(net) && !held)
         held = "a connection with a message that UCX does not give up";
-    if (net->dropped > 1) {
-        rd_log(net->ctx, RD_LOG_WARN, "dropped %llu messages from the network in all",
-               (unsigned long long)net->dropped);
+    if (net->base.dropped > 1) {
+        rd_log(net->base.ctx, RD_LOG_WARN, "dropped %llu messages from the network in all",
+               (unsigned long long)net->base.dropped);
     }
     if (!held) {
         rd_ucx_close(net);
     } else {
-        rd_log(net->ctx, RD_LOG_WARN, "%s stays open until this process ends: closing it now would end the process",
-               held);
+        rd_log(net->base.ctx, RD_LOG_WARN,
+               "%s stays open until this process ends: closing it now would end the process", held);
     }
     net_free(net);
 }
@@ -294,11 +291,11 @@ void rd_ucx_destroy(rd_transport_t *transport)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
     rd_ucx_leave(transport);
-    if (rd_stop_get(net->stop) == RONDO_SUCCESS && leave_in_order(net))
+    if (rd_stop_get(net->base.stop) == RONDO_SUCCESS && leave_in_order(net))
         return;
-    if (rd_stop_get(net->stop) != RONDO_SUCCESS) {
+    if (rd_stop_get(net->base.stop) != RONDO_SUCCESS) {
         /* After a mismatch the others are alive, and find it from what this rank has sent. */
-        failed_wait(net, rd_stop_get(net->stop) == RONDO_ERR_MISMATCH ? FAREWELL_MS : FAILED_MS);
+        failed_wait(net, rd_stop_get(net->base.stop) == RONDO_ERR_MISMATCH ? FAREWELL_MS : FAILED_MS);
     }
     rd_ucx_end(net);
 }

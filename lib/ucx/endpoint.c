@@ -1,10 +1,4 @@
-/* Peers: connecting on first use, sending, and learning that a peer is gone.
- *
- * A connection that ends is not yet a death: a rank that destroys its communicator in order, or one that gives up
- * because of a third rank, ends its connections too. So each rank sends a farewell to every peer it has exchanged
- * messages with, and the farewell of a failure names the failed rank. After a connection breaks without a farewell
- * there is a grace time, in which the liveness thread or the bootstrap may learn the reason; then the peer is declared
- * dead. */
+/* Peers: connecting on first use, sending, and what UCX says of those that are gone (transport/network/net_peers.c). */
 #include <string.h>
 #include <unistd.h>
 
@@ -12,45 +6,10 @@
 
 #define LET_GO_MS 1000 /* time for UCX to complete what it was told to give up: it waits for no peer */
 
-void rd_ucx_peer_used(rd_ucx_peer_t *peer)
-{
-    if (!peer->used) {
-        peer->used = 1;
-        peer->next_used = peer->net->used;
-        peer->net->used = peer;
-    }
-}
-
 void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why)
 {
-    if (peer->lost_ms != 0)
-        return;
-    peer->lost_ms = rd_clock_ms();
-    peer->lost_why = why;
-    peer->net->nlost += !peer->left;
-    rd_ucx_offers_back(peer, 1);
-}
-
-rondo_result_t rd_ucx_has_left(rd_ucx_peer_t *peer)
-{
-    rd_ucx_net_t *net = peer->net;
-    return rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->rank,
-                       "rank %d (%s) has left the communicator, and an operation here still needs it", peer->rank,
-                       rd_boot_whois(net->boot, peer->rank));
-}
-
-/* Called while at least one peer is lost. */
-void rd_ucx_judge_lost(rd_ucx_net_t *net)
-{
-    int64_t now = rd_clock_ms();
-    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
-        if (p->lost_ms != 0 && !p->left && !p->judged && now - p->lost_ms >= RD_UCX_GRACE_MS) {
-            net->nlost--;
-            p->judged = 1;
-            rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, p->rank, "rank %d (%s) died or its network failed: %s",
-                        p->rank, rd_boot_whois(net->boot, p->rank), p->lost_why);
-        }
-    }
+    if (rd_net_peer_lost(&peer->base, why))
+        rd_ucx_offers_back(peer, 1);
 }
 
 /* UCX calls it from within progress. The endpoint stays until it is closed. */
@@ -63,22 +22,22 @@ static void endpoint_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
 /* UCX cannot reach a peer that has just died either. That is what the others will be told, so it goes before. */
 static rondo_result_t unreachable(rd_ucx_peer_t *peer, ucs_status_t status)
 {
-    rd_ucx_net_t *net = peer->net;
-    int64_t until = rd_clock_ms() + RD_UCX_GRACE_MS;
+    rd_ucx_net_t *net = rd_ucx_net_of(&peer->base);
+    int64_t until = rd_clock_ms() + RD_NET_GRACE_MS;
     rondo_result_t news;
 
-    while ((news = rd_boot_check(net->boot)) == RONDO_SUCCESS && rd_clock_ms() < until)
+    while ((news = rd_boot_check(net->base.boot)) == RONDO_SUCCESS && rd_clock_ms() < until)
         usleep(1000);
     if (news != RONDO_SUCCESS)
         return news;
-    return rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->rank,
-                       "UCX cannot reach rank %d (%s): %s (RONDO_IFACE and RONDO_UCX_TLS choose the way)", peer->rank,
-                       rd_boot_whois(net->boot, peer->rank), rd_ucp.status_string(status));
+    return rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_REMOTE, peer->base.rank,
+                       "UCX cannot reach rank %d (%s): %s (RONDO_IFACE and RONDO_UCX_TLS choose the way)",
+                       peer->base.rank, rd_boot_whois(net->base.boot, peer->base.rank), rd_ucp.status_string(status));
 }
 
 rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer)
 {
-    rd_ucx_net_t *net = peer->net;
+    rd_ucx_net_t *net = rd_ucx_net_of(&peer->base);
     if (peer->ep)
         return RONDO_SUCCESS;
     ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
@@ -89,71 +48,58 @@ rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer)
     ucs_status_t status = rd_ucp.ep_create(net->worker, &params, &peer->ep);
     if (status != UCS_OK)
         peer->ep = NULL;
-    if (status != UCS_OK && net->alone) {
+    if (status != UCS_OK && net->base.alone) {
         rd_ucx_peer_lost(peer, rd_ucp.status_string(status));
         return RONDO_ERR_REMOTE;
     }
     if (status != UCS_OK)
         return unreachable(peer, status);
-    rd_ucx_peer_used(peer);
+    rd_net_peer_used(&peer->base);
     return RONDO_SUCCESS;
-}
-
-void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_ucx_net_t *net, int channel, rd_ucx_kind_t kind,
-                        uint64_t number, uint64_t bytes)
-{
-    memcpy(header->token, net->token, RD_UCX_TOKEN);
-    header->rank = (uint32_t)net->rank;
-    header->channel = (uint16_t)channel;
-    header->kind = (uint8_t)kind;
-    header->zero = 0;
-    header->number = number;
-    header->bytes = bytes;
-    header->credit = 0;
 }
 
 void rd_ucx_sent(void *request, ucs_status_t status, void *arg)
 {
     rd_ucx_peer_t *peer = arg;
-    peer->settled |= status == UCS_OK; /* a failed endpoint has its own call */
-    peer->net->outstanding--;
+    peer->base.settled |= status == UCS_OK; /* a failed endpoint has its own call */
+    rd_ucx_net_of(&peer->base)->outstanding--;
     rd_ucp.request_free(request);
 }
 
 /* `param` has the rest. `header` is NULL if the data end with it. */
-static rondo_result_t give(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, const void *data, size_t count,
+static rondo_result_t give(rd_ucx_peer_t *peer, const rd_net_header_t *header, const void *data, size_t count,
                            ucp_request_param_t *param, int *pending)
 {
     *pending = 0;
-    if (peer->lost_ms != 0)
+    if (peer->base.lost_ms != 0)
         return RONDO_SUCCESS;
     rondo_result_t result = rd_ucx_peer_connect(peer);
     if (result != RONDO_SUCCESS)
         return result;
     param->op_attr_mask |= UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    if (peer->net->base.cuda) { /* or UCX would check what kind of memory it is */
+    if (peer->base.net->transport.cuda) { /* or UCX would check what kind of memory it is */
         param->op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
         param->memory_type = UCS_MEMORY_TYPE_HOST;
     }
-    if (!header || header->kind == RD_UCX_RTS) { /* the receiver must get it at once */
+    if (!header || header->kind == RD_NET_RTS) { /* the receiver must get it at once */
         param->op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
         param->flags = UCP_AM_SEND_FLAG_EAGER;
     }
     ucs_status_ptr_t request =
         rd_ucp.am_send_nbx(peer->ep, RD_UCX_AM, header, header ? sizeof *header : 0, data, count, param);
-    peer->net->kept = peer->net->keeps;
+    rd_ucx_net_of(&peer->base)->kept = rd_ucx_net_of(&peer->base)->keeps;
     if (UCS_PTR_IS_ERR(request)) {
         rd_ucx_peer_lost(peer, rd_ucp.status_string(UCS_PTR_STATUS(request)));
     } else if (request) {
-        peer->net->outstanding++;
+        rd_ucx_net_of(&peer->base)->outstanding++;
         *pending = 1;
     } else {
-        peer->settled = 1;
+        peer->base.settled = 1;
     }
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, const void *data, size_t bytes,
+rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_net_header_t *header, const void *data, size_t bytes,
                            ucp_send_nbx_callback_t done, void *arg, int *pending)
 {
     ucp_request_param_t param = {.cb = {.send = done}, .user_data = arg};
@@ -166,40 +112,25 @@ rondo_result_t rd_ucx_send_list(rd_ucx_peer_t *peer, const ucp_dt_iov_t *list, s
                                 void *arg, int *pending)
 {
     ucp_request_param_t param = {.cb = {.send = done}, .user_data = arg};
-    if (!peer->net->lists)
+    if (!rd_ucx_net_of(&peer->base)->lists)
         return give(peer, NULL, list->buffer, list->length, &param, pending);
     param.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
     param.datatype = ucp_dt_make_iov();
     return give(peer, NULL, list, n, &param, pending);
 }
 
-static uint64_t sent_to(const rd_ucx_peer_t *peer)
-{
-    uint64_t sent = 0;
-    for (int c = 0; c < peer->nconns; c++)
-        sent += peer->conns[c] && peer->conns[c]->send ? peer->conns[c]->send->sent : 0;
-    return sent;
-}
-
 /* Sends the farewell to all peers that were used, or only to those that have yet to take a zero-copy or GDR message.
- * It says that this rank leaves in order, or names the failure that it knows. Peers that have left get it too, since
- * they may be waiting for it. */
+ * Peers that have left get it too, since they may be waiting for it. */
 void rd_ucx_say_bye(rd_ucx_net_t *net, int zcopies_alone)
 {
     rd_ucx_send_held(net);
-    rondo_result_t code = rd_stop_get(net->stop);
-    int failed_rank = code == RONDO_SUCCESS ? -1 : atomic_load(&net->stop->failed_rank);
-    int reporter = code == RONDO_SUCCESS ? 0 : rd_reporter(atomic_load(&net->stop->reporter), net->rank);
-    if (code != RONDO_SUCCESS && failed_rank < 0)
-        failed_rank = net->rank;
-    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
+    bool failed = rd_stop_get(net->base.stop) != RONDO_SUCCESS;
+    for (rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p)) {
         int pending;
-        if (p->parted || (zcopies_alone && p->zcopies == 0) || (!p->ep && (p->left || code != RONDO_SUCCESS)))
+        if (p->base.parted || (zcopies_alone && p->base.zcopies == 0) || (!p->ep && (p->base.left || failed)))
             continue; /* not worth a new connection */
-        p->parted = 1;
-        rd_ucx_header_fill(&p->bye, net, 0, RD_UCX_BYE, (uint64_t)code,
-                           (uint64_t)reporter << 32 | (uint64_t)(failed_rank + 1));
-        p->bye.credit = sent_to(p);
+        p->base.parted = 1;
+        rd_net_bye_fill(&p->bye, &p->base);
         rd_ucx_send(p, &p->bye, NULL, 0, rd_ucx_sent, p, &pending);
     }
 }
@@ -211,10 +142,10 @@ void rd_ucx_forsake(rd_ucx_peer_t *peer)
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
     if (!peer->ep)
         return;
-    if (peer->lost_ms == 0) {
-        peer->lost_ms = rd_clock_ms();
-        peer->lost_why = "given up";
-        peer->judged = 1;
+    if (peer->base.lost_ms == 0) {
+        peer->base.lost_ms = rd_clock_ms();
+        peer->base.lost_why = "given up";
+        peer->base.judged = 1;
         rd_ucx_offers_back(peer, 1);
     }
     ucs_status_ptr_t request = rd_ucp.ep_close_nbx(peer->ep, &param);
@@ -229,7 +160,7 @@ void rd_ucx_forsake(rd_ucx_peer_t *peer)
  * outstanding. */
 bool rd_ucx_disconnect(rd_ucx_net_t *net)
 {
-    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used)
+    for (rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p))
         rd_ucx_forsake(p);
     int64_t until = rd_clock_ms() + LET_GO_MS;
     while (net->outstanding != 0 && rd_clock_ms() < until)

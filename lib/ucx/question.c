@@ -11,7 +11,7 @@ struct rd_ucx_called {
     bool some;  /* something was heard */
     bool asked; /* and not answered yet */
     int busy;   /* the answer to the peer is being sent */
-    rd_ucx_header_t question, answer;
+    rd_net_header_t question, answer;
     rd_called_digest_t digest;
 };
 
@@ -28,20 +28,20 @@ static rd_ucx_called_t *called_of(rd_ucx_peer_t *peer)
 void rd_ucx_ask_called(rd_transport_t *transport, int rank)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
-    rd_ucx_peer_t *peer = &net->peers[rank];
-    rd_ucx_called_t *c = peer->address && peer->ep && !peer->left ? called_of(peer) : NULL;
+    rd_ucx_peer_t *peer = rd_ucx_peer(net, rank);
+    rd_ucx_called_t *c = peer->address && peer->ep && !peer->base.left ? called_of(peer) : NULL;
     int pending;
 
     if (!c || c->asked)
         return;
     c->asked = true;
-    rd_ucx_header_fill(&c->question, net, 0, RD_UCX_ASK, 0, 0);
+    rd_net_header_fill(&c->question, &net->base, 0, RD_NET_ASK, 0, 0);
     rd_ucx_send(peer, &c->question, NULL, 0, rd_ucx_sent, peer, &pending);
 }
 
 const rd_called_t *rd_ucx_called(const rd_transport_t *transport, int rank)
 {
-    const rd_ucx_called_t *c = ((const rd_ucx_net_t *)transport)->peers[rank].called;
+    const rd_ucx_called_t *c = rd_ucx_peer((const rd_ucx_net_t *)transport, rank)->called;
 
     return c && c->some ? &c->heard : NULL;
 }
@@ -56,13 +56,14 @@ static void answer_sent(void *request, ucs_status_t status, void *arg)
 
 void rd_ucx_asked(rd_ucx_peer_t *peer)
 {
-    rd_ucx_net_t *net = peer->net;
-    rd_ucx_called_t *c = net->self && !net->alone && !peer->left && !peer->parted ? called_of(peer) : NULL;
+    rd_ucx_net_t *net = rd_ucx_net_of(&peer->base);
+    rd_ucx_called_t *c =
+        net->base.self && !net->base.alone && !peer->base.left && !peer->base.parted ? called_of(peer) : NULL;
 
     if (!c || c->busy)
         return;
-    rd_called_tell(net->self, &c->digest);
-    rd_ucx_header_fill(&c->answer, net, 0, RD_UCX_CALLED, 0, sizeof c->digest);
+    rd_called_tell(net->base.self, &c->digest);
+    rd_net_header_fill(&c->answer, &net->base, 0, RD_NET_CALLED, 0, sizeof c->digest);
     rd_ucx_send(peer, &c->answer, &c->digest, sizeof c->digest, answer_sent, peer, &c->busy);
 }
 

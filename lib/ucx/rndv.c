@@ -26,13 +26,13 @@ typedef struct item {
 /* A list that is being sent to the peer. */
 typedef struct list {
     rd_ucx_peer_t *peer;
-    rd_ucx_header_t header;
+    rd_net_header_t header;
     char items[];
 } list_t;
 
 bool rd_ucx_may_rndv(const rd_ucx_net_t *net, const rd_gdr_message_t *ask)
 {
-    return ask->whole.bytes != 0 && net->base.fetches && (ask->device || rd_ucx_fetches_host());
+    return ask->whole.bytes != 0 && net->base.transport.fetches && (ask->device || rd_ucx_fetches_host());
 }
 
 /* ---- the sender */
@@ -75,7 +75,7 @@ static list_t *list_make(rd_ucx_peer_t *peer, uint64_t n, size_t *bytes)
         at += sizeof item + item.key;
     }
     list->peer = peer;
-    rd_ucx_header_fill(&list->header, peer->net, 0, RD_UCX_RTS, d->rts_sent, n);
+    rd_net_header_fill(&list->header, peer->base.net, 0, RD_NET_RTS, d->rts_sent, n);
     return list;
 }
 
@@ -85,15 +85,15 @@ rondo_result_t rd_ucx_rts(rd_ucx_peer_t *peer)
     uint64_t n = d->sent - d->rts_sent;
     size_t bytes;
     int pending = 0;
-    if (n == 0 || peer->lost_ms != 0) /* the verdict comes by the stop word */
+    if (n == 0 || peer->base.lost_ms != 0) /* the verdict comes by the stop word */
         return RONDO_SUCCESS;
     list_t *list = list_make(peer, n, &bytes);
     if (!list) {
-        return rd_stop_set(peer->net->stop, peer->net->ctx, RONDO_ERR_NO_MEMORY, -1,
+        return rd_stop_set(peer->base.net->stop, peer->base.net->ctx, RONDO_ERR_NO_MEMORY, -1,
                            "no memory to announce messages between GPUs");
     }
     rondo_result_t result = rd_ucx_send(peer, &list->header, list->items, bytes, list_sent, list, &pending);
-    for (uint64_t i = 0; i < n && peer->lost_ms == 0 && result == RONDO_SUCCESS; i++)
+    for (uint64_t i = 0; i < n && peer->base.lost_ms == 0 && result == RONDO_SUCCESS; i++)
         rd_ucx_flies(unannounced(d, i), 1);
     d->rts_sent = d->sent;
     if (!pending)
@@ -102,7 +102,7 @@ rondo_result_t rd_ucx_rts(rd_ucx_peer_t *peer)
 }
 
 /* Handles an acknowledgement: the peer has these messages, a bit for each slot. */
-const char *rd_ucx_ack(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
+const char *rd_ucx_ack(rd_ucx_peer_t *peer, const rd_net_header_t *h)
 {
     rd_ucx_gdr_t *d = peer->gdr;
     if (!d || h->number != 0)
@@ -113,7 +113,7 @@ const char *rd_ucx_ack(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
     for (int i = 0; i < RD_UCX_GDR_SLOTS; i++) {
         if (h->bytes >> i & 1) {
             rd_ucx_flies(&d->sends[i], 0);
-            rd_ucx_rkey_release(peer->net, &d->sends[i].key);
+            rd_ucx_rkey_release(rd_ucx_net_of(&peer->base), &d->sends[i].key);
             rd_ucx_over(&d->sends[i]);
         }
     }
@@ -126,7 +126,7 @@ void rd_ucx_offers_back(rd_ucx_peer_t *peer, int announced)
     for (int i = 0; d && i < RD_UCX_GDR_SLOTS; i++) {
         if (d->sends[i].key && (announced || !d->sends[i].flying)) {
             rd_ucx_flies(&d->sends[i], 0);
-            rd_ucx_rkey_release(peer->net, &d->sends[i].key);
+            rd_ucx_rkey_release(rd_ucx_net_of(&peer->base), &d->sends[i].key);
         }
     }
     if (d)
@@ -157,7 +157,7 @@ static bool due(const rd_ucx_gdr_t *d, uint64_t number)
     return m->number == number && !m->announced && !m->key && !m->flying && !(d->owed >> at & 1);
 }
 
-static const char *wrong_with(const rd_ucx_gdr_t *d, const rd_ucx_header_t *h, const char *data, size_t bytes)
+static const char *wrong_with(const rd_ucx_gdr_t *d, const rd_net_header_t *h, const char *data, size_t bytes)
 {
     size_t at = 0;
     const char *key;
@@ -177,7 +177,7 @@ static const char *wrong_with(const rd_ucx_gdr_t *d, const rd_ucx_header_t *h, c
 static rd_ucx_rkey_t *key_of(rd_ucx_peer_t *peer, const item_t *item, const char *key, rd_ucx_rkey_t *before)
 {
     if (item->key != 0)
-        return rd_ucx_rkey_of(peer->net, peer->gdr, key, item->key);
+        return rd_ucx_rkey_of(rd_ucx_net_of(&peer->base), peer->gdr, key, item->key);
     before->users++;
     return before;
 }
@@ -192,9 +192,9 @@ static void take(rd_ucx_peer_t *peer, uint64_t number, const item_t *item, rd_uc
         (void)rd_ucx_get(m); /* a failure is the communicator's */
 }
 
-const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const char *data, size_t bytes)
+const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_net_header_t *h, const char *data, size_t bytes)
 {
-    rd_ucx_net_t *net = peer->net;
+    rd_ucx_net_t *net = rd_ucx_net_of(&peer->base);
     rd_ucx_gdr_t *d = rd_ucx_gdr_of(peer);
     rd_ucx_rkey_t *key = NULL;
     const char *packed, *wrong = d ? wrong_with(d, h, data, bytes) : NULL;
@@ -203,34 +203,34 @@ const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const 
     if (net->leaving || wrong)
         return net->leaving ? NULL : wrong;
     if (!d) {
-        rd_stop_set(net->stop, net->ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for messages between GPUs");
+        rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for messages between GPUs");
         return NULL;
     }
     for (uint64_t i = 0; i < h->bytes && item_next(data, bytes, &at, &item, &packed); i++) {
         key = key_of(peer, &item, packed, key);
         if (!key) {
-            rd_stop_set(net->stop, net->ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for messages between GPUs");
+            rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for messages between GPUs");
             break;
         }
         take(peer, h->number + i, &item, key);
     }
-    net->progressed = 1;
+    net->base.progressed = 1;
     return NULL;
 }
 
 /* A message has arrived: the peer may free its memory, and will be told so soon. */
 static void there(rd_ucx_message_t *m)
 {
-    rd_ucx_rkey_release(m->peer->net, &m->key);
+    rd_ucx_rkey_release(rd_ucx_net_of(&m->peer->base), &m->key);
     m->peer->gdr->owed |= UINT64_C(1) << m->number % RD_UCX_GDR_SLOTS;
-    m->peer->net->rndv_due = 1;
+    rd_ucx_net_of(&m->peer->base)->rndv_due = 1;
     rd_ucx_over(m);
 }
 
 static void got(void *request, ucs_status_t status, void *arg)
 {
     rd_ucx_message_t *m = arg;
-    rd_ucx_net_t *net = m->peer->net;
+    rd_ucx_net_t *net = rd_ucx_net_of(&m->peer->base);
     net->outstanding--;
     m->peer->gdr->fetching--;
     rd_ucp.request_free(request);
@@ -247,7 +247,7 @@ rondo_result_t rd_ucx_get(rd_ucx_message_t *m)
 {
     rd_ucx_peer_t *peer = m->peer;
     rondo_result_t result = rd_ucx_lengths(m);
-    if (result != RONDO_SUCCESS || peer->lost_ms != 0 || (result = rd_ucx_peer_connect(peer)) != RONDO_SUCCESS)
+    if (result != RONDO_SUCCESS || peer->base.lost_ms != 0 || (result = rd_ucx_peer_connect(peer)) != RONDO_SUCCESS)
         return result;
     ucs_status_t status = rd_ucx_rkey_unpack(peer, m->key);
     if (status != UCS_OK) {
@@ -263,7 +263,7 @@ rondo_result_t rd_ucx_get(rd_ucx_message_t *m)
     if (UCS_PTR_IS_ERR(request)) {
         rd_ucx_peer_lost(peer, rd_ucp.status_string(UCS_PTR_STATUS(request)));
     } else if (request) {
-        peer->net->outstanding++;
+        rd_ucx_net_of(&peer->base)->outstanding++;
         peer->gdr->fetching++;
         rd_ucx_flies(m, 1);
     } else {
@@ -278,7 +278,7 @@ static void ack_sent(void *request, ucs_status_t status, void *arg)
 {
     rd_ucx_peer_t *peer = arg;
     peer->gdr->acking = 0;
-    peer->net->rndv_due = 1;
+    rd_ucx_net_of(&peer->base)->rndv_due = 1;
     rd_ucx_sent(request, status, peer);
 }
 
@@ -287,7 +287,7 @@ static void send_ack(rd_ucx_peer_t *peer)
     rd_ucx_gdr_t *d = peer->gdr;
     if (d->owed == 0 || d->acking || (d->fetching != 0 && __builtin_popcountll(d->owed) < ACK_MOST))
         return;
-    rd_ucx_header_fill(&d->ack, peer->net, 0, RD_UCX_ACK, 0, d->owed);
+    rd_net_header_fill(&d->ack, peer->base.net, 0, RD_NET_ACK, 0, d->owed);
     d->owed = 0;
     (void)rd_ucx_send(peer, &d->ack, NULL, 0, ack_sent, peer, &d->acking);
 }
@@ -297,7 +297,7 @@ void rd_ucx_rndv_advance(rd_ucx_net_t *net)
     if (!net->rndv_due)
         return;
     net->rndv_due = 0;
-    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
+    for (rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p)) {
         if (p->gdr) {
             (void)rd_ucx_rts(p); /* a failure is the communicator's */
             send_ack(p);

@@ -18,46 +18,13 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "transport/linger.h"
+#include "transport/network/network.h"
 #include "ucx/transport_ucx.h"
 #include "ucx/ucx_load.h"
 
-#define RD_UCX_TOKEN 16          /* the bytes of the communicator's key that every message carries */
-#define RD_UCX_AM 7              /* the active message number of all of rondo's traffic */
-#define RD_UCX_MAX_CHANNELS 1024 /* more is a mistake */
-#define RD_UCX_MAX_SLOTS 65536   /* more is a mistake */
-#define RD_UCX_DEVICES 512       /* bytes of a list of devices */
-#define RD_UCX_RESOURCES 4096    /* bytes of a list of resources: five or so for each of sixteen devices, and more */
-#define RD_UCX_GRACE_MS 250      /* the time between a broken connection and the verdict that its peer has died */
-
-typedef enum {
-    RD_UCX_DATA = 1,
-    RD_UCX_CREDIT,
-    RD_UCX_BYE,
-    RD_UCX_HELLO,
-    RD_UCX_GDR,
-    RD_UCX_RTS,
-    RD_UCX_ACK,
-    RD_UCX_ASK,
-    RD_UCX_CALLED
-} rd_ucx_kind_t;
-
-/* The header ahead of every message, or after the data of a short one, of which two may come as one. All ranks of a job
- * have the same byte order. */
-typedef struct rd_ucx_header {
-    unsigned char token[RD_UCX_TOKEN];
-    uint32_t rank;    /* of the sender */
-    uint16_t channel; /* 0 in a greeting, a farewell and everything about GDR messages */
-    uint8_t kind;     /* rd_ucx_kind_t */
-    uint8_t zero;
-    uint64_t number; /* data, GDR: number of the message; RTS: number of the first one; credit: messages consumed so
-                        far; farewell: a rondo_result_t; else 0 */
-    uint64_t bytes; /* data: payload, and in the upper half the signature of the call; GDR, called: payload; RTS: number
-                       of messages; ACK: slots, as bits; credit: 0; farewell: the failed rank plus one, or 0, and in the
-                       upper half, likewise, the rank that found it out */
-    uint64_t credit; /* data: messages consumed so far of the same channel's other direction; farewell: messages sent
-                        before it, on all channels; else 0 */
-} rd_ucx_header_t;
+#define RD_UCX_AM 7           /* the active message number of all of rondo's traffic */
+#define RD_UCX_DEVICES 512    /* bytes of a list of devices */
+#define RD_UCX_RESOURCES 4096 /* bytes of a list of resources: five or so for each of sixteen devices, and more */
 
 typedef struct rd_ucx_net rd_ucx_net_t;
 typedef struct rd_ucx_conn rd_ucx_conn_t;
@@ -65,29 +32,14 @@ typedef struct rd_ucx_gdr rd_ucx_gdr_t;       /* ucx_gdr.h: the GDR messages of 
 typedef struct rd_ucx_called rd_ucx_called_t; /* question.c: what a peer has called */
 
 typedef struct rd_ucx_peer {
-    rd_ucx_net_t *net;
-    rd_ucx_conn_t **conns; /* by channel; NULL where nothing is bound */
-    int nconns;
-    int rank;
+    rd_net_peer_t base;
     const ucp_address_t *address; /* points into net->addresses; NULL: the rank is not remote */
     ucp_ep_h ep;                  /* NULL until first used */
-    int zcopies;                  /* messages under way from the user's memory, or directly into it */
     rd_ucx_gdr_t *gdr;            /* made when first needed */
     rd_ucx_called_t *called;      /* likewise */
-    int used;                     /* something was sent to it or came from it: it needs a farewell */
-    int greeted;                  /* its greeting has arrived */
-    int settled;                  /* something has been sent to it completely: the connection is made */
-    int parted;                   /* this rank's farewell was sent to it */
     int flushing;                 /* its UCX has yet to confirm that it has taken all */
     int little;                   /* what it may not have consumed is so little that its kernel can hold it */
-    int left;                     /* its farewell has arrived */
-    rondo_result_t farewell;      /* the result in its farewell, */
-    uint64_t sent;                /* and the number of messages that were sent before it */
-    int judged;                   /* its connection broke, and it has been declared dead */
-    int64_t lost_ms;              /* when its connection broke; 0: it did not */
-    const char *lost_why;
-    struct rd_ucx_peer *next_used;
-    rd_ucx_header_t hello, bye; /* must stay until they have been sent */
+    rd_net_header_t hello, bye;   /* must stay until they have been sent */
 } rd_ucx_peer_t;
 
 /* Represents one slot of an inbox while UCX fetches into it: its index in conn->landings is the message's number modulo
@@ -97,66 +49,25 @@ typedef struct rd_ucx_landing {
 } rd_ucx_landing_t;
 
 struct rd_ucx_conn {
-    rd_ucx_peer_t *peer;
-    int channel;
-    rd_send_t *send; /* NULL: not bound */
-    rd_recv_t *recv;
-    /* All of these are made when first needed: most pairs of ranks never exchange messages. */
-    rd_ucx_header_t *headers;   /* one for each message in the mirror: UCX reads it until the message has been sent */
+    rd_net_conn_t base;
+    /* These are made when first needed: most pairs of ranks never exchange messages. */
+    rd_net_header_t *headers;   /* one for each message in the mirror: UCX reads it until the message has been sent */
     rd_ucx_landing_t *landings; /* one for each message in the inbox */
-    uint64_t *claimed;          /* a bit for each message in the inbox: it has come out of turn and is not published; */
-    uint64_t *landed;           /* after these, a bit for each message: all its bytes have arrived */
-    uint64_t next;              /* the number of the message to be published next */
     ucp_dt_iov_t *held;         /* the list, in its slot, of a short message that waits for the next one; or NULL */
-    uint64_t credited;          /* consumed messages for which the sender has received a credit */
     uint64_t longer;            /* the number of messages up to the last one that was not short, */
     size_t longest;             /* and the bytes of the longest of them */
-    int credit_busy;            /* credit_header is being sent */
-    rd_ucx_header_t credit_header;
+    rd_net_header_t credit_header;
 };
 
-/* Messages are counted modulo the longest of the rings: whatever is kept for each message has that many entries. */
-static inline uint64_t rd_ucx_ring(const rd_ring_t *shorter, uint32_t slots_mask)
-{
-    uint32_t mask = slots_mask;
-    for (int i = 0; i < RD_RINGS; i++)
-        mask = shorter[i].bytes != 0 && shorter[i].mask > mask ? shorter[i].mask : mask;
-    return mask + UINT64_C(1);
-}
-
-/* Returns the number of consumed messages from which a credit is worth sending, if the last one was of this ring. */
-static inline uint64_t rd_ucx_batch(uint32_t mask)
-{
-    return mask != 0 ? (mask + UINT64_C(1)) / 2 : 1;
-}
-
-/* What a network that lingers has of its own in place of the communicator's. */
-typedef struct rd_ucx_alone {
-    rd_linger_t linger; /* the first member */
-    rd_log_ctx_t ctx;
-    rd_stop_t stop; /* is never set */
-} rd_ucx_alone_t;
-
 struct rd_ucx_net {
-    rd_transport_t base; /* zcopy_pending counts those of all peers, but no GDR messages */
+    rd_net_t base; /* its zcopy_pending counts those of all peers, but no GDR messages */
     ucp_context_h context;
     ucp_worker_h worker;
-    rd_boot_t *boot;
-    rd_log_ctx_t *ctx;
-    rd_stop_t *stop;
-    int rank, nranks;
-    const rd_called_t *self; /* what this rank has called; NULL: nobody says */
-    unsigned char token[RD_UCX_TOKEN];
-    rd_ucx_alone_t *alone; /* set if it lingers; NULL: it belongs to a communicator */
-    rd_ucx_peer_t *peers;
-    rd_ucx_peer_t *used;     /* the list of the peers that were used */
     char *addresses;         /* the worker addresses of all ranks, one after another */
     uint64_t outstanding;    /* requests that UCX has not completed */
     uint64_t flushes;        /* those of them that confirm, at the end, that a peer's UCX has taken all that was sent */
-    int64_t left_ms;         /* when the farewells were sent; 0: not yet */
     int keeps, kept;         /* keeps: UCX may keep a copy of what it reports as sent; kept: it may have one */
     uint32_t sends, takes;   /* the longest segments, in bytes, that UCX's tcp sends and takes; 0: unknown */
-    uint64_t dropped;        /* messages refused; only the first one is logged */
     int fetching;            /* messages that are being fetched into slots of inboxes */
     int gdr_flying;          /* GDR messages of which this rank's UCX, or a peer's, has the memory */
     int gdr_waited;          /* GDR messages that a caller waits for */
@@ -171,15 +82,38 @@ struct rd_ucx_net {
         *held;       /* the connection with a short message that will be sent with the next one; NULL: there is none */
     int buffers_set; /* the user has set the sizes of the socket buffers */
     int leaving;     /* what is announced from now on is no longer wanted */
-    int quiet;       /* successive polls of the network that found nothing */
-    int nlost;       /* number of peers with a broken connection and no verdict yet */
-    int progressed;  /* set when something is delivered */
-    int asides;      /* likewise when a question or an answer of question.c comes, which is no progress of a call */
+    int asides;      /* set when a question or an answer of question.c comes, which is no progress of a call */
 };
 
 static inline rd_ucx_net_t *rd_ucx_of(rd_transport_t *transport)
 {
     return (rd_ucx_net_t *)transport;
+}
+
+static inline rd_ucx_net_t *rd_ucx_net_of(const rd_net_peer_t *peer)
+{
+    return (rd_ucx_net_t *)peer->net;
+}
+
+static inline rd_ucx_peer_t *rd_ucx_peer_of(const rd_net_peer_t *peer)
+{
+    return (rd_ucx_peer_t *)(uintptr_t)peer;
+}
+
+static inline rd_ucx_peer_t *rd_ucx_peer(const rd_ucx_net_t *net, int rank)
+{
+    return (rd_ucx_peer_t *)net->base.peers + rank;
+}
+
+/* The peers that were used: the first of them, and the one after another; NULL: there is none. */
+static inline rd_ucx_peer_t *rd_ucx_first(const rd_ucx_net_t *net)
+{
+    return (rd_ucx_peer_t *)net->base.used;
+}
+
+static inline rd_ucx_peer_t *rd_ucx_next(const rd_ucx_peer_t *peer)
+{
+    return (rd_ucx_peer_t *)peer->base.next_used;
 }
 
 /* context.c */
@@ -225,12 +159,12 @@ bool rd_ucx_answer_ends(void);
 /* exchange.c */
 /* Collective, also for a rank whose own rd_ucx_open failed with `opened`, so that all ranks learn of it. Refuses
  * versions of UCX that are not known to understand each other. */
-rondo_result_t rd_ucx_exchange(rd_ucx_net_t *net, const rd_env_t *env, rondo_result_t opened, const int *node_of);
+rondo_result_t rd_ucx_exchange(rd_ucx_net_t *net, const rd_env_t *env, rondo_result_t opened);
 
 /* ucx_gdr.c */
 /* Takes an announcement of a GDR message. Returns UCS_INPROGRESS if it is kept; else UCS_OK, and in *wrong what is
  * wrong with it, or NULL. */
-ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *announced, const char **wrong);
+ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_net_header_t *h, void *announced, const char **wrong);
 rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_gdr_message_t *ask);
 int rd_ucx_gdr_peer(const rd_transport_t *transport);
 void rd_ucx_gdr_back(
@@ -239,8 +173,8 @@ void rd_ucx_gdr_release(rd_ucx_net_t *net); /* releases announcements that nobod
 void rd_ucx_gdr_free(rd_ucx_net_t *net);    /* to be called before the worker is destroyed */
 
 /* rndv.c. What arrived came from a rank of this communicator. They return what is wrong with it, or NULL. */
-const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const char *data, size_t bytes);
-const char *rd_ucx_ack(rd_ucx_peer_t *peer, const rd_ucx_header_t *h);
+const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_net_header_t *h, const char *data, size_t bytes);
+const char *rd_ucx_ack(rd_ucx_peer_t *peer, const rd_net_header_t *h);
 void rd_ucx_rndv_advance(rd_ucx_net_t *net);
 /* Takes back the offers that were not sent; with `announced` also those that were, because the peer is lost and fetches
  * nothing more. */
@@ -259,15 +193,12 @@ void rd_ucx_asked(rd_ucx_peer_t *peer);
 const char *rd_ucx_answered(rd_ucx_peer_t *peer, const void *data, size_t bytes);
 
 /* endpoint.c */
-void rd_ucx_peer_used(rd_ucx_peer_t *peer);
 rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer);
 void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why);
-rondo_result_t rd_ucx_has_left(rd_ucx_peer_t *peer); /* the peer has left but is still needed: the communicator fails */
-void rd_ucx_judge_lost(rd_ucx_net_t *net);
 /* If *pending is nonzero on return, `done(request, status, arg)` is called later, and `header` and `data` must stay
  * until then. Nothing is sent to a peer that is lost, and that is no error here: the verdict is reported by the stop
  * word. */
-rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, const void *data, size_t bytes,
+rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_net_header_t *header, const void *data, size_t bytes,
                            ucp_send_nbx_callback_t done, void *arg, int *pending);
 /* The same for `n` short messages, each of which is one piece that ends with its header; only one where net->lists is
  * 0. The list must stay as well. */
@@ -276,8 +207,6 @@ rondo_result_t rd_ucx_send_list(rd_ucx_peer_t *peer, const ucp_dt_iov_t *list, s
 void rd_ucx_sent(void *request, ucs_status_t status,
                  void *peer);             /* the `done` of messages that only need to be counted */
 void rd_ucx_forsake(rd_ucx_peer_t *peer); /* breaks the connection and gives up what it has yet to carry */
-void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_ucx_net_t *net, int channel, rd_ucx_kind_t kind,
-                        uint64_t number, uint64_t bytes);
 void rd_ucx_say_bye(rd_ucx_net_t *net, int zcopies_alone); /* sends the farewells, once to each peer */
 /* Ends all endpoints. Returns 0 if UCX has not completed everything, and so would end the process if the worker were
  * destroyed. */
@@ -287,8 +216,7 @@ bool rd_ucx_disconnect(rd_ucx_net_t *net);
 const char *rd_ucx_version(void); /* "ucx 1.13.1" */
 bool rd_ucx_progress(rd_transport_t *transport);
 void rd_ucx_send_held(rd_ucx_net_t *net); /* a failure is reported by the stop word */
-/* Sends credits that were held back: all of them, or only those that make a batch. */
-void rd_ucx_credits_flush(rd_ucx_net_t *net, int least_a_batch);
+extern const rd_net_library_t rd_ucx_library;
 
 /* disconnect.c */
 void rd_ucx_cancel(rd_transport_t *transport);

@@ -154,7 +154,7 @@ static offer_t offer_own(rd_ucx_net_t *net, const rd_env_t *env, int local_rank,
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         own.kinds |= devices_of(net->fabric, resources, EVERY, devices, sizeof devices);
         if (own.kinds == TCP)
-            rd_log(net->ctx, env->net[0] != 0 || rd_ucx_said("NET_DEVICES") ? RD_LOG_INFO : RD_LOG_WARN,
+            rd_log(net->base.ctx, env->net[0] != 0 || rd_ucx_said("NET_DEVICES") ? RD_LOG_INFO : RD_LOG_WARN,
                    "%s lies idle: this UCX (%s) has no transport for it, so data between nodes goes by tcp (install a "
                    "UCX with InfiniBand, as ucx-ib or libucx0 with libibverbs, or set RONDO_UCX_TLS=tcp)",
                    name, rd_ucp.get_version_string());
@@ -167,26 +167,26 @@ static void idle_say(const rd_ucx_net_t *net, const offer_t *offers, bool versio
 {
     char devices[RD_UCX_DEVICES];
     int first = 0, without = 0;
-    while (first < net->nranks && offers[first].kinds == TCP)
+    while (first < net->base.nranks && offers[first].kinds == TCP)
         first++;
-    if (first != net->rank || *resources == 0)
+    if (first != net->base.rank || *resources == 0)
         return;
-    while (without < net->nranks && (offers[without].kinds & offers[first].kinds & ~(uint32_t)TCP) != 0)
+    while (without < net->base.nranks && (offers[without].kinds & offers[first].kinds & ~(uint32_t)TCP) != 0)
         without++;
     (void)devices_of(net->fabric, resources, EVERY, devices, sizeof devices);
     if (!versions)
         rd_log(
-            net->ctx, RD_LOG_WARN,
+            net->base.ctx, RD_LOG_WARN,
             "%s lies idle: ranks have different versions of UCX, which go together over tcp only (let all nodes load "
             "the same one)",
             devices);
-    else if (without < net->nranks)
-        rd_log(net->ctx, RD_LOG_WARN,
+    else if (without < net->base.nranks)
+        rd_log(net->base.ctx, RD_LOG_WARN,
                "%s lies idle: rank %d (%s) has no such device, so data between nodes goes by tcp (leave that node out, "
                "or set RONDO_UCX_TLS=tcp)",
-               devices, without, rd_boot_whois(net->boot, without));
+               devices, without, rd_boot_whois(net->base.boot, without));
     else
-        rd_log(net->ctx, RD_LOG_WARN,
+        rd_log(net->base.ctx, RD_LOG_WARN,
                "%s lies idle: no kind of device is there on all ranks, so data between nodes goes by tcp", devices);
 }
 
@@ -211,13 +211,13 @@ rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *addre
     char resources[RD_UCX_RESOURCES];
     uint32_t common = EVERY;
     bool versions = true;
-    offer_t *offers = calloc((size_t)net->nranks, sizeof *offers);
+    offer_t *offers = calloc((size_t)net->base.nranks, sizeof *offers);
     if (!offers)
-        return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for what %d ranks can use", net->nranks);
+        return rd_error(net->base.ctx, RONDO_ERR_NO_MEMORY, "no memory for what %d ranks can use", net->base.nranks);
     net->fabric = rd_ucx_fabric_folder(address);
-    offers[net->rank] = offer_own(net, env, local_rank, resources, sizeof resources);
-    rondo_result_t result = rd_boot_allgather(net->boot, offers, sizeof *offers);
-    for (int r = 0; result == RONDO_SUCCESS && r < net->nranks; r++) {
+    offers[net->base.rank] = offer_own(net, env, local_rank, resources, sizeof resources);
+    rondo_result_t result = rd_boot_allgather(net->base.boot, offers, sizeof *offers);
+    for (int r = 0; result == RONDO_SUCCESS && r < net->base.nranks; r++) {
         common &= offers[r].kinds;
         versions = versions && offers[r].version == offers[0].version;
     }

@@ -42,8 +42,8 @@ static rondo_result_t setting_put(rd_ucx_net_t *net, ucp_config_t *config, const
     ucs_status_t status = rd_ucp.config_modify(config, name, value);
     if (status == UCS_OK)
         return RONDO_SUCCESS;
-    return rd_error(net->ctx, RONDO_ERR_INVALID_ARGUMENT, "UCX does not take %s=%s: %s (RONDO_UCX_%s sets it)", name,
-                    value, rd_ucp.status_string(status), name);
+    return rd_error(net->base.ctx, RONDO_ERR_INVALID_ARGUMENT, "UCX does not take %s=%s: %s (RONDO_UCX_%s sets it)",
+                    name, value, rd_ucp.status_string(status), name);
 }
 
 /* The ranks of a node take the devices in turn, so that each rail of a hierarchical algorithm has its own. (UCX could
@@ -185,8 +185,8 @@ static rondo_result_t tcp_put(rd_ucx_net_t *net, ucp_config_t *config, int alone
     net->buffers_set = rd_ucx_said("TCP_SNDBUF") || rd_ucx_said("TCP_RCVBUF");
     if (!threshold) {
         result = setting_put(net, config, "RNDV_THRESH", alone ? "inf" : "1g");
-    } else if (rd_ucx_announcing_ends() && net->rank == 0 && strcmp(threshold, "inf") != 0) {
-        rd_log(net->ctx, RD_LOG_WARN,
+    } else if (rd_ucx_announcing_ends() && net->base.rank == 0 && strcmp(threshold, "inf") != 0) {
+        rd_log(net->base.ctx, RD_LOG_WARN,
                "UCX %s may end this process if a rank is lost while a message is announced, which it does only because "
                "RNDV_THRESH is set: unset it",
                rd_ucp.get_version_string());
@@ -258,13 +258,13 @@ static rondo_result_t fast_put(rd_ucx_net_t *net, ucp_config_t *config, const ch
 static void others_named(rd_ucx_net_t *net, const rd_env_t *env, bool devices)
 {
     const char *tls = getenv("UCX_TLS");
-    if (net->rank != 0)
+    if (net->base.rank != 0)
         return;
     if (tls && env->ucx_tls[0] != 0 && strcmp(tls, env->ucx_tls) != 0)
-        rd_log(net->ctx, RD_LOG_INFO, "UCX_TLS=%s does not count for rondo, which uses %s (RONDO_UCX_TLS)", tls,
+        rd_log(net->base.ctx, RD_LOG_INFO, "UCX_TLS=%s does not count for rondo, which uses %s (RONDO_UCX_TLS)", tls,
                env->ucx_tls);
     if (devices)
-        rd_log(net->ctx, RD_LOG_INFO,
+        rd_log(net->base.ctx, RD_LOG_INFO,
                "UCX_NET_DEVICES=%s names no interface of this host, so it does not count for rondo over tcp "
                "(RONDO_NET or RONDO_UCX_NET_DEVICES choose one)",
                getenv("UCX_NET_DEVICES"));

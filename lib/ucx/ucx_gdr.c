@@ -27,13 +27,13 @@ void rd_ucx_flies(rd_ucx_message_t *m, int flying)
 {
     int by = flying - m->flying;
     m->flying = flying;
-    m->peer->zcopies += by;
-    m->peer->net->gdr_flying += by;
+    m->peer->base.zcopies += by;
+    rd_ucx_net_of(&m->peer->base)->gdr_flying += by;
 }
 
 void rd_ucx_over(rd_ucx_message_t *m)
 {
-    rd_ucx_net_t *net = m->peer->net;
+    rd_ucx_net_t *net = rd_ucx_net_of(&m->peer->base);
     if (m->ask.pending) {
         net->gdr_waited--;
         m->peer->gdr->pending--;
@@ -41,13 +41,13 @@ void rd_ucx_over(rd_ucx_message_t *m)
         m->ask.pending = NULL;
     }
     m->number += RD_UCX_GDR_SLOTS;
-    net->progressed = 1;
+    net->base.progressed = 1;
     net->kept = net->keeps; /* UCX's acknowledgement to the peer */
 }
 
 static void ended(rd_ucx_message_t *m, void *request, ucs_status_t status)
 {
-    m->peer->net->outstanding--;
+    rd_ucx_net_of(&m->peer->base)->outstanding--;
     rd_ucp.request_free(request);
     rd_ucx_flies(m, 0);
     if (status == UCS_OK)
@@ -74,7 +74,7 @@ static void begun(rd_ucx_message_t *m, ucs_status_ptr_t request)
     } else if (UCS_PTR_IS_ERR(request)) {
         rd_ucx_peer_lost(m->peer, rd_ucp.status_string(UCS_PTR_STATUS(request)));
     } else {
-        m->peer->net->outstanding++;
+        rd_ucx_net_of(&m->peer->base)->outstanding++;
         rd_ucx_flies(m, 1);
     }
 }
@@ -89,13 +89,13 @@ static ucp_request_param_t params_of(rd_ucx_message_t *m)
 
 static rondo_result_t announce(rd_ucx_message_t *m)
 {
-    rd_ucx_net_t *net = m->peer->net;
-    if (m->peer->lost_ms != 0) /* the verdict comes by the stop word */
+    rd_ucx_net_t *net = rd_ucx_net_of(&m->peer->base);
+    if (m->peer->base.lost_ms != 0) /* the verdict comes by the stop word */
         return RONDO_SUCCESS;
     rondo_result_t result = rd_ucx_peer_connect(m->peer);
     if (result != RONDO_SUCCESS)
         return result;
-    rd_ucx_header_fill(&m->header, net, 0, RD_UCX_GDR, m->number, m->ask.bytes);
+    rd_net_header_fill(&m->header, &net->base, 0, RD_NET_GDR, m->number, m->ask.bytes);
     ucp_request_param_t param = params_of(m);
     param.flags = UCP_AM_SEND_FLAG_RNDV;
     param.cb.send = sent;
@@ -106,20 +106,20 @@ static rondo_result_t announce(rd_ucx_message_t *m)
 
 rondo_result_t rd_ucx_lengths(const rd_ucx_message_t *m)
 {
-    rd_ucx_net_t *net = m->peer->net;
+    rd_ucx_net_t *net = rd_ucx_net_of(&m->peer->base);
     if (m->header.bytes == m->ask.bytes)
         return RONDO_SUCCESS;
-    const rd_lengths_t lengths = {m->peer->rank, net->rank, m->header.bytes, m->ask.bytes};
+    const rd_lengths_t lengths = {m->peer->base.rank, net->base.rank, m->header.bytes, m->ask.bytes};
     char text[RD_ERROR_BYTES];
-    rd_lengths_text(&lengths, rd_boot_whois(net->boot, lengths.from), rd_boot_whois(net->boot, lengths.to), text,
-                    sizeof text);
-    rd_boot_pass_on(net->boot, RONDO_ERR_MISMATCH, lengths.from, lengths.to + 1, text);
-    return rd_stop_heard(net->stop, net->ctx, RONDO_ERR_MISMATCH, lengths.from, lengths.to + 1, text);
+    rd_lengths_text(&lengths, rd_boot_whois(net->base.boot, lengths.from), rd_boot_whois(net->base.boot, lengths.to),
+                    text, sizeof text);
+    rd_boot_pass_on(net->base.boot, RONDO_ERR_MISMATCH, lengths.from, lengths.to + 1, text);
+    return rd_stop_heard(net->base.stop, net->base.ctx, RONDO_ERR_MISMATCH, lengths.from, lengths.to + 1, text);
 }
 
 static rondo_result_t fetch(rd_ucx_message_t *m)
 {
-    rd_ucx_net_t *net = m->peer->net;
+    rd_ucx_net_t *net = rd_ucx_net_of(&m->peer->base);
     void *announced = m->announced;
     rondo_result_t result = rd_ucx_lengths(m);
     if (result != RONDO_SUCCESS)
@@ -136,10 +136,10 @@ static rondo_result_t fetch(rd_ucx_message_t *m)
  * are announced in order. */
 static rondo_result_t say(rd_ucx_message_t *m)
 {
-    rd_ucx_net_t *net = m->peer->net;
+    rd_ucx_net_t *net = rd_ucx_net_of(&m->peer->base);
     rd_ucx_gdr_t *d = m->peer->gdr;
     rondo_result_t result = RONDO_SUCCESS;
-    if (rd_ucx_may_rndv(net, &m->ask) && m->peer->lost_ms == 0)
+    if (rd_ucx_may_rndv(net, &m->ask) && m->peer->base.lost_ms == 0)
         m->key = rd_ucx_rkey_own(net, &m->ask.whole, m->ask.device);
     if (m->key) {
         net->rndv_due = 1;
@@ -154,25 +154,26 @@ static rondo_result_t say(rd_ucx_message_t *m)
 rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_gdr_message_t *ask)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
-    rd_ucx_peer_t *peer = &net->peers[ask->peer];
+    rd_ucx_peer_t *peer = rd_ucx_peer(net, ask->peer);
     rd_ucx_gdr_t *d = rd_ucx_gdr_of(peer);
     if (!d)
-        return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
-    if (peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS)
-        return rd_ucx_has_left(peer);
+        return rd_error(net->base.ctx, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
+    if (peer->base.left && rd_stop_get(net->base.stop) == RONDO_SUCCESS)
+        return rd_net_has_left(&peer->base);
     uint64_t number = ask->send ? d->sent : d->requested++;
     rd_ucx_message_t *m = &(ask->send ? d->sends : d->recvs)[number % RD_UCX_GDR_SLOTS];
     if (m->number != number)
-        return rd_error(net->ctx, RONDO_ERR_INTERNAL, "more messages between GPUs are under way than there may be");
+        return rd_error(net->base.ctx, RONDO_ERR_INTERNAL,
+                        "more messages between GPUs are under way than there may be");
     m->ask = *ask;
     net->gdr_waited++;
     d->pending++;
-    rd_ucx_peer_used(peer); /* messages that wait to be announced are searched for among the used peers */
+    rd_net_peer_used(&peer->base); /* messages that wait to be announced are searched for among the used peers */
     if (ask->send)
         return say(m);
     if (m->key)
         return rd_ucx_get(m);
-    if (net->base.fetches && peer->lost_ms == 0) { /* offers that come later can be fetched at once */
+    if (net->base.transport.fetches && peer->base.lost_ms == 0) { /* offers that come later can be fetched at once */
         rondo_result_t result = rd_ucx_peer_connect(peer);
         if (result != RONDO_SUCCESS)
             return result;
@@ -180,16 +181,16 @@ rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_gdr_message_t *ask
     return m->announced ? fetch(m) : RONDO_SUCCESS;
 }
 
-ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *announced, const char **wrong)
+ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_net_header_t *h, void *announced, const char **wrong)
 {
     rd_ucx_gdr_t *d = rd_ucx_gdr_of(peer);
     rd_ucx_message_t *m = d ? &d->recvs[h->number % RD_UCX_GDR_SLOTS] : NULL;
-    *wrong = peer->net->leaving ? NULL : "its number is not due";
-    if (!m || peer->net->leaving || m->number != h->number || m->announced || m->key || m->flying)
+    *wrong = rd_ucx_net_of(&peer->base)->leaving ? NULL : "its number is not due";
+    if (!m || rd_ucx_net_of(&peer->base)->leaving || m->number != h->number || m->announced || m->key || m->flying)
         return UCS_OK;
     m->header = *h;
     m->announced = announced;
-    peer->net->progressed = 1;
+    peer->base.net->progressed = 1;
     if (m->ask.pending)
         (void)fetch(m); /* a failure is the communicator's */
     return UCS_INPROGRESS;
@@ -198,16 +199,16 @@ ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, voi
 int rd_ucx_gdr_peer(const rd_transport_t *transport)
 {
     const rd_ucx_net_t *net = (const rd_ucx_net_t *)transport;
-    for (const rd_ucx_peer_t *p = net->used; p && net->gdr_waited != 0; p = p->next_used)
+    for (const rd_ucx_peer_t *p = rd_ucx_first(net); p && net->gdr_waited != 0; p = rd_ucx_next(p))
         if (p->gdr && p->gdr->pending != 0)
-            return p->rank;
+            return p->base.rank;
     return -1;
 }
 
 /* Messages that UCX has not begun are not begun any more. */
 void rd_ucx_gdr_back(rd_ucx_net_t *net)
 {
-    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
+    for (rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p)) {
         for (int i = 0; p->gdr && i < RD_UCX_GDR_SLOTS; i++)
             p->gdr->sends[i].ask.pending = p->gdr->recvs[i].ask.pending = NULL;
         if (p->gdr) {
@@ -222,7 +223,7 @@ void rd_ucx_gdr_back(rd_ucx_net_t *net)
 void rd_ucx_gdr_release(rd_ucx_net_t *net)
 {
     net->leaving = 1;
-    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
+    for (rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p)) {
         for (int i = 0; p->gdr && i < RD_UCX_GDR_SLOTS; i++) {
             if (p->gdr->recvs[i].announced) {
                 rd_ucp.am_data_release(net->worker, p->gdr->recvs[i].announced);
@@ -235,7 +236,7 @@ void rd_ucx_gdr_release(rd_ucx_net_t *net)
 /* To be called when UCX has nothing under way any more. */
 void rd_ucx_gdr_free(rd_ucx_net_t *net)
 {
-    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used)
+    for (rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p))
         if (p->gdr)
             rd_ucx_keys_free(net, &p->gdr->keys);
     rd_ucx_keys_free(net, &net->keys);

@@ -31,7 +31,7 @@ typedef struct rd_ucx_message {
     rd_ucx_rkey_t *key; /* set if the message is offered, or is about to be; NULL: it is not */
     uint64_t address;   /* a receive that is offered: its address in the peer's memory */
     int flying;         /* nonzero: UCX has the memory, or the peer has the key to it */
-    rd_ucx_header_t header;
+    rd_net_header_t header;
 } rd_ucx_message_t;
 
 _Static_assert(RD_UCX_GDR_SLOTS <= 64, "a bit for each slot");
@@ -43,7 +43,7 @@ struct rd_ucx_gdr {
     int fetching;      /* offered messages that UCX is fetching */
     uint64_t owed;     /* bit i: the message in slot i was fetched, and its ACK is yet to be sent */
     int acking;        /* `ack` is being sent */
-    rd_ucx_header_t ack;
+    rd_net_header_t ack;
     rd_ucx_rkey_t *keys; /* the peer's keys, the last used one first */
     rd_ucx_message_t sends[RD_UCX_GDR_SLOTS], recvs[RD_UCX_GDR_SLOTS];
 };

@@ -26,30 +26,31 @@ static void end(rd_linger_t *linger)
 static void detach(rd_linger_t *linger)
 {
     rd_ucx_net_t *net = linger->net;
-    rd_ucx_alone_t *alone = (rd_ucx_alone_t *)linger;
-    alone->ctx = (rd_log_ctx_t){.rank = net->ctx->rank, .nranks = net->ctx->nranks};
-    memcpy(alone->ctx.name, net->ctx->name, sizeof alone->ctx.name);
-    for (int r = 0; r < net->nranks; r++) {
-        for (int c = 0; c < net->peers[r].nconns; c++) {
-            if (net->peers[r].conns[c]) {
-                net->peers[r].conns[c]->send = NULL;
-                net->peers[r].conns[c]->recv = NULL;
+    rd_net_alone_t *alone = (rd_net_alone_t *)linger;
+    alone->ctx = (rd_log_ctx_t){.rank = net->base.ctx->rank, .nranks = net->base.ctx->nranks};
+    memcpy(alone->ctx.name, net->base.ctx->name, sizeof alone->ctx.name);
+    for (int r = 0; r < net->base.nranks; r++) {
+        for (int c = 0; c < rd_net_peer(&net->base, r)->nconns; c++) {
+            if (rd_net_peer(&net->base, r)->conns[c]) {
+                rd_net_peer(&net->base, r)->conns[c]->send = NULL;
+                rd_net_peer(&net->base, r)->conns[c]->recv = NULL;
             }
         }
     }
     rd_ucx_gdr_free(net);
-    net->ctx = &alone->ctx;
-    net->stop = &alone->stop;
-    net->boot = NULL;
-    net->alone = alone;
+    net->base.ctx = &alone->ctx;
+    net->base.stop = &alone->stop;
+    net->base.boot = NULL;
+    net->base.alone = alone;
 }
 
 bool rd_ucx_linger(rd_ucx_net_t *net)
 {
-    rd_ucx_alone_t *alone = calloc(1, sizeof *alone);
+    rd_net_alone_t *alone = calloc(1, sizeof *alone);
     if (!alone)
         return false;
-    alone->linger = (rd_linger_t){.net = net, .left_ms = net->left_ms, .detach = detach, .poll = poll_one, .end = end};
+    alone->linger =
+        (rd_linger_t){.net = net, .left_ms = net->base.left_ms, .detach = detach, .poll = poll_one, .end = end};
     if (rd_linger_begin(&alone->linger))
         return true;
     free(alone);

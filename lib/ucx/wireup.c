@@ -25,30 +25,30 @@
 
 bool rd_ucx_wires_all(const rd_ucx_net_t *net)
 {
-    return net->nranks <= MEET_MOST;
+    return net->base.nranks <= MEET_MOST;
 }
 
 static void greet(rd_ucx_net_t *net, rd_ucx_peer_t *peer)
 {
     int pending;
-    rd_ucx_header_fill(&peer->hello, net, 0, RD_UCX_HELLO, 0, 0);
+    rd_net_header_fill(&peer->hello, &net->base, 0, RD_NET_HELLO, 0, 0);
     rd_ucx_send(peer, &peer->hello, NULL, 0, rd_ucx_sent, peer, &pending);
 }
 
 void rd_ucx_seek(rd_transport_t *transport, int rank)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
-    rd_ucx_peer_t *peer = &net->peers[rank];
-    if (peer->address && !peer->ep && !peer->left)
+    rd_ucx_peer_t *peer = rd_ucx_peer(net, rank);
+    if (peer->address && !peer->ep && !peer->base.left)
         greet(net, peer);
 }
 
 /* Returns the first remote rank with which the wireup is not complete; -1: there is none. */
 static int missing(const rd_ucx_net_t *net)
 {
-    for (int r = 0; r < net->nranks; r++) {
-        const rd_ucx_peer_t *peer = &net->peers[r];
-        if (peer->address && !(peer->greeted && peer->settled))
+    for (int r = 0; r < net->base.nranks; r++) {
+        const rd_ucx_peer_t *peer = rd_ucx_peer(net, r);
+        if (peer->address && !(peer->base.greeted && peer->base.settled))
             return r;
     }
     return -1;
@@ -63,26 +63,26 @@ static rondo_result_t news(const rd_ucx_net_t *net, int64_t *asked_ms)
     if (now - *asked_ms < NEWS_EVERY_MS)
         return RONDO_SUCCESS;
     *asked_ms = now;
-    return rd_boot_check(net->boot);
+    return rd_boot_check(net->base.boot);
 }
 
 static rondo_result_t greet_all(rd_ucx_net_t *net, const rd_env_t *env)
 {
     int64_t asked_ms = rd_clock_ms();
     rd_wait_t wait;
-    rondo_result_t result = rd_stop_get(net->stop);
+    rondo_result_t result = rd_stop_get(net->base.stop);
     int rank = -1;
-    for (int r = 0; r < net->nranks; r++)
-        if (net->peers[r].address)
-            greet(net, &net->peers[r]);
-    rd_wait_begin(&wait, net->stop, 0, env->create_timeout_ms);
+    for (int r = 0; r < net->base.nranks; r++)
+        if (rd_ucx_peer(net, r)->address)
+            greet(net, rd_ucx_peer(net, r));
+    rd_wait_begin(&wait, net->base.stop, 0, env->create_timeout_ms);
     while (result == RONDO_SUCCESS && (rank = missing(net)) >= 0) {
-        if (rd_ucx_progress(&net->base))
+        if (rd_ucx_progress(&net->base.transport))
             continue;
         result = rd_wait_backoff(&wait);
         if (result == RONDO_IN_PROGRESS) {
-            rd_log(net->ctx, RD_LOG_WARN, "still waiting for rank %d (%s) to be reached over the network", rank,
-                   rd_boot_whois(net->boot, rank));
+            rd_log(net->base.ctx, RD_LOG_WARN, "still waiting for rank %d (%s) to be reached over the network", rank,
+                   rd_boot_whois(net->base.boot, rank));
             result = RONDO_SUCCESS;
         }
         if (result == RONDO_SUCCESS)
@@ -91,11 +91,11 @@ static rondo_result_t greet_all(rd_ucx_net_t *net, const rd_env_t *env)
     if (result != RONDO_ERR_TIMEOUT)
         return result;
     return rd_stop_set(
-        net->stop, net->ctx, RONDO_ERR_TIMEOUT, rank,
+        net->base.stop, net->base.ctx, RONDO_ERR_TIMEOUT, rank,
         "rank %d (%s) was not reached over the network within %lld ms: does a firewall close the ports "
         "between the hosts (RONDO_IFACE, RONDO_UCX_NET_DEVICES, RONDO_CREATE_TIMEOUT_MS), or lacks UCX memory "
         "on one of them (`ulimit -v`, `ulimit -d`)?",
-        rank, rd_boot_whois(net->boot, rank), (long long)env->create_timeout_ms);
+        rank, rd_boot_whois(net->base.boot, rank), (long long)env->create_timeout_ms);
 }
 
 /* The exchange at the end is the barrier: before it no messages come for which nothing is bound here yet. */
@@ -105,6 +105,6 @@ rondo_result_t rd_ucx_wireup(rd_ucx_net_t *net, const rd_env_t *env)
     if (!rd_ucx_wires_all(net))
         return RONDO_SUCCESS;
     rondo_result_t result = greet_all(net, env);
-    all[net->rank] = 1;
-    return result == RONDO_SUCCESS ? rd_boot_allgather(net->boot, all, 1) : result;
+    all[net->base.rank] = 1;
+    return result == RONDO_SUCCESS ? rd_boot_allgather(net->base.boot, all, 1) : result;
 }
