@@ -1,19 +1,19 @@
-/* What the files of the libfabric transport share: the network of one communicator, its peers, and what travels.
+/* What the files of the libfabric transport share. They begin with what all transports between nodes have in common
+ * (transport/network/network.h), and add to it:
  *
- *   rd_ofi_net        one endpoint (FI_EP_RDM) with its completion queue, used by the rank's own thread only
- *     peers[rank]     a remote rank: its address, whether it has left or is lost, what waits to be sent to it
- *       conns[ch]     a channel with that peer: the memory of the two directions, bound by the communicator
+ *   rd_ofi_net        one endpoint (FI_EP_RDM) with its completion queue
+ *     peers[rank]     its address, and what waits to be sent to it
  *
  * Everything is a tagged message that begins with a header. There are two tags, for messages up to RD_OFI_SHORT bytes
  * and for longer ones, and for each some buffers are posted, for whoever sends. What has come is copied from there into
  * its slot. So a provider needs no more than tagged messages: no remote writes, and no order between messages
- * (ofi_receive.c sorts them by number).
+ * (net_receive.c sorts them by number).
  *
  * ofi_load.c opens libfabric; ofi_provider.c asks for providers, and lets all ranks agree on one; ofi_context.c makes
- * and ends the endpoint; ofi_exchange.c exchanges addresses; ofi_wireup.c makes the connections; ofi_send.c sends, and
- * learns of peers that are gone; ofi_receive.c checks and delivers what arrives; ofi_net.c and ofi_disconnect.c
- * implement the operations of transport/transport.h with these; ofi_dial.c finds out whether one listens;
- * ofi_question.c asks what a peer has called. */
+ * and ends the endpoint; ofi_exchange.c exchanges addresses; ofi_wireup.c greets; ofi_send.c sends, and learns of
+ * peers that are gone; ofi_receive.c takes what arrives, ofi_question.c asks and answers; ofi_net.c and
+ * ofi_disconnect.c implement the operations of transport/transport.h with these; ofi_dial.c finds out whether one
+ * listens. */
 #ifndef RD_OFI_OFI_H
 #define RD_OFI_OFI_H
 
@@ -34,7 +34,6 @@ typedef enum { RD_OFI_TAG_SHORT = 1, RD_OFI_TAG_LONG } rd_ofi_tag_t;
 #define RD_OFI_SHORT (8192 + 128) /* payload of the longest message with the short tag */
 
 typedef struct rd_ofi_net rd_ofi_net_t;
-typedef struct rd_ofi_called rd_ofi_called_t; /* ofi_question.c: what a peer has called */
 typedef struct rd_ofi_request rd_ofi_request_t;
 
 typedef struct rd_ofi_peer {
@@ -48,7 +47,6 @@ typedef struct rd_ofi_peer {
     int64_t tried_ms;               /* when what waits was last given to the provider, until the two have met */
     rd_ofi_request_t *first, *last; /* what waits until the provider takes it */
     int pending;                    /* requests that are not complete, these included */
-    rd_ofi_called_t *called;        /* made when first needed */
     bool taken;                     /* it has confirmed that it has all that was sent before this rank's farewell */
     bool confirmed;                 /* its farewell was confirmed */
 } rd_ofi_peer_t;
@@ -166,10 +164,9 @@ rd_ofi_request_t *rd_ofi_request(rd_ofi_net_t *net, bool copying); /* NULL: ther
 /* Collective, also for a rank whose own rd_ofi_open failed with `opened`, so that all ranks learn of it. */
 rondo_result_t rd_ofi_exchange(rd_ofi_net_t *net, rondo_result_t opened);
 
-/* ofi_wireup.c. The first returns true if every rank greets every other one. */
-bool rd_ofi_wires_all(const rd_ofi_net_t *net);
-rondo_result_t rd_ofi_wireup(rd_ofi_net_t *net, const rd_env_t *env);
+/* ofi_wireup.c */
 void rd_ofi_greet(rd_ofi_peer_t *peer, bool answer);
+void rd_ofi_greet_higher(rd_net_peer_t *peer); /* if its rank is higher than this one's */
 void rd_ofi_seek(rd_transport_t *transport, int rank);
 
 /* ofi_dial.c. The first is called while something waits for the peer. */
@@ -178,10 +175,7 @@ void rd_ofi_dial_end(rd_ofi_peer_t *peer);
 
 /* ofi_question.c */
 void rd_ofi_ask_called(rd_transport_t *transport, int rank);
-const rd_called_t *rd_ofi_called(const rd_transport_t *transport, int rank);
-/* Take a question, and an answer, which has `bytes`. The second returns what is wrong with it, or NULL. */
-void rd_ofi_asked(rd_ofi_peer_t *peer);
-const char *rd_ofi_answered(rd_ofi_peer_t *peer, const void *data, size_t bytes);
+void rd_ofi_asked(rd_ofi_peer_t *peer); /* takes a question */
 
 /* ofi_send.c */
 void rd_ofi_peer_lost(rd_ofi_peer_t *peer, const char *why);
@@ -207,7 +201,6 @@ void rd_ofi_confirm(rd_ofi_peer_t *peer); /* confirms its farewell once all that
 
 /* ofi_disconnect.c */
 void rd_ofi_cancel(rd_transport_t *transport);
-rondo_result_t rd_ofi_farewell(const rd_transport_t *transport, int rank);
 void rd_ofi_leave(rd_transport_t *transport);
 void rd_ofi_destroy(rd_transport_t *transport);
 

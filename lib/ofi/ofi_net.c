@@ -39,7 +39,7 @@ static rondo_result_t start(rd_ofi_net_t *net, const rd_transport_args_t *args)
     rondo_result_t result = rd_ofi_choose(net, args->env, address, rd_net_local_rank(args));
     if (result == RONDO_SUCCESS)
         result = rd_ofi_exchange(net, rd_ofi_open(net));
-    return result == RONDO_SUCCESS ? rd_ofi_wireup(net, args->env) : result;
+    return result == RONDO_SUCCESS ? rd_net_wireup(&net->base, args->env) : result;
 }
 
 static rondo_result_t create(rd_transport_t **transport, const rd_transport_args_t *args)
@@ -136,6 +136,11 @@ static void credit_send(rd_net_conn_t *conn)
     rd_ofi_push(r);
 }
 
+static void say_bye(rd_net_t *net)
+{
+    rd_ofi_say_bye((rd_ofi_net_t *)net);
+}
+
 static rondo_result_t credit(rd_recv_t *recv, size_t bytes)
 {
     rd_net_conn_t *conn = recv->link;
@@ -189,11 +194,16 @@ const rd_transport_ops_t rd_transport_ofi = {.name = "ofi",
                                              .zcopy_peer = rd_net_zcopy_peer,
                                              .seek = rd_ofi_seek,
                                              .ask_called = rd_ofi_ask_called,
-                                             .called = rd_ofi_called,
-                                             .farewell = rd_ofi_farewell,
+                                             .called = rd_net_called,
+                                             .farewell = rd_net_farewell,
                                              .cancel = rd_ofi_cancel};
 
-const rd_net_library_t rd_ofi_library = {.ops = &rd_transport_ofi,
-                                         .peer_bytes = sizeof(rd_ofi_peer_t),
-                                         .conn_bytes = sizeof(rd_net_conn_t),
-                                         .credit = credit_send};
+const rd_net_library_t rd_ofi_library = {
+    .ops = &rd_transport_ofi,
+    .peer_bytes = sizeof(rd_ofi_peer_t),
+    .conn_bytes = sizeof(rd_net_conn_t),
+    .unreached = "(RONDO_IFACE, RONDO_OFI_PROVIDER, RONDO_CREATE_TIMEOUT_MS)",
+    .greet = rd_ofi_greet_higher,
+    .credit = credit_send,
+    .say_bye = say_bye,
+};

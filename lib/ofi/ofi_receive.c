@@ -28,7 +28,6 @@ static void take_hello(rd_ofi_peer_t *peer, const rd_net_header_t *h)
 /* About the peer as a whole. Returns false if it is about a channel. */
 static bool take_of_peer(rd_ofi_peer_t *peer, const rd_net_header_t *h, const void *data, size_t bytes)
 {
-    const char *wrong = NULL;
     switch (h->kind) {
     case RD_NET_HELLO:
         take_hello(peer, h);
@@ -45,13 +44,11 @@ static bool take_of_peer(rd_ofi_peer_t *peer, const rd_net_header_t *h, const vo
         rd_ofi_asked(peer);
         break;
     case RD_NET_CALLED:
-        wrong = rd_ofi_answered(peer, data, bytes);
+        rd_net_take_answer(&peer->base, data, bytes);
         break;
     default:
         return false;
     }
-    if (wrong)
-        rd_net_drop(peer->base.net, wrong, bytes);
     return true;
 }
 

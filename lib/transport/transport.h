@@ -1,6 +1,7 @@
 /* A transport carries messages between ranks. This header is what a transport has to provide, and all that the rest of
  * the library knows of it: shared memory (shm/), reading a peer's memory (cma/), and UCX (lib/ucx/) all implement the
- * same operations. lib/core/transports.c holds their table; doc/architecture.md has a section "Adding a transport".
+ * same operations; what those between nodes have in common is in network/. lib/core/transports.c holds their table;
+ * doc/architecture.md has a section "Adding a transport".
  *
  * A communicator makes one handle of each transport that it needs, by `create`, and binds connections (conn.h) to it.
  * Each is one direction of a pair of ranks on one channel. There are two kinds of connections:

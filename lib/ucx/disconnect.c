@@ -14,12 +14,18 @@
 #define HALF_MADE_MS 200 /* time for connections that were being made when it came */
 #define QUIET_MS 50      /* time in which a peer that greets this rank polls the network */
 
+/* Returns true if UCX or a peer still has some of the user's memory. */
+static bool is_exposed(const rd_ucx_net_t *net)
+{
+    return net->base.transport.zcopy_pending + net->gdr_flying != 0;
+}
+
 /* Waits for messages that peers have yet to read. Peers that fail as well take what is on the wire to them within this
  * time. */
 static void zcopies_wait(rd_ucx_net_t *net, int64_t limit_ms)
 {
     int64_t until = rd_clock_ms() + limit_ms;
-    while (net->base.transport.zcopy_pending + net->gdr_flying != 0 && rd_clock_ms() < until) {
+    while (is_exposed(net) && rd_clock_ms() < until) {
         rd_ucp.worker_progress(net->worker);
         rd_ucx_rndv_advance(net);
     }
@@ -28,36 +34,17 @@ static void zcopies_wait(rd_ucx_net_t *net, int64_t limit_ms)
 void rd_ucx_cancel(rd_transport_t *transport)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
-    for (rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p)) {
-        for (int c = 0; c < p->base.nconns; c++)
-            if (p->base.conns[c] && p->base.conns[c]->recv)
-                p->base.conns[c]->recv->dest = NULL;
-    }
+    rd_net_dests_back(&net->base);
     rd_ucx_gdr_back(net);
     zcopies_wait(net, FAILED_MS);
-    if (net->base.transport.zcopy_pending + net->gdr_flying !=
-        0) { /* peers would take a broken connection for a death */
+    if (is_exposed(net)) { /* peers would take a broken connection for a death */
         rd_ucx_say_bye(net, 1);
         zcopies_wait(net, FAILED_MS);
     }
-    for (rd_ucx_peer_t *p = rd_ucx_first(net); p && net->base.transport.zcopy_pending + net->gdr_flying != 0;
-         p = rd_ucx_next(p))
+    for (rd_ucx_peer_t *p = rd_ucx_first(net); p && is_exposed(net); p = rd_ucx_next(p))
         if (p->base.zcopies != 0)
             rd_ucx_forsake(p);
     zcopies_wait(net, FAREWELL_MS);
-}
-
-/* A farewell may come before a long message that was sent before it: UCX sends that in pieces, over several transports
- * if it has them. If the connection has broken since, nothing more comes. */
-rondo_result_t rd_ucx_farewell(const rd_transport_t *transport, int rank)
-{
-    const rd_ucx_peer_t *peer = rd_ucx_peer((const rd_ucx_net_t *)transport, rank);
-    uint64_t come = 0;
-    if (!peer->base.left)
-        return RONDO_IN_PROGRESS;
-    for (int c = 0; c < peer->base.nconns; c++)
-        come += peer->base.conns[c] ? peer->base.conns[c]->next : 0;
-    return come == peer->base.sent || peer->base.lost_ms != 0 ? peer->base.farewell : RONDO_IN_PROGRESS;
 }
 
 /* ---- the end */
@@ -108,8 +95,7 @@ void rd_ucx_leave(rd_transport_t *transport)
 }
 
 /* Returns true if the peer's kernel can hold what the peer may not have consumed yet, whether it polls or not: over
- * tcp.
- */
+ * tcp. */
 static bool is_little(const rd_ucx_peer_t *peer)
 {
     size_t bytes = 0;
@@ -125,56 +111,41 @@ static bool is_little(const rd_ucx_peer_t *peer)
 
 /* Returns true if a live peer may not have taken all, and that may be more than its kernel holds, or if something
  * has yet to be sent to it. */
-static bool is_unread(rd_ucx_peer_t *p)
+static bool is_unread(const rd_net_peer_t *peer)
 {
-    if (!p->base.net->alone)
+    rd_ucx_peer_t *p = rd_ucx_peer_of(peer);
+    if (!peer->net->alone)
         p->little = is_little(p);
-    return p->flushing && !p->little && !p->base.left && p->base.lost_ms == 0;
+    return p->flushing && !p->little && !peer->left && peer->lost_ms == 0;
 }
 
 bool rd_ucx_unread(rd_ucx_net_t *net)
 {
     int unread = net->outstanding != net->flushes;
-    for (rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p))
+    for (const rd_net_peer_t *p = net->base.used; p; p = p->next_used)
         unread |= is_unread(p);
     return unread;
 }
 
-static bool all_read(rd_ucx_net_t *net)
+static bool all_read(rd_net_t *net)
 {
-    return !rd_ucx_unread(net);
+    return !rd_ucx_unread((rd_ucx_net_t *)net);
 }
 
 /* Returns true if all peers have taken everything and have sent a farewell. */
-static bool all_parted(rd_ucx_net_t *net)
+static bool all_parted(rd_net_t *net)
 {
     int here = 0;
-    for (const rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p))
-        here += !p->base.left && p->base.lost_ms == 0;
-    return here == 0 && net->outstanding == 0;
+    for (const rd_net_peer_t *p = net->used; p; p = p->next_used)
+        here += !p->left && p->lost_ms == 0;
+    return here == 0 && ((rd_ucx_net_t *)net)->outstanding == 0;
 }
 
 /* Returns true if UCX has none of the communicator's memory or the user's: what was sent has been drained before. */
-static bool is_given_back(rd_ucx_net_t *net)
+static bool is_given_back(rd_net_t *base)
 {
-    return net->fetching + net->base.transport.zcopy_pending + net->gdr_flying == 0 || all_read(net);
-}
-
-/* Waits until `over`, or until `limit_ms` after the farewells; a peer that greets this rank only now gets a farewell,
- * too. Returns true if `over` holds and nothing has failed. */
-static bool wait_until(rd_ucx_net_t *net, bool (*over)(rd_ucx_net_t *net), int64_t limit_ms)
-{
-    rd_wait_t wait;
-    rondo_result_t result = rd_stop_get(net->base.stop);
-    rd_wait_begin(&wait, net->base.stop, 0, 0);
-    while (result == RONDO_SUCCESS && !over(net)) {
-        if (rd_clock_ms() - net->base.left_ms > limit_ms)
-            return false;
-        rd_ucx_progress(&net->base.transport);
-        rd_ucx_say_bye(net, 0);
-        result = rd_wait_backoff(&wait);
-    }
-    return result == RONDO_SUCCESS;
+    const rd_ucx_net_t *net = (rd_ucx_net_t *)base;
+    return (net->fetching == 0 && !is_exposed(net)) || all_read(base);
 }
 
 /* A rank that has not met all others may just have been greeted. UCX answers that by itself, as soon as the other rank
@@ -184,7 +155,7 @@ static void answered_wait(rd_ucx_net_t *net, int came)
 {
     static const struct timespec nap = {0, 1000000};
     int64_t now = rd_clock_ms(), moved = came ? now : net->base.left_ms;
-    if (rd_ucx_wires_all(net) || !rd_ucx_answer_ends())
+    if (rd_net_wires_all(&net->base) || !rd_ucx_answer_ends())
         return;
     while (now - moved < QUIET_MS && now - net->base.left_ms < GIVEN_MS &&
            rd_stop_get(net->base.stop) == RONDO_SUCCESS) {
@@ -208,11 +179,11 @@ static bool leave_in_order(rd_ucx_net_t *net)
     int came = poll_some(net);
     rd_ucx_say_bye(net, 0);
     answered_wait(net, came);
-    if (wait_until(net, all_parted, PARTED_MS) || all_read(net))
+    if (rd_net_wait_until(&net->base, all_parted, PARTED_MS) || all_read(&net->base))
         return false;
-    if (wait_until(net, is_given_back, GIVEN_MS) && !all_read(net) && rd_ucx_linger(net))
+    if (rd_net_wait_until(&net->base, is_given_back, GIVEN_MS) && !all_read(&net->base) && rd_ucx_linger(net))
         return true;
-    wait_until(net, all_read, GIVEN_MS);
+    rd_net_wait_until(&net->base, all_read, GIVEN_MS);
     return false;
 }
 
@@ -250,34 +221,19 @@ static void net_free(rd_ucx_net_t *net)
             }
         }
         free(peer->gdr);
-        free(peer->called);
+        free(peer->said);
     }
     rd_net_release(&net->base);
     free(net->addresses);
     free(net);
 }
 
-static void lost_say(const rd_ucx_net_t *net)
-{
-    for (rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p)) {
-        if (rd_stop_get(net->base.stop) == RONDO_SUCCESS && is_unread(p)) {
-            rd_log(net->base.ctx, RD_LOG_WARN,
-                   "rank %d has not read in time what this rank had sent it before it left: that may be lost",
-                   p->base.rank);
-        }
-    }
-}
-
 void rd_ucx_end(rd_ucx_net_t *net)
 {
-    lost_say(net);
+    rd_net_end_say(&net->base, is_unread);
     const char *held = half_made(net) ? "a connection that was being made when the failure came" : NULL;
     if (!rd_ucx_disconnect(net) && !held)
         held = "a connection with a message that UCX does not give up";
-    if (net->base.dropped > 1) {
-        rd_log(net->base.ctx, RD_LOG_WARN, "dropped %llu messages from the network in all",
-               (unsigned long long)net->base.dropped);
-    }
     if (!held) {
         rd_ucx_close(net);
     } else {

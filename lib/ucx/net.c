@@ -56,7 +56,7 @@ static rondo_result_t start(rd_ucx_net_t *net, const rd_transport_args_t *args, 
     rondo_result_t opened, result = open_fast(net, env, address, rd_net_local_rank(args), &opened);
     if (result == RONDO_SUCCESS)
         result = rd_ucx_exchange(net, env, opened);
-    return result == RONDO_SUCCESS ? rd_ucx_wireup(net, env) : result;
+    return result == RONDO_SUCCESS ? rd_net_wireup(&net->base, env) : result;
 }
 
 static rondo_result_t create(rd_transport_t **transport, const rd_transport_args_t *args)
@@ -234,6 +234,11 @@ static void credit_send_held(rd_net_conn_t *to)
     (void)credit_send(to); /* a failure is reported by the stop word */
 }
 
+static void say_bye(rd_net_t *net)
+{
+    rd_ucx_say_bye((rd_ucx_net_t *)net, 0);
+}
+
 static rondo_result_t credit(rd_recv_t *recv, size_t bytes)
 {
     rd_net_conn_t *conn = recv->link;
@@ -315,11 +320,17 @@ const rd_transport_ops_t rd_transport_ucx = {.name = "ucx",
                                              .gdr_peer = rd_ucx_gdr_peer,
                                              .seek = rd_ucx_seek,
                                              .ask_called = rd_ucx_ask_called,
-                                             .called = rd_ucx_called,
-                                             .farewell = rd_ucx_farewell,
+                                             .called = rd_net_called,
+                                             .farewell = rd_net_farewell,
                                              .cancel = rd_ucx_cancel};
 
-const rd_net_library_t rd_ucx_library = {.ops = &rd_transport_ucx,
-                                         .peer_bytes = sizeof(rd_ucx_peer_t),
-                                         .conn_bytes = sizeof(rd_ucx_conn_t),
-                                         .credit = credit_send_held};
+const rd_net_library_t rd_ucx_library = {
+    .ops = &rd_transport_ucx,
+    .peer_bytes = sizeof(rd_ucx_peer_t),
+    .conn_bytes = sizeof(rd_ucx_conn_t),
+    .unreached = "(RONDO_IFACE, RONDO_UCX_NET_DEVICES, RONDO_CREATE_TIMEOUT_MS), or lacks UCX memory on one of them "
+                 "(`ulimit -v`, `ulimit -d`)",
+    .greet = rd_ucx_greet,
+    .credit = credit_send_held,
+    .say_bye = say_bye,
+};

@@ -86,16 +86,15 @@ static ucs_status_t take_rts(rd_ucx_peer_t *peer, const rd_net_header_t *h, cons
     return !wrong ? UCS_OK : drop(rd_ucx_net_of(&peer->base), wrong, h->bytes);
 }
 
-static ucs_status_t take_called(rd_ucx_peer_t *peer, const rd_net_header_t *h, const void *data, size_t bytes,
-                                int announced)
+static void take_called(rd_ucx_peer_t *peer, const rd_net_header_t *h, const void *data, size_t bytes, int announced)
 {
-    const char *wrong = NULL;
     rd_ucx_net_of(&peer->base)->asides = 1;
     if (h->kind == RD_NET_ASK)
         rd_ucx_asked(peer);
+    else if (announced)
+        rd_net_drop(peer->base.net, "an answer that is not with it", bytes);
     else
-        wrong = announced ? "an answer that is not with it" : rd_ucx_answered(peer, data, bytes);
-    return !wrong ? UCS_OK : drop(rd_ucx_net_of(&peer->base), wrong, bytes);
+        rd_net_take_answer(&peer->base, data, bytes);
 }
 
 static ucs_status_t take_data(rd_net_conn_t *conn, const rd_net_header_t *h, void *data, size_t bytes, int announced)
@@ -135,7 +134,8 @@ static ucs_status_t take(rd_ucx_net_t *net, const void *header, void *data, size
         return UCS_OK;
     case RD_NET_ASK:
     case RD_NET_CALLED:
-        return take_called(peer, &h, data, bytes, announced);
+        take_called(peer, &h, data, bytes, announced);
+        return UCS_OK;
     case RD_NET_GDR:
         return take_gdr(peer, &h, data, bytes, announced);
     case RD_NET_RTS:

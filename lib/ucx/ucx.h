@@ -1,14 +1,15 @@
-/* What the files of the UCX transport share: the network of one communicator, its peers, and what travels.
+/* What the files of the UCX transport share. They begin with what all transports between nodes have in common
+ * (transport/network/network.h), and add to it:
  *
- *   rd_ucx_net        one UCX context and worker, used by the rank's own thread only
- *     peers[rank]     a remote rank: its worker address, its endpoint if there is one, whether it has left or is lost
- *       conns[ch]     a channel with that peer: the memory of the two directions, bound by the communicator
+ *   rd_ucx_net        one UCX context and worker
+ *     peers[rank]     its worker address, and its endpoint if there is one
+ *       conns[ch]     headers, and what is being fetched
  *
  * ucx_load.c opens UCX; ucx_choose.c agrees on transports; context.c makes and ends context and worker, with the
- * settings of ucx_config.c; exchange.c exchanges the addresses; wireup.c makes the connections; endpoint.c connects,
- * sends, and learns of peers that are gone; receive.c checks and delivers what arrives; ucx_gdr.c, rndv.c and rkey.c
- * carry GDR messages; net.c and disconnect.c implement the operations of transport/transport.h with these; ucx_linger.c
- * says how a network outlives its communicator. */
+ * settings of ucx_config.c; exchange.c exchanges the addresses; wireup.c greets; endpoint.c connects, sends, and learns
+ * of peers that are gone; receive.c takes what arrives, question.c asks and answers; ucx_gdr.c, rndv.c and rkey.c carry
+ * GDR messages; net.c and disconnect.c implement the operations of transport/transport.h with these; ucx_linger.c says
+ * how a network outlives its communicator. */
 #ifndef RD_UCX_UCX_H
 #define RD_UCX_UCX_H
 
@@ -28,15 +29,15 @@
 
 typedef struct rd_ucx_net rd_ucx_net_t;
 typedef struct rd_ucx_conn rd_ucx_conn_t;
-typedef struct rd_ucx_gdr rd_ucx_gdr_t;       /* ucx_gdr.h: the GDR messages of a peer */
-typedef struct rd_ucx_called rd_ucx_called_t; /* question.c: what a peer has called */
+typedef struct rd_ucx_gdr rd_ucx_gdr_t;   /* ucx_gdr.h: the GDR messages of a peer */
+typedef struct rd_ucx_said rd_ucx_said_t; /* question.c: what is being sent of questions and answers */
 
 typedef struct rd_ucx_peer {
     rd_net_peer_t base;
     const ucp_address_t *address; /* points into net->addresses; NULL: the rank is not remote */
     ucp_ep_h ep;                  /* NULL until first used */
     rd_ucx_gdr_t *gdr;            /* made when first needed */
-    rd_ucx_called_t *called;      /* likewise */
+    rd_ucx_said_t *said;          /* likewise */
     int flushing;                 /* its UCX has yet to confirm that it has taken all */
     int little;                   /* what it may not have consumed is so little that its kernel can hold it */
     rd_net_header_t hello, bye;   /* must stay until they have been sent */
@@ -180,17 +181,13 @@ void rd_ucx_rndv_advance(rd_ucx_net_t *net);
  * nothing more. */
 void rd_ucx_offers_back(rd_ucx_peer_t *peer, int announced);
 
-/* wireup.c. The first returns true if every rank greets every other one. */
-bool rd_ucx_wires_all(const rd_ucx_net_t *net);
-rondo_result_t rd_ucx_wireup(rd_ucx_net_t *net, const rd_env_t *env);
+/* wireup.c */
+void rd_ucx_greet(rd_net_peer_t *peer);
 void rd_ucx_seek(rd_transport_t *transport, int rank);
 
 /* question.c */
 void rd_ucx_ask_called(rd_transport_t *transport, int rank);
-const rd_called_t *rd_ucx_called(const rd_transport_t *transport, int rank);
-/* Take a question, and an answer, which has `bytes`. The second returns what is wrong with it, or NULL. */
-void rd_ucx_asked(rd_ucx_peer_t *peer);
-const char *rd_ucx_answered(rd_ucx_peer_t *peer, const void *data, size_t bytes);
+void rd_ucx_asked(rd_ucx_peer_t *peer); /* takes a question */
 
 /* endpoint.c */
 rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer);
@@ -220,7 +217,6 @@ extern const rd_net_library_t rd_ucx_library;
 
 /* disconnect.c */
 void rd_ucx_cancel(rd_transport_t *transport);
-rondo_result_t rd_ucx_farewell(const rd_transport_t *transport, int rank);
 void rd_ucx_leave(rd_transport_t *transport);
 void rd_ucx_destroy(rd_transport_t *transport);
 /* For a network that has left in order: */

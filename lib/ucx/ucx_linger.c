@@ -1,7 +1,4 @@
 /* How a UCX network comes to outlive its communicator (transport/linger.h), and what is left of it then. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "ucx/ucx.h"
 
 #define POLLS 1000 /* the most polls of the network in a turn */
@@ -25,34 +22,11 @@ static void end(rd_linger_t *linger)
 /* Gives the communicator's and the user's memory back to them. */
 static void detach(rd_linger_t *linger)
 {
-    rd_ucx_net_t *net = linger->net;
-    rd_net_alone_t *alone = (rd_net_alone_t *)linger;
-    alone->ctx = (rd_log_ctx_t){.rank = net->base.ctx->rank, .nranks = net->base.ctx->nranks};
-    memcpy(alone->ctx.name, net->base.ctx->name, sizeof alone->ctx.name);
-    for (int r = 0; r < net->base.nranks; r++) {
-        for (int c = 0; c < rd_net_peer(&net->base, r)->nconns; c++) {
-            if (rd_net_peer(&net->base, r)->conns[c]) {
-                rd_net_peer(&net->base, r)->conns[c]->send = NULL;
-                rd_net_peer(&net->base, r)->conns[c]->recv = NULL;
-            }
-        }
-    }
-    rd_ucx_gdr_free(net);
-    net->base.ctx = &alone->ctx;
-    net->base.stop = &alone->stop;
-    net->base.boot = NULL;
-    net->base.alone = alone;
+    rd_ucx_gdr_free(linger->net);
+    rd_net_detach(linger);
 }
 
 bool rd_ucx_linger(rd_ucx_net_t *net)
 {
-    rd_net_alone_t *alone = calloc(1, sizeof *alone);
-    if (!alone)
-        return false;
-    alone->linger =
-        (rd_linger_t){.net = net, .left_ms = net->base.left_ms, .detach = detach, .poll = poll_one, .end = end};
-    if (rd_linger_begin(&alone->linger))
-        return true;
-    free(alone);
-    return false;
+    return rd_net_linger(&net->base, &(rd_linger_t){.detach = detach, .poll = poll_one, .end = end});
 }

@@ -48,6 +48,7 @@ void rd_net_release(rd_net_t *net)
         for (int c = 0; c < peer->nconns; c++)
             conn_free(peer->conns[c]);
         free(peer->conns);
+        free(peer->called);
     }
     free(net->peers);
     free(net->alone);

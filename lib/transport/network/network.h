@@ -6,8 +6,9 @@
  *       conns[ch]     a channel with that peer: the memory of the two directions, bound by the communicator
  *
  * A library's own structs begin with these as their member `base`, and add what it needs: an endpoint, requests.
- * net_conns.c makes and binds connections; net_receive.c checks and delivers what arrives; net_peers.c knows which
- * peers were used, have left or are lost. */
+ * net_conns.c makes and binds connections; net_wireup.c greets; net_receive.c checks and delivers what arrives;
+ * net_peers.c knows which peers were used, have left or are lost; net_question.c keeps what a peer says that it has
+ * called; net_leave.c ends the network. */
 #ifndef RD_TRANSPORT_NETWORK_NETWORK_H
 #define RD_TRANSPORT_NETWORK_NETWORK_H
 
@@ -56,6 +57,7 @@ typedef struct rd_net_header {
 typedef struct rd_net rd_net_t;
 typedef struct rd_net_conn rd_net_conn_t;
 typedef struct rd_net_peer rd_net_peer_t;
+typedef struct rd_net_called rd_net_called_t; /* net_question.c */
 
 struct rd_net_peer {
     rd_net_t *net;
@@ -74,6 +76,7 @@ struct rd_net_peer {
     uint64_t sent;           /* and the number of messages that were sent before it */
     int64_t lost_ms;         /* when its connection broke; 0: it did not */
     const char *lost_why;
+    rd_net_called_t *called; /* made when first needed */
     rd_net_peer_t *next_used;
 };
 
@@ -93,7 +96,10 @@ struct rd_net_conn {
 typedef struct rd_net_library {
     const rd_transport_ops_t *ops;
     size_t peer_bytes, conn_bytes;       /* of its structs, which begin with these */
+    const char *unreached;               /* behind "does a firewall close the ports between the hosts " */
+    void (*greet)(rd_net_peer_t *peer);  /* during the wireup */
     void (*credit)(rd_net_conn_t *conn); /* sends a credit for all that was consumed, unless one is under way */
+    void (*say_bye)(rd_net_t *net);      /* sends the farewells, once to each peer */
 } rd_net_library_t;
 
 /* What a network that lingers has of its own in place of the communicator's. */
@@ -170,6 +176,28 @@ void rd_net_judge_lost(rd_net_t *net);               /* to be called while net->
 /* Fills a farewell, which says that this rank leaves in order, or names the failure that it knows. */
 void rd_net_bye_fill(rd_net_header_t *header, const rd_net_peer_t *peer);
 uint64_t rd_net_come(const rd_net_peer_t *peer); /* messages that have come from it in order, on all channels */
+
+/* net_wireup.c. The first returns true if every rank greets every other one. */
+bool rd_net_wires_all(const rd_net_t *net);
+rondo_result_t rd_net_wireup(rd_net_t *net, const rd_env_t *env); /* collective */
+
+/* net_question.c. The library sends questions and answers. */
+bool rd_net_asks(rd_net_peer_t *peer);          /* true if it is to be asked; that is noted until the answer comes */
+bool rd_net_answers(const rd_net_peer_t *peer); /* whether its question gets an answer */
+void rd_net_take_answer(rd_net_peer_t *peer, const void *data, size_t bytes);
+const rd_called_t *rd_net_called(const rd_transport_t *transport, int rank);
+
+/* net_leave.c */
+void rd_net_dests_back(rd_net_t *net); /* from here on nothing comes directly into the user's memory */
+rondo_result_t rd_net_farewell(const rd_transport_t *transport, int rank);
+/* Waits until `over`, or until `limit_ms` after the farewells; a peer that greets this rank only now gets a farewell,
+ * too. Returns true if `over` holds and nothing has failed. */
+bool rd_net_wait_until(rd_net_t *net, bool (*over)(rd_net_t *net), int64_t limit_ms);
+/* Says at the end what may be lost, and how much was dropped. `is_unread`: it may not have taken all. */
+void rd_net_end_say(const rd_net_t *net, bool (*is_unread)(const rd_net_peer_t *peer));
+/* Returns true if the network will be closed later; the caller then no longer owns it. `how` has its functions. */
+bool rd_net_linger(rd_net_t *net, const rd_linger_t *how);
+void rd_net_detach(rd_linger_t *linger); /* gives the communicator's memory back to it */
 
 /* net_receive.c. Nothing in a message is used before rd_net_sender has found its sender. */
 void rd_net_drop(rd_net_t *net, const char *what, uint64_t value);
