@@ -7,5 +7,4 @@ test_ofi_missing_CPPFLAGS = $(AM_CPPFLAGS) # its own objects
 test_ofi_missing_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen
 script_tests += \
 	test/ofi/fault.sh \
-	test/ofi/nodes.sh \
-	test/ofi/perf.sh
+	test/ofi/nodes.sh

@@ -53,4 +53,5 @@ test_transport_socketpair_trials_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_log
 
 script_tests += \
 	test/transport/nodes_fault.sh \
+	test/transport/perf.sh \
 	test/transport/socketpair.sh

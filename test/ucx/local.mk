@@ -51,6 +51,3 @@ test_ucx_thread_limit_SOURCES = test/ucx/thread_limit.c test/util/enter.h test/u
 test_ucx_thread_limit_CPPFLAGS = $(AM_CPPFLAGS) # its own objects
 test_ucx_versions_SOURCES = test/ucx/versions.c test/util/enter.h test/util/harness.c test/util/harness.h
 test_ucx_versions_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
-
-script_tests += \
-	test/ucx/perf.sh
