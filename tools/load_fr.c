@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/types.h"
 #include "load.h"
 #include "monitor/dump_fr.h"
@@ -51,20 +52,15 @@ static bool find_rank(const char *ranks, int number, int *rank, int *size)
     return *rank >= 0;
 }
 
-static uint64_t hash(uint64_t h, const char *text)
-{
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return h;
-}
-
 /* Alike on all ranks: a group of rondo's has its number, others have one made of their name and ranks. */
 static uint64_t id_of(const fr_t *fr, const char *name, const char *ranks)
 {
     char *end;
     uint64_t id = strtoull(name, &end, 16);
 
-    return fr->ours && end == name + 16 && !*end ? id : hash(hash(UINT64_C(0xcbf29ce484222325), name), ranks);
+    if (fr->ours && end == name + 16 && !*end)
+        return id;
+    return rd_hash(rd_hash(RD_HASH_EMPTY, name, strlen(name)), ranks, strlen(ranks));
 }
 
 static void load_group(fr_t *fr, size_t i, int number)

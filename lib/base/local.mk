@@ -13,6 +13,7 @@ librondo_core_la_SOURCES += \
 	lib/base/fork.c \
 	lib/base/fork.h \
 	lib/base/fpenv.h \
+	lib/base/hash.h \
 	lib/base/health.c \
 	lib/base/health.h \
 	lib/base/kernel.h \

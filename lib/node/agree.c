@@ -9,6 +9,7 @@
 
 #include "topo/topo.h"
 #include "base/fd.h"
+#include "base/hash.h"
 
 #define TUNER_BYTES 64 /* of a tuner's name that are compared */
 
@@ -28,7 +29,6 @@ _Static_assert(sizeof(rank_facts_t) <= 832,
 uint64_t rd_machine_number(void)
 {
     char text[64] = "";
-    uint64_t h = 0xcbf29ce484222325u;
     FILE *f = rd_file_read("/proc/sys/kernel/random/boot_id");
 
     if (f) {
@@ -36,9 +36,7 @@ uint64_t rd_machine_number(void)
             text[0] = 0;
         fclose(f);
     }
-    for (const char *c = text; *c; c++)
-        h = (h ^ (unsigned char)*c) * 0x100000001b3u;
-    return h;
+    return rd_hash(RD_HASH_EMPTY, text, strlen(text));
 }
 
 static void fill(rank_facts_t *r, const rd_team_t *team, const rd_priced_t *priced)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "plan/candidates.h"
 
 static const rd_tuner_t *_Atomic current;
@@ -17,15 +18,6 @@ void rd_tuner_set(const rd_tuner_t *tuner)
 const rd_tuner_t *rd_tuner_get(void)
 {
     return atomic_load(&current);
-}
-
-static uint64_t mix(uint64_t hash, const void *data, size_t bytes)
-{
-    const unsigned char *b = data;
-
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ b[i]) * UINT64_C(0x100000001b3);
-    return hash;
 }
 
 /* Lists what may be chosen, in words, and through `from` where each of it stands. Returns how many there are. */
@@ -52,10 +44,10 @@ static int list(const rd_choices_t *choices, const rd_forced_t *forced, rd_tuner
 /* Names are constants, so their addresses tell them apart. */
 static uint64_t question(const rd_tuner_call_t *call, const rd_tuner_candidate_t *of, int count)
 {
-    uint64_t hash = mix(UINT64_C(0xcbf29ce484222325), &call->operation, sizeof call->operation);
+    uint64_t hash = rd_hash(RD_HASH_EMPTY, &call->operation, sizeof call->operation);
 
-    hash = mix(hash, &call->bytes, sizeof call->bytes);
-    return mix(hash, of, (size_t)count * sizeof *of) | 1;
+    hash = rd_hash(hash, &call->bytes, sizeof call->bytes);
+    return rd_hash(hash, of, (size_t)count * sizeof *of) | 1;
 }
 
 const rd_choice_t *rd_tuner_choice(rd_tuned_t *t, const rd_tuner_call_t *call, const rd_choices_t *choices,
