@@ -27,16 +27,6 @@ static rondo_result_t part_own(const rd_ofi_net_t *net, part_t *own)
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t report(const rd_ofi_net_t *net, int failed, const char *why)
-{
-    char said[RD_ERROR_BYTES];
-
-    rd_boot_cause(net->base.boot, failed, why, said);
-    rd_boot_farewell_alike(net->base.boot);
-    return rd_error(net->base.ctx, RONDO_ERR_REMOTE, "rank %d (%s) has no working libfabric: %.400s", failed,
-                    rd_boot_whois(net->base.boot, failed), said);
-}
-
 /* What is on the wire is the provider's own matter, and has a number. */
 static rondo_result_t protocols_check(const rd_ofi_net_t *net, const part_t *parts)
 {
@@ -59,7 +49,7 @@ static rondo_result_t parts_take(rd_ofi_net_t *net, const part_t *parts, const c
 {
     for (int r = 0; r < net->base.nranks; r++)
         if (parts[r].bytes == 0 || parts[r].bytes > RD_OFI_ADDRESS)
-            return report(net, r, why);
+            return rd_net_has_failed(&net->base, r, "has no working libfabric", why);
     rondo_result_t result = protocols_check(net, parts);
     for (int r = 0; result == RONDO_SUCCESS && r < net->base.nranks; r++) {
         if (!rd_net_peer(&net->base, r)->remote)

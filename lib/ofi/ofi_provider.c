@@ -207,15 +207,11 @@ static const char *kinds_print(uint32_t has, char text[RD_OFI_NAME * 2])
 /* Every rank comes to the same conclusion. */
 static rondo_result_t agree(const rd_ofi_net_t *net, const offer_t *offers, const char *why, uint32_t *common)
 {
-    char said[RD_ERROR_BYTES], one[RD_OFI_NAME * 2], other[RD_OFI_NAME * 2];
+    char one[RD_OFI_NAME * 2], other[RD_OFI_NAME * 2];
     *common = ~0U;
     for (int r = 0; r < net->base.nranks; r++) {
-        if (offers[r].kinds == 0) {
-            rd_boot_cause(net->base.boot, r, why, said);
-            rd_boot_farewell_alike(net->base.boot);
-            return rd_error(net->base.ctx, RONDO_ERR_REMOTE, "rank %d (%s) cannot go by libfabric: %.400s", r,
-                            rd_boot_whois(net->base.boot, r), said);
-        }
+        if (offers[r].kinds == 0)
+            return rd_net_has_failed(&net->base, r, "cannot go by libfabric", why);
         if ((*common & offers[r].kinds) == 0) {
             rd_boot_farewell_alike(net->base.boot);
             return rd_error(net->base.ctx, RONDO_ERR_UNSUPPORTED,

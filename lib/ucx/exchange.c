@@ -113,16 +113,6 @@ static rondo_result_t segments_check(const rd_ucx_net_t *net, const part_t *part
                     rd_boot_whois(net->base.boot, least), parts[least].takes);
 }
 
-static rondo_result_t report(const rd_ucx_net_t *net, int failed, const char *why)
-{
-    char said[RD_ERROR_BYTES];
-
-    rd_boot_cause(net->base.boot, failed, why, said);
-    rd_boot_farewell_alike(net->base.boot);
-    return rd_error(net->base.ctx, RONDO_ERR_REMOTE, "rank %d (%s) has no working UCX: %.400s", failed,
-                    rd_boot_whois(net->base.boot, failed), said);
-}
-
 /* The longest address is the stride of the table. A rank whose own part failed, for the reason `why`, takes part with
  * length 0, so that all ranks learn of it and all give up. */
 static rondo_result_t parts_exchange(rd_ucx_net_t *net, part_t own, const char *why, part_t *parts, size_t *stride)
@@ -132,7 +122,7 @@ static rondo_result_t parts_exchange(rd_ucx_net_t *net, part_t own, const char *
     *stride = 0;
     for (int r = 0; result == RONDO_SUCCESS && r < net->base.nranks; r++) {
         if (parts[r].bytes == 0 || parts[r].bytes > ADDRESS_MAX)
-            return report(net, r, why);
+            return rd_net_has_failed(&net->base, r, "has no working UCX", why);
         *stride = parts[r].bytes > *stride ? parts[r].bytes : *stride;
     }
     if (result == RONDO_SUCCESS)

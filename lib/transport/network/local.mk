@@ -2,6 +2,8 @@
 librondo_core_la_SOURCES += \
 	lib/transport/network/net_conns.c \
 	lib/transport/network/net_leave.c \
+	lib/transport/network/net_load.c \
+	lib/transport/network/net_load.h \
 	lib/transport/network/net_peers.c \
 	lib/transport/network/net_question.c \
 	lib/transport/network/net_receive.c \

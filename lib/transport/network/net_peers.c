@@ -41,6 +41,16 @@ bool rd_net_peer_lost(rd_net_peer_t *peer, const char *why)
     return true;
 }
 
+rondo_result_t rd_net_has_failed(const rd_net_t *net, int rank, const char *cannot, const char *why)
+{
+    char said[RD_ERROR_BYTES];
+
+    rd_boot_cause(net->boot, rank, why, said);
+    rd_boot_farewell_alike(net->boot);
+    return rd_error(net->ctx, RONDO_ERR_REMOTE, "rank %d (%s) %s: %.400s", rank, rd_boot_whois(net->boot, rank), cannot,
+                    said);
+}
+
 rondo_result_t rd_net_has_left(rd_net_peer_t *peer)
 {
     rd_net_t *net = peer->net;

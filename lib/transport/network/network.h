@@ -171,6 +171,9 @@ void rd_net_header_fill(rd_net_header_t *header, const rd_net_t *net, int channe
                         uint64_t bytes);
 void rd_net_peer_used(rd_net_peer_t *peer);
 bool rd_net_peer_lost(rd_net_peer_t *peer, const char *why); /* returns false if that was known */
+/* Returns the error where a rank's own part in `create` has failed, as all have seen in an exchange. `cannot`: "has no
+ * working UCX". `why`: the reason, if it is this rank. */
+rondo_result_t rd_net_has_failed(const rd_net_t *net, int rank, const char *cannot, const char *why);
 rondo_result_t rd_net_has_left(rd_net_peer_t *peer); /* it has left but is still needed: the communicator fails */
 void rd_net_judge_lost(rd_net_t *net);               /* to be called while net->nlost is not 0 */
 /* Fills a farewell, which says that this rank leaves in order, or names the failure that it knows. */
