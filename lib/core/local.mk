@@ -34,6 +34,8 @@ librondo_core_la_SOURCES += \
 	lib/core/op.h \
 	lib/core/records.c \
 	lib/core/records.h \
+	lib/core/request.c \
+	lib/core/request.h \
 	lib/core/rma_calls.c \
 	lib/core/rma_calls.h \
 	lib/core/rma_create.c \
