@@ -33,6 +33,7 @@ TESTS = \
 	test/boot/auth \
 	test/boot/create \
 	test/boot/derive \
+	test/boot/leave \
 	test/boot/listener \
 	test/boot/hostile \
 	test/boot/hosts \

@@ -128,13 +128,15 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
     return news->said = RONDO_ERR_REMOTE;
 }
 
+/* Also to those that have left themselves: one whose modules are still ending hears this rank, and would take the end
+ * of its connection for a death, which its farewells over the network then pass on. */
 static void say_to_all(rd_boot_t *b, const farewell_t *said, size_t bytes)
 {
     b->said = 1;
     b->parted |= said->code == RONDO_SUCCESS;
     for (int k = 0; k < 2 * b->rounds; k++) {
         rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
-        if (one->chan && !one->left)
+        if (one->chan)
             rd_chan_send(one->chan, RD_REC_FAREWELL, said, bytes);
     }
 }

@@ -7,6 +7,7 @@ check_PROGRAMS += \
 	test/boot/few_descriptors \
 	test/boot/hostile \
 	test/boot/hosts \
+	test/boot/leave \
 	test/boot/listener \
 	test/boot/peers \
 	test/boot/ports \

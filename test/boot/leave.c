@@ -1,0 +1,96 @@
+/* Two ranks leave one after the other, and the first one is still there when the second leaves: it hears that farewell,
+ * and does not take the end of the connection for a death. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "boot/boot.h"
+#include "boot/listener.h"
+#include "boot/rendezvous.h"
+#include "boot/session.h"
+#include "util/check.h"
+
+#define LIMIT_MS 20000
+
+static rd_env_t env;
+static _Atomic int parted; /* rank 0 has said its farewell */
+static _Atomic int gone;   /* rank 1 has ended its connection */
+
+typedef struct rank {
+    pthread_t thread;
+    rondo_unique_id_t id;
+    int rank;
+    rd_log_ctx_t ctx;
+    rd_stop_t stop;
+} rank_t;
+
+/* Hears what comes until the other rank has left. */
+static void hear_leave(rank_t *r, rd_boot_t *boot)
+{
+    int64_t until = rd_clock_ms() + LIMIT_MS;
+
+    while (rd_boot_check(boot) == RONDO_SUCCESS && !rd_boot_has_left(boot, 1 - r->rank) && rd_clock_ms() < until)
+        usleep(1000);
+    CHECK(rd_stop_get(&r->stop) == RONDO_SUCCESS);
+    CHECK(rd_boot_has_left(boot, 1 - r->rank));
+}
+
+static void *live(void *arg)
+{
+    rank_t *r = arg;
+    rd_boot_t *boot = NULL;
+
+    r->ctx = (rd_log_ctx_t){.rank = r->rank, .nranks = 2, .name = "test"};
+    if (rd_boot_create(&boot, &r->id, r->rank, 2, &env, &r->ctx, &r->stop) != RONDO_SUCCESS)
+        exit(1);
+    if (r->rank == 0) {
+        rd_boot_farewell(boot, RONDO_SUCCESS, -1);
+        atomic_store(&parted, 1);
+        while (!atomic_load(&gone))
+            usleep(1000);
+    }
+    hear_leave(r, boot);
+    if (r->rank == 1)
+        CHECK(atomic_load(&parted));
+    rd_boot_farewell(boot, RONDO_SUCCESS, -1);
+    rd_boot_destroy(boot);
+    atomic_store(&gone, 1);
+    return NULL;
+}
+
+int main(void)
+{
+    rank_t ranks[2];
+    rd_id_t id;
+    int fd = -1;
+
+    alarm(60);
+    if (rd_env_read(&env) != RONDO_SUCCESS)
+        return 1;
+    env.create_timeout_ms = LIMIT_MS;
+    rd_log_set_level(RD_LOG_NONE);
+    if (rd_crypto_init(NULL) != RONDO_SUCCESS)
+        return 1;
+    memset(&id, 0, sizeof id);
+    id.derived = 1;
+    id.addr = rd_addr_loopback(4);
+    id.creds.job[0] = 1;
+    memcpy(id.maker, "test", sizeof "test");
+    if (rd_sock_listen(&fd, &id.addr, &env, NULL) != RONDO_SUCCESS)
+        return 1;
+    CHECK(rd_rendezvous_start(&id, fd, env.create_timeout_ms, NULL) == RONDO_SUCCESS);
+    for (int r = 0; r < 2; r++) {
+        memset(&ranks[r], 0, sizeof ranks[r]);
+        rd_id_pack(&ranks[r].id, &id);
+        ranks[r].rank = r;
+        if (pthread_create(&ranks[r].thread, NULL, live, &ranks[r]) != 0)
+            return 1;
+    }
+    for (int r = 0; r < 2; r++)
+        pthread_join(ranks[r].thread, NULL);
+    printf("boot_leave: %d failures\n", failures);
+    return failures != 0;
+}
