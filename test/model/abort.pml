@@ -1,5 +1,5 @@
 /* An abort from another thread: lib/core/lifetime.h, lib/core/lifetime.c, lib/core/comm.c (rondo_comm_abort, _revoke, _destroy,
- * _get_error), lib/core/group.c, the stop word of lib/base/wait.c, and lib/transport/liveness.c, which sets it as well.
+ * _get_error), lib/core/request.c, the stop word of lib/base/wait.c, and lib/transport/liveness.c, which sets it as well.
  *
  * One thread makes calls: operations, groups that have to do with another communicator, too, requests, and at last
  * perhaps rondo_comm_destroy. A second one aborts the communicator at any time, and does afterwards what the other
