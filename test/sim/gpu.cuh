@@ -59,6 +59,8 @@ void fence_sys();
 void stores_follow();
 void warp_release(uint32_t *p, uint32_t v);
 bool group_release(uint32_t id, uint32_t threads, bool x, bool leads);
+bool lanes_release(bool x, bool leads);  /* the same of a warp: for rondo_device.cuh */
+void word_add(uint32_t *p, uint32_t v); /* likewise: atomic and relaxed */
 void far_store(void *p, uint4 v);
 bool last_to_arrive(uint32_t *p, uint32_t of);
 

@@ -271,6 +271,13 @@ void stack_put(grid_t *g, char *s)
 
 /* ---- stores that are under way */
 
+void came_out(machine_t *m, const void *at)
+{
+    changes_of(at).fetch_add(1, std::memory_order_release);
+    outs.fetch_add(1, std::memory_order_release);
+    m->progress++;
+}
+
 void out(machine_t *m, const store_t &s)
 {
     if (s.bytes == 4) {
@@ -280,9 +287,7 @@ void out(machine_t *m, const store_t &s)
         for (unsigned i = 0; i < s.bytes / 8; i++)
             __atomic_store_n((uint64_t *)s.at + i, s.data[i], __ATOMIC_RELEASE);
     }
-    changes_of(s.at).fetch_add(1, std::memory_order_release);
-    outs.fetch_add(1, std::memory_order_release);
-    m->progress++;
+    came_out(m, s.at);
 }
 
 void unlist(machine_t *m, fiber_t *f)
@@ -1004,6 +1009,21 @@ void word_store(uint32_t *p, uint32_t v)
     maybe_give_way();
 }
 
+/* Comes out at once, before what the thread has stored elsewhere and not fenced. */
+void word_add(uint32_t *p, uint32_t v)
+{
+    touch_store(p, sizeof *p, __builtin_return_address(0));
+    inside_t inside(self->order);
+    machine_t *m = self->grid->machine;
+
+    self->liveness.clear();
+    out_overlapping(self, (const char *)p, sizeof *p);
+    order_added(self->order.last, p);
+    __atomic_fetch_add(p, v, __ATOMIC_RELEASE);
+    came_out(m, p);
+    maybe_give_way();
+}
+
 void gpu_settle(const void *p, uint32_t bytes)
 {
     inside_t inside(self->order);
@@ -1056,6 +1076,18 @@ bool group_release(uint32_t id, uint32_t threads, bool x, bool leads)
 {
     let_out();
     x = group_any(id, threads, x);
+    if (leads && fault != RD_SIM_NO_FENCE)
+        order_fence(&self->order);
+    return x;
+}
+
+bool lanes_release(bool x, bool leads)
+{
+    uint64_t *time = order_arrive(&self->warp->meeting.order);
+
+    let_out();
+    x = !warp_vote(!x, "its warp");
+    barrier_leave(time);
     if (leads && fault != RD_SIM_NO_FENCE)
         order_fence(&self->order);
     return x;

@@ -26,7 +26,8 @@ std::vector<void *> hosts;
 uint64_t numbers;
 std::unordered_map<const char *, void *> threads;           /* of stacks */
 std::unordered_map<uintptr_t, std::array<mark_t, 4>> borne; /* by the words of 16 bytes */
-std::map<const void *, std::map<uint64_t, mark_t>> counted; /* where many have counted: each one's last mark */
+typedef std::map<uint64_t, mark_t> lasts_t;       /* each thread's last mark */
+std::map<const void *, lasts_t> counted, added; /* where many have counted, and have added to a word */
 
 void go_on(void *thread)
 {
@@ -98,6 +99,7 @@ void order_over()
 {
     borne.clear();
     counted.clear();
+    added.clear();
     for (void *h : hosts)
         hear(h);
     AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
@@ -164,9 +166,20 @@ void order_stored(const mark_t &mark, const void *p, size_t bytes)
         marks[i] = mark;
 }
 
+void order_added(const mark_t &mark, const void *p)
+{
+    if (mark)
+        added[p][mark->by] = mark;
+}
+
 void order_saw(order_t *o, const void *p, size_t bytes)
 {
     auto found = borne.find((uintptr_t)p / 16);
+    auto sum = added.find(p);
+
+    if (sum != added.end())
+        for (auto &m : sum->second)
+            see(o, m.second);
 
     if (found != borne.end())
         for (size_t i = (uintptr_t)p % 16 / 4, n = bytes / 4; n > 0; i++, n--)
@@ -231,6 +244,11 @@ void order_fence(order_t *o)
 void order_take_word(const void *p)
 {
     auto found = borne.find((uintptr_t)p / 16);
+    auto sum = added.find(p);
+
+    if (sum != added.end())
+        for (auto &m : sum->second)
+            take(m.second);
 
     if (found != borne.end())
         take(found->second[(uintptr_t)p % 16 / 4]);

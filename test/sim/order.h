@@ -68,6 +68,7 @@ void order_read(int rank, const void *p, size_t bytes); /* see rd_sim_read */
 /* A thread has stored 4, 8 or 16 bytes that begin at a multiple of that, has loaded them, or has counted there: that
  * leaves the marks of those who have counted before. */
 void order_stored(const mark_t &mark, const void *p, size_t bytes);
+void order_added(const mark_t &mark, const void *p); /* who reads the sum has read what all have added */
 void order_saw(order_t *o, const void *p, size_t bytes);
 void order_count(order_t *o, const void *p);
 

@@ -42,6 +42,10 @@ void order_stored(const mark_t &, const void *, size_t)
 {
 }
 
+void order_added(const mark_t &, const void *)
+{
+}
+
 void order_saw(order_t *, const void *, size_t)
 {
 }
