@@ -692,8 +692,9 @@ rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream);
 /* ---- one-sided operations ----
  *
  * A rank writes into another rank's memory, reads it, and signals, without a matching call there. Host communicators
- * only: on a CUDA communicator all of these are RONDO_ERR_UNSUPPORTED. The names and arguments are those of NCCL's
- * ncclPutSignal, ncclSignal and ncclWaitSignal, so that they can be translated.
+ * only: on a CUDA communicator windows are for kernels ("kernels of the program's own", below), and all other calls
+ * here are RONDO_ERR_UNSUPPORTED. The names and arguments are those of NCCL's ncclPutSignal, ncclSignal and
+ * ncclWaitSignal, so that they can be translated.
  *
  *   window    Memory of every rank that others may access: rondo_window_create. Each rank has a part, of a length of
  *             its own. Offsets are in bytes from the part's beginning.
@@ -753,12 +754,18 @@ typedef struct {
 /* Collective. Opens `bytes` bytes at `buffer` to all ranks; lengths may differ. Where buffer is NULL, rondo allocates
  * them, zeroed and in shared memory of the node: the quickest. The memory must stay, and be writable, until
  * rondo_window_destroy. `flags` is 0. The first window of a communicator also sets up signals; the first that needs
- * messages makes connections for them, about as many as the communicator has. Fails on all ranks alike. */
+ * messages makes connections for them, about as many as the communicator has. Fails on all ranks alike.
+ *
+ * On a CUDA communicator the memory is that of this rank's GPU: allocated and zeroed, or the program's, from cudaMalloc
+ * (not from a pool). All ranks must be on one node, 16 at most, with GPUs that reach each other, else
+ * RONDO_ERR_UNSUPPORTED; each calls in a thread of its own. */
 rondo_result_t rondo_window_create(rondo_comm_t comm, void *buffer, size_t bytes, rondo_window_t *window,
                                    unsigned flags);
 
 /* Collective. Flushes what this rank has put, waits until all ranks have called it, and frees what rondo has allocated.
- * Signals are not touched. rondo_comm_destroy ends windows that are left, without waiting. */
+ * Signals are not touched. rondo_comm_destroy ends windows that are left, without waiting. On a CUDA communicator
+ * kernels of this rank that use the window must be over; what rondo has allocated goes by cudaFree, which waits for
+ * whatever runs on the GPU. */
 rondo_result_t rondo_window_destroy(rondo_comm_t comm, rondo_window_t window);
 
 /* Where this rank's part lies. Local. */
@@ -792,6 +799,59 @@ rondo_result_t rondo_flush(int peer, int context, rondo_comm_t comm, rondo_strea
 
 /* Orders this rank's puts to `peer`, or to each rank: see 3. */
 rondo_result_t rondo_fence(int peer, int context, rondo_comm_t comm, rondo_stream_t stream);
+
+/* ---- kernels of the program's own ----
+ *
+ * Kernels that read and write windows of other ranks, signal, wait and meet at barriers, without the host:
+ * rondo_device.cuh has their part, with the memory model; doc/device.md is the guide. CUDA communicators of one node,
+ * of 16 ranks at most, whose GPUs reach each other. Elsewhere these are RONDO_ERR_UNSUPPORTED. */
+#define RONDO_DEVICE_RANKS 16
+
+/* Initialise it with RONDO_DEVICE_CONFIG_INIT; NULL in its place means all defaults. Alike on all ranks. It may grow:
+ * `size` is as in rondo_config_t. */
+typedef struct {
+    size_t size;  /* sizeof(rondo_device_config_t) of the caller */
+    int barriers; /* at which blocks of the ranks meet, each number independent: 1 to 65536; -1: 1024 */
+    /* Of each rank at each other one: 0 to 4096; -1: 16, or 0 where GPUs reach each other by PCIe alone, over which
+     * they cannot add to each other's memory: there more than 0 are RONDO_ERR_UNSUPPORTED. */
+    int signals;
+} rondo_device_config_t;
+
+#define RONDO_DEVICE_CONFIG_INIT                                                                                       \
+    {                                                                                                                  \
+        sizeof(rondo_device_config_t), -1, -1                                                                          \
+    }
+
+/* What a kernel must know to signal and wait: pass it by value. Its fields are for rondo_device.cuh. */
+typedef struct {
+    size_t size; /* sizeof(rondo_device_t) of the caller, who sets it; all else is filled */
+    int32_t rank, nranks;
+    uint32_t barriers, signals;
+    uint32_t *area[RONDO_DEVICE_RANKS]; /* barriers and signals of each rank */
+    uint32_t *own;                      /* what this rank alone counts */
+    uint32_t *host;                     /* the communicator's words in pinned memory */
+    void *made;                         /* by which rondo_device_destroy knows it */
+} rondo_device_t;
+
+/* Where the parts of a window lie for this rank's kernels: pass it by value. Filled by rondo_device_window. */
+typedef struct {
+    size_t size; /* sizeof(rondo_device_window_t) of the caller, who sets it */
+    char *base[RONDO_DEVICE_RANKS];
+    size_t bytes[RONDO_DEVICE_RANKS];
+} rondo_device_window_t;
+
+/* Collective. Makes barriers and signals for kernels; a communicator may have several sets. Kernels of a rank that use
+ * the same barrier, or wait for the same signal, must come one after the other, in one stream or by events: two at once
+ * take turns that belong to the other. A `size` that is not this library's is RONDO_ERR_INVALID_ARGUMENT: kernels were
+ * compiled with the header of another version. */
+rondo_result_t rondo_device_create(rondo_comm_t comm, const rondo_device_config_t *config, rondo_device_t *device);
+
+/* Collective. Waits until all ranks have called it; kernels of this rank that use it must be over. rondo_comm_destroy
+ * ends those that are left, without waiting. */
+rondo_result_t rondo_device_destroy(rondo_comm_t comm, rondo_device_t *device);
+
+/* Local. Where kernels of this rank find the parts of a window of this communicator. */
+rondo_result_t rondo_device_window(rondo_comm_t comm, rondo_window_t window, rondo_device_window_t *view);
 
 /* ---- groups ----
  *

@@ -4,4 +4,5 @@ librondo_core_la_SOURCES += \
 	lib/api/args.h \
 	lib/api/collectives.c \
 	lib/api/onesided.c \
+	lib/api/user_kernels.c \
 	lib/api/vcollectives.c

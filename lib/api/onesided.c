@@ -3,6 +3,7 @@
 #include "api/args.h"
 #include "core/rma_calls.h"
 #include "core/submit.h"
+#include "core/cuda_windows.h"
 
 #define BAD RONDO_ERR_INVALID_ARGUMENT
 
@@ -11,10 +12,12 @@ static rondo_result_t start(rd_at_t at, rondo_type_t type, rondo_stream_t stream
     rondo_result_t result = rd_args_start(at, type, stream);
 
     if (result == RONDO_SUCCESS && at.comm->cuda)
-        result = rd_error(&at.comm->ctx, RONDO_ERR_UNSUPPORTED,
-                          "%s: one-sided operations are for host communicators, and this one is on device %d: make one "
-                          "with RONDO_DEVICE_HOST, or use rondo_send and rondo_recv",
-                          at.call, at.comm->team.device);
+        result =
+            rd_error(&at.comm->ctx, RONDO_ERR_UNSUPPORTED,
+                     "%s: one-sided operations are for host communicators, and this one is on device %d, where "
+                     "kernels have them (rondo_device.cuh): make one with RONDO_DEVICE_HOST, or use rondo_send and "
+                     "rondo_recv",
+                     at.call, at.comm->team.device);
     return result;
 }
 
@@ -25,7 +28,7 @@ static rondo_result_t check_flags(rd_at_t at, unsigned flags)
 
 static rondo_result_t check_window(rd_at_t at, rondo_window_t window)
 {
-    if (rd_comm_has_window(at.comm, window))
+    if (at.comm->cuda ? rd_comm_has_cuda_window(at.comm, window) : rd_comm_has_window(at.comm, window))
         return RONDO_SUCCESS;
     return rd_error(&at.comm->ctx, BAD, "%s: window is %s", at.call,
                     window ? "not one of this communicator, or has been destroyed" : "NULL");
@@ -89,7 +92,7 @@ rondo_result_t rondo_window_create(rondo_comm_t comm, void *buffer, size_t bytes
                                    unsigned flags)
 {
     const rd_at_t at = {"rondo_window_create", comm};
-    rondo_result_t result = start(at, RONDO_INT8, NULL);
+    rondo_result_t result = rd_args_start(at, RONDO_INT8, NULL);
 
     if (result == RONDO_SUCCESS)
         result = rd_group_refuse(comm, at.call);
@@ -102,25 +105,28 @@ rondo_result_t rondo_window_create(rondo_comm_t comm, void *buffer, size_t bytes
     if (bytes > rd_args_most(RONDO_INT8))
         return rd_error(&comm->ctx, BAD, "%s: bytes is %zu, more than memory can hold (a negative number?)", at.call,
                         bytes);
-    return rd_comm_window_create(comm, buffer, bytes, window);
+    return comm->cuda ? rd_comm_cuda_window_create(comm, buffer, bytes, window)
+                      : rd_comm_window_create(comm, buffer, bytes, window);
 }
 
 rondo_result_t rondo_window_destroy(rondo_comm_t comm, rondo_window_t window)
 {
     const rd_at_t at = {"rondo_window_destroy", comm};
-    rondo_result_t result = start(at, RONDO_INT8, NULL);
+    rondo_result_t result = rd_args_start(at, RONDO_INT8, NULL);
 
     if (result == RONDO_SUCCESS)
         result = rd_group_refuse(comm, at.call);
     if (result == RONDO_SUCCESS)
         result = check_window(at, window);
-    return result == RONDO_SUCCESS ? rd_comm_window_destroy(comm, window) : result;
+    if (result != RONDO_SUCCESS)
+        return result;
+    return comm->cuda ? rd_comm_cuda_window_destroy(comm, window) : rd_comm_window_destroy(comm, window);
 }
 
 rondo_result_t rondo_window_buffer(rondo_comm_t comm, rondo_window_t window, void **buffer)
 {
     const rd_at_t at = {"rondo_window_buffer", comm};
-    rondo_result_t result = start(at, RONDO_INT8, NULL);
+    rondo_result_t result = rd_args_start(at, RONDO_INT8, NULL);
 
     if (result == RONDO_SUCCESS)
         result = check_window(at, window);
@@ -128,7 +134,8 @@ rondo_result_t rondo_window_buffer(rondo_comm_t comm, rondo_window_t window, voi
         return result;
     if (!buffer)
         return rd_error(&comm->ctx, BAD, "%s: buffer is NULL", at.call);
-    *buffer = (void *)(uintptr_t)window->parts[comm->team.rank].address;
+    *buffer = comm->cuda ? rd_comm_cuda_window_buffer(comm, window)
+                         : (void *)(uintptr_t)window->parts[comm->team.rank].address;
     return RONDO_SUCCESS;
 }
 

@@ -8,6 +8,8 @@ librondo_core_la_SOURCES += \
 	lib/core/comm.h \
 	lib/core/config.c \
 	lib/core/create.c \
+	lib/core/cuda_windows.c \
+	lib/core/cuda_windows.h \
 	lib/core/dump_now.c \
 	lib/core/dumps.c \
 	lib/core/dumps.h \

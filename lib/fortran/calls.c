@@ -285,6 +285,31 @@ void rondo_f_window_buffer(const rondo_comm_t *comm, const rondo_window_t *windo
     give("rondo_window_buffer", *comm, rondo_window_buffer(*comm, *window, buffer), ierror);
 }
 
+/* The same as type(rondo_device_config). */
+typedef struct {
+    int barriers, signals;
+} device_config_t;
+
+void rondo_f_device_create(const rondo_comm_t *comm, const device_config_t *config, rondo_device_t *device, int *ierror)
+{
+    const rondo_device_config_t c = {sizeof c, config->barriers, config->signals};
+
+    device->size = sizeof *device;
+    give("rondo_device_create", *comm, rondo_device_create(*comm, &c, device), ierror);
+}
+
+void rondo_f_device_destroy(const rondo_comm_t *comm, rondo_device_t *device, int *ierror)
+{
+    give("rondo_device_destroy", *comm, rondo_device_destroy(*comm, device), ierror);
+}
+
+void rondo_f_device_window(const rondo_comm_t *comm, const rondo_window_t *window, rondo_device_window_t *view,
+                           int *ierror)
+{
+    view->size = sizeof *view;
+    give("rondo_device_window", *comm, rondo_device_window(*comm, *window, view), ierror);
+}
+
 void rondo_f_signal(const int *peer, const int *number, const int *context, const int *flags, const rondo_comm_t *comm,
                     const rondo_stream_t *stream, int *ierror)
 {

@@ -225,6 +225,31 @@ module rondo
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
+    !> Barriers and signals for kernels; it is collective.
+    subroutine rondo_device_create(comm, config, device, ierror) bind(C, name="rondo_f_device_create")
+      import :: c_int, rondo_comm, rondo_device, rondo_device_config
+      type(rondo_comm), intent(in) :: comm
+      type(rondo_device_config), intent(in) :: config
+      type(rondo_device), intent(inout) :: device
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_device_destroy(comm, device, ierror) bind(C, name="rondo_f_device_destroy")
+      import :: c_int, rondo_comm, rondo_device
+      type(rondo_comm), intent(in) :: comm
+      type(rondo_device), intent(inout) :: device
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    !> Where kernels find the parts of a window.
+    subroutine rondo_device_window(comm, window, view, ierror) bind(C, name="rondo_f_device_window")
+      import :: c_int, rondo_comm, rondo_device_view, rondo_window
+      type(rondo_comm), intent(in) :: comm
+      type(rondo_window), intent(in) :: window
+      type(rondo_device_view), intent(inout) :: view
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
     subroutine rondo_signal(peer, signal, context, flags, comm, stream, ierror) bind(C, name="rondo_f_signal")
       import :: c_int, c_ptr, rondo_comm
       integer(c_int), intent(in) :: peer, signal, context, flags

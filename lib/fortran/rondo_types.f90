@@ -3,12 +3,13 @@
 !>
 !> Each handle is the C handle in a type of its own: a program that is partly C passes comm%handle to C.
 module rondo_types
-  use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int8_t, c_int64_t, c_size_t, c_ptr, c_null_ptr
+  use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int8_t, c_int32_t, c_int64_t, c_size_t, c_ptr, c_null_ptr
   use, intrinsic :: iso_fortran_env, only: int64
   implicit none
   private
   public :: rondo_comm, rondo_config, rondo_memory, rondo_shape, rondo_status, rondo_unique_id, rondo_registration, rondo_request
   public :: rondo_window, rondo_wait_desc
+  public :: rondo_device, rondo_device_config, rondo_device_view
   public :: rondo_work, rondo_work_info, rondo_event
 
   !> rondo_comm_t: a communicator.
@@ -37,6 +38,28 @@ module rondo_types
   end type
 
   integer(c_int), parameter, public :: RONDO_PEER_ALL = -1
+
+  integer(c_int), parameter, public :: RONDO_DEVICE_RANKS = 16
+
+  !> rondo_device_config_t: a new one has all defaults.
+  type, bind(C) :: rondo_device_config
+    integer(c_int) :: barriers = -1, signals = -1
+  end type
+
+  !> rondo_device_t, which kernels in CUDA C++ take by value: see rondo_device.cuh.
+  type, bind(C) :: rondo_device
+    integer(c_size_t) :: size = 0_c_size_t !< rondo_device_create sets it
+    integer(c_int32_t) :: rank = 0, nranks = 0, barriers = 0, signals = 0
+    type(c_ptr) :: area(RONDO_DEVICE_RANKS) = c_null_ptr
+    type(c_ptr) :: own = c_null_ptr, host = c_null_ptr, made = c_null_ptr
+  end type
+
+  !> rondo_device_window_t, by another name, because a call has that one.
+  type, bind(C) :: rondo_device_view
+    integer(c_size_t) :: size = 0_c_size_t !< rondo_device_window sets it
+    type(c_ptr) :: base(RONDO_DEVICE_RANKS) = c_null_ptr
+    integer(c_size_t) :: bytes(RONDO_DEVICE_RANKS) = 0_c_size_t
+  end type
 
   !> rondo_unique_id_t: the address of the rendezvous, and the secret by which the ranks authenticate each other.
   type, bind(C) :: rondo_unique_id

@@ -139,9 +139,14 @@ typedef struct rd_khost {
 
 #define RD_KFAILED_ABORT 1u
 #define RD_KFAILED_TIMEOUT 2u
-#define RD_KFAILED_POST 3u    /* a peer's post names no registered buffer, or bytes outside one */
-#define RD_KFAILED_DIFFERS 4u /* rank `late` has come to a barrier with another mark */
-#define RD_KFAILED_LEFT 5u    /* rank `late` has left an operation before this rank had read its buffer */
+#define RD_KFAILED_POST 3u     /* a peer's post names no registered buffer, or bytes outside one */
+#define RD_KFAILED_DIFFERS 4u  /* rank `late` has come to a barrier with another mark */
+#define RD_KFAILED_LEFT 5u     /* rank `late` has left an operation before this rank had read its buffer */
+#define RD_KFAILED_ARGUMENT 6u /* a kernel of the program's has asked for what does not exist: RD_KNO_... in `late` */
+#define RD_KNO_BARRIER 0u      /* rondo_device.cuh has these numbers, too, and those of rd_khost_t's words: see */
+#define RD_KNO_SIGNAL 1u       /* test/gpu/device_kernels.cu */
+#define RD_KNO_RANK 2u
+#define RD_KNO_BYTES 3u
 
 /* The same in every launch of a communicator. Offsets are in bytes from the window's base. */
 typedef struct rd_kcomm {

@@ -12,13 +12,15 @@ failed=0
     sed -n 's/.*parameter, public :: \(RONDO_[A-Z0-9_]*\) = \(-\{0,1\}[0-9]*\).*/_Static_assert(\1 == \2, "\1");/p' $modules
     # What the types of both languages have in common.
     echo '_Static_assert(sizeof(rondo_unique_id_t) == 128, "the id");'
+    echo '_Static_assert(sizeof(rondo_device_t) == 8 + 4 * 4 + 16 * 8 + 3 * 8, "device");'
+    echo '_Static_assert(sizeof(rondo_device_window_t) == 8 + 16 * 8 + 16 * 8, "view");'
 } >"$dir/values.c"
 compared=$(grep -c Static_assert "$dir/values.c")
 echo "$compared constants are compared"
 ${CC:-cc} -std=c11 -I"$source/lib" -c "$dir/values.c" -o "$dir/values.o" || failed=1
 for name in $(grep -o '\bRONDO_[A-Z0-9_]*' "$header" | sort -u); do
     case $name in
-    RONDO_H | RONDO_VERSION* | RONDO_CONFIG_INIT | RONDO_SHAPE_INIT) continue ;; # what Fortran has otherwise
+    RONDO_H | RONDO_VERSION* | RONDO_CONFIG_INIT | RONDO_DEVICE_CONFIG_INIT | RONDO_SHAPE_INIT) continue ;; # what Fortran has otherwise
     esac
     grep -q "^    $name\b\|^#define $name " "$header" || continue # spoken of, not defined: the environment
     grep -q "parameter, public :: $name = " $modules || { echo "no such constant in Fortran: $name"; failed=1; }

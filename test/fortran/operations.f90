@@ -374,6 +374,8 @@ contains
 
   subroutine check_one_sided()
     type(rondo_window) :: window
+    type(rondo_device) :: device
+    type(rondo_device_view) :: view
     type(rondo_wait_desc) :: came(1)
     type(c_ptr) :: where
     real(real64), pointer :: part(:)
@@ -406,5 +408,11 @@ contains
     call rondo_put(x, 3, RONDO_FLOAT64, to, window, 0, 0, 0, comm)
     call rondo_window_destroy(comm, window)
     call expect(all(y == from_x), 'what was put into an array')
+    call rondo_device_create(comm, rondo_device_config(barriers=8), device, ierror)
+    call expect(ierror == RONDO_ERR_UNSUPPORTED, 'barriers for kernels, on host memory')
+    call rondo_device_window(comm, window, view, ierror)
+    call expect(ierror == RONDO_ERR_UNSUPPORTED, 'where kernels find a window')
+    call rondo_device_destroy(comm, device, ierror)
+    call expect(ierror == RONDO_ERR_UNSUPPORTED .and. device%barriers == 0, 'no barriers')
   end subroutine
 end program

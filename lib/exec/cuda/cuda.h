@@ -79,6 +79,18 @@ rondo_result_t rd_cuda_register(rd_cuda_t *cuda, void *buffer, size_t bytes, int
 rondo_result_t rd_cuda_deregister(rd_cuda_t *cuda, int number);
 void rd_cuda_windows(rd_cuda_t *cuda); /* see rondo_comm_windows */
 
+/* user_window.c, user_device.c: what kernels of the program's own use (rondo_device.cuh). Creation and destruction are
+ * collective. rd_cuda_window_buffer returns where this rank's part lies. */
+typedef struct rd_cuda_window rd_cuda_window_t;
+rondo_result_t rd_cuda_window_create(rd_cuda_t *cuda, void *buffer, size_t bytes, rd_cuda_window_t **window);
+rondo_result_t rd_cuda_window_destroy(rd_cuda_t *cuda, rd_cuda_window_t *window);
+bool rd_cuda_has_window(const rd_cuda_t *cuda, const rd_cuda_window_t *window);
+void *rd_cuda_window_buffer(const rd_cuda_t *cuda, const rd_cuda_window_t *window);
+void rd_cuda_window_view(const rd_cuda_t *cuda, const rd_cuda_window_t *window, rondo_device_window_t *view);
+rondo_result_t rd_cuda_device_create(rd_cuda_t *cuda, const rondo_device_config_t *config, rondo_device_t *device);
+rondo_result_t rd_cuda_device_destroy(rd_cuda_t *cuda, rondo_device_t *device);
+bool rd_cuda_has_device(const rd_cuda_t *cuda, const rondo_device_t *device);
+
 rondo_result_t rd_cuda_mem_alloc(rd_cuda_t *cuda, void **buffer, size_t bytes);
 rondo_result_t rd_cuda_mem_free(rd_cuda_t *cuda, void *buffer);
 

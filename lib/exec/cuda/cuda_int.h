@@ -64,6 +64,8 @@ struct rd_cuda {
     rd_khost_t *host;                      /* NULL: not yet created */
     void *imported[RD_KRANKS];             /* bases to be closed */
     void *scratch;                         /* device memory for the barrier's element */
+    struct rd_cuda_window *user_windows;   /* user.h: those of the program's kernels */
+    struct rd_left *left;                  /* window.c: memory that outlives the communicator */
     struct rd_cuda_registered *registered; /* register.c: RD_KREGISTERED entries; NULL: none yet */
     struct rd_proxy_path *path;            /* exec/cuda/proxy/proxy.h; NULL: not needed */
     struct rd_cuda *node_comm; /* exec/cuda/hier/node_comm.c: this node's ranks as a communicator; NULL: not needed */
@@ -165,6 +167,14 @@ char *rd_window_scratch(const rd_cuda_t *cuda);
 size_t rd_window_scratch_bytes(const rd_cuda_t *cuda);
 /* Gives up the device memory, which no peer uses. */
 void rd_window_release(rd_cuda_t *cuda);
+/* Leaves memory behind: `bytes` bytes of this rank's, or, if that is 0, what was imported. It is given back when the
+ * last communicator of the process has ended. `used`: kernels of the program's, here or of a peer, may still touch it;
+ * otherwise rd_window_left_take may return it, for another one of that length; NULL: there is none. */
+void rd_window_leave(rd_cuda_t *cuda, void *memory, size_t bytes, bool used);
+void *rd_window_left_take(int device, size_t bytes);
+/* user_window.c. Leaves the windows behind; the bytes of barriers and signals. */
+void rd_user_end(rd_cuda_t *cuda);
+uint64_t rd_user_count(const rd_cuda_t *cuda);
 /* Frees the window, now or when all peers have left. */
 void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
 

@@ -148,6 +148,53 @@ rondo_result_t rd_cuda_deregister(rd_cuda_t *cuda, int number)
     return none();
 }
 
+rondo_result_t rd_cuda_window_create(rd_cuda_t *cuda, void *buffer, size_t bytes, rd_cuda_window_t **window)
+{
+    (void)cuda, (void)buffer, (void)bytes, (void)window;
+    return none();
+}
+
+rondo_result_t rd_cuda_window_destroy(rd_cuda_t *cuda, rd_cuda_window_t *window)
+{
+    (void)cuda, (void)window;
+    return none();
+}
+
+bool rd_cuda_has_window(const rd_cuda_t *cuda, const rd_cuda_window_t *window)
+{
+    (void)cuda, (void)window;
+    return false;
+}
+
+void *rd_cuda_window_buffer(const rd_cuda_t *cuda, const rd_cuda_window_t *window)
+{
+    (void)cuda, (void)window;
+    return NULL;
+}
+
+void rd_cuda_window_view(const rd_cuda_t *cuda, const rd_cuda_window_t *window, rondo_device_window_t *view)
+{
+    (void)cuda, (void)window, (void)view;
+}
+
+rondo_result_t rd_cuda_device_create(rd_cuda_t *cuda, const rondo_device_config_t *config, rondo_device_t *device)
+{
+    (void)cuda, (void)config, (void)device;
+    return none();
+}
+
+rondo_result_t rd_cuda_device_destroy(rd_cuda_t *cuda, rondo_device_t *device)
+{
+    (void)cuda, (void)device;
+    return none();
+}
+
+bool rd_cuda_has_device(const rd_cuda_t *cuda, const rondo_device_t *device)
+{
+    (void)cuda, (void)device;
+    return false;
+}
+
 void rd_cuda_windows(rd_cuda_t *cuda)
 {
     (void)cuda;

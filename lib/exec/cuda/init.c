@@ -64,6 +64,7 @@ void rd_cuda_foresee(const rd_env_t *env, const rondo_shape_t *shape, rd_foresee
 void rd_cuda_count(const rd_cuda_t *cuda, rondo_memory_t *memory)
 {
     rd_window_count(cuda, memory);
+    memory->device += rd_user_count(cuda);
     if (cuda->node_comm)
         rd_window_count(cuda->node_comm, memory);
     if (cuda->path)
@@ -111,6 +112,13 @@ rondo_result_t rd_cuda_check(rd_cuda_t *cuda)
         return rd_health_fail(team->health, RONDO_ERR_REMOTE, late,
                               "rank %d (%s) has left an operation before this rank had copied its buffer", late,
                               rd_health_whois(team->health, late));
+    if (failed == RD_KFAILED_ARGUMENT)
+        return rd_health_fail(team->health, RONDO_ERR_INVALID_ARGUMENT, team->rank,
+                              "a kernel of the program's has asked for %s that does not exist (rondo_device.cuh)",
+                              late == (int)RD_KNO_BARRIER  ? "a barrier"
+                              : late == (int)RD_KNO_SIGNAL ? "a signal"
+                              : late == (int)RD_KNO_RANK   ? "a rank"
+                                                           : "a part of a window");
     return rd_health_fail(team->health, RONDO_ERR_INTERNAL, -1, "a kernel has left without having finished");
 }
 
@@ -197,6 +205,7 @@ void rd_cuda_free(rd_cuda_t *cuda, rd_node_t *node)
     rd_cuda_programs_free(cuda);
     rd_device_late_forget(cuda);
     pthread_mutex_destroy(&cuda->late.lock);
+    rd_user_end(cuda);
     rd_window_free(cuda, node, controls);
     rd_device_leave(guard);
     free(cuda->peers);

@@ -25,6 +25,9 @@ librondo_core_la_SOURCES += \
 	lib/exec/cuda/program_cache.c \
 	lib/exec/cuda/register.c \
 	lib/exec/cuda/stall.c \
+	lib/exec/cuda/user.h \
+	lib/exec/cuda/user_device.c \
+	lib/exec/cuda/user_window.c \
 	lib/exec/cuda/window.c \
 	lib/exec/cuda/window_host.c \
 	lib/exec/cuda/window_import.c

@@ -20,8 +20,17 @@
 #define PAGE ((size_t)4096)
 #define WORDS 64 /* communicators whose words a pinned page holds */
 
+/* Memory of user_window.c. */
+typedef struct rd_left {
+    struct rd_left *next;
+    void *memory;
+    size_t bytes; /* 0: it was imported */
+    int device;
+} rd_left_t;
+
 typedef struct grave {
     struct grave *next;
+    rd_left_t *left; /* beside the window: peers use it as long */
     char *window;
     size_t bytes;
     int device;                        /* -1: it is pinned host memory */
@@ -32,7 +41,8 @@ typedef struct grave {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static grave_t *graves;
-static int living; /* communicators of this process */
+static rd_left_t *left; /* that no peer uses any more */
+static int living;      /* communicators of this process */
 static struct page {
     struct page *next;
     char *base;
@@ -156,19 +166,78 @@ static bool at_rest(const grave_t *g)
     return true;
 }
 
+/* Moves a list to another one. */
+static void left_add(rd_left_t **to, rd_left_t **from)
+{
+    rd_left_t **end = from;
+
+    while (*end)
+        end = &(*end)->next;
+    *end = *to;
+    *to = *from;
+    *from = NULL;
+}
+
 static void sweep(void)
 {
     for (grave_t *g = graves; g; g = g->next) {
         if (g->peers && at_rest(g)) {
             rd_node_free(&g->node);
             g->peers = 0;
+            left_add(&left, &g->left);
         }
     }
+}
+
+/* Kernels of the program's may still be about to leave. */
+static void free_left(void)
+{
+    while (left) {
+        rd_left_t *l = left;
+        left = l->next;
+        rd_device_guard_t guard = rd_device_enter(l->device);
+        (void)cudaDeviceSynchronize();
+        (void)(l->bytes ? cudaFree(l->memory) : cudaIpcCloseMemHandle(l->memory));
+        rd_device_leave(guard);
+        free(l);
+    }
+}
+
+void rd_window_leave(rd_cuda_t *cuda, void *memory, size_t bytes, bool used)
+{
+    rd_left_t *l = malloc(sizeof *l);
+
+    if (!l)
+        return; /* then it is never freed */
+    *l = (rd_left_t){NULL, memory, bytes, cuda->device};
+    pthread_mutex_lock(&lock);
+    left_add(used ? &cuda->left : &left, &l);
+    pthread_mutex_unlock(&lock);
+}
+
+void *rd_window_left_take(int device, size_t bytes)
+{
+    void *memory = NULL;
+
+    pthread_mutex_lock(&lock);
+    for (rd_left_t **at = &left; *at && !memory;) {
+        rd_left_t *l = *at;
+        if (l->device != device || l->bytes != bytes) {
+            at = &l->next;
+            continue;
+        }
+        memory = l->memory;
+        *at = l->next;
+        free(l);
+    }
+    pthread_mutex_unlock(&lock);
+    return memory;
 }
 
 /* Called when no communicator of this process is left that might wait for anything. */
 static void free_all(void)
 {
+    free_left();
     for (grave_t **at = &graves; *at;) {
         grave_t *g = *at;
         if (g->peers) {
@@ -246,7 +315,7 @@ static grave_t *close_comm(char *window, size_t bytes, int device)
     grave_t *g = calloc(1, sizeof *g);
 
     if (g) {
-        *g = (grave_t){graves, window, bytes, device, 0, {0}, {0}};
+        *g = (grave_t){.next = graves, .window = window, .bytes = bytes, .device = device};
         graves = g;
     }
     return g;
@@ -339,7 +408,9 @@ void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *contr
     grave_t *g;
 
     pthread_mutex_lock(&lock);
-    if (cuda->host && !cuda->parent)
+    if (cuda->host && cuda->left) /* kernels of the program's may still look there, and are to leave */
+        *(volatile uint32_t *)&cuda->host->abort = 1;
+    else if (cuda->host && !cuda->parent)
         words_give(cuda->host);
     g = cuda->window ? close_comm(cuda->window, cuda->window_bytes, cuda->device) : NULL;
     if (g && controls && !cuda->limits.host_windows) {
@@ -348,7 +419,9 @@ void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *contr
             g->controls[m] = controls[node->local[m]];
         g->node = *node;
         memset(node, 0, sizeof *node);
+        left_add(&g->left, &cuda->left);
     }
+    left_add(&left, &cuda->left);
     close_shared(cuda);
     living -= cuda->living; /* a creation that failed before it came to its window was never counted */
     sweep();
