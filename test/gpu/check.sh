@@ -7,7 +7,7 @@
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
 #   --seconds  of random programs, each (10)    --part     matrix, forced, simple, programs, scheduled,
 #                                                          life, signature, verdicts, lengths, groups, registered, copy_engine,
-#                                                          rounds, narrow, window_host, nodes, rails, many, shim or gdr (wants UCX with CUDA,
+#                                                          rounds, narrow, user_kernels, window_host, nodes, rails, many, shim or gdr (wants UCX with CUDA,
 #                                                          and RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc);
 #              and, if they are named, mps (ranks that share GPUs, under MPS), sanitizers (compute-sanitizer's tools,
 #              each of which must report a planted fault; on two GPUs, for kernels of one GPU go in turns there) and
@@ -133,6 +133,9 @@ if wanted rounds; then
 fi
 if wanted narrow; then
     part narrow
+fi
+if wanted user_kernels; then
+    part user_kernels --seed "$seed"
 fi
 if wanted window_host; then # as where GPUs do not reach each other
     RONDO_P2P=0

@@ -16,7 +16,8 @@ gpu_tests = \
 	test/gpu/rails \
 	test/gpu/registered \
 	test/gpu/rounds \
-	test/gpu/shim
+	test/gpu/shim \
+	test/gpu/user_kernels
 EXTRA_PROGRAMS += $(gpu_tests) $(cuda_examples)
 cuda_examples = \
 	examples/devices \
@@ -102,6 +103,12 @@ test_gpu_shim_SOURCES = $(shim_sources) test/gpu/device.c test/gpu/device.h
 test_gpu_shim_CPPFLAGS = $(gpu_cppflags)
 test_gpu_shim_LDADD = libnccl_parts.la $(gpu_ldadd)
 test_gpu_shim_LDFLAGS = -static
+test_gpu_user_kernels_SOURCES = test/gpu/user_kernels.c test/gpu/device.c test/gpu/device.h
+test_gpu_user_kernels_CPPFLAGS = $(gpu_cppflags)
+test_gpu_user_kernels_LDADD = test/gpu/device_kernels.lo $(gpu_ldadd)
+test_gpu_user_kernels_LDFLAGS = -static
+test/gpu/device_kernels.lo: test/gpu/device_kernels.cu $(device_header)
+	$(AM_V_GEN)$(MKDIR_P) test/gpu && $(NVCOMPILE) -I$(top_srcdir)/test -c -o $@ $<
 EXTRA_DIST += test/gpu/check.sh
 
 # Tests for GPUs with kernels that are late and out of order (test/delays/gpu.cuh), which are compiled only for them:

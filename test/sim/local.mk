@@ -1,6 +1,7 @@
 # The kernels alone on a machine made of threads: no part of CUDA is needed, a C++ compiler will do.
 machine_tests = \
 	test/sim/collectives \
+	test/sim/device \
 	test/sim/faults \
 	test/sim/messages \
 	test/sim/proxy
@@ -30,6 +31,17 @@ world_sources = test/sim/world.c test/sim/world_fused.c test/sim/world_data.c te
 test_sim_collectives_SOURCES = test/sim/collectives.c $(world_sources)
 test_sim_collectives_LDADD = $(machine_ldadd)
 nodist_EXTRA_test_sim_collectives_SOURCES = dummy.cc
+# The program's own kernels, by the header that is installed.
+device_header = lib/rondo_device.cuh lib/rondo.h test/gpu/device_kernels.h test/sim/device_machine.cuh test/sim/gpu.cuh
+EXTRA_DIST += test/gpu/device_kernels.cu test/gpu/device_kernels.h test/sim/device_machine.cuh
+DEVICE_COMPILE = $(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) $(DEFS) -I. -U_GNU_SOURCE \
+	-DRONDO_DEVICE_MACHINE='"sim/device_machine.cuh"' -I$(top_srcdir)/lib -I$(top_srcdir)/test -I$(top_srcdir)/test/sim \
+	-fno-strict-aliasing -g -x c++ -c -o $@ $(top_srcdir)/test/gpu/device_kernels.cu
+test/sim/device_kernels.lo: test/gpu/device_kernels.cu $(device_header)
+	$(AM_V_CXX)$(MKDIR_P) test/sim && $(DEVICE_COMPILE) -O2
+test_sim_device_SOURCES = test/sim/device.c
+test_sim_device_LDADD = test/sim/device_kernels.lo $(machine_ldadd)
+nodist_EXTRA_test_sim_device_SOURCES = dummy.cc
 test_sim_faults_SOURCES = test/sim/faults.c $(world_sources)
 test_sim_faults_LDADD = $(machine_ldadd)
 nodist_EXTRA_test_sim_faults_SOURCES = dummy.cc
@@ -85,6 +97,7 @@ endif
 CLEANFILES += $(raced_tests:%=%$(EXEEXT))
 raced_tests = \
 	test/sim/raced/collectives \
+	test/sim/raced/device \
 	test/sim/raced/messages \
 	test/sim/raced/proxy
 libmachine_raced_la_SOURCES = \
@@ -111,6 +124,12 @@ test_sim_raced_collectives_SOURCES = test/sim/collectives.c $(world_sources)
 test_sim_raced_collectives_LDADD = $(raced_ldadd)
 test_sim_raced_collectives_LDFLAGS = $(raced_ldflags)
 nodist_EXTRA_test_sim_raced_collectives_SOURCES = dummy.cc
+test/sim/raced/device_kernels.lo: test/gpu/device_kernels.cu $(device_header)
+	$(AM_V_CXX)$(MKDIR_P) test/sim/raced && $(DEVICE_COMPILE) -O1 -fsanitize=thread
+test_sim_raced_device_SOURCES = test/sim/device.c
+test_sim_raced_device_LDADD = test/sim/raced/device_kernels.lo $(raced_ldadd)
+test_sim_raced_device_LDFLAGS = $(raced_ldflags)
+nodist_EXTRA_test_sim_raced_device_SOURCES = dummy.cc
 test_sim_raced_messages_SOURCES = test/sim/messages.c $(world_sources)
 test_sim_raced_messages_LDADD = $(raced_ldadd)
 test_sim_raced_messages_LDFLAGS = $(raced_ldflags)
@@ -147,7 +166,8 @@ sim_tests = \
 	test/sim/registered \
 	test/sim/rcache \
 	test/sim/rounds \
-	test/sim/shim
+	test/sim/shim \
+	test/sim/user_kernels
 if HAVE_CUDA
 if HAVE_CXX
 check_PROGRAMS += $(sim_tests)
@@ -256,6 +276,10 @@ test_sim_registered_SOURCES = test/gpu/registered.c test/gpu/device.c test/gpu/d
 test_sim_registered_CPPFLAGS = $(sim_cppflags)
 test_sim_registered_LDADD = $(sim_ldadd)
 nodist_EXTRA_test_sim_registered_SOURCES = dummy.cc
+test_sim_user_kernels_SOURCES = test/gpu/user_kernels.c test/gpu/device.c test/gpu/device.h
+test_sim_user_kernels_CPPFLAGS = $(sim_cppflags)
+test_sim_user_kernels_LDADD = test/sim/device_kernels.lo $(sim_ldadd)
+nodist_EXTRA_test_sim_user_kernels_SOURCES = dummy.cc
 test_sim_rcache_SOURCES = test/sim/rcache.c
 test_sim_rcache_CPPFLAGS = $(sim_cppflags)
 test_sim_rcache_LDADD = $(sim_ldadd)
