@@ -134,8 +134,12 @@ fi
 if wanted narrow; then
     part narrow
 fi
-if wanted user_kernels; then
+if wanted user_kernels; then # and the examples that have kernels of their own, a rank on each GPU
     part user_kernels --seed "$seed"
+    examples=
+    [ -x "$here/halo_device" ] || examples=../../examples/
+    part ${examples}allreduce_rmsnorm
+    part ${examples}halo_device
 fi
 if wanted window_host; then # as where GPUs do not reach each other
     RONDO_P2P=0

@@ -20,9 +20,30 @@ gpu_tests = \
 	test/gpu/user_kernels
 EXTRA_PROGRAMS += $(gpu_tests) $(cuda_examples)
 cuda_examples = \
+	$(device_examples) \
 	examples/devices \
 	examples/graph.mpi
-cuda_examples_built = examples/devices
+cuda_examples_built = examples/devices $(device_examples)
+# With kernels of their own: compiled as a program's are, and installed beside the tests.
+device_examples = \
+	examples/allreduce_rmsnorm \
+	examples/halo_device
+EXTRA_DIST += $(device_examples:%=%.cu)
+CLEANFILES += examples/*.lo
+EXAMPLE_NVCOMPILE = $(LIBTOOL) $(AM_V_lt) --tag=CC --mode=compile $(NVCC) $(NVCC_ARCH) -I$(top_srcdir)/lib -std=c++17 \
+	-fmad=false -O3 -prefer-non-pic -c -o
+examples/allreduce_rmsnorm.lo: examples/allreduce_rmsnorm.cu lib/rondo_device.cuh lib/rondo.h
+	$(AM_V_GEN)$(MKDIR_P) examples && $(EXAMPLE_NVCOMPILE) $@ $<
+examples/halo_device.lo: examples/halo_device.cu lib/rondo_device.cuh lib/rondo.h
+	$(AM_V_GEN)$(MKDIR_P) examples && $(EXAMPLE_NVCOMPILE) $@ $<
+examples_allreduce_rmsnorm_SOURCES =
+examples_allreduce_rmsnorm_LDADD = examples/allreduce_rmsnorm.lo librondo.la $(CUDA_LIBS)
+examples_allreduce_rmsnorm_LDFLAGS = -static
+nodist_EXTRA_examples_allreduce_rmsnorm_SOURCES = dummy.cc
+examples_halo_device_SOURCES =
+examples_halo_device_LDADD = examples/halo_device.lo librondo.la $(CUDA_LIBS)
+examples_halo_device_LDFLAGS = -static
+nodist_EXTRA_examples_halo_device_SOURCES = dummy.cc
 if HAVE_MPI
 cuda_examples_built += examples/graph.mpi
 endif
@@ -151,9 +172,9 @@ if HAVE_CUDA
 check-gpu: libtest_parts.la $(gpu_tests) $(cuda_examples_built)
 	$(SHELL) $(srcdir)/test/gpu/check.sh --programs test/gpu $(GPU_TEST_OPTIONS)
 	examples/devices
-install-gpu-tests: libtest_parts.la $(gpu_tests)
+install-gpu-tests: libtest_parts.la $(gpu_tests) $(device_examples)
 	$(MKDIR_P) $(DESTDIR)$(pkglibexecdir)
-	$(INSTALL_PROGRAM) $(gpu_tests) $(DESTDIR)$(pkglibexecdir)
+	$(INSTALL_PROGRAM) $(gpu_tests) $(device_examples) $(DESTDIR)$(pkglibexecdir)
 	$(INSTALL_SCRIPT) $(srcdir)/test/gpu/check.sh $(DESTDIR)$(pkglibexecdir)/check-gpu
 gpu-delays: $(gpu_delays)
 install-gpu-delays: $(gpu_delays)

@@ -3,6 +3,7 @@ script_tests += \
 	test/pkg/build_minimal.sh \
 	test/pkg/contrib.sh \
 	test/pkg/debian.sh \
+	test/pkg/device_header.sh \
 	test/pkg/exports.sh \
 	test/pkg/header.sh \
 	test/pkg/install.sh \
