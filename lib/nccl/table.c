@@ -3,7 +3,8 @@
 
 #include <stddef.h>
 
-static const char device_side[] = "needs NCCL's device-side structures";
+static const char device_side[] =
+    "its structures are part of the program; kernels have rondo_device.cuh (doc/device.md)";
 static const char per_call[] =
     "the tag is rondo's; a forced algSelection and launchCompletionEvent are refused, resources steer nothing";
 static const char one_sided[] = "on host memory; windows are registered before, with NCCL_WIN_COLL_SYMMETRIC";
@@ -97,7 +98,8 @@ const nc_function_t nc_functions[] = {
     {"GinBarrierCreateRequirement", "2.28", NC_REFUSED, device_side},
     {"GinInboxA2ACreateRequirement", "2.28", NC_REFUSED, device_side},
     {"GinOutboxCreateRequirement", "2.28", NC_REFUSED, device_side},
-    {"LLA2ACalcSlots", "2.28", NC_REFUSED, "needs NCCL's device-side structures; returns 0"},
+    {"LLA2ACalcSlots", "2.28", NC_REFUSED,
+     "its structures are part of the program; kernels have rondo_device.cuh (doc/device.md); returns 0"},
     {"LLA2ACreateRequirement", "2.28", NC_REFUSED, device_side},
     {"LsaBarrierCreateRequirement", "2.28", NC_REFUSED, device_side},
     {"TeamWorld", "2.28", NC_SERVED, NULL},
