@@ -102,9 +102,9 @@ static char *output(const direct_t *d, size_t at)
  * the root. */
 static char *slot_of(const direct_t *d, int p)
 {
-    int place = p == d->rank ? d->n - 1 : p - (p > d->rank);
+    int index = p == d->rank ? d->n - 1 : p - (p > d->rank);
 
-    return d->scratch + (size_t)place * d->slot;
+    return d->scratch + (size_t)index * d->slot;
 }
 
 static void message(direct_t *d, int send, int p, const void *buffer, size_t n)
