@@ -431,7 +431,8 @@ rondo_result_t rondo_comm_status(rondo_comm_t comm, rondo_status_t *status);
 /* Writes down the last calls of this process, as its record has them (doc/monitor.md), for rondo-ras analyse and
  * convert: into the new file `path`, or with RONDO_DUMP_NODE those of all processes of this node with which it shares
  * communicators, into files of the folder `path`, which may be there. NULL: a name of its own in RONDO_DUMP_DIR.
- * Nothing is written over. Looks twice, and so takes a third of a second, and what the files take.
+ * Files that rondo names are in the formats of RONDO_DUMP_FORMAT. Nothing is written over. Looks twice, and so takes a
+ * third of a second, and what the files take.
  * RONDO_ERR_UNSUPPORTED: there is no record. Any thread, any time. */
 #define RONDO_DUMP_NODE 1
 rondo_result_t rondo_dump(const char *path, int flags);

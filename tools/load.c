@@ -160,24 +160,43 @@ static int is_dump(const struct dirent *e)
     return e->d_name[0] != '.' && ((n > 5 && strcmp(e->d_name + n - 5, ".json") == 0) || number_of(e->d_name) >= 0);
 }
 
+static bool begins_with(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+/* With several formats (RONDO_DUMP_FORMAT) a process has left its calls twice: rondo's own dumps, where there are any,
+ * say more. */
+static bool has_own(struct dirent **names, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (begins_with(names[i]->d_name, "rondo_dump"))
+            return true;
+    return false;
+}
+
 /* A file that cannot be read is left out, with a line that says so: one dump may have been cut short by the end of its
  * process, and the others tell what there is to know. Returns false if none can be read. */
 static bool load_folder(past_t *past, const char *path)
 {
     struct dirent **names = NULL;
     int n = scandir(path, &names, is_dump, by_name), good = 0;
+    bool own = has_own(names, n);
     char name[4096];
 
     if (n <= 0)
         say(path, n < 0 ? strerror(errno) : "there is no dump in it: *.json, or names that end in a number");
     for (int i = 0; i < n; i++) {
+        if (own && begins_with(names[i]->d_name, "rondo_trace_"))
+            continue;
         snprintf(name, sizeof name, "%s/%s", path, names[i]->d_name);
         int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         good += fd >= 0 ? load_file(past, name, fd) : say(name, strerror(errno));
         if (fd >= 0)
             close(fd);
-        free(names[i]);
     }
+    for (int i = 0; i < n; i++)
+        free(names[i]);
     free(names);
     return good > 0;
 }

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { LEVEL, TEXT, WORD, PROTO, PORTS, INT, MILLISECONDS, BYTES, COUNT, FLAG } kind_t;
+typedef enum { LEVEL, TEXT, WORD, WORDS, PROTO, PORTS, INT, MILLISECONDS, BYTES, COUNT, FLAG } kind_t;
 
 typedef struct tunable {
     const char *name;
@@ -22,7 +22,7 @@ typedef struct tunable {
     size_t offset, bytes; /* in rd_env_t; bytes == 0: it is read elsewhere and only listed here */
     const char *standard; /* the default, as it would be written */
     int64_t least, most;
-    const char *words; /* WORD: what is allowed, separated by '|' */
+    const char *words; /* WORD: what is allowed, separated by '|'; WORDS: a list of them, separated by ',' */
     const char *help;
 } tunable_t;
 
@@ -64,6 +64,11 @@ static const tunable_t table[] = {
      "it"},
     {"RONDO_DUMP_DIR", TEXT, 0, AT(dump_dir), "", 0, 255, NULL,
      "when a communicator fails, the last calls are left in a folder in this one, for rondo-ras analyse"},
+    {"RONDO_DUMP_FORMAT", WORDS, 0, AT(dump_format), "rondo", 0, 63, "rondo|json|fr|chrome",
+     "of dumps in RONDO_DUMP_DIR, one or several by comma; rondo: json, of which the others can be made; fr: for "
+     "PyTorch's analyser; chrome: for Perfetto"},
+    {"RONDO_DUMP_WAIT_MS", MILLISECONDS, 0, AT(dump_wait_ms), "1000", 0, INT64_C(1) << 40, NULL,
+     "how long a call that has failed, and then the end of the process, wait for a dump that is being written"},
     {"RONDO_DUMP_SIGNAL", WORD, 0, AT(dump_signal), "", 0, 31, "USR1|USR2",
      "a process that gets this signal leaves its last calls in RONDO_DUMP_DIR; an older handler is called, too"},
     {"RONDO_DUMP_PIPE", TEXT, 0, AT(dump_pipe), "", 0, 255, NULL,
@@ -261,6 +266,25 @@ static int text_parse(const tunable_t *t, const char *text, void *field)
     return 0;
 }
 
+/* Returns true if all words of a list are allowed. */
+static bool words_known(const char *words, const char *list)
+{
+    char word[32];
+
+    for (;;) {
+        size_t n = strcspn(list, ",");
+        if (n == 0 || n >= sizeof word)
+            return false;
+        memcpy(word, list, n);
+        word[n] = 0;
+        if (word_find(words, word) < 0)
+            return false;
+        if (!list[n])
+            return true;
+        list += n + 1;
+    }
+}
+
 /* Returns true if every list of the text has words, and every word is a protocol. */
 static bool protos_known(const char *text)
 {
@@ -298,6 +322,8 @@ static int value_parse(const tunable_t *t, const char *text, void *field)
         return protos_known(text) ? text_parse(t, text, field) : -1;
     case WORD:
         return *text && word_find(t->words, text) < 0 ? -1 : text_parse(t, text, field);
+    case WORDS:
+        return *text && !words_known(t->words, text) ? -1 : text_parse(t, text, field);
     case TEXT:
         return text_parse(t, text, field);
     case PORTS:
@@ -329,6 +355,9 @@ static const char *range_print(const tunable_t *t, char *text, size_t bytes)
     case LEVEL:
     case WORD:
         snprintf(text, bytes, "%s", t->words);
+        break;
+    case WORDS:
+        snprintf(text, bytes, "%s, one or several by comma", t->words);
         break;
     case PROTO:
         for (int p = 0; p < RD_NUM_PROTOS && n < bytes; p++)

@@ -26,6 +26,8 @@ typedef struct rd_env {
     char monitor_dir[256];     /* RONDO_MONITOR_DIR: the record is a file there; "": it has no name */
     char on_error[32];         /* RONDO_ON_ERROR: "return", "exit" or "revoke" */
     char dump[32];             /* RONDO_DUMP: "none", "blamed" or "all" */
+    char dump_format[64];      /* RONDO_DUMP_FORMAT: a list of "rondo", "json", "fr", "chrome" */
+    int64_t dump_wait_ms;      /* RONDO_DUMP_WAIT_MS: for a dump under way; 0: not at all */
     int64_t status_ms;         /* RONDO_STATUS_MS: 0: never */
     char dump_signal[32];      /* RONDO_DUMP_SIGNAL: USR1 or USR2; "": none */
     char dump_pipe[256];       /* RONDO_DUMP_PIPE: how its name begins; "": there is none */

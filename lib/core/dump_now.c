@@ -1,6 +1,5 @@
 /* rondo_dump and rondo_dump_fd: what the record says, when the program asks. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,9 +9,10 @@
 
 #include "base/env.h"
 #include "base/fd.h"
+#include "core/dump_files.h"
+#include "core/dump_wait.h"
 #include "core/dumps.h"
 #include "core/hooks.h"
-#include "monitor/dump.h"
 #include "monitor/held.h"
 #include "monitor/raw.h"
 #include "monitor/verdict.h"
@@ -27,31 +27,74 @@ static int write_process(const rd_dump_t *dump, int process, int fd)
     return rd_out_end(&out);
 }
 
-/* Returns 0 or an error. */
-static int write_file(const rd_dump_t *dump, int process, const char *path)
-{
-    int fd = rd_fd_high(open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+/* Where a dump goes. */
+typedef struct target {
+    const char *path; /* of the file, or of the folder */
+    int fd;           /* >= 0: there instead, as JSON */
+    int flags;
+    const char *formats; /* a list: of a folder, or of files with names of rondo's own */
+    int serial;          /* >= 0: `path` is a folder in which the files of this process have a name of their own */
+    char first[480];     /* out: what was written */
+} target_t;
 
-    if (fd < 0)
-        return errno;
-    int error = write_process(dump, process, fd);
-    if (close(fd) != 0 && !error)
-        error = errno;
-    if (error)
-        unlink(path); /* half a dump would only mislead */
+/* PyTorch's analyser takes the digits at a name's end for the rank, and wants what stands before them to be alike for
+ * all: so that has the number of the first communicator, which all ranks of a job know. */
+static void path_of(const target_t *target, const rd_dump_t *dump, rd_dump_format_t format, int process, char *path,
+                    size_t room)
+{
+    const rd_history_t *h = &dump->histories[process];
+
+    if (target->serial < 0)
+        rd_dump_file_path(path, room, target->path, format, dump->numbers[process]);
+    else if (format == RD_DUMP_AS_FR)
+        snprintf(path, room, "%s/rondo_trace_%016llx_%d_%d", target->path,
+                 h->ncomms ? (unsigned long long)h->comms[0].id : 0, target->serial, dump->numbers[process]);
+    else
+        snprintf(path, room, "%s/rondo_dump.%d.%d.%s", target->path, (int)getpid(), target->serial,
+                 format == RD_DUMP_AS_JSON ? "json" : "trace");
+}
+
+/* Of the first process alone, or of all. Returns 0 or an error. */
+static int write_format(target_t *target, const rd_dump_t *dump, const rd_streams_t *streams, rd_dump_format_t format)
+{
+    int n = target->flags & RONDO_DUMP_NODE && format != RD_DUMP_AS_CHROME ? dump->view->nprocesses : 1, error = 0;
+    char path[480];
+
+    for (int i = 0; i < n && !error; i++) {
+        if (!rd_dump_has(dump, i))
+            continue;
+        path_of(target, dump, format, i, path, sizeof path);
+        error = rd_dump_file(path, format, dump, streams, i);
+        if (!error && !target->first[0])
+            snprintf(target->first, sizeof target->first, "%s", target->serial < 0 ? target->path : path);
+    }
     return error;
 }
 
-static int write_folder(const rd_dump_t *dump, const char *folder)
+static int write_formats(target_t *target, const rd_dump_t *dump)
 {
-    int error = mkdir(folder, 0700) == 0 || errno == EEXIST ? 0 : errno;
-    char path[512];
+    rd_streams_t streams = {0};
+    int error = 0;
 
-    for (int i = 0; i < dump->view->nprocesses && !error; i++) {
-        snprintf(path, sizeof path, "%s/rondo_dump_%d.json", folder, dump->numbers[i]);
-        error = rd_dump_has(dump, i) ? write_file(dump, i, path) : 0;
-    }
+    if (rd_dump_format_wanted(target->formats, RD_DUMP_AS_FR) && !rd_streams_find(&streams, dump))
+        return ENOMEM;
+    for (int format = 0; format < RD_DUMP_FORMATS && !error; format++)
+        if (rd_dump_format_wanted(target->formats, (rd_dump_format_t)format))
+            error = write_format(target, dump, &streams, (rd_dump_format_t)format);
+    rd_streams_free(&streams, dump);
     return error;
+}
+
+static int write_target(target_t *target, const rd_dump_t *dump)
+{
+    if (target->fd >= 0)
+        return write_process(dump, 0, target->fd);
+    if (target->flags & RONDO_DUMP_NODE && mkdir(target->path, 0700) != 0 && errno != EEXIST)
+        return errno;
+    if (target->flags & RONDO_DUMP_NODE || target->serial >= 0)
+        return write_formats(target, dump);
+    snprintf(target->first, sizeof target->first, "%s", target->path);
+    return rd_dump_file(target->path, RD_DUMP_AS_JSON, dump, NULL, 0);
 }
 
 /* Looks twice, as `rondo-ras who` does, so that verdicts are its. Returns 0 or an error. */
@@ -68,7 +111,7 @@ static int look(rd_view_t *view)
 }
 
 /* This process is the first of the view. Returns 0 or an error. */
-static int dump_to(const char *path, int fd, int flags)
+static int dump_to(target_t *target)
 {
     rd_view_t view = {0};
     rd_dump_t dump = {0};
@@ -77,9 +120,7 @@ static int dump_to(const char *path, int fd, int flags)
     if (!error && !rd_dump_read(&dump, &view, view.processes[0].job))
         error = ENOMEM;
     if (!error)
-        error = fd >= 0                   ? write_process(&dump, 0, fd)
-                : flags & RONDO_DUMP_NODE ? write_folder(&dump, path)
-                                          : write_file(&dump, 0, path);
+        error = write_target(target, &dump);
     if (dump.view)
         rd_dump_free(&dump);
     rd_view_free(&view);
@@ -96,45 +137,52 @@ static rondo_result_t result_of(int error, const char *call, const char *to)
                     *to ? ": " : "", rd_fd_strerror(error));
 }
 
-/* One of its own in RONDO_DUMP_DIR. */
-static rondo_result_t name_path(char *path, size_t room)
+/* One of its own in RONDO_DUMP_DIR: files, or a folder of that name, which `path` has room for. */
+static rondo_result_t name_target(target_t *target, const rd_env_t *env, char *path, size_t room)
 {
-    static _Atomic unsigned serial;
-    rd_env_t env;
-    rondo_result_t result = rd_env_read(&env);
+    static _Atomic int serial;
 
-    if (result != RONDO_SUCCESS)
-        return result;
-    if (!env.dump_dir[0])
+    if (!env->dump_dir[0])
         return rd_error(NULL, RONDO_ERR_INVALID_USAGE, "rondo_dump: path is NULL, and RONDO_DUMP_DIR is not set");
-    snprintf(path, room, "%s/rondo_dump.%d.%u", env.dump_dir, (int)getpid(), atomic_fetch_add(&serial, 1));
+    int number = atomic_fetch_add(&serial, 1);
+    target->path = env->dump_dir;
+    target->serial = number;
+    if (!(target->flags & RONDO_DUMP_NODE))
+        return RONDO_SUCCESS;
+    snprintf(path, room, "%s/rondo_dump.%d.%d", env->dump_dir, (int)getpid(), number);
+    target->path = path;
+    target->serial = -1;
     return RONDO_SUCCESS;
 }
 
-static void said(rd_log_level_t level, const char *path)
+static rondo_result_t dump_in(target_t *target, const rd_env_t *env, rd_log_level_t level)
 {
-    rd_log(NULL, level, "the last calls are in %s", path);
-    rd_hooks_post(RONDO_HOOK_DUMPED, NULL, RONDO_SUCCESS, path);
+    rd_dump_wait_begin(env->dump_wait_ms);
+    rondo_result_t result = result_of(dump_to(target), "rondo_dump", target->path);
+    rd_dump_wait_end();
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    rd_log(NULL, level, "the last calls are in %s", target->first);
+    rd_hooks_post(RONDO_HOOK_DUMPED, NULL, RONDO_SUCCESS, target->first);
+    return RONDO_SUCCESS;
 }
 
 static rondo_result_t dump(const char *path, int flags, rd_log_level_t level)
 {
-    rondo_result_t result = RONDO_SUCCESS;
+    target_t target = {.path = path, .fd = -1, .flags = flags, .serial = -1};
     char own[400];
+    rd_env_t env;
 
     if (flags & ~RONDO_DUMP_NODE)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_dump: flags is %d: 0 or RONDO_DUMP_NODE", flags);
-    if (!path)
-        result = name_path(own, sizeof own - sizeof ".json");
+    rondo_result_t result = rd_env_read(&env);
+    if (result == RONDO_SUCCESS && !path)
+        result = name_target(&target, &env, own, sizeof own);
     if (result != RONDO_SUCCESS)
         return result;
-    if (!path && !(flags & RONDO_DUMP_NODE))
-        snprintf(own + strlen(own), sizeof ".json", ".json");
-    path = path ? path : own;
-    result = result_of(dump_to(path, -1, flags), "rondo_dump", path);
-    if (result == RONDO_SUCCESS)
-        said(level, path);
-    return result;
+    target.formats = env.dump_format;
+    return dump_in(&target, &env, level);
 }
 
 rondo_result_t rondo_dump(const char *path, int flags)
@@ -151,10 +199,11 @@ rondo_result_t rd_dump_asked(void)
 rondo_result_t rondo_dump_fd(int fd, int format)
 {
     int saved = errno, error;
+    target_t target = {.fd = fd};
 
     if (format == RONDO_DUMP_JSON)
         return fd < 0 ? rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_dump_fd: fd is %d", fd)
-                      : result_of(dump_to(NULL, fd, 0), "rondo_dump_fd", "");
+                      : result_of(dump_to(&target), "rondo_dump_fd", "");
     if (format != RONDO_DUMP_RECORD)
         return RONDO_ERR_INVALID_ARGUMENT;
     error = rd_raw_copy(fd);

@@ -9,33 +9,33 @@
 #include "core/dumps.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/thread.h"
+#include "core/dump_files.h"
+#include "core/dump_wait.h"
 #include "core/hooks.h"
 #include "core/lifetime.h"
-#include "monitor/dump.h"
 #include "monitor/held.h"
 
 #define DYING_MS 100
-#define HELD_UP_MS 1000 /* without a file finished, after which the call does not wait any more */
 
 /* The caller's, while it waits, and the writer's: of the communicator they use what outlives its modules. */
 typedef struct failure {
     rondo_comm_t comm;
     rd_view_t view;
     const rd_view_comm_t *seen;
-    rd_out_t out;
+    rd_dump_t all;        /* for formats that need all processes */
+    rd_streams_t streams; /* of it */
     char folder[400];
     _Atomic int users, finished, over; /* finished: files */
+    _Atomic int awaited;               /* the end of the process waits for it */
 } failure_t;
 
 /* "DIR/world-00c0ffee00c0ffee", of the user's own. Returns 0 or an error. */
@@ -57,45 +57,21 @@ static int make_folder(failure_t *f)
     return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 022) == 0 ? 0 : EPERM;
 }
 
-/* A file beyond the limit would raise a signal. A call takes less than 512 bytes, a communicator less than 4096. */
-static bool too_long(const rd_history_t *h)
-{
-    struct rlimit limit;
-
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-           h->nruns * 512 + ((size_t)h->ncomms + 2) * 4096 > limit.rlim_cur;
-}
-
-/* Returns 0 or an error. */
-static int write_process(failure_t *f, int fd, int process, int rank)
-{
-    rd_dump_t dump;
-    int error = EFBIG;
-
-    if (!rd_dump_read_one(&dump, &f->view, process, rank))
-        return ENOMEM;
-    if (!too_long(&dump.histories[process])) {
-        rd_out_begin(&f->out, fd);
-        rd_dump_json(&f->out, &dump, process);
-        error = rd_out_end(&f->out);
-    }
-    rd_dump_free(&dump);
-    return error;
-}
-
 /* Writes the file of a rank. Returns 0 or an error; EEXIST: another one does. */
-static int write_rank(failure_t *f, const rd_view_rank_t *rank)
+static int write_rank(failure_t *f, rd_dump_format_t format, const rd_view_rank_t *rank)
 {
+    const int number =
+        format == RD_DUMP_AS_FR ? f->all.numbers[rank->process] : rank->comm.rank; /* fr: of the job, as in it */
+    rd_dump_t one = {0};
     char path[448];
 
-    snprintf(path, sizeof path, "%s/rondo_dump_%d.json", f->folder, rank->comm.rank);
-    int fd = rd_fd_high(open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)), error = errno;
-    if (fd < 0)
-        return error;
-    error = write_process(f, fd, rank->process, rank->comm.rank);
-    close(fd);
-    if (error)
-        unlink(path); /* half a dump would only mislead */
+    rd_dump_file_path(path, sizeof path, f->folder, format, number);
+    if (format != RD_DUMP_AS_JSON)
+        return rd_dump_file(path, format, &f->all, &f->streams, rank->process);
+    if (!rd_dump_read_one(&one, &f->view, rank->process, number))
+        return ENOMEM;
+    int error = rd_dump_file(path, format, &one, NULL, rank->process);
+    rd_dump_free(&one);
     return error;
 }
 
@@ -108,25 +84,55 @@ static bool is_wanted(const failure_t *f, int i)
            rank == atomic_load(&f->comm->health.stop.failed_rank);
 }
 
+/* Returns 0 or an error; EEXIST: another rank of the node writes, of which the first file, the lowest rank's, tells. */
+static int write_format(failure_t *f, rd_dump_format_t format, bool first, int *files)
+{
+    int error = 0;
+
+    for (int i = 0; i < f->seen->nranks && !error; i++) {
+        if (!is_wanted(f, i) || (format == RD_DUMP_AS_CHROME && i > 0)) /* which is one file of all */
+            continue;
+        error = write_rank(f, format, &f->seen->ranks[i]);
+        if (error == EEXIST && first && i == 0)
+            return error;
+        *files += !error;
+        error = error == EEXIST ? 0 : error;
+        atomic_fetch_add(&f->finished, 1);
+    }
+    return error;
+}
+
+/* What other formats than rondo's own need: all processes. Returns 0 or an error. */
+static int read_all(failure_t *f)
+{
+    const char *formats = f->comm->env.dump_format;
+
+    if (!rd_dump_format_wanted(formats, RD_DUMP_AS_FR) && !rd_dump_format_wanted(formats, RD_DUMP_AS_CHROME))
+        return 0;
+    return rd_dump_read(&f->all, &f->view, 0) && rd_streams_find(&f->streams, &f->all) ? 0 : ENOMEM;
+}
+
 static int write_all(failure_t *f)
 {
     int error = make_folder(f), files = 0;
+    bool first = true;
 
-    for (int i = 0; i < f->seen->nranks && !error; i++) {
-        if (!is_wanted(f, i))
+    error = error ? error : read_all(f);
+    for (int format = 0; format < RD_DUMP_FORMATS && !error; format++) {
+        if (!rd_dump_format_wanted(f->comm->env.dump_format, (rd_dump_format_t)format))
             continue;
-        error = write_rank(f, &f->seen->ranks[i]);
-        if (error == EEXIST && i == 0)
-            return 0; /* another rank of the node writes */
-        error = error == EEXIST ? 0 : error;
-        files += !error;
-        atomic_fetch_add(&f->finished, 1);
+        error = write_format(f, (rd_dump_format_t)format, first, &files);
+        first = false;
     }
+    if (error == EEXIST)
+        return 0;
     if (!error)
         rd_hooks_post(RONDO_HOOK_DUMPED, f->comm, RONDO_SUCCESS, f->folder);
     if (!error)
-        rd_log(&f->comm->ctx, RD_LOG_WARN, "%d rank%s of this node left %s last calls in %s: see rondo-ras analyse",
-               files, files == 1 ? "" : "s", files == 1 ? "its" : "their", f->folder);
+        rd_log(&f->comm->ctx, RD_LOG_WARN,
+               "%d file%s in %s ha%s the last calls of ranks of this node: see rondo-ras "
+               "analyse",
+               files, files == 1 ? "" : "s", f->folder, files == 1 ? "s" : "ve");
     return error;
 }
 
@@ -173,9 +179,19 @@ static void drop(failure_t *f)
 {
     if (atomic_fetch_sub(&f->users, 1) != 1)
         return;
+    if (f->all.view) {
+        rd_streams_free(&f->streams, &f->all);
+        rd_dump_free(&f->all);
+    }
     rd_view_free(&f->view);
     rd_comm_release(f->comm);
     free(f);
+}
+
+static void no_longer_awaited(failure_t *f)
+{
+    if (atomic_exchange(&f->awaited, 0))
+        rd_dump_wait_end();
 }
 
 static void *write_down(void *arg)
@@ -186,6 +202,7 @@ static void *write_down(void *arg)
     if (error)
         complain(f->comm, rd_fd_strerror(error));
     atomic_store(&f->over, 1);
+    no_longer_awaited(f);
     drop(f);
     return NULL;
 }
@@ -196,25 +213,31 @@ static void start(failure_t *f)
     pthread_t thread;
 
     atomic_fetch_add(&f->users, 1);
+    atomic_store(&f->awaited, 1);
+    rd_dump_wait_begin(f->comm->env.dump_wait_ms);
     if (rd_thread_start(&thread, write_down, f) == 0)
         pthread_detach(thread);
     else
         write_down(f);
 }
 
+/* Where files do not get on, the end of the process does not wait for them again. */
 static void wait_for(failure_t *f)
 {
     const struct timespec pause = {0, 1000000};
     int finished = 0;
 
-    for (int ms = 0; !atomic_load(&f->over) && ms < HELD_UP_MS; ms++) {
+    for (int64_t ms = 0; !atomic_load(&f->over) && ms < f->comm->env.dump_wait_ms; ms++) {
         if (atomic_load(&f->finished) != finished)
             ms = 0;
         finished = atomic_load(&f->finished);
         nanosleep(&pause, NULL);
     }
-    if (!atomic_load(&f->over))
-        complain(f->comm, "the folder is slow; the call goes on without them");
+    if (atomic_load(&f->over))
+        return;
+    no_longer_awaited(f);
+    if (f->comm->env.dump_wait_ms)
+        complain(f->comm, "the folder is slow; the call goes on without them (RONDO_DUMP_WAIT_MS)");
 }
 
 void rd_comm_dump(rondo_comm_t comm)

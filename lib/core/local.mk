@@ -10,7 +10,11 @@ librondo_core_la_SOURCES += \
 	lib/core/create.c \
 	lib/core/cuda_windows.c \
 	lib/core/cuda_windows.h \
+	lib/core/dump_files.c \
+	lib/core/dump_files.h \
 	lib/core/dump_now.c \
+	lib/core/dump_wait.c \
+	lib/core/dump_wait.h \
 	lib/core/dumps.c \
 	lib/core/dumps.h \
 	lib/core/explain.c \

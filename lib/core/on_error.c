@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/dump_wait.h"
 #include "core/lifetime.h"
 #include "core/living.h"
 #include "exec/cuda/cuda.h"
@@ -33,6 +34,7 @@ int rd_on_error(const rondo_config_t *config, const rd_env_t *env)
 /* Nothing of the program's runs any more, such as functions of atexit, which might wait for a rank that is gone. */
 static void end_process(rd_log_ctx_t *ctx)
 {
+    rd_dump_wait();
     rd_log(ctx, RD_LOG_WARN, "this process ends, with status %d (RONDO_ON_ERROR=exit)", STATUS);
     fflush(stdout);
     _exit(STATUS);

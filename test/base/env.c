@@ -11,15 +11,15 @@
 #include "util/check.h"
 
 static const char *const cleared[] = {
-    "RONDO_DEBUG",       "RONDO_DEBUG_FILE",    "RONDO_HOSTID",      "RONDO_ALGO",
-    "RONDO_PROTO",       "RONDO_TRANSPORT",     "RONDO_IFACE",       "RONDO_PORTS",
-    "RONDO_TIMEOUT_MS",  "RONDO_CHECK",         "RONDO_SLOT_BYTES",  "RONDO_SLOTS",
-    "RONDO_SLICE_BYTES", "RONDO_LL_MAX",        "RONDO_HUGE_PAGES",  "RONDO_CUDA_BANK",
-    "RONDO_PROXY_BYTES", "RONDO_PROXY_POLL_US", "RONDO_PROXY_ROUND", "RONDO_PROXY_THREADS",
-    "RONDO_CUDA_FIFOS",  "RONDO_CUDA_BLOCKS",   "RONDO_CUDA_COPY",   "RONDO_CUDA_SPARE",
-    "RONDO_SPIN",        "RONDO_UCX_TLS",       "RONDO_TOPO_FILE",   "RONDO_CREATE_TIMEOUT_MS",
-    "RONDO_CMA",         "RONDO_CMA_MIN",       "RONDO_NT_STORE",    "RONDO_TUNE",
-    "RONDO_OFI_PROVIDER"};
+    "RONDO_DEBUG",        "RONDO_DEBUG_FILE",    "RONDO_HOSTID",      "RONDO_ALGO",
+    "RONDO_PROTO",        "RONDO_TRANSPORT",     "RONDO_IFACE",       "RONDO_PORTS",
+    "RONDO_TIMEOUT_MS",   "RONDO_CHECK",         "RONDO_SLOT_BYTES",  "RONDO_SLOTS",
+    "RONDO_SLICE_BYTES",  "RONDO_LL_MAX",        "RONDO_HUGE_PAGES",  "RONDO_CUDA_BANK",
+    "RONDO_PROXY_BYTES",  "RONDO_PROXY_POLL_US", "RONDO_PROXY_ROUND", "RONDO_PROXY_THREADS",
+    "RONDO_CUDA_FIFOS",   "RONDO_CUDA_BLOCKS",   "RONDO_CUDA_COPY",   "RONDO_CUDA_SPARE",
+    "RONDO_SPIN",         "RONDO_UCX_TLS",       "RONDO_TOPO_FILE",   "RONDO_CREATE_TIMEOUT_MS",
+    "RONDO_CMA",          "RONDO_CMA_MIN",       "RONDO_NT_STORE",    "RONDO_TUNE",
+    "RONDO_OFI_PROVIDER", "RONDO_DUMP_FORMAT"};
 
 static void defaults(void)
 {
@@ -44,6 +44,7 @@ static void good(void)
     CHECK(rd_env_read(&env) == RONDO_SUCCESS, "%s", rd_thread_error());
     CHECK(env.slot_bytes == 65536 && env.port_first == 5000 && env.port_last == 5009 && env.slots == 8, "values");
     CHECK(strcmp(env.algo, "allreduce=ring,broadcast=tree") == 0 && env.timeout_ms == INT64_C(5000000000), "values");
+    setenv("RONDO_DUMP_FORMAT", "fr,json", 1);
     setenv("RONDO_PORTS", "5000", 1);
     CHECK(rd_env_read(&env) == RONDO_SUCCESS && env.port_first == 5000 && env.port_last == 5000, "one port");
     for (size_t i = 0; i < sizeof cleared / sizeof cleared[0]; i++)
@@ -52,14 +53,30 @@ static void good(void)
 
 static void bad(void)
 {
-    static const char *const cases[][2] = {
-        {"RONDO_DEBUG", "loud"},      {"RONDO_PROTO", "ll256"},      {"RONDO_PROTO", "ll;allreduce:ll256"},
-        {"RONDO_PROTO", "ll;simple"}, {"RONDO_PROTO", "allreduce:"}, {"RONDO_PORTS", "20-10"},
-        {"RONDO_PORTS", "1-70000"},   {"RONDO_PORTS", "5x"},         {"RONDO_TIMEOUT_MS", "-1"},
-        {"RONDO_TIMEOUT_MS", "1s"},   {"RONDO_CHECK", "2"},          {"RONDO_SLOTS", "3"},
-        {"RONDO_SLOTS", "128"},       {"RONDO_SLOT_BYTES", "65"},    {"RONDO_SLOT_BYTES", "1G"},
-        {"RONDO_SLOT_BYTES", "-64"},  {"RONDO_SLICE_BYTES", "64KB"}, {"RONDO_LL_MAX", "99999999999999999999"},
-        {"RONDO_SPIN", "-2"},         {"RONDO_HUGE_PAGES", "yes"},   {"RONDO_CREATE_TIMEOUT_MS", "0"}};
+    static const char *const cases[][2] = {{"RONDO_DEBUG", "loud"},
+                                           {"RONDO_PROTO", "ll256"},
+                                           {"RONDO_PROTO", "ll;allreduce:ll256"},
+                                           {"RONDO_PROTO", "ll;simple"},
+                                           {"RONDO_PROTO", "allreduce:"},
+                                           {"RONDO_PORTS", "20-10"},
+                                           {"RONDO_PORTS", "1-70000"},
+                                           {"RONDO_PORTS", "5x"},
+                                           {"RONDO_TIMEOUT_MS", "-1"},
+                                           {"RONDO_TIMEOUT_MS", "1s"},
+                                           {"RONDO_CHECK", "2"},
+                                           {"RONDO_SLOTS", "3"},
+                                           {"RONDO_DUMP_FORMAT", "fr,pickle"},
+                                           {"RONDO_DUMP_FORMAT", "fr,"},
+                                           {"RONDO_DUMP_FORMAT", ",fr"},
+                                           {"RONDO_SLOTS", "128"},
+                                           {"RONDO_SLOT_BYTES", "65"},
+                                           {"RONDO_SLOT_BYTES", "1G"},
+                                           {"RONDO_SLOT_BYTES", "-64"},
+                                           {"RONDO_SLICE_BYTES", "64KB"},
+                                           {"RONDO_LL_MAX", "99999999999999999999"},
+                                           {"RONDO_SPIN", "-2"},
+                                           {"RONDO_HUGE_PAGES", "yes"},
+                                           {"RONDO_CREATE_TIMEOUT_MS", "0"}};
     char longest[400];
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -95,6 +95,21 @@ static void files(test_rank_t *t, rondo_comm_t comm)
     TEST_OK(t, comm, rondo_dump(NULL, 0));
     snprintf(path, sizeof path, "%s/rondo_dump.%d.0.json", dir, (int)getpid());
     TEST_TRUE(t, unlink(path) == 0);
+    test_note(t, "in several formats");
+    setenv("RONDO_DUMP_FORMAT", "chrome,fr", 1);
+    TEST_OK(t, comm, rondo_dump(NULL, 0));
+    snprintf(path, sizeof path, "%s/rondo_dump.%d.1.trace", dir, (int)getpid());
+    TEST_TRUE(t, has(path, "traceEvents") && unlink(path) == 0);
+    snprintf(command, sizeof command, "test $(ls %s | wc -l) = 1 && rm %s/rondo_trace_*_1_0", dir, dir);
+    TEST_TRUE(t, system(command) == 0);
+    TEST_OK(t, comm, rondo_dump(NULL, RONDO_DUMP_NODE));
+    snprintf(path, sizeof path, "%s/rondo_dump.%d.2", dir, (int)getpid());
+    snprintf(command, sizeof command, "cd %s && rm rondo_trace_0 rondo_trace_1 rondo_dump_0.trace && cd .. && rmdir %s",
+             path, path);
+    TEST_TRUE(t, system(command) == 0);
+    setenv("RONDO_DUMP_FORMAT", "pickle", 1);
+    TEST_GIVES(t, NULL, RONDO_ERR_INVALID_ARGUMENT, rondo_dump(NULL, 0));
+    unsetenv("RONDO_DUMP_FORMAT");
     unsetenv("RONDO_DUMP_DIR");
 }
 

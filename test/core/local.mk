@@ -3,6 +3,7 @@ check_PROGRAMS += \
 	test/core/core_dump \
 	test/core/dump_asked \
 	test/core/dump_now \
+	test/core/dump_wait \
 	test/core/footprint \
 	test/core/gather_put \
 	test/core/group_memory \
@@ -44,6 +45,7 @@ test_core_closed_descriptors_LDADD = libtest.la
 test_core_core_dump_LDADD = libtest.la
 test_core_dump_asked_LDADD = libtest.la
 test_core_dump_now_LDADD = libtest.la
+test_core_dump_wait_LDADD = libtest.la
 test_core_gather_put_LDADD = libtest.la
 test_core_group_memory_LDADD = libtest.la
 test_core_groups_LDADD = libtest.la

@@ -1,7 +1,6 @@
 /* RONDO_DUMP_DIR: when a communicator fails, one process of the node leaves the last calls there, of whom RONDO_DUMP
  * says, also of the rank that was killed; rondo-ras analyse names it. Nothing is left where nothing has failed, and
- * where nothing can be left, calls fail as ever.
- */
+ * where nothing can be left, calls fail as ever. RONDO_DUMP_FORMAT: other formats, and several. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -91,12 +90,55 @@ static void analyse_without_one(void)
     analyse();
 }
 
+/* Returns 1 if the folder of the failure has the file, which begins so. */
+static int begins(const char *file, const char *with)
+{
+    char path[768], bytes[16] = {0};
+
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(bytes, 1, sizeof bytes - 1, f) : 0;
+    if (f)
+        fclose(f);
+    return n > 0 && strncmp(bytes, with, strlen(with)) == 0;
+}
+
 static void remove_all(void)
 {
     char line[64];
 
     snprintf(line, sizeof line, "rm -rf %s/*", dir);
     CHECK(system(line) == 0, "cannot remove what is in %s", dir);
+}
+
+/* All that are asked for, and nothing else; analyse takes each process once, and PyTorch's format as well. */
+static void formats(void)
+{
+    char path[512], name[64];
+
+    setenv("RONDO_DUMP_FORMAT", "fr,chrome,rondo", 1);
+    dumps("all", dir, 15, 0);
+    for (int r = 0; r < RANKS; r++) {
+        snprintf(name, sizeof name, "rondo_trace_%d", r);
+        CHECK(begins(name, "\x80\x02"), "there is no %s", name);
+    }
+    CHECK(begins("rondo_dump_0.trace", "{\"displayTime"), "there is no trace");
+    CHECK(count(folder, "rondo_", path, sizeof path) == 2 * RANKS + 1, "there are other files than these");
+    analyse();
+    CHECK(!strstr(obedient_text, "cannot read"), "analyse reads what is no dump:\n%s", obedient_text);
+    obedient_end();
+    remove_all();
+    setenv("RONDO_DUMP_FORMAT", "fr", 1);
+    setenv("RONDO_DUMP_DIR", dir, 1);
+    fail();
+    unsetenv("RONDO_DUMP_DIR");
+    CHECK(count(dir, "a_job-", folder, sizeof folder) == 1, "there is no folder");
+    CHECK(count(folder, "rondo_", path, sizeof path) == RANKS && strstr(path, "rondo_trace_"), "other files: %s", path);
+    snprintf(path, sizeof path, "analyse %.400s", folder);
+    CHECK(obedient_ras(path, 0) == 3 && strstr(obedient_text, "rank 2 "), "analyse of fr:\n%s", obedient_text);
+    obedient_end();
+    remove_all();
+    unsetenv("RONDO_DUMP_FORMAT");
 }
 
 int main(void)
@@ -121,6 +163,7 @@ int main(void)
     analyse_without_one();
     obedient_end();
     remove_all();
+    formats();
     dumps("none", dir, 0, 0);
     obedient_end();
     dumps("all", "/nowhere/to/be/found", 0, 0);
