@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 
 typedef struct rd_env {
@@ -99,10 +100,5 @@ const char *rd_env_difference(const rd_env_alike_t *a, const rd_env_alike_t *b, 
 
 /* Prints the table: name, range, default, current value, and what the variable does. A bad value is marked as such. */
 void rd_env_print(FILE *file);
-
-/* "64K" -> 65536: parses digits and an optional K, M or G (powers of 1024). Returns 0 or -1. */
-int rd_bytes_parse(const char *text, uint64_t *bytes);
-/* Returns the shortest exact form: 65536 -> "64K". `text` holds at least 24 characters. */
-const char *rd_bytes_print(uint64_t bytes, char *text);
 
 #endif

@@ -1,5 +1,7 @@
 # Layer 0: errors, settings, types, waits: what every other folder stands on.
 librondo_core_la_SOURCES += \
+	lib/base/bytes.c \
+	lib/base/bytes.h \
 	lib/base/env.c \
 	lib/base/env.h \
 	lib/base/env_alias.c \
