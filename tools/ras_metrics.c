@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "monitor/series.h"
 #include "ras.h"
 
 #define COMMS_MOST 24 /* of a process: its series stay below 200 */
@@ -20,19 +21,11 @@ static bool is_shown(const metrics_t *m, int process)
     return !m->options->job || m->view->processes[process].job == m->options->job;
 }
 
-static void begin(metrics_t *m, const char *name, const char *type, const char *help)
+static void begin(metrics_t *m, rd_metric_t metric)
 {
-    rd_out_printf(m->out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    rd_metric_begin(m->out, metric);
     for (int i = 0; i < m->view->nprocesses; i++)
         m->comms[i] = 0;
-}
-
-/* A text of a record is printable ASCII; a label has three characters that are written otherwise, of which that leaves
- * two, as in JSON. */
-static void label(metrics_t *m, const char *name, const char *value)
-{
-    rd_out_printf(m->out, "%s=", name);
-    rd_out_json(m->out, value);
 }
 
 static void process_labels(metrics_t *m, int process)
@@ -40,35 +33,35 @@ static void process_labels(metrics_t *m, int process)
     const rd_view_process_t *p = &m->view->processes[process];
 
     rd_out_printf(m->out, "{job=\"%d\",pid=\"%d\",", p->job, p->reader.head.pid);
-    label(m, "host", p->reader.head.host);
+    rd_metric_label(m->out, "host", p->reader.head.host);
 }
 
 static void comm_labels(metrics_t *m, const rd_view_comm_t *c)
 {
     rd_out_printf(m->out, "{job=\"%d\",id=\"%016llx\",", m->view->processes[c->ranks[0].process].job,
                   (unsigned long long)c->id);
-    label(m, "communicator", c->ranks[0].comm.name);
+    rd_metric_label(m->out, "communicator", c->ranks[0].comm.name);
 }
 
 static void rank_labels(metrics_t *m, const rd_view_comm_t *c, const rd_view_rank_t *r)
 {
     comm_labels(m, c);
     rd_out_printf(m->out, ",rank=\"%d\",", r->comm.rank);
-    label(m, "host", m->view->processes[r->process].reader.head.host);
+    rd_metric_label(m->out, "host", m->view->processes[r->process].reader.head.host);
 }
 
 /* ---- of each rank ---- */
 
 typedef void (*rank_fn)(metrics_t *m, const char *name, const rd_view_comm_t *c, const rd_view_rank_t *r);
 
-static void of_ranks(metrics_t *m, const char *name, const char *type, const char *help, rank_fn write_rank)
+static void of_ranks(metrics_t *m, rd_metric_t metric, rank_fn write_rank)
 {
-    begin(m, name, type, help);
+    begin(m, metric);
     for (int i = 0; i < m->view->ncomms; i++)
         for (int k = 0; k < m->view->comms[i].nranks; k++) {
             const rd_view_rank_t *r = &m->view->comms[i].ranks[k];
             if (m->comms[r->process]++ < COMMS_MOST)
-                write_rank(m, name, &m->view->comms[i], r);
+                write_rank(m, rd_metric_name(metric), &m->view->comms[i], r);
         }
 }
 
@@ -116,9 +109,9 @@ static void write_processes(metrics_t *m)
 
     for (int i = 0; i < m->view->nprocesses; i++)
         n += is_shown(m, i);
-    begin(m, "rondo_processes", "gauge", "Processes with a record, dead ones too.");
+    begin(m, RD_METRIC_PROCESSES);
     rd_out_printf(m->out, "rondo_processes %d\n", n);
-    begin(m, "rondo_up", "gauge", "Does the process live? No value: it is of another pid name space.");
+    begin(m, RD_METRIC_UP);
     for (int i = 0; i < m->view->nprocesses; i++) {
         const rd_view_rank_t rank = {.process = i};
         if (!is_shown(m, i) || m->view->processes[i].state == RD_VIEW_ELSEWHERE)
@@ -133,15 +126,14 @@ static void write_verdicts(metrics_t *m)
 {
     rd_monitor_verdict_t v;
 
-    begin(m, "rondo_verdict", "gauge",
-          "Exit status of rondo-ras who: 0 nobody, 3 late, 4 dead, stopped or left, 5 unknown.");
+    begin(m, RD_METRIC_VERDICT);
     for (int i = 0; i < m->view->ncomms; i++) {
         rd_verdict_judge(m->view, &m->view->comms[i], &v);
         rd_out_printf(m->out, "rondo_verdict");
         comm_labels(m, &m->view->comms[i]);
         rd_out_printf(m->out, "} %d\n", v.status);
     }
-    begin(m, "rondo_blamed_rank", "gauge", "The rank that the verdict names, where it names one.");
+    begin(m, RD_METRIC_BLAMED);
     for (int i = 0; i < m->view->ncomms; i++) {
         rd_verdict_judge(m->view, &m->view->comms[i], &v);
         if (v.status == RD_VERDICT_NONE || v.rank < 0)
@@ -158,12 +150,10 @@ static bool write_metrics(rd_out_t *out, void *arg)
 
     m.out = out;
     write_processes(&m);
-    of_ranks(&m, "rondo_calls_total", "counter", "Calls that have begun.", write_begun);
-    of_ranks(&m, "rondo_calls_ended_total", "counter", "Calls that have ended; on a GPU: that are enqueued.",
-             write_ended);
-    of_ranks(&m, "rondo_bytes_total", "counter", "Bytes of the longer buffer of each call.", write_bytes);
-    of_ranks(&m, "rondo_wait_seconds", "gauge", "For how long the call that goes on has waited for another rank.",
-             write_wait);
+    of_ranks(&m, RD_METRIC_CALLS, write_begun);
+    of_ranks(&m, RD_METRIC_CALLS_ENDED, write_ended);
+    of_ranks(&m, RD_METRIC_BYTES, write_bytes);
+    of_ranks(&m, RD_METRIC_WAIT, write_wait);
     write_verdicts(&m);
     return true;
 }

@@ -75,6 +75,12 @@ static const tunable_t table[] = {
      "each process makes a named pipe of this name, its rank, and .pipe: a byte in it is as RONDO_DUMP_SIGNAL"},
     {"RONDO_STATUS_MS", MILLISECONDS, 0, AT(status_ms), "0", 0, INT64_C(1) << 40, NULL,
      "so often each communicator says in the log how far this rank is with it; 0: never"},
+    {"RONDO_METRICS", TEXT, 0, AT(metrics), "", 0, 255, NULL,
+     "a file of each process for Prometheus, as rondo.prom; %h is the host, %p the process, %r its rank in the job, "
+     "which "
+     "is put before the ending where neither of the two is there"},
+    {"RONDO_METRICS_MS", MILLISECONDS, 0, AT(metrics_ms), "15000", 1, INT64_C(1) << 40, NULL,
+     "so often that file is replaced"},
     {"RONDO_NVTX", WORD, 0, AT(nvtx), "auto", 0, 31, "auto|0|1",
      "each call is a range of NVTX, for Nsight Systems and the like; auto: if a tool asks for it "
      "(NVTX_INJECTION64_PATH)"},

@@ -50,6 +50,8 @@ struct rondo_comm {
     rd_seat_t seat;            /* what rondo-ras shows of this rank */
     _Atomic bool status_lines; /* it is in status_lines.h; the next one: */
     int64_t status_due_ms;
+    bool metrics;        /* it is in metrics.h, */
+    rd_waited_t *waited; /* and counts its waits for it */
     bool published;
     _Atomic int hooked;     /* hooks, that it has failed */
     bool triggers;          /* it keeps what triggers.h is about */

@@ -19,6 +19,7 @@
 #include "core/rma_calls.h"
 #include "core/living.h"
 #include "core/shown.h"
+#include "core/metrics.h"
 #include "core/status_lines.h"
 #include "core/transports.h"
 #include "core/triggers.h"
@@ -306,8 +307,9 @@ static rondo_result_t make_lifelines(rondo_comm_t comm)
     return result;
 }
 
-static void stalled(rd_queue_t *queue, const char *text)
+static void stalled(rd_queue_t *queue, int status, int rank, const char *text)
 {
+    rd_metrics_stall(rd_comm_of(queue), status, rank);
     rd_hooks_post(RONDO_HOOK_STALLED, rd_comm_of(queue), RONDO_SUCCESS, text);
 }
 
@@ -500,6 +502,7 @@ void rd_comm_publish(rondo_comm_t comm)
     rd_hooks_post(RONDO_HOOK_COMM_MADE, comm, RONDO_SUCCESS, "");
     rd_triggers_join(comm);
     rd_status_lines_join(comm);
+    rd_metrics_join(comm);
     atomic_store(&comm->alive, rd_comm_mark);
     atomic_store(&comm->background, RONDO_SUCCESS);
 }

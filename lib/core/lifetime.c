@@ -10,6 +10,7 @@
 
 #include "core/dumps.h"
 #include "core/hooks.h"
+#include "core/metrics.h"
 #include "core/on_error.h"
 #include "core/status_lines.h"
 #include "core/triggers.h"
@@ -163,6 +164,7 @@ void rd_comm_closed(rondo_comm_t comm)
         rd_hooks_post(RONDO_HOOK_COMM_ENDED, comm, rd_health_check(&comm->health), "");
     rd_triggers_leave(comm);
     rd_status_lines_leave(comm);
+    rd_metrics_leave(comm);
     atomic_store_explicit(&comm->gone, 1, memory_order_release);
     rondo_comm_t out = atomic_exchange(&kept[atomic_fetch_add(&nkept, 1) % KEPT], comm);
     if (out)

@@ -30,6 +30,10 @@ librondo_core_la_SOURCES += \
 	lib/core/living.c \
 	lib/core/living.h \
 	lib/core/memory.c \
+	lib/core/metrics.c \
+	lib/core/metrics.h \
+	lib/core/metrics_text.c \
+	lib/core/metrics_text.h \
 	lib/core/monitor_thread.c \
 	lib/core/monitor_thread.h \
 	lib/core/nan_check.c \

@@ -16,6 +16,7 @@
 #include "base/thread.h"
 #include "boot/sock.h"
 #include "core/hooks.h"
+#include "core/metrics.h"
 #include "core/status_lines.h"
 #include "core/triggers.h"
 
@@ -41,6 +42,12 @@ static void drop(state_t *s)
     free(s);
 }
 
+/* In milliseconds; -1: never. */
+static int sooner(int one, int other)
+{
+    return one < 0 || (other >= 0 && other < one) ? other : one;
+}
+
 static void *run(void *arg)
 {
     state_t *s = arg;
@@ -55,7 +62,7 @@ static void *run(void *arg)
             break;
         rd_hooks_turn();
         rd_triggers_turn();
-        next_ms = rd_status_lines_turn();
+        next_ms = sooner(rd_status_lines_turn(), rd_metrics_turn());
     }
     drop(s);
     return NULL;
@@ -111,6 +118,7 @@ static void fork_child(void)
     users = 0;
     rd_triggers_forget();
     rd_hooks_forget();
+    rd_metrics_forget();
 }
 
 static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child};

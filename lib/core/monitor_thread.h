@@ -1,7 +1,6 @@
 /* The monitor thread: what may take long and must not hold up a call, or what comes from outside of calls. It writes
- * the dumps that are asked for (triggers.h) says how far a rank is (status_lines.h), and calls the
- * hooks (hooks.h). It starts with the first who
- * needs it and ends with the last.
+ * the dumps that are asked for (triggers.h) and the file for Prometheus (metrics.h), says how far a rank is
+ * (status_lines.h), and calls the hooks (hooks.h). It starts with the first who needs it and ends with the last.
  *
  * It waits in poll and holds no lock that a call takes. It is waited for at its end, but not for longer than a second:
  * a file server that does not answer must not keep a communicator from being destroyed. */

@@ -8,6 +8,8 @@ librondo_core_la_SOURCES += \
 	lib/monitor/dump_fr.c \
 	lib/monitor/dump_fr.h \
 	lib/monitor/dump_json.c \
+	lib/monitor/durations.c \
+	lib/monitor/durations.h \
 	lib/monitor/held.c \
 	lib/monitor/held.h \
 	lib/monitor/history.c \
@@ -34,6 +36,8 @@ librondo_core_la_SOURCES += \
 	lib/monitor/record.h \
 	lib/monitor/seat.c \
 	lib/monitor/seat.h \
+	lib/monitor/series.c \
+	lib/monitor/series.h \
 	lib/monitor/streams.c \
 	lib/monitor/streams.h \
 	lib/monitor/ticks.h \
@@ -43,4 +47,6 @@ librondo_core_la_SOURCES += \
 	lib/monitor/verdict_int.h \
 	lib/monitor/view.c \
 	lib/monitor/view.h \
-	lib/monitor/view_rank.c
+	lib/monitor/view_rank.c \
+	lib/monitor/waited.c \
+	lib/monitor/waited.h

@@ -28,6 +28,7 @@ bool rd_own_look(rd_own_t *own, const rd_seat_t *seat)
         copy_board(&own->rank.comm, seat->board);
         return true;
     }
+    own->process.now_ticks = rd_ticks_now(record->clock);
     own->rank.entry = rd_seat_entry(seat);
     return !rd_reader_memory(&own->process.reader, record->head, record->bytes) &&
            rd_reader_comm(&own->process.reader, own->rank.entry, &own->rank.comm);

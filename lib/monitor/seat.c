@@ -206,6 +206,8 @@ void rd_monitor_wait(rd_seat_t *seat, int peer, int64_t since_ms, int64_t now_ms
     atomic_store_explicit(&board->step, step, memory_order_relaxed);
     atomic_store_explicit(&board->steps, steps, memory_order_relaxed);
     wait_on_board(board, peer, calls, since_ms, now_ms);
+    if (seat->waited)
+        rd_waited_note(seat->waited, peer, since_ms, now_ms);
 }
 
 void rd_monitor_device_wait(rd_seat_t *seat, int peer, const rd_monitor_device_t *at, int64_t since_ms, int64_t now_ms)
@@ -213,6 +215,8 @@ void rd_monitor_device_wait(rd_seat_t *seat, int peer, const rd_monitor_device_t
     atomic_store_explicit(&seat->board->peer_in, at->peer_in, memory_order_relaxed);
     atomic_store_explicit(&seat->board->peer_behind, at->peer_behind, memory_order_relaxed);
     wait_on_board(seat->board, peer, at->in, since_ms, now_ms);
+    if (seat->waited && peer >= 0)
+        rd_waited_note(seat->waited, peer, since_ms, now_ms);
 }
 
 /* ---- seats ---- */

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "monitor/record.h"
+#include "monitor/waited.h"
 
 /* A call as its event says it. */
 typedef struct rd_monitor_call {
@@ -28,6 +29,7 @@ typedef struct rd_seat {
     /* The track of the last message, and how many collectives had begun then, plus one; 0: there was no message. */
     rd_track_t message;
     uint64_t message_at;
+    rd_waited_t *waited; /* the communicator's; NULL: nobody counts waits */
     rd_monitor_comm_t own;
 } rd_seat_t;
 

@@ -138,9 +138,10 @@ static void ask_next(rd_queue_t *q)
     ask(q, answer.next);
 }
 
-/* What is known by now. Returns true if it names a rank, which *rank is; else `text` is what is known all the same, or
- * empty, and *rank is where the waits lead as far as ranks of other nodes have answered, or -1. */
-static bool find(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
+/* What is known by now. Returns the status of a verdict that names a rank, which *rank is, or RD_VERDICT_UNKNOWN; then
+ * `text` is what is known all the same, or empty, and *rank is where the waits lead as far as ranks of other nodes have
+ * answered, or -1. */
+static int find(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
 {
     bool looked = q->late.view && q->team->seat && q->team->seat->record;
     rd_boot_answer_t answer;
@@ -151,21 +152,21 @@ static bool find(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
     if (judge(q, &v) && v.status != RD_VERDICT_UNKNOWN) {
         *rank = v.rank;
         snprintf(text, RD_ERROR_BYTES, "%s", v.text);
-        return true;
+        return v.status;
     }
     if (!q->late.asked)
-        return false;
+        return RD_VERDICT_UNKNOWN;
     *rank = q->late.asked - 1;
     if (!rd_boot_answered(q->team->boot, RD_QUESTIONER_CALL, &answer)) {
         if (looked)
             snprintf(text, RD_ERROR_BYTES, "; rank %d (%s) was asked, and does not answer", *rank,
                      rd_health_whois(q->health, *rank));
-        return false;
+        return RD_VERDICT_UNKNOWN;
     }
     bool names = answer.status == RD_VERDICT_LATE || answer.status == RD_VERDICT_BLAMED;
     *rank = names ? answer.rank : answer.next >= 0 ? answer.next : *rank;
-    snprintf(text, RD_ERROR_BYTES, names ? "%s" : "; %s", answer.text);
-    return names;
+    snprintf(text, RD_ERROR_BYTES, names ? "%s" : "; %.500s", answer.text);
+    return names ? answer.status : RD_VERDICT_UNKNOWN;
 }
 
 /* ---- in the log ---- */
@@ -188,8 +189,8 @@ static void say(rd_queue_t *q, int peer)
 {
     double seconds = (double)q->late.due_ms / 1000;
     char text[RD_ERROR_BYTES];
-    int rank;
-    bool named = find(q, &rank, text);
+    int rank, status = find(q, &rank, text);
+    bool named = status != RD_VERDICT_UNKNOWN;
     int late = named ? rank : late_one(q, rank >= 0 ? rank : peer);
 
     char line[RD_ERROR_BYTES + 128];
@@ -202,7 +203,7 @@ static void say(rd_queue_t *q, int peer)
                  late, rd_health_whois(q->health, late), text);
     rd_log(q->team->ctx, RD_LOG_WARN, "%s", line);
     if (q->on_stall)
-        q->on_stall(q, line);
+        q->on_stall(q, status, late, line);
 }
 
 void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
@@ -261,7 +262,7 @@ rondo_result_t rd_late_timeout(rd_queue_t *q, int peer)
 
     if (!rd_queue_says(q) && rd_queue_news(q))
         return rd_health_check(q->health);
-    if (!find(q, &rank, text))
+    if (find(q, &rank, text) == RD_VERDICT_UNKNOWN)
         return unknown(q, peer, rank, text);
     return rd_health_fail(q->health, RONDO_ERR_TIMEOUT, rank >= 0 ? rank : peer,
                           "waited longer than %lld ms: %s; see RONDO_TIMEOUT_MS", (long long)q->wait.timeout_ms, text);

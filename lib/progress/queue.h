@@ -107,9 +107,10 @@ typedef struct rd_queue {
     int peer_left;                /* consecutive misses while waiting for a rank that has left */
     void (*on_wait)(void *data);  /* the caller's: called now and then by a call that waits; NULL: none */
     void *on_wait_data;
-    unsigned waited;                                            /* pauses and yields, for on_wait */
-    rd_late_t late;                                             /* a wait that lasts */
-    void (*on_stall)(struct rd_queue *queue, const char *text); /* it is said who holds a call up; NULL: nobody cares */
+    unsigned waited; /* pauses and yields, for on_wait */
+    rd_late_t late;  /* a wait that lasts */
+    /* It is said who holds a call up: `status` of a verdict, the rank that it names; NULL: nobody cares. */
+    void (*on_stall)(struct rd_queue *queue, int status, int rank, const char *text);
 } rd_queue_t;
 
 rondo_result_t rd_queue_create(rd_queue_t *queue, const rd_team_t *team, rd_planner_t *planner, const rd_conns_t *conns,

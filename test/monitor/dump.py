@@ -185,12 +185,14 @@ def parse_metrics(text):
             families[family] = None
         elif line.startswith("# TYPE "):
             _, _, name, kind = line.split(" ")
-            assert name == family and families[name] is None and kind in ("counter", "gauge"), line
+            assert name == family and families[name] is None and kind in ("counter", "gauge", "histogram"), line
             assert (kind == "counter") == name.endswith("_total")
             families[name] = kind
         else:
             found = re.fullmatch(f"({NAME})(?:{{({LABEL}(?:,{LABEL})*)}})? ([0-9]+(?:\\.[0-9]+)?)", line)
-            assert found and found[1] == family and families[family], line
+            assert found and families[family], line
+            parts = [family + end for end in ("_bucket", "_sum", "_count")]
+            assert found[1] in (parts if families[family] == "histogram" else [family]), line
             labels = re.findall(LABEL, found[2] or "")
             key = (found[1], tuple(sorted(labels)))
             assert len(dict(labels)) == len(labels) and key not in samples, f"twice: {line}"
@@ -217,6 +219,40 @@ def look_metrics(path):
     assert of("rondo_verdict", communicator='dump \\"test\\"') == [3] and of("rondo_blamed_rank") == [1]
 
 
+def look_own_metrics(path):
+    """Of a process whose rank has called three allreduces and a broadcast, and a fourth one, unless it is rank 2."""
+    with open(path) as f:
+        samples = parse_metrics(f.read())
+
+    def of(name, **labels):
+        return [v for (n, l), v in sorted(samples.items()) if n == name and labels.items() <= dict(l).items()]
+
+    assert len(samples) <= 200, len(samples)
+    (rank,) = {dict(l)["rank"] for (n, l) in samples if n == "rondo_bytes_total"}
+    waits = rank != "2"
+    assert of("rondo_up") == [1] and of("rondo_communicators") == [1] and of("rondo_calls_untimed_total") == [0]
+    assert of("rondo_calls_total", kind="collective", communicator='metrics \\"job\\"') == [4 + waits]
+    assert of("rondo_calls_ended_total", kind="collective") == [4] and of("rondo_calls_total", kind="send") == [0]
+    assert of("rondo_bytes_total") == [3 * 32 + 400 + 32 * waits]
+    assert (of("rondo_wait_seconds")[0] > 0.3) == waits
+    assert not waits or of("rondo_wait_seconds_total")[0] >= 0.3
+    peers = {dict(l)["peer"]: v for (n, l), v in samples.items() if n == "rondo_peer_wait_seconds_total"}
+    assert sum(peers.values()) <= of("rondo_wait_seconds_total")[0] + 0.002 and rank not in peers
+    assert not waits or max(peers.values()) > 0.2
+    assert of("rondo_late_rank") in ([], [2]) and (waits or not of("rondo_late_rank"))
+    assert sum(of("rondo_stalls_total", kind="late")) >= len(of("rondo_late_rank"))
+    assert of("rondo_stalls_total", kind="blamed") == [0]
+    # Of each run the first call: one of the allreduces, the broadcast; the one that goes on has no time yet.
+    assert of("rondo_call_seconds_count", collective="allreduce") == [1]
+    assert of("rondo_call_seconds_count", collective="broadcast") == [1]
+    for collective in ("allreduce", "broadcast"):
+        buckets = [(float(dict(l)["le"]), v) for (n, l), v in samples.items() if n == "rondo_call_seconds_bucket" and dict(l)["collective"] == collective]
+        counts = [v for _, v in sorted(buckets)]
+        assert len(counts) == 7 and counts == sorted(counts) and counts[-1] == 1
+        total = of("rondo_call_seconds_sum", collective=collective)[0]
+        assert min(bound for bound, v in buckets if v) >= total > 0
+
+
 def look_from_fr(folder):
     """What a flight recorder's dump has, as rondo's own: it knows of no waits."""
     for rank in range(4):
@@ -237,4 +273,4 @@ def look_from_fr(folder):
 
 if __name__ == "__main__":
     what, path = sys.argv[1:]
-    {"json": look_json, "chrome": look_chrome, "fr": look_fr, "from_fr": look_from_fr, "running": look_running, "metrics": look_metrics, "dead": lambda p: look_json(p, dead=True)}[what](path)
+    {"json": look_json, "chrome": look_chrome, "fr": look_fr, "from_fr": look_from_fr, "running": look_running, "metrics": look_metrics, "own_metrics": look_own_metrics, "dead": lambda p: look_json(p, dead=True)}[what](path)

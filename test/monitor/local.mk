@@ -8,6 +8,7 @@ check_PROGRAMS += \
 	test/monitor/forged \
 	test/monitor/killed \
 	test/monitor/late \
+	test/monitor/metrics \
 	test/monitor/ras \
 	test/monitor/record \
 	test/monitor/socket \
@@ -27,6 +28,8 @@ test_monitor_dumps_forged_SOURCES = \
 test_monitor_failed_LDADD = libtest.la
 test_monitor_failed_SOURCES = test/monitor/failed.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_late_LDADD = libtest.la
+test_monitor_metrics_LDADD = libtest.la
+test_monitor_metrics_SOURCES = test/monitor/metrics.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_ras_LDADD = libtest.la
 test_monitor_ras_SOURCES = test/monitor/ras.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_socket_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm

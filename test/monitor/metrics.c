@@ -1,0 +1,142 @@
+/* RONDO_METRICS: each process has a file of its own, which says what its rank has called and for whom it waits; whoever
+ * reads while it is replaced finds it whole; and it is gone with the last communicator, and in exit. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "monitor/obedient.h"
+#include "util/check.h"
+#include "util/harness.h"
+
+#define RANKS 4
+#define LATE 2
+#define READS 2000
+
+enum { REDUCE = OBEDIENT_REDUCE, CAST, EXIT };
+
+static char dir[] = "/tmp/rondo-metrics-XXXXXX";
+static char text[65536];
+
+static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
+{
+    static int values[100];
+
+    if (what == EXIT)
+        exit(0);
+    return what == CAST ? rondo_broadcast(values, values, 100, RONDO_INT32, 1, comm, NULL)
+                        : obedient_reduce(what, rank, comm);
+}
+
+static void read_file(int rank)
+{
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/rondo.%d.prom", dir, (int)obedient_pids[rank]);
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = 0;
+    if (f)
+        fclose(f);
+}
+
+static void expect(int rank, const char *words)
+{
+    for (int ms = 0; ms < 20000; ms++) {
+        read_file(rank);
+        if (strstr(text, words))
+            return;
+        obedient_pause(1);
+    }
+    CHECK(0, "rank %d never says %s:\n%s", rank, words, text);
+}
+
+/* The last series is the last one of a whole file. */
+static void while_replaced(void)
+{
+    for (int i = 0; i < READS && !failures; i++) {
+        read_file(0);
+        size_t n = strlen(text);
+        CHECK(strncmp(text, "# HELP rondo_up ", 16) == 0 && strstr(text, "\nrondo_calls_untimed_total{") &&
+                  text[n - 1] == '\n',
+              "%zu bytes at read %d:\n%s", n, i, text);
+    }
+}
+
+static void look(void)
+{
+    char line[1024];
+    const char *top = getenv("top_srcdir");
+
+    if (system("command -v python3 >/dev/null 2>&1") != 0)
+        return;
+    for (int r = 0; r < RANKS; r++) {
+        snprintf(line, sizeof line, "python3 %s/test/monitor/dump.py own_metrics %s/rondo.%d.prom", top ? top : ".",
+                 dir, (int)obedient_pids[r]);
+        CHECK(system(line) == 0, "dump.py is not content with rank %d", r);
+    }
+}
+
+static int is_empty(void)
+{
+    char line[128];
+
+    snprintf(line, sizeof line, "test -z \"$(ls %s)\"", dir);
+    return system(line) == 0;
+}
+
+static void start(void)
+{
+    obedient_start(RANKS, "metrics \"job\"", obey);
+    for (int i = 0; i < 3; i++)
+        obedient_order_all(REDUCE);
+    obedient_order_all(CAST);
+    for (int r = 0; r < RANKS; r++)
+        if (r != LATE)
+            obedient_order(r, REDUCE);
+    expect(0, "rondo_late_rank{id");
+    for (int r = 0; r < RANKS; r++)
+        expect(r, r == LATE ? "kind=\"collective\"} 4\n" : "kind=\"collective\"} 5\n");
+}
+
+static void come(void)
+{
+    obedient_order(LATE, REDUCE);
+    for (int r = 0; r < RANKS; r++)
+        CHECK(obedient_settled(r) && !obedient[r].failed, "rank %d does not come back", r);
+}
+
+int main(void)
+{
+    char path[128];
+
+    test_begin("monitor/metrics", 90);
+    for (char *name = "RANK\0PMIX_RANK\0PMI_RANK\0SLURM_PROCID\0OMPI_COMM_WORLD_RANK\0"; *name;
+         name += strlen(name) + 1)
+        unsetenv(name);
+    if (!mkdtemp(dir))
+        return 1;
+    snprintf(path, sizeof path, "%s/rondo.prom", dir);
+    setenv("RONDO_METRICS", path, 1);
+    setenv("RONDO_METRICS_MS", "1", 1);
+    setenv("RONDO_STALL_MS", "300", 1);
+    setenv("RONDO_DEBUG", "none", 1);
+    start();
+    while_replaced();
+    look();
+    come();
+    obedient_order_all(OBEDIENT_END);
+    CHECK(is_empty(), "something is left of communicators that were destroyed");
+    obedient_end();
+    start();
+    come();
+    for (int r = 0; r < RANKS; r++)
+        obedient_order(r, EXIT);
+    for (int r = 0; r < RANKS; r++)
+        obedient_state(r, 'Z');
+    CHECK(is_empty(), "something is left of processes that have called exit");
+    obedient_end();
+    CHECK(rmdir(dir) == 0, "%s is not empty", dir);
+    printf("%d failures\n", failures);
+    return failures != 0;
+}
