@@ -188,7 +188,14 @@ enum {
      * that other threads make on them, and returns the error. Those fail with RONDO_ERR_ABORTED and a sentence that
      * says because of what, on other ranks with RONDO_ERR_REMOTE that names this rank; so no rank waits on in one of
      * them for a rank that has given up. Communicators that are being made, and those made later, are not concerned. */
-    RONDO_ON_ERROR_REVOKE_ALL
+    RONDO_ON_ERROR_REVOKE_ALL,
+    /* The time limit fails nothing: when it is over, the log says who holds the call up, RONDO_HOOK_STALLED is called,
+     * and the call waits on, without a limit. Any other failure is returned. On CUDA communicators as
+     * RONDO_ON_ERROR_RETURN. */
+    RONDO_ON_ERROR_REPORT,
+    /* RONDO_ON_ERROR_REVOKE_ALL, and then RONDO_ON_ERROR_EXIT: so ranks that wait for this one in other communicators
+     * hear at once, and that it has given up rather than that it died. */
+    RONDO_ON_ERROR_REVOKE_EXIT
 };
 
 /* How a communicator shall be. Initialise it with RONDO_CONFIG_INIT, then set what matters; NULL in its place means all
@@ -451,6 +458,9 @@ enum {
     RONDO_HOOK_DUMPED,     /* last calls have been written down; `text` says where */
     RONDO_HOOK_COMM_MADE,  /* a communicator has been made */
     RONDO_HOOK_COMM_ENDED, /* one was destroyed or aborted */
+    /* An operation on host memory is over, of a group, too; `text` says which, `result` how. Of communicators that are
+     * made while there is such a hook; their calls then take the longer way of one that is not repeated. */
+    RONDO_HOOK_COMPLETED,
     RONDO_NUM_HOOKS
 };
 

@@ -56,9 +56,11 @@ static const tunable_t table[] = {
      "calls that the record holds, of 128 bytes; equal calls in a row are one; 0: 2048"},
     {"RONDO_MONITOR_DIR", TEXT, 0, AT(monitor_dir), "", 0, 255, NULL,
      "the record is a file in this folder, which is the user's alone, and outlives the last rank of a node"},
-    {"RONDO_ON_ERROR", WORD, 0, AT(on_error), "return", 0, 31, "return|exit|revoke",
+    {"RONDO_ON_ERROR", WORD, 0, AT(on_error), "return", 0, 31, "return|exit|revoke|revoke-exit|report",
      "what a call does whose communicator has failed. exit: it ends the process, with status 134, also where none can "
-     "be made; revoke: it fails all other communicators of the process, too"},
+     "be made; revoke: it fails all other communicators of the process, too; revoke-exit: both; report: a time limit "
+     "that "
+     "is over is said in the log, and the call waits on"},
     {"RONDO_DUMP", WORD, 0, AT(dump), "blamed", 0, 31, "none|blamed|all",
      "of whom the last calls are left in RONDO_DUMP_DIR: of each node the lowest rank, who is to blame, and who finds "
      "it"},

@@ -25,7 +25,7 @@ typedef struct rd_env {
     int monitor;               /* RONDO_MONITOR: calls are recorded for rondo-ras, and signed */
     int monitor_events;        /* RONDO_MONITOR_EVENTS: a power of two; 0: 2048 */
     char monitor_dir[256];     /* RONDO_MONITOR_DIR: the record is a file there; "": it has no name */
-    char on_error[32];         /* RONDO_ON_ERROR: "return", "exit" or "revoke" */
+    char on_error[32];         /* RONDO_ON_ERROR: "return", "exit", "revoke", ... */
     char dump[32];             /* RONDO_DUMP: "none", "blamed" or "all" */
     char dump_format[64];      /* RONDO_DUMP_FORMAT: a list of "rondo", "json", "fr", "chrome" */
     int64_t dump_wait_ms;      /* RONDO_DUMP_WAIT_MS: for a dump under way; 0: not at all */

@@ -285,16 +285,17 @@ rondo_result_t rondo_on_error(rondo_comm_t comm, int on_error)
 
     if (result != RONDO_SUCCESS)
         return result;
-    if (on_error < RONDO_ON_ERROR_RETURN || on_error > RONDO_ON_ERROR_REVOKE_ALL)
+    if (on_error < RONDO_ON_ERROR_RETURN || on_error > RONDO_ON_ERROR_REVOKE_EXIT)
         return rd_error(comm ? &comm->ctx : NULL, RONDO_ERR_INVALID_ARGUMENT,
-                        "rondo_on_error: on_error is %d: it must be RONDO_ON_ERROR_RETURN, _EXIT or _REVOKE_ALL",
+                        "rondo_on_error: on_error is %d: it must be RONDO_ON_ERROR_RETURN, _EXIT, _REVOKE_ALL, _REPORT "
+                        "or _REVOKE_EXIT",
                         on_error);
     if (!comm) {
         rd_on_error_of_process(on_error);
         return RONDO_SUCCESS;
     }
     result = rd_comm_enter(comm);
-    comm->on_error = on_error;
+    rd_on_error_set(comm, on_error);
     return rd_comm_leave(comm, result);
 }
 

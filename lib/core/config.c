@@ -38,10 +38,11 @@ rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given)
                         "config->%s is %lld: -1 (the variable's), 0 (never) or milliseconds",
                         config.stall_ms < -1 ? "stall_ms" : "first_timeout_ms",
                         (long long)(config.stall_ms < -1 ? config.stall_ms : config.first_timeout_ms));
-    if (config.on_error < -1 || config.on_error > RONDO_ON_ERROR_REVOKE_ALL)
-        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
-                        "config->on_error is %d: it must be RONDO_ON_ERROR_RETURN, _EXIT, _REVOKE_ALL or -1",
-                        config.on_error);
+    if (config.on_error < -1 || config.on_error > RONDO_ON_ERROR_REVOKE_EXIT)
+        return rd_error(
+            NULL, RONDO_ERR_INVALID_ARGUMENT,
+            "config->on_error is %d: it must be RONDO_ON_ERROR_RETURN, _EXIT, _REVOKE_ALL, _REPORT, _REVOKE_EXIT or -1",
+            config.on_error);
     if (config.signals < -1 || config.signals == 0 || config.signals > RD_RMA_SIGNALS_MOST)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "config->signals is %d: 1 to %d, or -1 (the default, %d)",
                         config.signals, RD_RMA_SIGNALS_MOST, RD_RMA_SIGNALS);

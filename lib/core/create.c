@@ -11,6 +11,7 @@
 #include "core/lifetime.h"
 #include "exec/cuda/cuda.h"
 #include "exec/host/reduce.h"
+#include "core/completed.h"
 #include "core/footprint.h"
 #include "core/hooks.h"
 #include "core/on_error.h"
@@ -355,10 +356,12 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
                                   &liveness_ops, comm)))
         return result;
     comm->queue.on_stall = stalled;
+    rd_on_error_set(comm, comm->on_error);
     if (!comm->internal)
         rd_limit_init(&comm->queue.limit, comm->first_timeout_ms);
     rd_comm_take_seat(comm);
     rd_shown_begin(comm);
+    rd_completed_begin(comm);
     if (comm->cuda && comm->team.nranks > 1)
         rd_liveness_poll(comm->liveness, poll_device);
     if (comm->team.rank == 0)

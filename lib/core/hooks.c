@@ -55,9 +55,14 @@ static void add(const rondo_event_t *event)
     events[(first + nevents++) % MOST] = *event;
 }
 
+bool rd_hooks_wanted(int kind)
+{
+    return atomic_load_explicit(&kinds, memory_order_relaxed) >> kind & 1;
+}
+
 void rd_hooks_post(int kind, rondo_comm_t comm, rondo_result_t result, const char *text)
 {
-    if (!(atomic_load_explicit(&kinds, memory_order_relaxed) >> kind & 1) || (comm && comm->internal))
+    if (!rd_hooks_wanted(kind) || (comm && comm->internal))
         return;
     rondo_event_t event = {.size = sizeof event, .kind = kind, .result = result, .rank = -1};
     if (comm) {

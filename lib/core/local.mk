@@ -6,6 +6,8 @@ librondo_core_la_SOURCES += \
 	lib/core/binding.h \
 	lib/core/comm.c \
 	lib/core/comm.h \
+	lib/core/completed.c \
+	lib/core/completed.h \
 	lib/core/config.c \
 	lib/core/create.c \
 	lib/core/cuda_windows.c \

@@ -7,6 +7,8 @@
 /* Returns what the config says, or else the program for the whole process, or else the environment. */
 int rd_on_error(const rondo_config_t *config, const rd_env_t *env);
 void rd_on_error_of_process(int on_error);
+/* What a call of this communicator does from now on. */
+void rd_on_error_set(rondo_comm_t comm, int on_error);
 /* The communicator has failed, and its error is returned if this does. The caller need not be outside of others. */
 void rd_on_error_act(rondo_comm_t comm);
 /* A communicator could not be made. */

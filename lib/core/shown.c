@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hooks.h"
 #include "core/nan_check.h"
 #include "core/records.h"
 #include "core/submit.h"
@@ -38,7 +39,8 @@ void rd_shown_begin(rondo_comm_t comm)
     rd_profile_t *profile = comm->internal ? NULL : rd_profile_make(plugin(&comm->env), &what);
     rd_nan_mode_t nan = comm->internal || comm->cuda ? RD_NAN_IGNORED : rd_nan_mode(&comm->env);
     bool nvtx = !comm->internal && rd_nvtx_wanted(comm->env.nvtx);
-    rd_shown_t *shown = profile || nan || nvtx ? calloc(1, sizeof *shown) : NULL;
+    bool hooked = !comm->internal && !comm->cuda && rd_hooks_wanted(RONDO_HOOK_COMPLETED); /* completed.h */
+    rd_shown_t *shown = profile || nan || nvtx || hooked ? calloc(1, sizeof *shown) : NULL;
 
     if (shown)
         *shown = (rd_shown_t){.profile = profile, .nvtx = nvtx, .nan = {.mode = nan}};

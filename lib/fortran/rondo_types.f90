@@ -86,6 +86,8 @@ module rondo_types
   integer(c_int), parameter, public :: RONDO_ON_ERROR_RETURN = 0
   integer(c_int), parameter, public :: RONDO_ON_ERROR_EXIT = 1
   integer(c_int), parameter, public :: RONDO_ON_ERROR_REVOKE_ALL = 2
+  integer(c_int), parameter, public :: RONDO_ON_ERROR_REPORT = 3
+  integer(c_int), parameter, public :: RONDO_ON_ERROR_REVOKE_EXIT = 4
 
   !> rondo_shape_t: a new one is as RONDO_SHAPE_INIT in C. It has no size, for the reason that rondo_config has none.
   type, bind(C) :: rondo_shape
@@ -110,7 +112,8 @@ module rondo_types
   integer(c_int), parameter, public :: RONDO_HOOK_DUMPED = 2
   integer(c_int), parameter, public :: RONDO_HOOK_COMM_MADE = 3
   integer(c_int), parameter, public :: RONDO_HOOK_COMM_ENDED = 4
-  integer(c_int), parameter, public :: RONDO_NUM_HOOKS = 5
+  integer(c_int), parameter, public :: RONDO_HOOK_COMPLETED = 5
+  integer(c_int), parameter, public :: RONDO_NUM_HOOKS = 6
 
   !> rondo_event_t, which a hook gets: a bind(C) subroutine of this type and a type(c_ptr), value.
   type, bind(C) :: rondo_event

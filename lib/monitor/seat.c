@@ -188,6 +188,18 @@ void rd_monitor_end_event(rd_seat_t *seat, rd_track_t track, uint64_t entry, int
     close_event(event, stamp);
 }
 
+bool rd_seat_call(const rd_seat_t *seat, rd_track_t track, uint64_t entry, uint64_t number, rd_monitor_event_t *event)
+{
+    const rd_record_t *record = seat->record;
+
+    if (!entry && seat->runs[track].number && seat->runs[track].number <= number)
+        entry = seat->runs[track].entry; /* it repeats the first one of the run */
+    if (!record || !entry)
+        return false;
+    *event = record->events[(entry - 1) & record->mask];
+    return event->stamp >> 8 == entry;
+}
+
 static void wait_on_board(rd_monitor_comm_t *board, int peer, uint64_t in, int64_t since_ms, int64_t now_ms)
 {
     atomic_store_explicit(&board->waits_for, peer, memory_order_relaxed);

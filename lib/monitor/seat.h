@@ -30,6 +30,8 @@ typedef struct rd_seat {
     rd_track_t message;
     uint64_t message_at;
     rd_waited_t *waited; /* the communicator's; NULL: nobody counts waits */
+    /* A call has ended, and is counted; NULL: nobody is told. */
+    void (*ended)(struct rd_seat *seat, rd_track_t track, uint64_t entry, int result);
     rd_monitor_comm_t own;
 } rd_seat_t;
 
@@ -93,7 +95,13 @@ static inline void rd_monitor_end(rd_seat_t *seat, rd_track_t track, uint64_t en
     rd_monitor_count(&seat->board->calls[track].ended);
     if (entry || result)
         rd_monitor_end_event(seat, track, entry, result);
+    if (seat->ended)
+        seat->ended(seat, track, entry, result);
 }
+
+/* Finds what the call of that number was, by the entry that its beginning has returned. Returns false if that is not
+ * known any more. */
+bool rd_seat_call(const rd_seat_t *seat, rd_track_t track, uint64_t entry, uint64_t number, rd_monitor_event_t *event);
 
 /* A message begins. */
 static inline void rd_monitor_note_message(rd_seat_t *seat, rd_track_t track)

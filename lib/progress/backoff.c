@@ -139,8 +139,12 @@ static bool goes_on(rd_queue_t *q)
 {
     int64_t ms = rd_queue_limit(q);
 
-    if (ms == q->wait.timeout_ms || (ms && rd_clock_ms() - q->wait.began_ms >= ms))
-        return false;
+    if (ms == q->wait.timeout_ms || (ms && rd_clock_ms() - q->wait.began_ms >= ms)) {
+        if (!atomic_load_explicit(&q->reports, memory_order_relaxed))
+            return false;
+        rd_late_report(q, waited_for(q));
+        ms = 0;
+    }
     q->wait.timeout_ms = ms;
     rd_late_later(q);
     return true;

@@ -185,22 +185,21 @@ static bool claim(const rd_queue_t *q, int64_t now_ms)
     return claimed <= now_ms && atomic_compare_exchange_strong(until, &claimed, next - CLOCK_MS);
 }
 
-static void say(rd_queue_t *q, int peer)
+/* `ms`: so long it waits; `more`: what is said at the end. */
+static void say(rd_queue_t *q, int peer, int64_t ms, const char *more)
 {
-    double seconds = (double)q->late.due_ms / 1000;
+    double seconds = (double)ms / 1000;
     char text[RD_ERROR_BYTES];
     int rank, status = find(q, &rank, text);
     bool named = status != RD_VERDICT_UNKNOWN;
     int late = named ? rank : late_one(q, rank >= 0 ? rank : peer);
 
-    char line[RD_ERROR_BYTES + 128];
+    char line[RD_ERROR_BYTES + 192];
     if (named)
-        snprintf(line, sizeof line, "a call waits for %g s: %s (RONDO_STALL_MS; `rondo-ras who` says it again)",
-                 seconds, text);
+        snprintf(line, sizeof line, "a call waits for %g s: %s (%s)", seconds, text, more);
     else
-        snprintf(line, sizeof line,
-                 "a call waits for %g s: for rank %d (%s), which has not come or is slow%s (RONDO_STALL_MS)", seconds,
-                 late, rd_health_whois(q->health, late), text);
+        snprintf(line, sizeof line, "a call waits for %g s: for rank %d (%s), which has not come or is slow%s (%s)",
+                 seconds, late, rd_health_whois(q->health, late), text, more);
     rd_log(q->team->ctx, RD_LOG_WARN, "%s", line);
     if (q->on_stall)
         q->on_stall(q, status, late, line);
@@ -229,7 +228,7 @@ void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
     if (last || waited < due)
         return;
     if (s->view)
-        say(q, peer);
+        say(q, peer, s->due_ms, "RONDO_STALL_MS; `rondo-ras who` says it again");
     forget(s);
     s->due_ms *= 2;
 }
@@ -266,6 +265,11 @@ rondo_result_t rd_late_timeout(rd_queue_t *q, int peer)
         return unknown(q, peer, rank, text);
     return rd_health_fail(q->health, RONDO_ERR_TIMEOUT, rank >= 0 ? rank : peer,
                           "waited longer than %lld ms: %s; see RONDO_TIMEOUT_MS", (long long)q->wait.timeout_ms, text);
+}
+
+void rd_late_report(rd_queue_t *q, int peer)
+{
+    say(q, peer, q->wait.timeout_ms, "its time limit is over, and it waits on: RONDO_ON_ERROR_REPORT");
 }
 
 void rd_late_later(rd_queue_t *q)

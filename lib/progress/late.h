@@ -32,6 +32,8 @@ void rd_late_check(struct rd_queue *queue, int peer, int64_t now_ms);
 /* The time limit is over: the communicator fails with RONDO_ERR_TIMEOUT and the verdict, or with what else has failed
  * meanwhile. Ranks of a node say the same. */
 rondo_result_t rd_late_timeout(struct rd_queue *queue, int peer);
+/* The same, but it is said in the log, and nothing fails. */
+void rd_late_report(struct rd_queue *queue, int peer);
 void rd_late_later(struct rd_queue *queue); /* the limit is another one now */
 void rd_late_end(struct rd_queue *queue);
 

@@ -107,8 +107,9 @@ typedef struct rd_queue {
     int peer_left;                /* consecutive misses while waiting for a rank that has left */
     void (*on_wait)(void *data);  /* the caller's: called now and then by a call that waits; NULL: none */
     void *on_wait_data;
-    unsigned waited; /* pauses and yields, for on_wait */
-    rd_late_t late;  /* a wait that lasts */
+    unsigned waited;     /* pauses and yields, for on_wait */
+    rd_late_t late;      /* a wait that lasts */
+    _Atomic int reports; /* a time limit that is over is only said, and fails nothing */
     /* It is said who holds a call up: `status` of a verdict, the rank that it names; NULL: nobody cares. */
     void (*on_stall)(struct rd_queue *queue, int status, int rank, const char *text);
 } rd_queue_t;

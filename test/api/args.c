@@ -267,7 +267,7 @@ static void outputs_and_requests(test_rank_t *t, rondo_comm_t comm)
     BAD("text", rondo_explain, comm, NULL, 100);
     BAD("timeout_ms", rondo_timeout_set, comm, -2);
     BAD("timeout_ms", rondo_timeout_extend, comm, -1);
-    BAD("on_error", rondo_on_error, comm, 3);
+    BAD("on_error", rondo_on_error, comm, RONDO_ON_ERROR_REVOKE_EXIT + 1);
     BAD("status", rondo_comm_status, comm, NULL);
     BAD("size", rondo_comm_status, comm, &status);
     BAD("work", rondo_work_last, comm, NULL);

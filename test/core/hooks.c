@@ -77,13 +77,13 @@ static rondo_result_t add_up(rondo_comm_t comm)
 
 static void body(test_rank_t *t, void *arg)
 {
-    static const rondo_hook_fn functions[RONDO_NUM_HOOKS] = {note, note_stall, call_rondo, note, note};
+    static const rondo_hook_fn functions[RONDO_HOOK_COMPLETED] = {note, note_stall, call_rondo, note, note};
     rondo_config_t config = RONDO_CONFIG_INIT;
-    uint64_t handles[RONDO_NUM_HOOKS];
-    int counts[RONDO_NUM_HOOKS] = {0};
+    uint64_t handles[RONDO_HOOK_COMPLETED];
+    int counts[RONDO_HOOK_COMPLETED] = {0};
 
     (void)arg;
-    for (int kind = 0; kind < RONDO_NUM_HOOKS; kind++)
+    for (int kind = 0; kind < RONDO_HOOK_COMPLETED; kind++)
         TEST_OK(t, NULL, rondo_hook(kind, functions[kind], &counts[kind], &handles[kind]));
     config.name = "hooked";
     config.stall_ms = 200;
@@ -122,7 +122,7 @@ static void body(test_rank_t *t, void *arg)
         expect(t, before + 1, RONDO_HOOK_COMM_ENDED, "hooked", "");
         TEST_TRUE(t, told[before].result == RONDO_ERR_REMOTE && counts[RONDO_HOOK_FAILED] == 1);
     }
-    for (int kind = 0; kind < RONDO_NUM_HOOKS; kind++)
+    for (int kind = 0; kind < RONDO_HOOK_COMPLETED; kind++)
         TEST_OK(t, NULL, rondo_unhook(handles[kind]));
     TEST_GIVES(t, NULL, RONDO_ERR_INVALID_ARGUMENT, rondo_unhook(handles[0]));
     TEST_GIVES(t, NULL, RONDO_ERR_INVALID_ARGUMENT, rondo_hook(RONDO_NUM_HOOKS, note, NULL, &handles[0]));

@@ -1,5 +1,6 @@
 check_PROGRAMS += \
 	test/core/closed_descriptors \
+	test/core/completed \
 	test/core/core_dump \
 	test/core/dump_asked \
 	test/core/dump_now \
@@ -29,6 +30,7 @@ check_PROGRAMS += \
 	test/core/nonblocking \
 	test/core/opposite_orders \
 	test/core/progress_across \
+	test/core/report \
 	test/core/revoke_all \
 	test/core/shrink_abort \
 	test/core/shrink_exec \
@@ -42,7 +44,9 @@ check_PROGRAMS += \
 	test/core/unreadable_memory \
 	test/core/works
 test_core_closed_descriptors_LDADD = libtest.la
+test_core_completed_LDADD = libtest.la
 test_core_core_dump_LDADD = libtest.la
+test_core_report_LDADD = libtest.la
 test_core_dump_asked_LDADD = libtest.la
 test_core_dump_now_LDADD = libtest.la
 test_core_dump_wait_LDADD = libtest.la

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +16,7 @@
 
 typedef struct {
     const char *name;
-    enum { RETURNS, CONFIG, ENVIRONMENT, CALL, PROCESS, BOTH, SPLIT, OLDER, CREATION } how;
+    enum { RETURNS, CONFIG, ENVIRONMENT, CALL, PROCESS, BOTH, SPLIT, OLDER, CREATION, REPORTS, REVOKES } how;
     int status; /* of rank 0's child */
 } case_t;
 
@@ -24,7 +25,10 @@ static rondo_comm_t make(test_rank_t *t, const case_t *c)
     rondo_config_t config = RONDO_CONFIG_INIT, older = {.size = offsetof(rondo_config_t, on_error)};
     rondo_comm_t part;
 
-    config.on_error = c->how == CONFIG || c->how == SPLIT || c->how == OLDER ? RONDO_ON_ERROR_EXIT : -1;
+    if (c->how == REPORTS || c->how == REVOKES)
+        config.on_error = c->how == REPORTS ? RONDO_ON_ERROR_REPORT : RONDO_ON_ERROR_REVOKE_EXIT;
+    else
+        config.on_error = c->how == CONFIG || c->how == SPLIT || c->how == OLDER ? RONDO_ON_ERROR_EXIT : -1;
     rondo_comm_t comm = test_comm(t, &config);
     if (c->how == CALL)
         TEST_OK(t, comm, rondo_on_error(comm, RONDO_ON_ERROR_EXIT));
@@ -76,6 +80,48 @@ static void body(test_rank_t *t, void *arg)
         TEST_TRUE(t, WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
+static rondo_result_t add_up(rondo_comm_t comm)
+{
+    int one = 1, sum;
+
+    return rondo_allreduce(&one, &sum, 1, RONDO_INT32, RONDO_SUM, comm, NULL);
+}
+
+/* Rank 0 ends because of one communicator, and rank 1, which waits in another one, hears that it has given up, and not
+ * that it has died. */
+static void revoking_child(test_rank_t *t)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+
+    config.name = "first";
+    config.on_error = t->rank == 0 ? RONDO_ON_ERROR_REVOKE_EXIT : RONDO_ON_ERROR_RETURN;
+    rondo_comm_t first = test_comm(t, &config), second;
+    config.on_error = RONDO_ON_ERROR_RETURN;
+    TEST_OK(t, first, rondo_comm_split(first, 0, t->rank, &second, &config));
+    TEST_OK(t, second, add_up(second));
+    if (t->rank == 1)
+        TEST_OK(t, first, rondo_comm_revoke(first));
+    if (t->rank == 0)
+        (void)add_up(first);
+    TEST_GIVES(t, second, RONDO_ERR_REMOTE, add_up(second));
+    TEST_TRUE(t, strstr(rondo_last_error(second), "rank 0 (") && strstr(rondo_last_error(second), "was aborted"));
+    _exit(RETURNED);
+}
+
+static void revoking(test_rank_t *t, void *arg)
+{
+    int status = 0;
+
+    (void)arg;
+    test_note(t, "another communicator");
+    pid_t pid = fork();
+    if (pid == 0)
+        revoking_child(t);
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        test_stop(t, "no child");
+    TEST_TRUE(t, WIFEXITED(status) && WEXITSTATUS(status) == (t->rank == 0 ? STATUS : RETURNED));
+}
+
 int main(void)
 {
     static const case_t cases[] = {{"returns", RETURNS, RETURNED},
@@ -86,11 +132,14 @@ int main(void)
                                    {"for the process, and the environment says otherwise", BOTH, RETURNED},
                                    {"by the split", SPLIT, STATUS},
                                    {"by the split of an older caller", OLDER, STATUS},
-                                   {"in creation", CREATION, STATUS}};
+                                   {"in creation", CREATION, STATUS},
+                                   {"reports, and returns what is no time limit", REPORTS, RETURNED},
+                                   {"revokes and ends", REVOKES, STATUS}};
     int bad = 0;
 
     test_begin("on_error", 90);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         bad |= test_run(TEST_PROCESSES, 2, 20, body, (void *)(uintptr_t)&cases[i]) != 0;
+    bad |= test_run(TEST_PROCESSES, 2, 20, revoking, NULL) != 0;
     return bad;
 }
