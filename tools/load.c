@@ -213,6 +213,29 @@ static bool look_twice(past_t *past)
     return (good && rd_view_look(past->view, 0)) || say("the dumps", "there is no memory for them");
 }
 
+/* Ends the loading. Returns whether there is something to look at. */
+static bool finish(past_t *past, bool good)
+{
+    good = good && look_twice(past);
+    for (int i = 0; i < past->view->nprocesses; i++)
+        free(past->loads[i].later);
+    free(past->loads);
+    if (!good)
+        rd_view_free(past->view);
+    return good;
+}
+
+bool load_fds(rd_view_t *view, const char *name, const int *fds, int n)
+{
+    past_t past = {.view = view};
+    int good = 0;
+
+    memset(view, 0, sizeof *view);
+    for (int i = 0; i < n; i++)
+        good += lseek(fds[i], 0, SEEK_SET) == 0 && load_file(&past, name, fds[i]);
+    return finish(&past, good > 0);
+}
+
 bool load_dumps(rd_view_t *view, const char *path)
 {
     past_t past = {.view = view};
@@ -227,11 +250,5 @@ bool load_dumps(rd_view_t *view, const char *path)
     }
     bool good = S_ISDIR(st.st_mode) ? load_folder(&past, path) : load_file(&past, path, fd);
     close(fd);
-    good = good && look_twice(&past);
-    for (int i = 0; i < view->nprocesses; i++)
-        free(past.loads[i].later);
-    free(past.loads);
-    if (!good)
-        rd_view_free(view);
-    return good;
+    return finish(&past, good);
 }

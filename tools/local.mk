@@ -81,6 +81,7 @@ rondo_ras_SOURCES = \
 	tools/ras_dump.c \
 	tools/ras_file.c \
 	tools/ras_find.c \
+	tools/ras_host.c \
 	tools/ras_metrics.c \
 	tools/ras_status.c \
 	tools/ras_top.c \

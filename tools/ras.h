@@ -8,8 +8,10 @@
 enum { RAS_NOTHING = 1, RAS_USAGE = 2 }; /* exit statuses beside those of verdicts */
 
 typedef struct ras_options {
-    const char *dir;  /* also records in this folder; NULL: none */
-    const char *from; /* the records in this folder alone; NULL: those of processes */
+    const char *dir;   /* also records in this folder; NULL: none */
+    const char *from;  /* the records in this folder alone; NULL: those of processes */
+    const char *hosts; /* those of these hosts alone, by commas; NULL: this host's */
+    const char *key;   /* the file with their secret */
     const char *out, *format;
     char **args; /* of commands that have some */
     int nargs;
@@ -21,6 +23,9 @@ typedef struct ras_options {
 
 /* Finds all records that this user may read, and looks at them. Returns false if there is no memory. */
 bool ras_find(rd_view_t *view, const ras_options_t *options);
+
+/* The same of other hosts. Returns false, and says why, if there is nothing. */
+bool ras_find_hosts(rd_view_t *view, const ras_options_t *options);
 
 void ras_pause(double seconds);
 /* Looks again, after the time between two looks that a verdict needs. */

@@ -182,6 +182,8 @@ bool ras_find(rd_view_t *view, const ras_options_t *options)
 {
     found_t found = {.view = view};
 
+    if (options->hosts)
+        return ras_find_hosts(view, options);
     memset(view, 0, sizeof *view);
     rd_origin_find(&found.here);
     if (!options->from) {

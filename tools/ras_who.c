@@ -55,6 +55,8 @@ void ras_pause(double seconds)
 
 bool ras_look_again(rd_view_t *view, const ras_options_t *options)
 {
+    if (options->hosts)
+        return true; /* there they have looked twice */
     ras_pause(RD_VERDICT_MS / 1000.0);
     return rd_view_look(view, options->job);
 }

@@ -20,6 +20,7 @@ static const char usage[] =
     "    rondo-ras dump   [--format FORMAT] [--from DIR] [--job PID] [--dir DIR] -o DIR\n"
     "    rondo-ras trace  [--from DIR] [--job PID] [--dir DIR] -o FILE\n"
     "    rondo-ras metrics [-o FILE] [-d SECONDS] [-n TIMES] [--job PID] [--dir DIR]\n"
+    "    rondo-ras COMMAND --host HOST:PORT[,...] [--key FILE] ...\n"
     "    rondo-ras convert [--format FORMAT] IN OUT\n"
     "    rondo-ras analyse [--json] DIR\n"
     "    rondo-ras --version | --help\n"
@@ -64,6 +65,9 @@ static const char usage[] =
     "    --job PID    this job alone\n"
     "    --dir DIR    also the records in this folder (default: RONDO_MONITOR_DIR)\n"
     "    --format F   dump, convert: json (default), fr or chrome (as trace)\n"
+    "    --host H:P   list, status, who, dump, trace, metrics: the processes of other hosts alone, several by comma,\n"
+    "                 which listen at that port (RONDO_RAS_ADDR), judged together\n"
+    "    --key FILE   the secret for that (default: RONDO_RAS_KEY)\n"
     "    --from DIR   dump, trace: the records in this folder alone, of jobs that have ended\n"
     "    -o DIR       dump: where the files are written; none of theirs may be there\n"
     "    -o FILE      trace, metrics: the file, which is replaced if it is there; -: the output\n"
@@ -113,7 +117,8 @@ static int parse(const command_t *command, int argc, char **argv, ras_options_t 
     static const struct option longs[] = {
         {"json", no_argument, NULL, 'j'},         {"job", required_argument, NULL, 'J'},
         {"dir", required_argument, NULL, 'D'},    {"from", required_argument, NULL, 'F'},
-        {"format", required_argument, NULL, 'f'}, {0}};
+        {"format", required_argument, NULL, 'f'}, {"host", required_argument, NULL, 'H'},
+        {"key", required_argument, NULL, 'K'},    {0}};
     double value;
 
     for (int c; (c = getopt_long(argc, argv, "vn:d:o:", longs, NULL)) >= 0;) {
@@ -132,6 +137,12 @@ static int parse(const command_t *command, int argc, char **argv, ras_options_t 
             break;
         case 'F':
             options->from = optarg;
+            break;
+        case 'H':
+            options->hosts = optarg;
+            break;
+        case 'K':
+            options->key = optarg;
             break;
         case 'o':
             options->out = optarg;
@@ -186,7 +197,7 @@ static bool has_job(const rd_view_t *view, int job)
 
 int main(int argc, char **argv)
 {
-    ras_options_t options = {.dir = getenv("RONDO_MONITOR_DIR")};
+    ras_options_t options = {.dir = getenv("RONDO_MONITOR_DIR"), .key = getenv("RONDO_RAS_KEY")};
     const command_t *command = NULL;
     rd_view_t view;
 
@@ -210,8 +221,11 @@ int main(int argc, char **argv)
         int status = command->run_files(&options);
         return fflush(stdout) == 0 ? status : RAS_NOTHING;
     }
+    if (options.hosts && (command->run == ras_top || options.from))
+        return wrong("top and --from look at this host alone, and not at --host", options.hosts);
     if (!ras_find(&view, &options)) {
-        fprintf(stderr, "rondo-ras: no memory\n");
+        if (!options.hosts) /* which has said why */
+            fprintf(stderr, "rondo-ras: no memory\n");
         return RAS_NOTHING;
     }
     int status = has_job(&view, options.job) || command->run == ras_top || command->run == ras_metrics

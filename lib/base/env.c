@@ -83,6 +83,10 @@ static const tunable_t table[] = {
      "is put before the ending where neither of the two is there"},
     {"RONDO_METRICS_MS", MILLISECONDS, 0, AT(metrics_ms), "15000", 1, INT64_C(1) << 40, NULL,
      "so often that file is replaced"},
+    {"RONDO_RAS_ADDR", TEXT, 0, AT(ras_addr), "", 0, 63, NULL,
+     "address:port at which rondo-ras --host may ask over TCP, one process of each node; needs RONDO_RAS_KEY"},
+    {"RONDO_RAS_KEY", TEXT, 0, AT(ras_key), "", 0, 255, NULL,
+     "a file with the secret that RONDO_RAS_ADDR asks for, of at least 32 bytes, which is the user's alone (0600)"},
     {"RONDO_NVTX", WORD, 0, AT(nvtx), "auto", 0, 31, "auto|0|1",
      "each call is a range of NVTX, for Nsight Systems and the like; auto: if a tool asks for it "
      "(NVTX_INJECTION64_PATH)"},

@@ -30,6 +30,8 @@ typedef struct rd_env {
     char dump_format[64];      /* RONDO_DUMP_FORMAT: a list of "rondo", "json", "fr", "chrome" */
     int64_t dump_wait_ms;      /* RONDO_DUMP_WAIT_MS: for a dump under way; 0: not at all */
     int64_t status_ms;         /* RONDO_STATUS_MS: 0: never */
+    char ras_addr[64];         /* RONDO_RAS_ADDR: "address:port"; "": none */
+    char ras_key[256];         /* RONDO_RAS_KEY: a file */
     char metrics[256];         /* RONDO_METRICS: a file; "": none */
     int64_t metrics_ms;        /* RONDO_METRICS_MS */
     char dump_signal[32];      /* RONDO_DUMP_SIGNAL: USR1 or USR2; "": none */

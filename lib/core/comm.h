@@ -50,6 +50,7 @@ struct rondo_comm {
     rd_seat_t seat;            /* what rondo-ras shows of this rank */
     _Atomic bool status_lines; /* it is in status_lines.h; the next one: */
     int64_t status_due_ms;
+    bool ras_tcp;        /* it is in ras_tcp.h */
     bool metrics;        /* it is in metrics.h, */
     rd_waited_t *waited; /* and counts its waits for it */
     bool published;

@@ -16,6 +16,7 @@
 #include "core/hooks.h"
 #include "core/on_error.h"
 #include "core/op.h"
+#include "core/ras_tcp.h"
 #include "core/records.h"
 #include "core/rma_calls.h"
 #include "core/living.h"
@@ -506,6 +507,7 @@ void rd_comm_publish(rondo_comm_t comm)
     rd_triggers_join(comm);
     rd_status_lines_join(comm);
     rd_metrics_join(comm);
+    rd_ras_tcp_join(comm);
     atomic_store(&comm->alive, rd_comm_mark);
     atomic_store(&comm->background, RONDO_SUCCESS);
 }

@@ -12,6 +12,7 @@
 #include "core/hooks.h"
 #include "core/metrics.h"
 #include "core/on_error.h"
+#include "core/ras_tcp.h"
 #include "core/status_lines.h"
 #include "core/triggers.h"
 #include "core/living.h"
@@ -165,6 +166,7 @@ void rd_comm_closed(rondo_comm_t comm)
     rd_triggers_leave(comm);
     rd_status_lines_leave(comm);
     rd_metrics_leave(comm);
+    rd_ras_tcp_leave(comm);
     atomic_store_explicit(&comm->gone, 1, memory_order_release);
     rondo_comm_t out = atomic_exchange(&kept[atomic_fetch_add(&nkept, 1) % KEPT], comm);
     if (out)

@@ -29,6 +29,8 @@ librondo_core_la_SOURCES += \
 	lib/monitor/process_int.h \
 	lib/monitor/ras_socket.c \
 	lib/monitor/ras_socket.h \
+	lib/monitor/ras_wire.c \
+	lib/monitor/ras_wire.h \
 	lib/monitor/raw.c \
 	lib/monitor/raw.h \
 	lib/monitor/read.c \

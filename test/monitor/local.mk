@@ -10,6 +10,7 @@ check_PROGRAMS += \
 	test/monitor/late \
 	test/monitor/metrics \
 	test/monitor/ras \
+	test/monitor/ras_tcp \
 	test/monitor/record \
 	test/monitor/socket \
 	test/monitor/tags
@@ -32,6 +33,8 @@ test_monitor_metrics_LDADD = libtest.la
 test_monitor_metrics_SOURCES = test/monitor/metrics.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_ras_LDADD = libtest.la
 test_monitor_ras_SOURCES = test/monitor/ras.c test/monitor/obedient.c test/monitor/obedient.h
+test_monitor_ras_tcp_LDADD = libtest.la
+test_monitor_ras_tcp_SOURCES = test/monitor/ras_tcp.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_socket_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_tags_LDADD = libtest.la
 

@@ -1,0 +1,193 @@
+/* RONDO_RAS_ADDR: rondo-ras --host is told what rondo-ras is, by who has the secret; nobody else gets a byte of it,
+ * what was recorded of a connection serves for no other, and clients that say nothing, garbage, half of it, or go away,
+ * hold up nobody for long. Without a secret that is the user's alone no port is open. */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "monitor/obedient.h"
+#include "util/check.h"
+#include "util/harness.h"
+
+#define RANKS 4
+#define LATE 2
+#define HELLO 41
+#define REPLY 64
+
+static char dir[] = "/tmp/rondo-ras_tcp-XXXXXX";
+static char key[64], other[64];
+static int port;
+
+static void write_key(const char *path, int bytes, mode_t mode)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+    for (int i = 0; i < bytes; i++)
+        CHECK(write(fd, &(char){(char)(i * 37 + path[strlen(path) - 1])}, 1) == 1, "cannot write %s", path);
+    CHECK(fchmod(fd, mode) == 0, "cannot change %s", path);
+    close(fd);
+}
+
+/* A port that nobody has. */
+static int free_port(void)
+{
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof name;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&name, size) == 0 &&
+              getsockname(fd, (struct sockaddr *)&name, &size) == 0,
+          "there is no port");
+    close(fd);
+    return ntohs(name.sin_port);
+}
+
+/* Returns a connection, or -1. */
+static int call(void)
+{
+    struct sockaddr_in name = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&name, sizeof name) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* Returns how many bytes come until the other side ends, at most `most`. */
+static size_t drain(int fd, unsigned char *bytes, size_t most)
+{
+    size_t n = 0;
+
+    while (n < most) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        ssize_t got = poll(&p, 1, 30000) == 1 ? recv(fd, bytes + n, most - n, 0) : -1;
+        if (got <= 0)
+            return n;
+        n += (size_t)got;
+    }
+    return n;
+}
+
+static void ask(const char *command, const char *with, int status, const char *word)
+{
+    char line[512];
+
+    snprintf(line, sizeof line, "%s --host 127.0.0.1:%d --key %s", command, port, with);
+    int got = obedient_ras(line, 0);
+    CHECK(got == status && strstr(obedient_text, word), "rondo-ras %s: exit %d, want %d and '%s':\n%s", line, got,
+          status, word, obedient_text);
+}
+
+/* What a client gets that sends these bytes behind the server's greeting. */
+static void hostile(const char *what, const unsigned char *reply, size_t n, int ends)
+{
+    static unsigned char bytes[4096];
+    int fd = call();
+
+    CHECK(fd >= 0 && drain(fd, bytes, HELLO) == HELLO, "%s: no greeting", what);
+    CHECK(n == 0 || send(fd, reply, n, MSG_NOSIGNAL) == (ssize_t)n, "%s: it does not listen", what);
+    if (ends)
+        shutdown(fd, SHUT_WR);
+    CHECK(drain(fd, bytes, sizeof bytes) == 0, "%s: it was told something", what);
+    close(fd);
+}
+
+static void attacks(void)
+{
+    unsigned char reply[REPLY] = {9}, long_one[4096];
+    int gone = call();
+
+    close(gone); /* before its turn */
+    memset(long_one, 'x', sizeof long_one);
+    hostile("silence", NULL, 0, 0);
+    hostile("half a reply", reply, 40, 1);
+    hostile("a wrong proof", reply, REPLY, 0);
+    memset(reply, 0, sizeof reply); /* agrees with every key */
+    hostile("a weak key", reply, REPLY, 0);
+    hostile("too much", long_one, sizeof long_one, 1);
+}
+
+static int is_open(void)
+{
+    int fd = call();
+
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+static void start(const char *with)
+{
+    char address[64];
+
+    port = free_port();
+    snprintf(address, sizeof address, "127.0.0.1:%d", port);
+    setenv("RONDO_RAS_ADDR", address, 1);
+    setenv("RONDO_RAS_KEY", with, 1);
+    obedient_start(RANKS, "a job", obedient_reduce);
+    unsetenv("RONDO_RAS_ADDR");
+    unsetenv("RONDO_RAS_KEY");
+}
+
+static void without_secret(const char *what, const char *with)
+{
+    start(with);
+    CHECK(!is_open(), "%s: the port is open", what);
+    obedient_order_all(OBEDIENT_END);
+    obedient_end();
+}
+
+int main(void)
+{
+    char line[128];
+
+    test_begin("monitor/ras_tcp", 120);
+    if (!mkdtemp(dir))
+        return 1;
+    setenv("RONDO_DEBUG", "none", 1);
+    snprintf(key, sizeof key, "%s/key", dir);
+    snprintf(other, sizeof other, "%s/other", dir);
+    write_key(key, 32, 0600);
+    write_key(other, 32, 0600);
+    start(key);
+    for (int i = 0; i < 3; i++)
+        obedient_order_all(OBEDIENT_REDUCE);
+    for (int r = 0; r < RANKS; r++)
+        if (r != LATE)
+            obedient_order(r, OBEDIENT_REDUCE);
+    CHECK(obedient_ras_until("who", obedient_job, 3, "rank 2"), "rank 2 is not waited for:\n%s", obedient_text);
+    ask("who", key, 3, "'a job': rank 2 (");
+    ask("status -v", key, 0, "a job");
+    ask("who", other, 1, "its RONDO_RAS_KEY is another one");
+    ask("top", key, 2, "this host alone");
+    attacks();
+    ask("who", key, 3, "is late, by 1 call");
+    kill(obedient_pids[LATE], SIGSTOP);
+    ask("who", key, 4, "is stopped");
+    kill(obedient_pids[LATE], SIGCONT);
+    obedient_order(LATE, OBEDIENT_REDUCE);
+    for (int r = 0; r < RANKS; r++)
+        CHECK(obedient_settled(r) && !obedient[r].failed, "rank %d does not come back", r);
+    obedient_order_all(OBEDIENT_END);
+    CHECK(!is_open(), "the port is open after the job");
+    obedient_end();
+    without_secret("no file", "/nowhere/to/be/found");
+    write_key(key, 31, 0600);
+    without_secret("a short secret", key);
+    write_key(key, 32, 0644);
+    without_secret("a file that others may read", key);
+    ask("who", key, 1, "mode 0600");
+    snprintf(line, sizeof line, "rm -r %s", dir);
+    CHECK(system(line) == 0, "cannot remove %s", dir);
+    printf("%d failures\n", failures);
+    return failures != 0;
+}
