@@ -26,6 +26,16 @@ static void store_words(void *to, const void *from, size_t bytes)
     }
 }
 
+static void load_words(void *to, void *from, size_t bytes)
+{
+    _Atomic uint64_t *at = from;
+
+    for (size_t i = 0; i < bytes / sizeof *at; i++) {
+        uint64_t word = atomic_load_explicit(&at[i], memory_order_relaxed);
+        memcpy((char *)to + i * sizeof word, &word, sizeof word);
+    }
+}
+
 static _Atomic uint64_t *stamp_of(rd_monitor_event_t *event)
 {
     return (_Atomic uint64_t *)(void *)&event->stamp;
@@ -196,8 +206,11 @@ bool rd_seat_call(const rd_seat_t *seat, rd_track_t track, uint64_t entry, uint6
         entry = seat->runs[track].entry; /* it repeats the first one of the run */
     if (!record || !entry)
         return false;
-    *event = record->events[(entry - 1) & record->mask];
-    return event->stamp >> 8 == entry;
+    rd_monitor_event_t *at = &record->events[(entry - 1) & record->mask];
+    uint64_t stamp = atomic_load_explicit(stamp_of(at), memory_order_acquire);
+    load_words(event, at, sizeof *event);
+    atomic_thread_fence(memory_order_acquire);
+    return stamp >> 8 == entry && atomic_load_explicit(stamp_of(at), memory_order_relaxed) == stamp;
 }
 
 static void wait_on_board(rd_monitor_comm_t *board, int peer, uint64_t in, int64_t since_ms, int64_t now_ms)

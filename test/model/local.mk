@@ -10,6 +10,7 @@ EXTRA_DIST += \
 	test/model/memory.pml \
 	test/model/oneshot.pml \
 	test/model/pull.pml \
+	test/model/record.pml \
 	test/model/ring.pml \
 	test/model/roll.pml \
 	test/model/room.pml \

@@ -5,7 +5,9 @@
  * anybody acts. Every rank must get RONDO_ERR_MISMATCH and one and the same sentence, with this number, the field, both
  * calls, and the rank that is to blame; no call may succeed with a wrong result.
  *
- *     differ [--count N] [--seed S] [--way NAME]
+ *     differ [--count N] [--seed S] [--way NAME] [--ranks N]
+ *
+ * Of 2 to 5 ranks, and one trial in ten of up to 16.
  *
  * Where a rank comes so late that nobody can know the larger part, both sides are named in place of the blame. That
  * must stay rare, or it was no busy machine. */
@@ -36,6 +38,7 @@ static const struct {
     {"pull", "cma", 60000, 1}, {"chosen", "", 200000, 1}, {"nodes", "", 3000, 2},
 };
 #define WAYS ((int)(sizeof ways / sizeof ways[0]))
+#define SLOTS 3
 
 /* What a trial is; written before any rank acts. */
 typedef struct trial {
@@ -178,7 +181,7 @@ static void plant(uint64_t *random, trial_t *t)
         t->ncalls[side] = t->prefix + n[side];
 }
 
-static void draw_trial(trial_t *t, uint64_t seed, int way)
+static void draw_trial(trial_t *t, uint64_t seed, int way, int ranks)
 {
     uint64_t random = seed;
 
@@ -186,6 +189,13 @@ static void draw_trial(trial_t *t, uint64_t seed, int way)
     t->seed = seed;
     t->way = way >= 0 ? way : (int)test_below(&random, WAYS);
     t->nranks = 2 + (int)test_below(&random, 4);
+    if (ranks > 0)
+        t->nranks = ranks;
+    else if (test_below(&random, 10) == 0)
+        t->nranks = 6 + (int)test_below(&random, 11);
+    if (t->nranks > 5 &&
+        ways[t->way].most > ways[SLOTS].most) /* long messages of so many take long on few cores, and */
+        t->way = SLOTS;                       /* cma cannot serve all operations of them */
     t->odd = (int)test_below(&random, (unsigned)t->nranks);
     t->group = (int)test_below(&random, 3) == 0;
     t->field = (field_t)test_below(&random, NUM_FIELDS);
@@ -316,12 +326,12 @@ static int judge(const trial_t *t)
     return bad;
 }
 
-static int one(uint64_t seed, int way)
+static int one(uint64_t seed, int way, int ranks)
 {
     trial_t *t = &shared->trial;
 
     memset(shared, 0, sizeof *shared);
-    draw_trial(t, seed, way);
+    draw_trial(t, seed, way, ranks);
     setenv("RONDO_PROTO", ways[t->way].proto, 1);
     unsetenv("RONDO_HOSTID");
     test_kind_t kind = ways[t->way].nodes == 1 && seed % 4 == 0 ? TEST_THREADS : TEST_PROCESSES;
@@ -338,7 +348,7 @@ static int one(uint64_t seed, int way)
 int main(int argc, char **argv)
 {
     uint64_t seed = 32001;
-    int count = 60, way = -1, bad = 0;
+    int count = 60, way = -1, ranks = 0, bad = 0;
 
     test_begin("differ", 600);
     for (int i = 1; i + 1 < argc; i += 2) {
@@ -346,6 +356,8 @@ int main(int argc, char **argv)
             count = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--seed") == 0)
             seed = strtoull(argv[i + 1], NULL, 0);
+        else if (strcmp(argv[i], "--ranks") == 0)
+            ranks = atoi(argv[i + 1]);
         for (int w = 0; w < WAYS && strcmp(argv[i], "--way") == 0; w++)
             if (strcmp(ways[w].name, argv[i + 1]) == 0)
                 way = w;
@@ -355,7 +367,7 @@ int main(int argc, char **argv)
         return 1;
     printf("differ: %d trials from seed %llu\n", count, (unsigned long long)seed);
     for (int i = 0; i < count; i++)
-        bad += one(seed + (uint64_t)i, way) != 0;
+        bad += one(seed + (uint64_t)i, way, ranks) != 0;
     printf("differ: %d of %d wrong; %d named both sides of more than two ranks\n", bad, count, undecided);
     return bad != 0 || undecided > 2 + count / 20;
 }
