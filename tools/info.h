@@ -3,6 +3,7 @@
 #define RD_INFO_H
 
 #include "exec/cuda/cuda.h"
+#include "topo/graph.h"
 #include "base/env.h"
 
 void info_nccl(void);
@@ -35,6 +36,10 @@ int info_number_in(const char *path);
 /* The doctor's areas: each calls info_found for everything that it has looked at. */
 void info_doctor_host(const rd_env_t *env);
 void info_doctor_net(const rd_env_t *env);
+/* Rings between the GPUs; the same of a machine without a matrix; the machine as NCCL's XML, into a file. */
+int info_rings(const rd_graph_t *graph);
+int info_large(const rd_graph_t *graph, const rd_env_t *env);
+int info_xml(const rd_env_t *env, const char *name);
 /* The GPUs of this machine or of RONDO_TOPO_FILE. */
 int info_gpus(rd_gpu_topo_t *topo, const rd_env_t *env);
 /* What the first `nranks` of them are to each other, for plans. */

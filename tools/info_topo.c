@@ -50,7 +50,7 @@ static int save(const rd_gpu_topo_t *topo, const char *name)
 /* A recorded machine is one of hwloc's or one of GPUs; the rest of it is then unknown. */
 static int draw(const rd_env_t *env, const char *file)
 {
-    bool gpus_alone = env->topo_file[0] && rd_gpu_topo_is(env->topo_file);
+    bool gpus_alone = env->topo_file[0] && (rd_gpu_topo_is(env->topo_file) || rd_graph_is(env->topo_file));
     rd_topo_t host = {0};
     rd_gpu_topo_t gpus = {.source = "no GPUs"};
 
@@ -65,29 +65,50 @@ static int draw(const rd_env_t *env, const char *file)
     return info_topo_draw(&host, &gpus, file);
 }
 
-int info_topo(const rd_env_t *env, int argc, char **argv)
+static int show(const rd_env_t *env, const rd_graph_t *graph)
 {
     rd_gpu_topo_t topo;
 
-    if (argc != 0 && (argc != 2 || (strcmp(argv[0], "--save") != 0 && strcmp(argv[0], "--draw") != 0))) {
+    if (graph->ngpus > RD_GPUS_MOST || graph->nnets > RD_NICS_MOST)
+        return info_large(graph, env);
+    if (info_gpus(&topo, env) != 0)
+        return 1;
+    rd_gpu_topo_print(&topo, stdout);
+    if (topo.count < 2)
+        return 0;
+    if (info_rings(graph) != 0)
+        return 1;
+    rd_cuda_shape_t shape = info_shape(&topo, topo.count);
+    printf("\n");
+    if (!rd_cuda_built() || shape.sms == 0) {
+        printf("what would be chosen: %s\n",
+               !rd_cuda_built()         ? "this rondo is built without CUDA"
+               : env->topo_file[0] == 0 ? "not known, for this process does not see these GPUs"
+                                        : "not known, for the file does not say how many multiprocessors they have");
+        return 0;
+    }
+    return rd_cuda_choices_print(stdout, &shape, env) != RONDO_SUCCESS;
+}
+
+int info_topo(const rd_env_t *env, int argc, char **argv)
+{
+    rd_gpu_topo_t topo;
+    rd_graph_t graph = {0};
+
+    if (argc != 0 && (argc != 2 || (strcmp(argv[0], "--save") != 0 && strcmp(argv[0], "--draw") != 0 &&
+                                    strcmp(argv[0], "--xml") != 0))) {
         fprintf(stderr, "rondo-info topo: \"%s\" is not wanted; see rondo-info --help\n", argv[0]);
         return 2;
     }
     if (argc == 2 && strcmp(argv[0], "--draw") == 0)
         return draw(env, argv[1]);
-    if (info_gpus(&topo, env) != 0)
-        return 1;
+    if (argc == 2 && strcmp(argv[0], "--xml") == 0)
+        return info_xml(env, argv[1]);
     if (argc == 2)
-        return save(&topo, argv[1]);
-    rd_gpu_topo_print(&topo, stdout);
-    if (topo.count < 2)
-        return 0;
-    rd_cuda_shape_t shape = info_shape(&topo, topo.count);
-    printf("\n");
-    if (!rd_cuda_built() || shape.sms == 0) {
-        printf("what would be chosen: %s\n", rd_cuda_built() ? "not known, for this process does not see these GPUs"
-                                                             : "this rondo is built without CUDA");
-        return 0;
-    }
-    return rd_cuda_choices_print(stdout, &shape, env) != RONDO_SUCCESS;
+        return info_gpus(&topo, env) != 0 || save(&topo, argv[1]) != 0;
+    if (rd_graph_get(&graph, env->topo_file, "RONDO_TOPO_FILE") != RONDO_SUCCESS)
+        return 1;
+    int code = show(env, &graph);
+    rd_graph_free(&graph);
+    return code;
 }

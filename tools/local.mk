@@ -40,6 +40,7 @@ rondo_info_SOURCES = \
 	tools/info_plan.c \
 	tools/info_plot.c \
 	tools/info_plot.h \
+	tools/info_rings.c \
 	tools/info_scale.c \
 	$(chart_files) \
 	tools/interfaces.c \

@@ -17,6 +17,7 @@ class Rondo(AutotoolsPackage):
     variant("ucx", default=True, description="Communicators of several nodes")
     variant("libfabric", default=False, description="Another transport between nodes, by RONDO_TRANSPORT=ofi")
     variant("hwloc", default=True, description="Finds cores, NUMA nodes and caches")
+    variant("expat", default=True, description="Reads NCCL's topology files")
 
     depends_on("c", type="build")
     depends_on("autoconf@2.71:", type="build")
@@ -28,13 +29,14 @@ class Rondo(AutotoolsPackage):
     depends_on("ucx@1.12:", when="+ucx")
     depends_on("libfabric@1.11:", when="+libfabric")
     depends_on("hwloc@2:", when="+hwloc")
+    depends_on("expat@2.1:", when="+expat")
 
     def autoreconf(self, spec, prefix):
         autoreconf("--force", "--install")
 
     def configure_args(self):
         args = ["--with-cuda=no"]
-        for name in ("mpi", "ucx", "libfabric", "hwloc"):
+        for name in ("mpi", "ucx", "libfabric", "hwloc", "expat"):
             if self.spec.satisfies("+" + name):
                 args.append("--with-{0}={1}".format(name, self.spec[name].prefix))
             else:

@@ -167,7 +167,7 @@ static const tunable_t table[] = {
      "in libnccl.so.2, how long streams stall behind the end of another rank before calls return its error; 0: calls "
      "return it at once"},
     {"RONDO_TOPO_FILE", TEXT, 0, AT(topo_file), "", 0, 255, NULL,
-     "a recorded machine in place of this one: a file of lstopo, or of rondo-info topo --save"},
+     "a recorded machine in place of this one: a file of lstopo, of rondo-info topo --save, or NCCL's XML"},
 };
 #define TABLE_SIZE (sizeof table / sizeof table[0])
 

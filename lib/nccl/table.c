@@ -147,7 +147,7 @@ const nc_variable_t nc_variables[] = {
     {"MAX_NCHANNELS", NC_NO_EFFECT, NULL, "of NCCL's kernels"},
     {"MIN_CTAS", NC_NO_EFFECT, NULL, "of NCCL's kernels"},
     {"MAX_CTAS", NC_NO_EFFECT, NULL, "of NCCL's kernels"},
-    {"TOPO_FILE", NC_NO_EFFECT, NULL, "another format: RONDO_TOPO_FILE reads hwloc's"},
-    {"TOPO_DUMP_FILE", NC_NO_EFFECT, NULL, "another format"},
+    {"TOPO_FILE", NC_NO_EFFECT, NULL, "nothing is chosen by it; rondo-info reads such a file as RONDO_TOPO_FILE"},
+    {"TOPO_DUMP_FILE", NC_NO_EFFECT, NULL, "rondo-info topo --xml writes such a file"},
 };
 const int nc_nvariables = sizeof nc_variables / sizeof nc_variables[0];

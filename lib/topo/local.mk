@@ -1,12 +1,20 @@
 # Layer 1: what the machine is made of.
 librondo_core_la_SOURCES += \
+	lib/topo/graph.c \
+	lib/topo/graph.h \
+	lib/topo/graph_gpu.c \
+	lib/topo/graph_read.c \
 	lib/topo/nvml.c \
 	lib/topo/nvml.h \
+	lib/topo/search.c \
+	lib/topo/search.h \
 	lib/topo/topo.c \
 	lib/topo/topo.h \
 	lib/topo/topo_gpu.c \
 	lib/topo/topo_gpu.h \
-	lib/topo/topo_nvml.c
+	lib/topo/topo_nvml.c \
+	lib/topo/xml.c \
+	lib/topo/xml.h
 
 if HAVE_HWLOC
 librondo_core_la_SOURCES += \
@@ -16,4 +24,14 @@ librondo_core_la_LIBADD += $(HWLOC_LIBS)
 else
 librondo_core_la_SOURCES += \
 	lib/topo/topo_none.c
+endif
+
+if HAVE_EXPAT
+librondo_core_la_SOURCES += \
+	lib/topo/xml_read.c
+librondo_core_la_CPPFLAGS += $(EXPAT_CFLAGS)
+librondo_core_la_LIBADD += $(EXPAT_LIBS)
+else
+librondo_core_la_SOURCES += \
+	lib/topo/xml_none.c
 endif
