@@ -115,6 +115,8 @@ static const tunable_t table[] = {
      "whether slots are written past the caches; adapt: where a plain write proves slow; the default depends on the "
      "processor"},
     {"RONDO_HUGE_PAGES", FLAG, 0, AT(huge_pages), "1", 0, 1, NULL, "shared memory asks for huge pages"},
+    {"RONDO_ORDER", WORD, 1, AT(order), "machine", 0, 7, "machine|rank",
+     "how rings and trees visit the ranks: node by node and NUMA node by NUMA node, or by number"},
     {"RONDO_NET", TEXT, 0, AT(net), "", 0, 127, NULL,
      "network devices that the ranks of a node take in turn, as eth0,eth1; by default the bootstrap's"},
 

@@ -51,6 +51,7 @@ typedef struct rd_env {
     char nt_store[32];         /* RONDO_NT_STORE: "", "never", "always" or "adapt" */
     size_t cma_min;            /* RONDO_CMA_MIN: messages of a pair with at least this many bytes use CMA */
     int huge_pages;            /* RONDO_HUGE_PAGES */
+    char order[8];             /* RONDO_ORDER: "machine" or "rank" */
     char net[128];             /* RONDO_NET: network devices, each a rail */
 
     int p2p;            /* RONDO_P2P: GPUs may access each other's memory */
@@ -91,7 +92,7 @@ const char *rd_env_name(int index);
 const char *rd_env_default(const char *name);
 
 /* The settings that decide which messages are sent, in a form that ranks may exchange: all must have the same. */
-#define RD_ENV_ALIKE 576
+#define RD_ENV_ALIKE 592
 typedef struct rd_env_alike {
     char values[RD_ENV_ALIKE];
 } rd_env_alike_t;

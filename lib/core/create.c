@@ -309,6 +309,23 @@ static rondo_result_t make_lifelines(rondo_comm_t comm)
     return result;
 }
 
+/* Finds who shares a node, and the order in which rings and trees visit the ranks. */
+static rondo_result_t find_nodes(rondo_comm_t comm, const rd_agreed_t *agreed, int record)
+{
+    int n = comm->team.nranks;
+    rondo_result_t result =
+        rd_node_find(&comm->node, comm->boot, comm->team.rank, n, &comm->env, record, &comm->ctx, &comm->health.stop);
+
+    if (result == RONDO_SUCCESS)
+        result = rd_node_order(&comm->node, agreed->places, n,
+                               comm->team.device >= 0 || strcmp(comm->env.order, "rank") == 0, &comm->ctx);
+    if (result == RONDO_SUCCESS && comm->node.order && comm->team.rank == 0)
+        rd_log(&comm->ctx, RD_LOG_INFO,
+               "rings and trees visit the ranks by nodes and NUMA nodes, not by number: %d, %d%s", comm->node.order[0],
+               comm->node.order[1], n > 2 ? ", ..." : "");
+    return result;
+}
+
 static void stalled(rd_queue_t *queue, int status, int rank, const char *text)
 {
     rd_metrics_stall(rd_comm_of(queue), status, rank);
@@ -324,9 +341,11 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     int record = rd_comm_record(comm);
 
     begin_team(comm);
-    if ((result = agree(comm, &agreed)) ||
-        (result = rd_node_find(&comm->node, comm->boot, comm->team.rank, comm->team.nranks, &comm->env, record,
-                               &comm->ctx, &comm->health.stop)))
+    if ((result = agree(comm, &agreed)))
+        return result;
+    result = find_nodes(comm, &agreed, record);
+    free(agreed.places);
+    if (result != RONDO_SUCCESS)
         return result;
     rd_comm_hold_records(comm);
     rd_footprint_layout(&layout, comm->node.most, comm->node.nnodes, comm->team.device >= 0, &comm->env);

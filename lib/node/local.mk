@@ -9,4 +9,5 @@ librondo_core_la_SOURCES += \
 	lib/node/node_map.c \
 	lib/node/node_mem.c \
 	lib/node/node_mem.h \
+	lib/node/order.c \
 	lib/node/team.h

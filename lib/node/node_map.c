@@ -131,6 +131,8 @@ void rd_node_free(rd_node_t *node)
     free(node->local);
     free(node->pidfd);
     free(node->brought);
+    free(node->order);
+    free(node->numa);
     memset(node, 0, sizeof(*node));
     node->fd = -1;
 }

@@ -6,6 +6,8 @@ librondo_core_la_SOURCES += \
 	lib/sched/list.h \
 	lib/sched/mirror.c \
 	lib/sched/once.c \
+	lib/sched/order.c \
+	lib/sched/order.h \
 	lib/sched/phases.c \
 	lib/sched/phases.h \
 	lib/sched/program.h \

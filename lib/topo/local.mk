@@ -4,6 +4,8 @@ librondo_core_la_SOURCES += \
 	lib/topo/graph.h \
 	lib/topo/graph_gpu.c \
 	lib/topo/graph_read.c \
+	lib/topo/locality.c \
+	lib/topo/locality.h \
 	lib/topo/nvml.c \
 	lib/topo/nvml.h \
 	lib/topo/search.c \

@@ -116,6 +116,7 @@ static const char *const agreed[][3] = {
     {"RONDO_SLICE_BYTES", "64K", "64K"},
     {"RONDO_LL_MAX", "0", "0"},
     {"RONDO_CMA", "0", "0"},
+    {"RONDO_ORDER", "rank", "'rank'"},
     {"RONDO_CMA_MIN", "1M", "1M"},
     {"RONDO_P2P", "0", "0"},
     {"RONDO_CUDA_BANK", "1M", "1M"},

@@ -29,6 +29,7 @@ check_PROGRAMS += \
 	test/core/process_state \
 	test/core/nonblocking \
 	test/core/opposite_orders \
+	test/core/order \
 	test/core/progress_across \
 	test/core/report \
 	test/core/revoke_all \
@@ -54,6 +55,8 @@ test_core_gather_put_LDADD = libtest.la
 test_core_group_memory_LDADD = libtest.la
 test_core_groups_LDADD = libtest.la
 test_core_hooks_LDADD = libtest.la
+test_core_order_SOURCES = test/core/order.c test/util/enter.h test/util/harness.c test/util/harness.h
+test_core_order_CPPFLAGS = $(AM_CPPFLAGS)
 test_core_lifetime_bare_clone_LDADD = libtest.la
 test_core_lifetime_create_destroy_LDADD = libtest.la
 test_core_lifetime_exit_fork_LDADD = libtest.la

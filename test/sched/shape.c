@@ -1,5 +1,6 @@
 /* Ranks on several nodes, numbered in any way: schedules that look at the shape are right for it, and a ring crosses
- * into and out of each node once. */
+ * into and out of each node once. The same in any order of the ranks (sched/order.h): in that of the nodes a ring
+ * crosses as often. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -47,13 +48,13 @@ static void check(const rd_algo_t *algo, const rd_sched_args_t *args, int fuse)
         model_free(m);
 }
 
-static void count_crossings(const rd_sched_args_t *like)
+static void count_crossings(const rd_sched_args_t *like, const rd_order_t *order)
 {
     rd_sched_args_t args = *like;
     int crossings = 0;
 
     for (args.rank = 0; args.rank < args.shape->nranks; args.rank++) {
-        rd_steps_t *s = rd_algo_find("ring")->emit(&args);
+        rd_steps_t *s = rd_order_emit(rd_algo_find("ring"), &args, order);
         rd_program_t *p;
         const char *why;
 
@@ -71,26 +72,62 @@ static void count_crossings(const rd_sched_args_t *like)
     }
 }
 
+static void check_all(rd_sched_args_t *args, int kind)
+{
+    int n = args->shape->nranks;
+
+    for (int a = 0; rd_algos[a] != NULL; a++)
+        for (int c = 0; c < RD_NUM_COLLS; c++)
+            for (int fuse = 0; fuse < 2; fuse++) {
+                args->coll = (rd_coll_t)c;
+                args->together = fuse ? 2 + kind : 0;
+                args->root = model_rooted(args->coll) ? (kind * 5 + fuse) % n : 0;
+                if ((rd_algos[a]->colls >> c & 1) && rd_algos[a]->excluded(args) == NULL &&
+                    (!model_order.rank || rd_algos[a]->ordered))
+                    check(rd_algos[a], args, fuse);
+            }
+}
+
+/* Kind 0: node by node, backwards inside each; others: any order. */
+static void order_make(const rd_shape_t *shape, int kind, int *rank, int *place)
+{
+    int n = shape->nranks, at = 0;
+
+    for (int v = 0; v < shape->nnodes; v++)
+        for (int r = n - 1; r >= 0; r--)
+            if (shape->node[r] == v)
+                rank[at++] = r;
+    for (int i = n - 1; i > 0 && kind > 0; i--) {
+        int k = (int)(model_mix((uint64_t)(kind * 997 + n * 31 + i)) % (uint64_t)(i + 1)), swap = rank[i];
+        rank[i] = rank[k];
+        rank[k] = swap;
+    }
+    for (int i = 0; i < n; i++)
+        place[rank[i]] = i;
+}
+
 int main(void)
 {
-    int node[64];
+    int node[64], rank[64], place[64];
 
     alarm(120);
     for (int n = 1; n <= 16; n++)
         for (int kind = 0; kind < 8; kind++) {
             rd_shape_t shape = {n, place_ranks(kind, n, node), node};
             rd_sched_args_t args = {&shape, RD_ALLGATHER, 0, 0, 0, 0};
+            const rd_order_t by_number = {NULL, NULL};
 
-            count_crossings(&args);
-            for (int a = 0; rd_algos[a] != NULL; a++)
-                for (int c = 0; c < RD_NUM_COLLS; c++)
-                    for (int fuse = 0; fuse < 2; fuse++) {
-                        args.coll = (rd_coll_t)c;
-                        args.together = fuse ? 2 + kind : 0;
-                        args.root = model_rooted(args.coll) ? (kind * 5 + fuse) % n : 0;
-                        if ((rd_algos[a]->colls >> c & 1) && rd_algos[a]->excluded(&args) == NULL)
-                            check(rd_algos[a], &args, fuse);
-                    }
+            count_crossings(&args, &by_number);
+            model_order = by_number;
+            check_all(&args, kind);
+            for (int other = 0; other < 2; other++) {
+                order_make(&shape, other ? kind + 1 : 0, rank, place);
+                model_order = (rd_order_t){rank, place};
+                args = (rd_sched_args_t){&shape, RD_ALLGATHER, 0, 0, 0, 0};
+                if (!other)
+                    count_crossings(&args, &model_order);
+                check_all(&args, kind);
+            }
         }
     printf("%ld runs, %d failures\n", runs, failures);
     return failures > 0;

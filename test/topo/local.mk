@@ -1,5 +1,6 @@
 check_PROGRAMS += \
 	test/topo/gpu \
+	test/topo/locality \
 	test/topo/read
 if HAVE_EXPAT
 check_PROGRAMS += test/topo/graph

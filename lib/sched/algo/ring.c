@@ -15,7 +15,8 @@
  *
  * A rank sends the fewest bytes possible, and only to its neighbour, at a latency that grows with n. As a block travels
  * around the ring to its owner, each rank adds its contribution once, so all ranks see the same bits. Fused and folded,
- * a rank's program has five steps for any n, as long as the ring follows the numbers of the ranks.
+ * a rank's program has five steps for any n, as long as the ring follows the numbers of the ranks; that of an allreduce
+ * has them in any order (sched/order.h), because its chunks have no owners.
  */
 #include "sched/algo/algos.h"
 
@@ -169,6 +170,7 @@ const rd_algo_t rd_algo_ring = {
     .emit = emit,
     .work = work,
     .near = RD_PEERS_NEIGHBOURS,
+    .ordered = true,
     .device = {.kernel = RD_KERNEL_RING, .colls = 1u << RD_ALLREDUCE | 1u << RD_REDUCE_SCATTER | 1u << RD_ALLGATHER},
     .nccl = "Ring",
 };

@@ -196,6 +196,7 @@ const rd_algo_t rd_algo_tree = {
     .emit = emit,
     .work = work,
     .near = RD_PEERS_HALVING,
+    .ordered = true,
     .device = {.kernel = RD_KERNEL_PROGRAM,
                .colls = 1u << RD_ALLREDUCE | 1u << RD_REDUCE | 1u << RD_BROADCAST,
                .lanes = 4,

@@ -1,0 +1,82 @@
+/* The place of a process, from the lists of processors that /sys has of each NUMA node. See place.h. */
+#define _GNU_SOURCE
+#include "topo/locality.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/topo.h"
+
+#define LIST 4096
+
+/* Reads a list as "0-3,8,10-11" into a set. Returns the lowest member, or -1 if there is none. */
+static int list_read(const char *path, cpu_set_t *set)
+{
+    char text[LIST], *c = text, *end;
+    long lowest = -1;
+
+    CPU_ZERO(set);
+    if (rd_topo_line(path, text, sizeof text) != 0)
+        return -1;
+    while (*c) {
+        long from = strtol(c, &end, 10), to = from;
+        if (end == c)
+            break;
+        if (*end == '-')
+            to = strtol(end + 1, &end, 10);
+        for (long k = from; k >= 0 && k <= to && k < CPU_SETSIZE; k++)
+            CPU_SET((size_t)k, set);
+        lowest = lowest < 0 || from < lowest ? from : lowest;
+        c = *end == ',' ? end + 1 : end;
+        if (*end != ',')
+            break;
+    }
+    return lowest < CPU_SETSIZE ? (int)lowest : -1;
+}
+
+static int package_of(const char *sys, int cpu)
+{
+    char path[256], text[32];
+
+    snprintf(path, sizeof path, "%s/devices/system/cpu/cpu%d/topology/physical_package_id", sys, cpu);
+    return rd_topo_line(path, text, sizeof text) == 0 ? atoi(text) : -1;
+}
+
+rd_locality_t rd_locality_of(const char *sys, const cpu_set_t *mask)
+{
+    rd_locality_t place = {-1, -1};
+    cpu_set_t nodes, cpus, both;
+    int left = CPU_COUNT(mask), touched = 0, package = -1;
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/devices/system/node/online", sys);
+    if (list_read(path, &nodes) == 0 && CPU_COUNT(&nodes) == 1)
+        return (rd_locality_t){0, 0};
+    for (int node = 0; node < CPU_SETSIZE && left > 0; node++) {
+        if (!CPU_ISSET((size_t)node, &nodes))
+            continue;
+        snprintf(path, sizeof path, "%s/devices/system/node/node%d/cpulist", sys, node);
+        int first = list_read(path, &cpus);
+        CPU_AND(&both, &cpus, mask);
+        if (first < 0 || CPU_COUNT(&both) == 0)
+            continue;
+        left -= CPU_COUNT(&both);
+        int here = package_of(sys, first);
+        package = touched == 0 || here == package ? here : -1;
+        place.numa = (int16_t)(touched++ == 0 ? node : -1);
+        if (touched > 1 && package < 0)
+            break;
+    }
+    place.package = (int16_t)package;
+    return place;
+}
+
+__attribute__((weak)) rd_locality_t rd_locality_here(void)
+{
+    cpu_set_t mask;
+
+    if (sched_getaffinity(0, sizeof mask, &mask) != 0)
+        return (rd_locality_t){-1, -1};
+    return rd_locality_of("/sys", &mask);
+}

@@ -1,0 +1,72 @@
+/* Where a process runs, by its affinity mask, on machines whose /sys is written here: one NUMA node, two packages of
+ * two NUMA nodes whose numbers alternate, and one without the files. */
+#define _GNU_SOURCE
+#include "topo/locality.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/check.h"
+
+static char sys[] = "/tmp/rondo-place-XXXXXX";
+
+static void file_write(const char *name, const char *text)
+{
+    char path[256];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/%s", sys, name);
+    for (char *c = path + strlen(sys) + 1; (c = strchr(c, '/')); *c++ = '/') {
+        *c = '\0';
+        mkdir(path, 0700);
+    }
+    if (!(f = fopen(path, "w")) || fputs(text, f) < 0 || fclose(f) != 0) {
+        perror(path);
+        exit(1);
+    }
+}
+
+static void place_is(const char *cpus, int package, int numa)
+{
+    rd_locality_t place;
+    cpu_set_t mask;
+
+    CPU_ZERO(&mask);
+    for (const char *c = cpus; *c; c += strcspn(c, ","), c += *c == ',')
+        CPU_SET((size_t)atoi(c), &mask);
+    place = rd_locality_of(sys, &mask);
+    CHECK(place.package == package && place.numa == numa, "processors %s: package %d, NUMA node %d", cpus,
+          place.package, place.numa);
+}
+
+int main(void)
+{
+    alarm(60);
+    if (!mkdtemp(sys))
+        return 1;
+    place_is("0,1", -1, -1); /* nothing is known */
+    file_write("devices/system/node/online", "0\n");
+    place_is("0,1", 0, 0);
+    file_write("devices/system/node/online", "0-3\n");
+    file_write("devices/system/node/node0/cpulist", "0-1,16\n");
+    file_write("devices/system/node/node1/cpulist", "2-3\n");
+    file_write("devices/system/node/node2/cpulist", "4-5\n");
+    file_write("devices/system/node/node3/cpulist", "\n"); /* memory alone */
+    file_write("devices/system/cpu/cpu0/topology/physical_package_id", "0\n");
+    file_write("devices/system/cpu/cpu2/topology/physical_package_id", "1\n");
+    file_write("devices/system/cpu/cpu4/topology/physical_package_id", "0\n");
+    place_is("0", 0, 0);
+    place_is("1,16", 0, 0);
+    place_is("3", 1, 1);
+    place_is("5", 0, 2);
+    place_is("1,4", 0, -1); /* two NUMA nodes of one package */
+    place_is("1,2", -1, -1);
+    place_is("0,2,4", -1, -1);
+    rd_locality_t here = rd_locality_here();
+    CHECK(here.package >= -1 && here.numa >= -1, "this machine");
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", sys);
+    return failures != 0 || system(command) != 0;
+}
