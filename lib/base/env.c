@@ -118,7 +118,7 @@ static const tunable_t table[] = {
     {"RONDO_ORDER", WORD, 1, AT(order), "machine", 0, 7, "machine|rank",
      "how rings and trees visit the ranks: node by node and NUMA node by NUMA node, or by number"},
     {"RONDO_NET", TEXT, 0, AT(net), "", 0, 127, NULL,
-     "network devices that the ranks of a node take in turn, as eth0,eth1; by default the bootstrap's"},
+     "network devices that the ranks of a node share evenly, near ones first: eth0,eth1; by default the bootstrap's"},
 
     {"RONDO_P2P", FLAG, 1, AT(p2p), "1", 0, 1, NULL,
      "GPUs may access each other's memory; 0: all data goes through pinned host memory"},

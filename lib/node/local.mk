@@ -10,4 +10,6 @@ librondo_core_la_SOURCES += \
 	lib/node/node_mem.c \
 	lib/node/node_mem.h \
 	lib/node/order.c \
+	lib/node/rails.c \
+	lib/node/rails.h \
 	lib/node/team.h

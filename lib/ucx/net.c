@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/rails.h"
 #include "transport/conns.h"
 #include "ucx/ucx.h"
 
@@ -53,7 +54,7 @@ static rondo_result_t start(rd_ucx_net_t *net, const rd_transport_args_t *args, 
 {
     char address[RD_BOOT_ADDRESS];
     rd_boot_address(net->base.boot, address);
-    rondo_result_t opened, result = open_fast(net, env, address, rd_net_local_rank(args), &opened);
+    rondo_result_t opened, result = open_fast(net, env, address, rd_node_rail(args->node, env->net, "/sys"), &opened);
     if (result == RONDO_SUCCESS)
         result = rd_ucx_exchange(net, env, opened);
     return result == RONDO_SUCCESS ? rd_net_wireup(&net->base, env) : result;

@@ -120,7 +120,8 @@ static inline rd_ucx_peer_t *rd_ucx_next(const rd_ucx_peer_t *peer)
 /* context.c */
 const char *rd_ucx_unusable(void);
 rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int local_rank, rd_transport_report_t *report);
-/* `address`: the address on which the bootstrap listens. `local_rank`: the number of lower ranks on this node. */
+/* `address`: the address on which the bootstrap listens. `local_rank`: this rank's turn among the
+ * devices of RONDO_NET (node/rails.h): without those the number of lower ranks on this node. */
 rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int local_rank);
 void rd_ucx_close(rd_ucx_net_t *net); /* it may be opened again */
 /* Checks that UCX works in this process, and blocks all signals: the program's handlers do not run in UCX's threads.

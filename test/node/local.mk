@@ -2,5 +2,6 @@ check_PROGRAMS += \
 	test/node/agree \
 	test/node/fd_pass \
 	test/node/node \
-	test/node/node_mem
+	test/node/node_mem \
+	test/node/rails
 test_node_agree_LDADD = libtest.la
