@@ -6,7 +6,10 @@
  * KB is on its way. After that it sleeps until it is woken if every client is idle. If something may come unannounced,
  * from a kernel that a graph or a long queue of the user's will start at some time, it polls again after a nap, which
  * lasts a tenth of the time for which nothing has moved, but at most two milliseconds: so a client that has long been
- * quiet costs a few thousandths of a core. While something is under way naps are shorter still. */
+ * quiet costs a few thousandths of a core. While something is under way naps are shorter still.
+ *
+ * What a proxy moves lies on the NUMA node of a device, and so it runs there, if its process may run on as many
+ * processors of that node as there are proxies up to this one, and if all its clients' devices are there. */
 #define _GNU_SOURCE
 #include "progress/proxy_threads.h"
 
@@ -21,6 +24,7 @@
 #include "base/fork.h"
 #include "base/thread.h"
 #include "base/wait.h"
+#include "topo/locality.h"
 
 #define SLACK_NS 1000ul       /* by which naps may end late */
 #define NAP_WAITING_NS 100000 /* at most */
@@ -32,6 +36,8 @@ typedef struct proxy {
     pthread_t thread;
     rd_proxy_client_t *clients;
     int nclients, ending;
+    int numa;            /* where the thread runs; -1: wherever the process may */
+    cpu_set_t mask;      /* that it was started with */
     int64_t awake_ns;    /* how long to stay awake after anything has moved: the most that a client asks for */
     _Atomic int asking;  /* threads that want the lock, which the proxy would otherwise take again at once */
     _Atomic int resting; /* the thread sleeps, or is about to */
@@ -177,7 +183,27 @@ static int64_t most_awake(const proxy_t *p)
 static int start(proxy_t *p)
 {
     p->ending = 0;
-    return rd_thread_start(&p->thread, run, p);
+    int error = rd_thread_start(&p->thread, run, p);
+
+    p->numa = -1;
+    if (error == 0 && pthread_getaffinity_np(p->thread, sizeof p->mask, &p->mask) != 0)
+        CPU_ZERO(&p->mask);
+    return error;
+}
+
+/* Moves the thread to where its clients' devices are. */
+static void settle(proxy_t *p)
+{
+    cpu_set_t mask = p->mask;
+    int numa = p->clients ? p->clients->numa : -1;
+
+    for (const rd_proxy_client_t *c = p->clients; c; c = c->next)
+        numa = c->numa == numa ? numa : -1;
+    if (numa == p->numa || CPU_COUNT(&p->mask) == 0)
+        return;
+    (void)rd_locality_narrow(rd_locality_sys(), numa, (int)(p - proxies) + 1, &mask);
+    (void)pthread_setaffinity_np(p->thread, sizeof mask, &mask);
+    p->numa = numa;
 }
 
 int rd_proxy_add(rd_proxy_client_t *client)
@@ -196,6 +222,7 @@ int rd_proxy_add(rd_proxy_client_t *client)
         client->next = p->clients;
         p->clients = client;
         p->awake_ns = most_awake(p);
+        settle(p);
         pthread_cond_signal(&p->bell);
         pthread_mutex_unlock(&p->lock);
     }
@@ -219,6 +246,7 @@ void rd_proxy_remove(rd_proxy_client_t *client)
         }
     }
     p->awake_ns = most_awake(p);
+    settle(p);
     p->ending = p->nclients == 0;
     int last = p->ending;
     pthread_cond_signal(&p->bell);

@@ -20,6 +20,7 @@ typedef struct rd_proxy_client {
     struct rd_proxy_client *next;
     rd_proxy_state_t (*turn)(void *arg); /* called by the proxy's thread; must never wait */
     void *arg;
+    int numa;     /* the NUMA node of its device, on whose processors the proxy runs if it may; -1: any */
     int proxy;    /* which proxy serves it: less than RD_PROXIES */
     int awake_us; /* how long the proxy stays awake after anything has moved */
     pid_t pid;    /* the proxy's process: in a forked child nothing serves the client */

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "topo/topo.h"
 
@@ -78,5 +80,68 @@ __attribute__((weak)) rd_locality_t rd_locality_here(void)
 
     if (sched_getaffinity(0, sizeof mask, &mask) != 0)
         return (rd_locality_t){-1, -1};
-    return rd_locality_of("/sys", &mask);
+    return rd_locality_of(rd_locality_sys(), &mask);
+}
+
+__attribute__((weak)) const char *rd_locality_sys(void)
+{
+    return "/sys";
+}
+
+static bool has_one_node(const char *sys)
+{
+    char path[256];
+    cpu_set_t nodes;
+
+    snprintf(path, sizeof path, "%s/devices/system/node/online", sys);
+    return list_read(path, &nodes) < 0 || CPU_COUNT(&nodes) == 1;
+}
+
+int rd_locality_pci(const char *sys, const char *bus)
+{
+    char path[256], text[32], lower[32];
+    size_t i;
+
+    for (i = 0; bus[i] && i < sizeof lower - 1; i++)
+        lower[i] = (char)(bus[i] >= 'A' && bus[i] <= 'F' ? bus[i] - 'A' + 'a' : bus[i]);
+    lower[i] = '\0';
+    snprintf(path, sizeof path, "%s/bus/pci/devices/%s/numa_node", sys, lower);
+    if (has_one_node(sys) || rd_topo_line(path, text, sizeof text) != 0)
+        return -1;
+    return atoi(text) < CPU_SETSIZE ? atoi(text) : -1;
+}
+
+bool rd_locality_narrow(const char *sys, int numa, int least, cpu_set_t *mask)
+{
+    char path[256];
+    cpu_set_t cpus;
+
+    snprintf(path, sizeof path, "%s/devices/system/node/node%d/cpulist", sys, numa);
+    if (numa < 0 || has_one_node(sys) || list_read(path, &cpus) < 0)
+        return false;
+    CPU_AND(&cpus, &cpus, mask);
+    if (CPU_COUNT(&cpus) < least || CPU_EQUAL(&cpus, mask))
+        return false;
+    *mask = cpus;
+    return true;
+}
+
+enum { PREFERRED = 1, WORD = 8 * sizeof(unsigned long) }; /* MPOL_PREFERRED of linux/mempolicy.h */
+
+void rd_locality_memory_begin(rd_locality_memory_t *before, int numa)
+{
+    unsigned long nodes[16] = {0};
+
+    memset(before, 0, sizeof *before);
+    if (numa < 0 || numa >= (int)sizeof nodes * 8 ||
+        syscall(SYS_get_mempolicy, &before->mode, before->nodes, sizeof nodes * 8, NULL, 0) != 0)
+        return;
+    nodes[numa / WORD] = 1ul << numa % WORD;
+    before->changed = syscall(SYS_set_mempolicy, PREFERRED, nodes, sizeof nodes * 8) == 0;
+}
+
+void rd_locality_memory_end(const rd_locality_memory_t *before)
+{
+    if (before->changed)
+        (void)syscall(SYS_set_mempolicy, before->mode, before->nodes, sizeof before->nodes * 8);
 }

@@ -1,8 +1,11 @@
-/* Where on its machine a process runs: the package and the NUMA node that its affinity mask is bound to. */
+/* Where on its machine a process runs: the package and the NUMA node that its affinity mask is bound to; and what
+ * follows for threads and memory that serve a device. All of that is for speed alone: where the kernel refuses, things
+ * stay as they were. */
 #ifndef RD_TOPO_LOCALITY_H
 #define RD_TOPO_LOCALITY_H
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct rd_locality {
@@ -13,5 +16,23 @@ typedef struct rd_locality {
 rd_locality_t rd_locality_here(void);
 /* Of a mask, on the machine whose /sys is `sys`. */
 rd_locality_t rd_locality_of(const char *sys, const cpu_set_t *mask);
+
+/* The NUMA node of a PCI device, by its address in any case of letters; -1: not known, or there is only one. */
+int rd_locality_pci(const char *sys, const char *bus);
+/* Takes all processors of other NUMA nodes out of a mask. Returns false, and leaves it, if fewer than `least` are left,
+ * or none would go. */
+bool rd_locality_narrow(const char *sys, int numa, int least, cpu_set_t *mask);
+
+/* From the first call to the second, pages that this thread is the first to use come on a NUMA node, as long as it has
+ * any; -1: as before. */
+typedef struct rd_locality_memory {
+    bool changed;
+    int mode;
+    unsigned long nodes[16];
+} rd_locality_memory_t;
+void rd_locality_memory_begin(rd_locality_memory_t *before, int numa);
+void rd_locality_memory_end(const rd_locality_memory_t *before);
+
+const char *rd_locality_sys(void); /* "/sys"; a weak function, in whose place tests put one with a machine of theirs */
 
 #endif

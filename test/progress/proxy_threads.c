@@ -1,12 +1,20 @@
-/* The proxy: a client that is idle is left alone until somebody rings, one that dozes is looked at without, one that is
- * removed is never called again, and a forked child has none. Numbers of turns, no times. */
+/* A proxy: a client that is idle is left alone until somebody rings, one that dozes is looked at without, one that is
+ * removed is never called again, and a forked child has none. It runs on the NUMA node of its clients' devices, if they
+ * have the same and the process may run there. Numbers of turns, no times. */
+#define _GNU_SOURCE
 #include "progress/proxy_threads.h"
+
+#include <sched.h>
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "topo/locality.h"
 #include "util/check.h"
 
 typedef struct {
@@ -58,6 +66,88 @@ static void in_child(rd_proxy_client_t *client, counted_t *c)
     CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0, "a forked child has a proxy of its own");
 }
 
+/* ---- two NUMA nodes, of the first processor of this process and of the second one */
+
+static char machine[] = "/tmp/rondo-proxies-XXXXXX";
+static int cpu[2];
+
+const char *rd_locality_sys(void)
+{
+    return machine;
+}
+
+static void node_write(const char *name, const char *format, int number)
+{
+    char path[128];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/devices/system/node/%s", machine, name);
+    for (char *c = path + sizeof machine; (c = strchr(c, '/')); *c++ = '/') {
+        *c = '\0';
+        mkdir(path, 0700);
+    }
+    if (!(f = fopen(path, "w")) || fprintf(f, format, number) < 0 || fclose(f) != 0) {
+        perror(path);
+        exit(1);
+    }
+}
+
+typedef struct {
+    counted_t counted;
+    _Atomic int first, count; /* processors on which the thread may run */
+} placed_t;
+
+static rd_proxy_state_t placed_turn(void *arg)
+{
+    placed_t *p = arg;
+    cpu_set_t mask;
+    int first = 0;
+
+    (void)sched_getaffinity(0, sizeof mask, &mask);
+    while (first < CPU_SETSIZE && !CPU_ISSET((size_t)first, &mask))
+        first++;
+    atomic_store(&p->first, first);
+    atomic_store(&p->count, CPU_COUNT(&mask));
+    return turn(&p->counted);
+}
+
+static void looked(placed_t *p, rd_proxy_client_t *client)
+{
+    int before = atomic_load(&p->counted.turns);
+
+    rd_proxy_wake(client);
+    CHECK(comes(&p->counted, before + 2) || comes(&p->counted, before + 1), "a turn");
+}
+
+static void places(void)
+{
+    placed_t a = {{0, RD_PROXY_DOZES}, -1, 0}, b = {{0, RD_PROXY_DOZES}, -1, 0};
+    rd_proxy_client_t one = {.turn = placed_turn, .arg = &a, .numa = 1};
+    rd_proxy_client_t two = {.turn = placed_turn, .arg = &b, .numa = 0};
+    cpu_set_t mask;
+    int n = 0;
+
+    (void)sched_getaffinity(0, sizeof mask, &mask);
+    for (int i = 0; i < CPU_SETSIZE && n < 2; i++)
+        if (CPU_ISSET((size_t)i, &mask))
+            cpu[n++] = i;
+    if (n < 2)
+        return; /* there is nothing to choose */
+    node_write("online", "0-%d\n", 1);
+    node_write("node0/cpulist", "%d\n", cpu[0]);
+    node_write("node1/cpulist", "%d\n", cpu[1]);
+    CHECK(rd_proxy_add(&one) == 0, "a client");
+    looked(&a, &one);
+    CHECK(a.count == 1 && a.first == cpu[1], "%d processors from %d on", a.count, a.first);
+    CHECK(rd_proxy_add(&two) == 0, "a client elsewhere");
+    looked(&a, &one);
+    CHECK(a.count == CPU_COUNT(&mask), "with devices on two NUMA nodes, %d processors", a.count);
+    rd_proxy_remove(&one);
+    looked(&b, &two);
+    CHECK(b.count == 1 && b.first == cpu[0], "%d processors from %d on", b.count, b.first);
+    rd_proxy_remove(&two);
+}
+
 int main(void)
 {
     counted_t idle = {0, RD_PROXY_IDLE}, dozing = {0, RD_PROXY_DOZES};
@@ -66,6 +156,8 @@ int main(void)
     rd_proxy_client_t one = {.turn = turn, .arg = &idle}, two = {.turn = turn, .arg = &dozing};
 
     alarm(100);
+    if (!mkdtemp(machine))
+        return 1;
     CHECK(rd_proxy_add(&one) == 0 && comes(&idle, 1), "a client is looked at when it comes");
     CHECK(rests(&idle), "an idle client is left alone");
     int before = atomic_load(&idle.turns);
@@ -95,5 +187,10 @@ int main(void)
     rd_proxy_remove(&one);
     if (!failures)
         printf("proxy: right\n");
+    places();
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", machine);
+    if (system(command) != 0)
+        return 1;
     return failures != 0;
 }

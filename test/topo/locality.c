@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "util/check.h"
@@ -41,6 +42,46 @@ static void place_is(const char *cpus, int package, int numa)
           place.package, place.numa);
 }
 
+static int count_of(int numa, int least)
+{
+    cpu_set_t mask;
+
+    CPU_ZERO(&mask);
+    for (size_t i = 0; i < 6; i++)
+        CPU_SET(i, &mask);
+    return rd_locality_narrow(sys, numa, least, &mask) ? CPU_COUNT(&mask) : -CPU_COUNT(&mask);
+}
+
+/* After the four NUMA nodes have been written. */
+static void devices(void)
+{
+    file_write("bus/pci/devices/0000:1a:00.0/numa_node", "2\n");
+    file_write("bus/pci/devices/0000:1b:00.0/numa_node", "-1\n");
+    CHECK(rd_locality_pci(sys, "0000:1A:00.0") == 2 && rd_locality_pci(sys, "0000:1b:00.0") == -1 &&
+              rd_locality_pci(sys, "0000:1c:00.0") == -1,
+          "NUMA nodes of devices");
+    CHECK(count_of(0, 1) == 2 && count_of(1, 2) == 2, "two processors of each are in the mask");
+    CHECK(count_of(1, 3) == -6 && count_of(3, 1) == -6 && count_of(-1, 1) == -6 && count_of(9, 1) == -6, "left alone");
+}
+
+/* What a thread prefers, where the kernel lets it, and that it prefers nothing afterwards. */
+static void memory(void)
+{
+    rd_locality_memory_t before;
+    int mode = -1;
+
+    rd_locality_memory_begin(&before, 0);
+    if (before.changed && syscall(SYS_get_mempolicy, &mode, NULL, 0, NULL, 0) == 0)
+        CHECK(mode == 1, "mode %d is not to prefer", mode);
+    rd_locality_memory_end(&before);
+    if (before.changed && syscall(SYS_get_mempolicy, &mode, NULL, 0, NULL, 0) == 0)
+        CHECK(mode == before.mode, "mode %d stays", mode);
+    rd_locality_memory_begin(&before, -1);
+    CHECK(!before.changed, "no NUMA node");
+    rd_locality_memory_end(&before);
+    printf("a thread may %sprefer a NUMA node here\n", mode >= 0 ? "" : "not ");
+}
+
 int main(void)
 {
     alarm(60);
@@ -64,6 +105,8 @@ int main(void)
     place_is("1,4", 0, -1); /* two NUMA nodes of one package */
     place_is("1,2", -1, -1);
     place_is("0,2,4", -1, -1);
+    devices();
+    memory();
     rd_locality_t here = rd_locality_here();
     CHECK(here.package >= -1 && here.numa >= -1, "this machine");
     char command[128];

@@ -54,15 +54,6 @@ void rd_net_release(rd_net_t *net)
     free(net->alone);
 }
 
-int rd_net_local_rank(const rd_transport_args_t *args)
-{
-    const int *node_of = args->node->node_of;
-    int lower = 0;
-    for (int r = 0; r < args->rank; r++)
-        lower += node_of[r] == node_of[args->rank];
-    return lower;
-}
-
 /* ---- binding */
 
 /* Gets the connection of (peer, channel), which is made when first requested. */

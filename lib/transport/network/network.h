@@ -156,7 +156,6 @@ static inline bool rd_net_owes(const rd_net_conn_t *conn, uint64_t credits)
 /* net_conns.c. Fills a network that is all zeros; returns false if there is no memory. */
 bool rd_net_init(rd_net_t *net, const rd_net_library_t *library, const rd_transport_args_t *args);
 void rd_net_release(rd_net_t *net); /* frees what rd_net_init and the others have made, but not the struct */
-int rd_net_local_rank(const rd_transport_args_t *args); /* the number of lower ranks on this node */
 rondo_result_t rd_net_bind_send(rd_transport_t *transport, int peer, int channel, rd_send_t *send);
 rondo_result_t rd_net_bind_recv(rd_transport_t *transport, int peer, int channel, rd_recv_t *recv);
 /* Checks whether the message that is about to be posted can be sent, and fills its header. */

@@ -158,6 +158,7 @@ void rd_proxy_path_close(rd_cuda_t *cuda);
 #define RD_PROXY_PATH_INLINE_AT ((sizeof(rd_klane_t) * RD_KLANES + 4095) / 4096 * 4096)
 #define RD_PROXY_PATH_LANES_BYTES (RD_PROXY_PATH_INLINE_AT + (size_t)4 * RD_KINLINE * RD_KLANE_SLOTS)
 /* The lanes of the area are all zeros. */
+int rd_proxy_path_numa(int device); /* the NUMA node of a GPU; -1: not known, or there is only one */
 cudaError_t rd_proxy_path_area_take(int device, size_t bytes, size_t rows, size_t scratch, rd_proxy_path_area_t **area);
 void rd_proxy_path_area_give(rd_proxy_path_area_t *area);
 /* Adds the memory of an area; `gdr`: bytes of `tried` and `scratch`. */

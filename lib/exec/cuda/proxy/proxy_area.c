@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/locality.h"
+
 static pthread_mutex_t areas_lock = PTHREAD_MUTEX_INITIALIZER;
 static rd_proxy_path_area_t *areas; /* those that are not in use */
 
@@ -65,6 +67,26 @@ void rd_proxy_path_area_memory(size_t bytes, size_t rows, size_t gdr, rondo_memo
     memory->device += states_bytes() + rows * sizeof(rd_kpart_t) + gdr;
 }
 
+int rd_proxy_path_numa(int device)
+{
+    char bus[32] = "";
+
+    if (cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess)
+        return -1;
+    return rd_locality_pci(rd_locality_sys(), bus);
+}
+
+/* Pinned memory lies on the GPU's NUMA node: otherwise the GPU would read and write it through the other package. */
+static cudaError_t pinned_take(rd_proxy_path_area_t *a, size_t bytes)
+{
+    rd_locality_memory_t before;
+
+    rd_locality_memory_begin(&before, rd_proxy_path_numa(a->device));
+    cudaError_t error = cudaHostAlloc((void **)&a->pinned, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+    rd_locality_memory_end(&before);
+    return error;
+}
+
 cudaError_t rd_proxy_path_area_take(int device, size_t bytes, size_t rows, size_t scratch, rd_proxy_path_area_t **area)
 {
     size_t states = states_bytes();
@@ -80,8 +102,7 @@ cudaError_t rd_proxy_path_area_take(int device, size_t bytes, size_t rows, size_
         a->bytes = bytes;
         a->rows = rows;
         a->scratch_bytes = scratch;
-        error = cudaHostAlloc((void **)&a->pinned, RD_PROXY_PATH_LANES_BYTES + bytes,
-                              cudaHostAllocPortable | cudaHostAllocMapped);
+        error = pinned_take(a, RD_PROXY_PATH_LANES_BYTES + bytes);
         if (error == cudaSuccess)
             error = cudaMalloc((void **)&a->state, states + rows * sizeof *a->table);
         if (error == cudaSuccess)

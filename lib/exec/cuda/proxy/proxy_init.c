@@ -80,7 +80,7 @@ static uint32_t pairs_of(const rd_cuda_t *cuda)
     return fit < 2 ? 2 : fit < RD_KPAIRS ? fit : RD_KPAIRS;
 }
 
-static int channel_begin(rd_proxy_path_t *s, int number, size_t bytes)
+static int channel_begin(rd_proxy_path_t *s, int number, size_t bytes, int numa)
 {
     rd_proxy_channel_t *channel = &s->channels[number];
 
@@ -91,6 +91,7 @@ static int channel_begin(rd_proxy_path_t *s, int number, size_t bytes)
         channel->lanes[l].pinned = (rd_klane_t *)(void *)s->area->pinned + number * RD_KPROXY_LANES + l;
     channel->client.turn = rd_proxy_progress;
     channel->client.arg = channel;
+    channel->client.numa = numa;
     channel->client.proxy = number;
     channel->client.awake_us = s->cuda->team->env->proxy_poll_us;
     return channel->counts ? 0 : -1;
@@ -126,8 +127,9 @@ static rondo_result_t memory(rd_proxy_path_t *s)
     s->inlined = s->area->pinned + RD_PROXY_PATH_INLINE_AT;
     s->k.state = s->area->state;
     s->cuda->k.own = (char *)s->area->table;
+    int numa = rd_proxy_path_numa(s->cuda->device);
     for (int c = 0; c < s->nchannels; c++)
-        short_of |= channel_begin(s, c, bytes);
+        short_of |= channel_begin(s, c, bytes, numa);
     return short_of ? rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for %zu ranks", n) : RONDO_SUCCESS;
 }
 
