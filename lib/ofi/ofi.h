@@ -141,10 +141,9 @@ static inline rd_ofi_peer_t *rd_ofi_next(const rd_ofi_peer_t *peer)
 
 /* ofi_provider.c */
 /* Collective: sets net->info to what this rank goes by, of the best kind of provider that all ranks have or of the one
- * that RONDO_OFI_PROVIDER names. `address`: the address on which the bootstrap listens. `local_rank`: this rank's
- * turn among the devices of RONDO_NET (node/rails.h): without those the number of lower ranks on
- * this node. `longest`: payload of the longest message. */
-rondo_result_t rd_ofi_choose(rd_ofi_net_t *net, const rd_env_t *env, const char *address, int local_rank);
+ * that RONDO_OFI_PROVIDER names. `address`: the address on which the bootstrap listens. `node`: its ranks share devices
+ * (node/rails.h). `longest`: payload of the longest message. */
+rondo_result_t rd_ofi_choose(rd_ofi_net_t *net, const rd_env_t *env, const char *address, const rd_node_t *node);
 rondo_result_t rd_ofi_probe(const rd_env_t *env, const char *address, int local_rank, rd_transport_report_t *report);
 const char *rd_ofi_version(void); /* "libfabric 1.17" */
 

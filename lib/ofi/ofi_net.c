@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/rails.h"
 #include "ofi/ofi.h"
 #include "transport/conns.h"
 
@@ -37,7 +36,7 @@ static rondo_result_t start(rd_ofi_net_t *net, const rd_transport_args_t *args)
 {
     char address[RD_BOOT_ADDRESS];
     rd_boot_address(net->base.boot, address);
-    rondo_result_t result = rd_ofi_choose(net, args->env, address, rd_node_rail(args->node, args->env->net, "/sys"));
+    rondo_result_t result = rd_ofi_choose(net, args->env, address, args->node);
     if (result == RONDO_SUCCESS)
         result = rd_ofi_exchange(net, rd_ofi_open(net));
     return result == RONDO_SUCCESS ? rd_net_wireup(&net->base, args->env) : result;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/rails.h"
 #include "ofi/ofi.h"
 
 /* The best first. libfabric lists psm2, sockets, udp and shm as well: those only if they are named. From 1.18 on "tcp"
@@ -26,8 +27,9 @@ typedef struct offer {
 
 /* What a rank's device is chosen by. */
 typedef struct site {
-    const char *address; /* where the bootstrap listens */
-    char device[64];     /* of RONDO_NET; "": any */
+    const char *address;   /* where the bootstrap listens */
+    char device[64];       /* of RONDO_NET; "": any */
+    const rd_node_t *node; /* shares what the provider has; NULL: `local_rank` says whose turn it is */
     int local_rank;
     size_t longest; /* message, with its header */
 } site_t;
@@ -122,8 +124,20 @@ static bool is_device(const struct fi_info *info, const site_t *site)
     return strncmp(domain, site->device, length) == 0 && (domain[length] == 0 || domain[length] == '-');
 }
 
-/* Returns the provider's device for this rank: those that there are go to the ranks of a node in turn. NULL: there is
- * none. */
+/* Returns which of the provider's devices is this rank's, of those that the ranks of a node share. */
+static int turn_of(struct fi_info *const *found, int n, const site_t *site)
+{
+    char list[64 * 64] = "";
+    size_t used = 0;
+    if (!site->node || *site->device != 0)
+        return site->local_rank;
+    for (int k = 0; k < n && used < sizeof list; k++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.60s", k != 0 ? "," : "",
+                                 found[k]->domain_attr->name);
+    return rd_node_rail(site->node, list, "/sys");
+}
+
+/* Returns the provider's device for this rank. NULL: there is none. */
 static struct fi_info *pick(struct fi_info *all, const char *name, bool named, const site_t *site)
 {
     struct fi_info *found[64], *i;
@@ -137,10 +151,10 @@ static struct fi_info *pick(struct fi_info *all, const char *name, bool named, c
         if (!known)
             found[n++] = i;
     }
-    return n != 0 ? found[site->local_rank % n] : NULL;
+    return n != 0 ? found[turn_of(found, n, site) % n] : NULL;
 }
 
-/* The ranks of a node take the devices of RONDO_NET in turn, so that each rail has its own. */
+/* The ranks of a node share the devices of RONDO_NET, so that each rail has its own. */
 static site_t site_of(const rd_env_t *env, const char *address, int local_rank, size_t longest)
 {
     site_t site = {.address = address, .local_rank = local_rank, .longest = longest + sizeof(rd_net_header_t)};
@@ -239,9 +253,10 @@ static rondo_result_t look(rd_ofi_net_t *net, const rd_env_t *env, const site_t 
     return own->kinds != 0 ? RONDO_SUCCESS : none_here(net->base.ctx, env, site);
 }
 
-rondo_result_t rd_ofi_choose(rd_ofi_net_t *net, const rd_env_t *env, const char *address, int local_rank)
+rondo_result_t rd_ofi_choose(rd_ofi_net_t *net, const rd_env_t *env, const char *address, const rd_node_t *node)
 {
-    const site_t site = site_of(env, address, local_rank, net->longest);
+    site_t site = site_of(env, address, rd_node_rail(node, env->net, "/sys"), net->longest);
+    site.node = node;
     offer_t *offers = calloc((size_t)net->base.nranks, sizeof *offers);
     struct fi_info *all = NULL;
     char why[RD_ERROR_BYTES];
