@@ -11,7 +11,9 @@
 
 static void ring_print(const rd_graph_t *graph, const rd_tour_t *ring)
 {
-    if (ring->net >= 0)
+    if (ring->net >= 0 && graph->node[ring->net].rail >= 0)
+        printf("  by %s, rail %d:", graph->node[ring->net].name, graph->node[ring->net].rail);
+    else if (ring->net >= 0)
         printf("  by %s:", graph->node[ring->net].name);
     else
         printf("  closed here:");
@@ -21,7 +23,7 @@ static void ring_print(const rd_graph_t *graph, const rd_tour_t *ring)
         printf("; %.1f GB/s, at worst %s%s\n", ring->gbps, rd_way_name(ring->worst),
                ring->best ? "" : ", the best of what was tried");
     else
-        printf("; no ring: not all of these reach each other\n");
+        printf("; %s\n", ring->best ? "no ring: not all of these reach each other" : "no ring was found");
 }
 
 static int ring_show(const rd_graph_t *graph, int net)

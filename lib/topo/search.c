@@ -5,10 +5,12 @@
 #include <string.h>
 
 #define STEPS_MOST (1L << 20)
-#define ALIKE 1e-6 /* rates that differ by less than this part are equal */
+#define NEAR_STEPS (1L << 15) /* after so many, an order that carries as much as any is near enough */
+#define ALIKE 1e-6            /* rates that differ by less than this part are equal */
 
 typedef struct search {
     const rd_graph_t *g;
+    int fixed;                   /* 1: with a port, whose neighbour at the end of the order is chosen first */
     int n;                       /* ends: the port, if there is one, then the GPUs */
     int *end;                    /* node numbers */
     rd_graph_path_t **path;      /* of each end, to every node */
@@ -44,25 +46,38 @@ static bool may_be_better(const search_t *s, double gbps, int ways)
     return gbps > s->best_gbps * (1 + ALIKE) || (gbps > s->best_gbps * (1 - ALIKE) && ways < s->best_ways);
 }
 
-static bool is_finished(const search_t *s)
+static bool carries_most(const search_t *s)
 {
-    return s->steps >= STEPS_MOST || (s->best_gbps >= s->most_gbps * (1 - ALIKE) && s->best_ways <= s->least_ways);
+    return s->best_gbps >= s->most_gbps * (1 - ALIKE);
 }
 
-/* The order has `at` ends, whose ways leave `gbps`. */
+static bool is_finished(const search_t *s)
+{
+    return s->steps >= STEPS_MOST || (carries_most(s) && (s->best_ways <= s->least_ways || s->steps >= NEAR_STEPS));
+}
+
+/* All ends are in the order: the way from the last of its beginning to the rest closes the ring. */
+static void close_ring(search_t *s, double gbps, int ways)
+{
+    int from = s->order[s->n - 1 - s->fixed], to = s->order[s->fixed ? s->n - 1 : 0];
+    double left = load(s, from, to, 1, gbps);
+
+    ways += way(s, from, to)->way;
+    if (way(s, from, to)->way != RD_WAY_NONE && may_be_better(s, left, ways)) {
+        s->best_gbps = left;
+        s->best_ways = ways;
+        memcpy(s->best, s->order, (size_t)s->n * sizeof *s->best);
+    }
+    (void)load(s, from, to, -1, gbps);
+}
+
+/* The order begins with `at` ends, whose ways leave `gbps`. */
 static void extend(search_t *s, int at, double gbps, int ways)
 {
     int last = s->order[at - 1];
 
-    if (at == s->n) {
-        double left = load(s, last, s->order[0], 1, gbps);
-        ways += way(s, last, s->order[0])->way;
-        if (way(s, last, s->order[0])->way != RD_WAY_NONE && may_be_better(s, left, ways)) {
-            s->best_gbps = left;
-            s->best_ways = ways;
-            memcpy(s->best, s->order, (size_t)s->n * sizeof *s->best);
-        }
-        (void)load(s, last, s->order[0], -1, gbps);
+    if (at == s->n - s->fixed) {
+        close_ring(s, gbps, ways);
         return;
     }
     for (int k = 0; k < s->n - 1 && !is_finished(s); k++) {
@@ -71,7 +86,7 @@ static void extend(search_t *s, int at, double gbps, int ways)
             continue;
         s->steps++;
         double left = load(s, last, next, 1, gbps);
-        if (may_be_better(s, left, ways + far + (s->n - at) * s->least_way)) {
+        if (may_be_better(s, left, ways + far + (s->n - at - s->fixed) * s->least_way)) {
             s->used[next] = true;
             s->order[at] = next;
             extend(s, at + 1, left, ways + far);
@@ -99,6 +114,21 @@ static void near_sort(search_t *s, int end)
             list[k] = list[k - 1];
         list[k] = b;
         count++;
+    }
+}
+
+/* A port is the first end. The one before it is chosen first, because few GPUs are near a port, or reach it at all. */
+static void extend_by_port(search_t *s)
+{
+    for (int k = 0; k < s->n - 1 && !is_finished(s); k++) {
+        int last = s->near[k], far = way(s, last, 0)->way; /* a port is as near as the GPU is to it */
+        if (far == RD_WAY_NONE)
+            continue;
+        s->used[last] = true;
+        s->order[s->n - 1] = last;
+        extend(s, 1, load(s, last, 0, 1, 1e9), far);
+        (void)load(s, last, 0, -1, 1e9);
+        s->used[last] = false;
     }
 }
 
@@ -180,7 +210,7 @@ static rondo_result_t result_of(const search_t *s, rd_tour_t *ring, int net)
     ring->net = net;
     ring->gbps = s->best_gbps;
     ring->steps = s->steps;
-    ring->best = s->steps < STEPS_MOST;
+    ring->best = s->steps < STEPS_MOST || carries_most(s);
     ring->gpu = malloc(((size_t)ring->n + 1) * sizeof *ring->gpu);
     if (!ring->gpu)
         return RONDO_ERR_NO_MEMORY;
@@ -201,7 +231,11 @@ rondo_result_t rd_tour_search(rd_tour_t *ring, const rd_graph_t *graph, const in
     if (result == RONDO_SUCCESS && s.n > 1) {
         bound(&s);
         s.used[0] = true;
-        extend(&s, 1, 1e9, 0);
+        s.fixed = net >= 0;
+        if (net >= 0)
+            extend_by_port(&s);
+        else
+            extend(&s, 1, 1e9, 0);
     }
     if (result == RONDO_SUCCESS)
         result = result_of(&s, ring, net);
@@ -209,49 +243,8 @@ rondo_result_t rd_tour_search(rd_tour_t *ring, const rd_graph_t *graph, const in
     return result == RONDO_SUCCESS ? result : rd_error(NULL, result, "no memory to search a ring of %d GPUs", n);
 }
 
-rondo_result_t rd_tour_rate(rd_tour_t *ring, const rd_graph_t *graph)
-{
-    search_t s = {.best_ways = 0};
-    rondo_result_t result = search_make(&s, graph, ring->gpu, ring->n, ring->net);
-
-    if (result != RONDO_SUCCESS) {
-        search_free(&s);
-        return rd_error(NULL, result, "no memory to judge a ring of %d GPUs", ring->n);
-    }
-    ring->gbps = s.n > 1 ? 1e9 : 0;
-    for (int i = 0; i < s.n; i++)
-        s.order[i] = i;
-    worst_find(&s, s.order, ring);
-    for (int i = 0; i < s.n && s.n > 1; i++)
-        ring->gbps = load(&s, i, (i + 1) % s.n, 1, ring->gbps);
-    ring->gbps = ring->worst == RD_WAY_NONE ? 0 : ring->gbps;
-    search_free(&s);
-    return RONDO_SUCCESS;
-}
-
 void rd_tour_free(rd_tour_t *ring)
 {
     free(ring->gpu);
     ring->gpu = NULL;
-}
-
-int rd_graph_near_net(const rd_graph_t *g, int gpu, int turn)
-{
-    rd_graph_path_t *path = malloc((size_t)g->nnodes * sizeof *path);
-    const rd_graph_path_t *nearest = NULL;
-    int alike = 0, found = -1;
-
-    if (!path)
-        return -1;
-    (void)rd_graph_paths(g, gpu, path);
-    for (int i = 0; i < g->nnets; i++)
-        if (!nearest || path[g->net[i]].way < nearest->way)
-            nearest = &path[g->net[i]];
-    for (int i = 0; nearest && i < g->nnets; i++)
-        alike += path[g->net[i]].way == nearest->way;
-    for (int i = 0, k = 0; nearest && nearest->way != RD_WAY_NONE && i < g->nnets; i++)
-        if (path[g->net[i]].way == nearest->way && k++ == turn % alike)
-            found = g->net[i];
-    free(path);
-    return found;
 }

@@ -108,4 +108,16 @@ if "$info" | grep -q '^topology  *hwloc'; then
 else
     check 1 'hwloc' env RONDO_TOPO_FILE="$top_srcdir/test/topo/two-packages.xml" "$info"
 fi
+# NCCL's XML stands for a machine, and comes out as it went in; what is no machine's is an error.
+check 1 'cannot be read as a machine' env RONDO_TOPO_FILE="$top_srcdir/NEWS" "$info" topo
+xml=$(mktemp) || exit 1
+if RONDO_TOPO_FILE="$top_srcdir/test/topo/h200-8.gpus" "$info" topo --xml "$xml" &&
+    ! RONDO_TOPO_FILE="$xml" "$info" topo 2>&1 | grep -q 'without which'; then
+    check 0 'closed here: 0 1 2 3 4 5 6 7; 370.8 GB/s' env RONDO_TOPO_FILE="$xml" "$info" topo
+    check 0 'GPU7  *NV18 ' env RONDO_TOPO_FILE="$xml" "$info" topo
+    RONDO_TOPO_FILE="$xml" "$info" topo --xml "$xml.again" && cmp "$xml" "$xml.again" || failures=$((failures + 1))
+else
+    check 1 'expat' env RONDO_TOPO_FILE="$xml" "$info" topo
+fi
+rm -f "$xml" "$xml.again"
 [ $failures = 0 ]
