@@ -317,8 +317,8 @@ static rondo_result_t find_nodes(rondo_comm_t comm, const rd_agreed_t *agreed, i
         rd_node_find(&comm->node, comm->boot, comm->team.rank, n, &comm->env, record, &comm->ctx, &comm->health.stop);
 
     if (result == RONDO_SUCCESS)
-        result = rd_node_order(&comm->node, agreed->places, n,
-                               comm->team.device >= 0 || strcmp(comm->env.order, "rank") == 0, &comm->ctx);
+        result = rd_node_locate(&comm->node, agreed->localities, n,
+                                comm->team.device >= 0 || strcmp(comm->env.order, "rank") == 0, &comm->ctx);
     if (result == RONDO_SUCCESS && comm->node.order && comm->team.rank == 0)
         rd_log(&comm->ctx, RD_LOG_INFO,
                "rings and trees visit the ranks by nodes and NUMA nodes, not by number: %d, %d%s", comm->node.order[0],
@@ -344,7 +344,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     if ((result = agree(comm, &agreed)))
         return result;
     result = find_nodes(comm, &agreed, record);
-    free(agreed.places);
+    free(agreed.localities);
     if (result != RONDO_SUCCESS)
         return result;
     rd_comm_hold_records(comm);

@@ -16,7 +16,7 @@
 typedef struct {
     int32_t version, device, quota;
     int32_t processor;
-    rd_locality_t place;
+    rd_locality_t locality;
     uint64_t tune;
     uint64_t machine;
     rd_env_alike_t env;
@@ -52,7 +52,7 @@ static void fill(rank_facts_t *r, const rd_team_t *team, const rd_priced_t *pric
     r->quota = (int32_t)(topo.quota > 0 && topo.quota < 1 ? 1 : topo.quota);
     r->machine = rd_machine_number();
     r->processor = priced->processor;
-    r->place = rd_locality_here();
+    r->locality = rd_locality_here();
     r->tune = priced->tuned;
     snprintf(r->tuner, sizeof r->tuner, "%s", team->tuner ? team->tuner : "none");
     if (sched_getaffinity(0, sizeof r->cores, &r->cores) != 0)
@@ -153,11 +153,11 @@ rondo_result_t rd_agree(rd_agreed_t *agreed, const rd_team_t *team, const rd_pri
     size_t nranks = (size_t)team->nranks;
     rank_facts_t *all = calloc(nranks, sizeof *all);
     machine_rank_t *ranks = malloc(nranks * sizeof *ranks);
-    rd_locality_t *places = malloc(nranks * sizeof *places);
+    rd_locality_t *localities = malloc(nranks * sizeof *localities);
     rondo_result_t result = RONDO_ERR_NO_MEMORY;
 
-    agreed->places = NULL;
-    if (!all || !ranks || !places) {
+    agreed->localities = NULL;
+    if (!all || !ranks || !localities) {
         rd_error(team->ctx, result, "no memory for the records of %d ranks", team->nranks);
         goto free_both;
     }
@@ -170,12 +170,12 @@ rondo_result_t rd_agree(rd_agreed_t *agreed, const rd_team_t *team, const rd_pri
         load_find(agreed, all, ranks, team->rank, team->nranks);
         agreed->processor = lowest_processor(all, team->nranks);
         for (size_t r = 0; r < nranks; r++)
-            places[r] = all[r].place;
-        agreed->places = places;
-        places = NULL;
+            localities[r] = all[r].locality;
+        agreed->localities = localities;
+        localities = NULL;
     }
 free_both:
-    free(places);
+    free(localities);
     free(ranks);
     free(all);
     return result;

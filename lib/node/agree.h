@@ -7,11 +7,11 @@
 #include "topo/locality.h"
 
 typedef struct rd_agreed {
-    int oversubscribed;    /* this rank's machine has more ranks than cores: waits yield at the first miss */
-    int cores;             /* cores that the ranks of one machine may use together: the fewest of any machine */
-    int sharing;           /* ranks on the fullest machine, whatever nodes are simulated on it */
-    rd_locality_t *places; /* of each rank on its machine; the caller frees them */
-    int processor;         /* the lowest of the ranks' numbers: where they differ, all use its prices */
+    int oversubscribed;        /* this rank's machine has more ranks than cores: waits yield at the first miss */
+    int cores;                 /* cores that the ranks of one machine may use together: the fewest of any machine */
+    int sharing;               /* ranks on the fullest machine, whatever nodes are simulated on it */
+    rd_locality_t *localities; /* of each rank on its machine; the caller frees them */
+    int processor;             /* the lowest of the ranks' numbers: where they differ, all use its prices */
 } rd_agreed_t;
 
 /* What this rank tells the others of its prices (cost/prices.h). */

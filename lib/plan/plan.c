@@ -9,7 +9,7 @@
 #include "plan/board_plan.h"
 #include "plan/choose.h"
 #include "plan/chunk_map.h"
-#include "sched/order.h"
+#include "sched/visits.h"
 #include "transport/shm/ll.h"
 
 #define CACHED 128 /* plans, direct mapped */
@@ -28,7 +28,7 @@ typedef struct compiled {
 struct rd_planner {
     rd_planner_args_t args;
     rd_shape_t shape;
-    rd_order_t order;
+    rd_visits_t order;
     size_t ll_most;      /* bytes of a pair's message: choose.h */
     size_t to_one_least; /* bytes of a message to the root of a gatherv that goes by CMA: choose.h */
     size_t put_most;     /* bytes of a gather's message by CMA that its sender writes: choose.h */
@@ -76,7 +76,7 @@ rondo_result_t rd_planner_create(rd_planner_t **planner, const rd_planner_args_t
     p->args = *args;
     p->shape = (rd_shape_t){args->nranks, args->node->nnodes, args->node->nnodes > 1 ? args->node->node_of : NULL};
     if (args->node->order)
-        p->order = (rd_order_t){args->node->order, args->node->order + args->nranks};
+        p->order = (rd_visits_t){args->node->order, args->node->order + args->nranks};
     p->ll_most = rd_choose_ll_most(args->env, args->prices);
     const rd_cost_env_t node = {args->node->most, 1, args->node->most, args->cores, args->sharing, args->prices, 0};
     p->to_one_least = rd_choose_to_one_least(args->env, &node);
@@ -163,7 +163,7 @@ static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, con
     if (!c)
         return rd_error(p->args.ctx, RONDO_ERR_NO_MEMORY, "no memory for a program");
     *c = (compiled_t){p->programs, coll, choice->algo, root, choice->param, choice->together, fuse, once, NULL};
-    steps = rd_order_emit(choice->algo, &args, &p->order);
+    steps = rd_visits_emit(choice->algo, &args, &p->order);
     if (!steps || (once && rd_steps_once(steps) != 0) || rd_compile(steps, fuse, &c->program, &why) != 0) {
         rd_steps_free(steps);
         free(c);

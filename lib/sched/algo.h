@@ -60,7 +60,7 @@ typedef struct rd_algo {
      * NULL: the algorithm is never chosen, but may be forced. */
     int (*work)(const rd_count_t *c, rd_work_t *w);
     rd_near_peers_t near;
-    bool ordered; /* its ranks are counted in the order of the machine (sched/order.h): neighbours exchange most */
+    bool ordered; /* its ranks are counted in the order of the machine (sched/visits.h): neighbours exchange most */
     /* Operations, bits as in `colls`, in which every message is read from a buffer that does not change until the
      * operation is over, in place too. RD_PROTO_CMA may serve these: by it a peer reads a buffer some time after it was
      * posted. */

@@ -6,8 +6,6 @@ librondo_core_la_SOURCES += \
 	lib/sched/list.h \
 	lib/sched/mirror.c \
 	lib/sched/once.c \
-	lib/sched/order.c \
-	lib/sched/order.h \
 	lib/sched/phases.c \
 	lib/sched/phases.h \
 	lib/sched/program.h \
@@ -16,5 +14,7 @@ librondo_core_la_SOURCES += \
 	lib/sched/shape.h \
 	lib/sched/step.h \
 	lib/sched/steps.c \
+	lib/sched/visits.c \
+	lib/sched/visits.h \
 	lib/sched/work.c \
 	lib/sched/work.h

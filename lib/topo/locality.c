@@ -1,4 +1,4 @@
-/* The place of a process, from the lists of processors that /sys has of each NUMA node. See place.h. */
+/* The locality of a process, from the lists of processors that /sys has of each NUMA node. See locality.h. */
 #define _GNU_SOURCE
 #include "topo/locality.h"
 
@@ -47,7 +47,7 @@ static int package_of(const char *sys, int cpu)
 
 rd_locality_t rd_locality_of(const char *sys, const cpu_set_t *mask)
 {
-    rd_locality_t place = {-1, -1};
+    rd_locality_t found = {-1, -1};
     cpu_set_t nodes, cpus, both;
     int left = CPU_COUNT(mask), touched = 0, package = -1;
     char path[256];
@@ -66,12 +66,12 @@ rd_locality_t rd_locality_of(const char *sys, const cpu_set_t *mask)
         left -= CPU_COUNT(&both);
         int here = package_of(sys, first);
         package = touched == 0 || here == package ? here : -1;
-        place.numa = (int16_t)(touched++ == 0 ? node : -1);
+        found.numa = (int16_t)(touched++ == 0 ? node : -1);
         if (touched > 1 && package < 0)
             break;
     }
-    place.package = (int16_t)package;
-    return place;
+    found.package = (int16_t)package;
+    return found;
 }
 
 __attribute__((weak)) rd_locality_t rd_locality_here(void)

@@ -127,7 +127,7 @@ static bool outputs_shared(const model_t *m, const rd_program_t *p)
     return shared;
 }
 
-rd_order_t model_order;
+rd_visits_t model_order;
 
 model_t *model_build(const rd_algo_t *algo, const rd_sched_args_t *args, int fuse, const char **why)
 {
@@ -152,7 +152,7 @@ model_t *model_build(const rd_algo_t *algo, const rd_sched_args_t *args, int fus
         int rc;
 
         m->args.rank = r;
-        s = rd_order_emit(algo, &m->args, &model_order);
+        s = rd_visits_emit(algo, &m->args, &model_order);
         rc = rd_compile(s, fuse, &p, why);
         rd_steps_free(s);
         if (rc != 0) {

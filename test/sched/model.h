@@ -10,7 +10,7 @@
 #ifndef MODEL_H
 #define MODEL_H
 
-#include "sched/order.h"
+#include "sched/visits.h"
 
 typedef enum {
     MODEL_FIFO,       /* in turn, each lane until it blocks */
@@ -35,7 +35,7 @@ typedef struct model_run {
 } model_run_t;
 
 /* The order that the ranks of the next models have; its default is by number. */
-extern rd_order_t model_order;
+extern rd_visits_t model_order;
 /* Compiles the programs of all ranks. NULL, and a sentence in *why. */
 model_t *model_build(const rd_algo_t *algo, const rd_sched_args_t *args, int fuse, const char **why);
 void model_free(model_t *m);

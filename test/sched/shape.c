@@ -1,5 +1,5 @@
 /* Ranks on several nodes, numbered in any way: schedules that look at the shape are right for it, and a ring crosses
- * into and out of each node once. The same in any order of the ranks (sched/order.h): in that of the nodes a ring
+ * into and out of each node once. The same in any order of the ranks (sched/visits.h): in that of the nodes a ring
  * crosses as often. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,13 +48,13 @@ static void check(const rd_algo_t *algo, const rd_sched_args_t *args, int fuse)
         model_free(m);
 }
 
-static void count_crossings(const rd_sched_args_t *like, const rd_order_t *order)
+static void count_crossings(const rd_sched_args_t *like, const rd_visits_t *order)
 {
     rd_sched_args_t args = *like;
     int crossings = 0;
 
     for (args.rank = 0; args.rank < args.shape->nranks; args.rank++) {
-        rd_steps_t *s = rd_order_emit(rd_algo_find("ring"), &args, order);
+        rd_steps_t *s = rd_visits_emit(rd_algo_find("ring"), &args, order);
         rd_program_t *p;
         const char *why;
 
@@ -115,14 +115,14 @@ int main(void)
         for (int kind = 0; kind < 8; kind++) {
             rd_shape_t shape = {n, place_ranks(kind, n, node), node};
             rd_sched_args_t args = {&shape, RD_ALLGATHER, 0, 0, 0, 0};
-            const rd_order_t by_number = {NULL, NULL};
+            const rd_visits_t by_number = {NULL, NULL};
 
             count_crossings(&args, &by_number);
             model_order = by_number;
             check_all(&args, kind);
             for (int other = 0; other < 2; other++) {
                 order_make(&shape, other ? kind + 1 : 0, rank, place);
-                model_order = (rd_order_t){rank, place};
+                model_order = (rd_visits_t){rank, place};
                 args = (rd_sched_args_t){&shape, RD_ALLGATHER, 0, 0, 0, 0};
                 if (!other)
                     count_crossings(&args, &model_order);

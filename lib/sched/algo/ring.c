@@ -16,7 +16,7 @@
  * A rank sends the fewest bytes possible, and only to its neighbour, at a latency that grows with n. As a block travels
  * around the ring to its owner, each rank adds its contribution once, so all ranks see the same bits. Fused and folded,
  * a rank's program has five steps for any n, as long as the ring follows the numbers of the ranks; that of an allreduce
- * has them in any order (sched/order.h), because its chunks have no owners.
+ * has them in any order (sched/visits.h), because its chunks have no owners.
  */
 #include "sched/algo/algos.h"
 

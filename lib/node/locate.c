@@ -44,11 +44,11 @@ static bool order_fill(seat_t *seat, int nranks, int *order)
     return moved;
 }
 
-static void seats_fill(seat_t *seat, const rd_node_t *node, const rd_locality_t *places, int nranks, bool *no_package,
-                       bool *no_numa)
+static void seats_fill(seat_t *seat, const rd_node_t *node, const rd_locality_t *localities, int nranks,
+                       bool *no_package, bool *no_numa)
 {
     for (int r = 0; r < nranks; r++)
-        seat[r] = (seat_t){node->node_of[r], places[r].package, places[r].numa, r};
+        seat[r] = (seat_t){node->node_of[r], localities[r].package, localities[r].numa, r};
     unplaced_find(seat, nranks, no_package, no_numa);
     for (int r = 0; r < nranks; r++) {
         seat[r].package = no_package[seat[r].node] ? 0 : seat[r].package;
@@ -56,8 +56,8 @@ static void seats_fill(seat_t *seat, const rd_node_t *node, const rd_locality_t 
     }
 }
 
-rondo_result_t rd_node_order(rd_node_t *node, const rd_locality_t *places, int nranks, bool by_number,
-                             rd_log_ctx_t *ctx)
+rondo_result_t rd_node_locate(rd_node_t *node, const rd_locality_t *localities, int nranks, bool by_number,
+                              rd_log_ctx_t *ctx)
 {
     seat_t *seat = malloc((size_t)nranks * sizeof *seat);
     bool *no_package = calloc((size_t)node->nnodes, sizeof *no_package);
@@ -71,8 +71,8 @@ rondo_result_t rd_node_order(rd_node_t *node, const rd_locality_t *places, int n
         goto free_all;
     }
     for (int i = 0; i < node->nlocal; i++)
-        node->numa[i] = places[node->local[i]].numa;
-    seats_fill(seat, node, places, nranks, no_package, no_numa);
+        node->numa[i] = localities[node->local[i]].numa;
+    seats_fill(seat, node, localities, nranks, no_package, no_numa);
     if (!by_number && order_fill(seat, nranks, order)) {
         node->order = order;
         order = NULL;

@@ -1,5 +1,5 @@
-/* Renames the ranks and blocks of a schedule: see order.h. */
-#include "sched/order.h"
+/* Renames the ranks and blocks of a schedule: see visits.h. */
+#include "sched/visits.h"
 
 #include "sched/list.h"
 
@@ -29,18 +29,18 @@ static void rename_all(rd_steps_t *s, const int *rank, bool blocks)
     }
 }
 
-rd_steps_t *rd_order_emit(const rd_algo_t *algo, const rd_sched_args_t *args, const rd_order_t *order)
+rd_steps_t *rd_visits_emit(const rd_algo_t *algo, const rd_sched_args_t *args, const rd_visits_t *order)
 {
     if (!order->rank || !algo->ordered)
         return algo->emit(args);
     /* The order is node by node, so by places there is nothing left that a schedule would have to know of nodes. */
     const rd_shape_t shape = {args->shape->nranks, 1, NULL};
-    rd_sched_args_t by_place = *args;
+    rd_sched_args_t by_visit = *args;
 
-    by_place.shape = &shape;
-    by_place.rank = order->place[args->rank];
-    by_place.root = order->place[args->root];
-    rd_steps_t *s = algo->emit(&by_place);
+    by_visit.shape = &shape;
+    by_visit.rank = order->visit[args->rank];
+    by_visit.root = order->visit[args->root];
+    rd_steps_t *s = algo->emit(&by_visit);
     if (s && rd_steps_expand(s) == 0)
         rename_all(s, order->rank, has_blocks(args->coll));
     return s;
