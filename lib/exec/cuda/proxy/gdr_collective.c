@@ -259,12 +259,14 @@ static direct_t direct(rd_proxy_path_t *s, int net_comm, const rd_call_t *call)
 }
 
 /* Returns true if nothing is forced for the operation, which goes by GDR if its messages have `bytes` bytes. Each hop
- * costs as much as staging `gdr_coll_min` bytes does. */
+ * costs as much as staging `gdr_coll_min` bytes does. A contribution is scaled by who sums it, so a scalar must be the
+ * same on all ranks, as that of AVG is. */
 static bool by_gdr(const rd_proxy_path_t *s, const rd_call_t *call, size_t bytes, size_t hops)
 {
     const rd_forced_t forced = rd_forced(s->cuda->team->env, call->desc.coll);
 
-    return s->gdr_coll_min && bytes >= hops * s->gdr_coll_min && !call->tables && !forced.algo && !forced.protos;
+    return s->gdr_coll_min && bytes >= hops * s->gdr_coll_min && !call->tables && !forced.algo && !forced.protos &&
+           (!rd_coll_reduces(call->desc.coll) || call->desc.op < RONDO_NUM_OPS);
 }
 
 bool rd_gdr_serves(const rd_proxy_path_t *s, int net_comm, const rd_call_t *call)
