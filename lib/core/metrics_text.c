@@ -31,6 +31,14 @@ void rd_metrics_peers(rd_metrics_comm_t *c, rd_waited_t *waited)
     }
 }
 
+/* Not by %f, which follows the program's LC_NUMERIC: Prometheus refuses commas. */
+static void write_value(rd_out_t *out, double value)
+{
+    number_t ns = (number_t)(value * 1e9 + 0.5);
+
+    rd_out_printf(out, "} %llu.%09llu\n", ns / 1000000000, ns % 1000000000);
+}
+
 /* ---- labels ---- */
 
 static void process_labels(rd_out_t *out, const rd_metrics_look_t *look)
@@ -64,20 +72,19 @@ static void write_kind(rd_out_t *out, const rd_metrics_look_t *look, int kind)
 {
     const rd_duration_t *of = &look->durations->kinds[kind];
     const char *name = rd_metric_name(RD_METRIC_SECONDS);
+    static const char *const bounds[RD_DURATION_BUCKETS] = {"1e-05", "0.0001", "0.001", "0.01", "0.1", "1", "+Inf"};
     uint64_t upto = 0;
 
     for (int i = 0; i < RD_DURATION_BUCKETS; i++) {
         upto += of->buckets[i];
         rd_out_printf(out, "%s_bucket{collective=\"%s\",", name, rd_view_kind_name(kind));
         process_labels(out, look);
-        if (i < RD_DURATION_BUCKETS - 1)
-            rd_out_printf(out, ",le=\"%g\"} %llu\n", rd_duration_bounds[i], (number_t)upto);
-        else
-            rd_out_printf(out, ",le=\"+Inf\"} %llu\n", (number_t)upto);
+        rd_out_printf(out, ",le=\"%s\"} %llu\n", bounds[i], (number_t)upto);
     }
     rd_out_printf(out, "%s_sum{collective=\"%s\",", name, rd_view_kind_name(kind));
     process_labels(out, look);
-    rd_out_printf(out, "} %.9f\n%s_count{collective=\"%s\",", of->seconds, name, rd_view_kind_name(kind));
+    write_value(out, of->seconds);
+    rd_out_printf(out, "%s_count{collective=\"%s\",", name, rd_view_kind_name(kind));
     process_labels(out, look);
     rd_out_printf(out, "} %llu\n", (number_t)of->count);
 }
@@ -123,7 +130,7 @@ static void write_bytes(rd_out_t *out, const rd_metrics_look_t *look, rd_metric_
 static void write_wait(rd_out_t *out, const rd_metrics_look_t *look, rd_metric_t metric, const rd_metrics_comm_t *c)
 {
     rank_labels(out, look, metric, c);
-    rd_out_printf(out, "} %.3f\n", metric == RD_METRIC_WAIT ? c->waits : (double)c->waited_ms / 1000);
+    write_value(out, metric == RD_METRIC_WAIT ? c->waits : (double)c->waited_ms / 1000);
 }
 
 static void write_stalls(rd_out_t *out, const rd_metrics_look_t *look, rd_metric_t metric, const rd_metrics_comm_t *c)
@@ -166,7 +173,8 @@ static void write_peers(rd_out_t *out, const rd_metrics_look_t *look)
             if (!is_shown(look, c->peers[k].ms))
                 continue;
             rank_labels(out, look, RD_METRIC_PEER_WAITS, c);
-            rd_out_printf(out, ",peer=\"%d\"} %.3f\n", c->peers[k].rank, (double)c->peers[k].ms / 1000);
+            rd_out_printf(out, ",peer=\"%d\"", c->peers[k].rank);
+            write_value(out, (double)c->peers[k].ms / 1000);
             n++;
         }
 }
