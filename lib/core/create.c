@@ -41,6 +41,7 @@ static void fork_child(void)
 {
     rd_comm_mark++;
     rd_living_forget();
+    rd_ras_tcp_forget();
 }
 
 static const rd_fork_handlers_t at_fork = {rd_living_lock, rd_living_unlock, fork_child};

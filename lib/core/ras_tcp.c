@@ -220,6 +220,16 @@ void rd_ras_tcp_join(rondo_comm_t comm)
     pthread_mutex_unlock(&lock);
 }
 
+void rd_ras_tcp_forget(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    if (server)
+        rd_wire_forget(&server->secret);
+    server = NULL;
+    users = 0;
+    decided = 0;
+}
+
 static void end(server_t *s)
 {
     struct timespec until;

@@ -10,5 +10,6 @@
 /* To be called when a communicator is published, and when it has ended. */
 void rd_ras_tcp_join(rondo_comm_t comm);
 void rd_ras_tcp_leave(rondo_comm_t comm);
+void rd_ras_tcp_forget(void); /* in a forked child */
 
 #endif
