@@ -141,6 +141,15 @@ static void *run(void *arg)
 
 /* ---- beginning ---- */
 
+/* Port 0 would be one that nobody knows. */
+static bool is_port(const char *text)
+{
+    size_t n = strspn(text, "0123456789");
+    int port = n > 0 && n <= 5 && !text[n] ? atoi(text) : 0;
+
+    return port >= 1 && port <= 65535;
+}
+
 /* "10.0.0.1:4567" or "[::1]:4567". Returns a descriptor, or -1 with *why. */
 static int open_at(const char *address, const char **why)
 {
@@ -154,6 +163,10 @@ static int open_at(const char *address, const char **why)
     if (!colon || colon - address <= 2 * bracket || (bracket && colon[-1] != ']'))
         return -1;
     snprintf(host, sizeof host, "%.*s", (int)(colon - address) - 2 * bracket, address + bracket);
+    if (!is_port(colon + 1)) {
+        *why = "the port is no number from 1 to 65535";
+        return -1;
+    }
     if (getaddrinfo(host, colon + 1, &hints, &found) != 0)
         return -1;
     rd_fd_fork_lock();
