@@ -238,6 +238,12 @@ static void count(fr_t *fr, int group, const rd_monitor_event_t *e, uint64_t ind
         calls->ended = calls->begun;
 }
 
+/* The rank was inside the call, waiting for others, until it failed. */
+static bool waited(int result)
+{
+    return result == RONDO_ERR_REMOTE || result == RONDO_ERR_TIMEOUT;
+}
+
 static void load_entry(fr_t *fr, uint64_t index, const value_t *entry)
 {
     const char *name = value_text(value_of(entry, "profiling_name"));
@@ -268,7 +274,7 @@ static void load_entry(fr_t *fr, uint64_t index, const value_t *entry)
     if (!e.number)
         return;
     load_event(fr->load, index, &e);
-    count(fr, group, &e, index, over || e.result > RONDO_IN_PROGRESS);
+    count(fr, group, &e, index, over || (e.result > RONDO_IN_PROGRESS && !waited(e.result)));
     fr->load->then.now_ns = e.begun > fr->load->then.now_ns ? e.begun : fr->load->then.now_ns;
     fr->load->then.now_ns = e.ended > fr->load->then.now_ns ? e.ended : fr->load->then.now_ns;
 }
