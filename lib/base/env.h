@@ -92,7 +92,7 @@ const char *rd_env_name(int index);
 const char *rd_env_default(const char *name);
 
 /* The settings that decide which messages are sent, in a form that ranks may exchange: all must have the same. */
-#define RD_ENV_ALIKE 592
+#define RD_ENV_ALIKE 608
 typedef struct rd_env_alike {
     char values[RD_ENV_ALIKE];
 } rd_env_alike_t;

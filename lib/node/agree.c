@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 
-#define TUNER_BYTES 48 /* of a tuner's name that are compared */
+#define TUNER_BYTES 32 /* of a tuner's name that are compared */
 
 typedef struct {
     int32_t version, device, quota;

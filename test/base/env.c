@@ -125,6 +125,8 @@ static const char *const agreed[][3] = {
     {"RONDO_PROXY_THREADS", "2", "2"},
     {"RONDO_GDR", "1", "1"},
     {"RONDO_GDR_MIN", "1M", "1M"},
+    {"RONDO_GDR_COLL_MIN", "1M", "1M"},
+    {"RONDO_GDR_SCRATCH", "1M", "1M"},
     {"RONDO_CUDA_FIFOS", "4", "4"},
     {"RONDO_CUDA_CHANNELS", "4", "4"},
     {"RONDO_CUDA_LONG", "64K", "64K"},
