@@ -35,9 +35,9 @@
  *
  * FAILURE. Every wait ends: when the communicator has failed or was aborted, when another rank has died, and after the
  * communicator's timeout, if it has one. It then returns false, and the kernel has to end without using what it waited
- * for; so does every later wait of this communicator, and rondo_comm_get_error says what has happened. A barrier,
- * signal or rank that does not exist, and a put beyond a window's end, are false, too, and fail the communicator with
- * RONDO_ERR_INVALID_ARGUMENT.
+ * for; so does every later wait of this communicator that is not satisfied already, some milliseconds after it began,
+ * and rondo_comm_get_error says what has happened. A barrier, signal or rank that does not exist, and a put beyond a
+ * window's end, are false, too, and fail the communicator with RONDO_ERR_INVALID_ARGUMENT.
  *
  * ALL AT ONCE. Blocks that wait for other ranks' blocks must all be able to run together: no larger grid than fits on
  * the GPU beside what else runs there (cudaLaunchCooperativeKernel refuses one that cannot). */

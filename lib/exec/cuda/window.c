@@ -26,6 +26,7 @@ typedef struct rd_left {
     void *memory;
     size_t bytes; /* 0: it was imported */
     int device;
+    bool used; /* a kernel may still write there: it is freed, not taken again */
 } rd_left_t;
 
 typedef struct grave {
@@ -189,14 +190,26 @@ static void sweep(void)
     }
 }
 
-/* Kernels of the program's may still be about to leave. */
+static void await_kernels(const rd_left_t *l)
+{
+    for (; l; l = l->next) {
+        rd_device_guard_t guard = rd_device_enter(l->device);
+        (void)cudaDeviceSynchronize();
+        rd_device_leave(guard);
+    }
+}
+
+/* Kernels of the program's may still be about to leave: on the device whose memory it is, and on this process's others,
+ * which have mapped it. They also look at the words in pinned memory. */
 static void free_left(void)
 {
+    await_kernels(left);
+    for (const grave_t *g = graves; g; g = g->next)
+        await_kernels(g->left);
     while (left) {
         rd_left_t *l = left;
         left = l->next;
         rd_device_guard_t guard = rd_device_enter(l->device);
-        (void)cudaDeviceSynchronize();
         (void)(l->bytes ? cudaFree(l->memory) : cudaIpcCloseMemHandle(l->memory));
         rd_device_leave(guard);
         free(l);
@@ -209,7 +222,7 @@ void rd_window_leave(rd_cuda_t *cuda, void *memory, size_t bytes, bool used)
 
     if (!l)
         return; /* then it is never freed */
-    *l = (rd_left_t){NULL, memory, bytes, cuda->device};
+    *l = (rd_left_t){NULL, memory, bytes, cuda->device, used};
     pthread_mutex_lock(&lock);
     left_add(used ? &cuda->left : &left, &l);
     pthread_mutex_unlock(&lock);
@@ -222,7 +235,7 @@ void *rd_window_left_take(int device, size_t bytes)
     pthread_mutex_lock(&lock);
     for (rd_left_t **at = &left; *at && !memory;) {
         rd_left_t *l = *at;
-        if (l->device != device || l->bytes != bytes) {
+        if (l->used || l->device != device || l->bytes != bytes) {
             at = &l->next;
             continue;
         }
