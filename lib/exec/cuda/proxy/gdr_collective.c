@@ -25,7 +25,8 @@
 #include "exec/cuda/proxy/proxy.h"
 #include "plan/candidates.h"
 
-#define GRAIN 256 /* bytes that chunks are multiples of, but the last */
+#define GRAIN 256       /* bytes that chunks are multiples of, but the last */
+#define RAIL_PIECES 64u /* on a rail, at most: a stream takes some thousand launches, see hier_run.c */
 
 typedef struct direct {
     rd_cuda_t *cuda;
@@ -241,7 +242,7 @@ static rondo_result_t keep(const direct_t *d)
     return RONDO_SUCCESS;
 }
 
-static direct_t direct(rd_proxy_path_t *s, int net_comm, const rd_call_t *call)
+static direct_t direct(const rd_proxy_path_t *s, int net_comm, const rd_call_t *call)
 {
     const rd_net_comm_t *by = &s->net_comms[net_comm];
     direct_t d = {.cuda = s->cuda,
@@ -260,23 +261,21 @@ static direct_t direct(rd_proxy_path_t *s, int net_comm, const rd_call_t *call)
 
 /* Returns true if nothing is forced for the operation, which goes by GDR if its messages have `bytes` bytes. Each hop
  * costs as much as staging `gdr_coll_min` bytes does. A contribution is scaled by who sums it, so a scalar must be the
- * same on all ranks, as that of AVG is. */
+ * same on all ranks, as that of AVG is. With RONDO_CHECK proxies hold data back until calls have been compared, which
+ * they do not with messages. */
 static bool by_gdr(const rd_proxy_path_t *s, const rd_call_t *call, size_t bytes, size_t hops)
 {
     const rd_forced_t forced = rd_forced(s->cuda->team->env, call->desc.coll);
 
-    return s->gdr_coll_min && bytes >= hops * s->gdr_coll_min && !call->tables && !forced.algo && !forced.protos &&
-           (!rd_coll_reduces(call->desc.coll) || call->desc.op < RONDO_NUM_OPS);
+    return s->gdr_coll_min && !s->signatures && bytes >= hops * s->gdr_coll_min && !call->tables && !forced.algo &&
+           !forced.protos && (!rd_coll_reduces(call->desc.coll) || call->desc.op < RONDO_NUM_OPS);
 }
 
-bool rd_gdr_serves(const rd_proxy_path_t *s, int net_comm, const rd_call_t *call)
+/* Returns true if the call's messages are long enough. */
+static bool is_long(const rd_proxy_path_t *s, size_t n, const rd_call_t *call)
 {
-    size_t bytes = call->desc.count * rondo_type_size(call->desc.type), n = (size_t)s->net_comms[net_comm].nranks;
-    const rd_team_t *team = s->cuda->team;
+    size_t bytes = call->desc.count * rondo_type_size(call->desc.type);
 
-    if (n < 2 || n > s->area->scratch_bytes / GRAIN ||
-        (net_comm != RD_NET_COMM_RAIL && team->nranks != team->node->nnodes))
-        return false;
     switch (call->desc.coll) {
     case RD_ALLREDUCE:
         return by_gdr(s, call, bytes / n, 2);
@@ -290,6 +289,20 @@ bool rd_gdr_serves(const rd_proxy_path_t *s, int net_comm, const rd_call_t *call
     default:
         return false;
     }
+}
+
+bool rd_gdr_serves(const rd_proxy_path_t *s, int net_comm, const rd_call_t *call)
+{
+    size_t n = (size_t)s->net_comms[net_comm].nranks;
+    const rd_team_t *team = s->cuda->team;
+
+    if (n < 2 || n > s->area->scratch_bytes / GRAIN || !is_long(s, n, call))
+        return false;
+    if (net_comm != RD_NET_COMM_RAIL)
+        return team->nranks == team->node->nnodes;
+    direct_t d = direct(s, net_comm, call);
+    cut(&d);
+    return d.pieces <= RAIL_PIECES;
 }
 
 rondo_result_t rd_gdr_collective(rd_proxy_path_t *s, int net_comm, const rd_call_t *call)
@@ -318,34 +331,4 @@ bool rd_gdr_moves(const rd_proxy_path_t *s, const rd_call_t *call)
 
     return (coll == RD_ALLTOALL || coll == RD_GATHER || coll == RD_SCATTER) && s->cuda->k.nranks <= RD_KRANKS &&
            by_gdr(s, call, call->desc.count * rondo_type_size(call->desc.type), 1);
-}
-
-/* In an all-to-all in place, what comes would overwrite what has not gone: so it goes from a copy. */
-static rondo_result_t exchange_in_place(rd_proxy_path_t *s, const rd_call_t *call)
-{
-    size_t bytes = (size_t)s->cuda->k.nranks * call->desc.count * rondo_type_size(call->desc.type);
-    rd_call_t copied = *call;
-    void *copy;
-    cudaError_t error = cudaMallocAsync(&copy, bytes, call->stream);
-
-    if (error != cudaSuccess)
-        return rd_cuda_error(s->cuda->team->ctx, error, "allocating a copy of the input of an all-to-all in place");
-    copied.in = copy;
-    rondo_result_t result = rd_cuda_copy(s->cuda, copy, call->in, bytes, call->stream);
-    if (result == RONDO_SUCCESS)
-        result = rd_messages_collective(s->cuda, &copied);
-    error = cudaFreeAsync(copy, call->stream);
-    return result != RONDO_SUCCESS || error == cudaSuccess
-               ? result
-               : rd_cuda_error(s->cuda->team->ctx, error, "freeing the copy of an input");
-}
-
-rondo_result_t rd_gdr_move(rd_proxy_path_t *s, const rd_call_t *call)
-{
-    if (call->desc.coll != RD_ALLTOALL || call->in != call->out)
-        return rd_messages_collective(s->cuda, call);
-    int before = rd_device_switch(s->cuda->device);
-    rondo_result_t result = exchange_in_place(s, call);
-    rd_device_back(before, s->cuda->device);
-    return result;
 }

@@ -371,7 +371,7 @@ rondo_result_t rd_proxy_path_collective(rd_cuda_t *cuda, const rd_call_t *call)
     if (result != RONDO_SUCCESS)
         return result;
     if (rd_gdr_moves(cuda->path, call))
-        return rd_gdr_move(cuda->path, call);
+        return rd_messages_collective(cuda, call);
     return cuda->node_comm ? rd_hier_run(cuda, call) : rd_proxy_path_run(cuda->path, RD_NET_COMM_ALL, call);
 }
 

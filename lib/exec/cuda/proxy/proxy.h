@@ -238,9 +238,8 @@ void rd_gdr_flush(void);
  * its ranks; then rd_gdr_collective puts it into the call's stream. */
 bool rd_gdr_serves(const rd_proxy_path_t *path, int net_comm, const rd_call_t *call);
 rondo_result_t rd_gdr_collective(rd_proxy_path_t *path, int net_comm, const rd_call_t *call);
-/* The same for operations of all ranks that move blocks, as messages do. */
+/* The same for operations of all ranks that move blocks: then rd_messages_collective serves the call. */
 bool rd_gdr_moves(const rd_proxy_path_t *path, const rd_call_t *call);
-rondo_result_t rd_gdr_move(rd_proxy_path_t *path, const rd_call_t *call);
 
 /* gdr_queues.c. rd_queues_fill makes streams that wait for a while, with work behind them that overwrites `bytes` bytes
  * at `to` (device memory that nobody reads) from pinned memory. It returns NULL if they cannot be made. rd_queues_free
