@@ -321,9 +321,8 @@ static rondo_result_t find_nodes(rondo_comm_t comm, const rd_agreed_t *agreed, i
         result = rd_node_locate(&comm->node, agreed->localities, n,
                                 comm->team.device >= 0 || strcmp(comm->env.order, "rank") == 0, &comm->ctx);
     if (result == RONDO_SUCCESS && comm->node.order && comm->team.rank == 0)
-        rd_log(&comm->ctx, RD_LOG_INFO,
-               "rings and trees visit the ranks by nodes and NUMA nodes, not by number: %d, %d%s", comm->node.order[0],
-               comm->node.order[1], n > 2 ? ", ..." : "");
+        rd_log(&comm->ctx, RD_LOG_INFO, "rings and trees visit the ranks by NUMA node, not by number, rank %d first",
+               comm->node.order[0]);
     return result;
 }
 

@@ -7,10 +7,10 @@
  *                        1   3 5   7
  *
  * Ranks are numbered in order (left subtree, the rank itself, right subtree): odd numbers are leaves, and the sum of
- * the left subtree, the own contribution and the right subtree keeps the order in which ranks are visited. In an allreduce, each tree
- * spans all n ranks; the phase up the tree and the phase down are lanes of their own, and the top of a tree sums and
- * sends the sum down in one step. In a broadcast, each tree spans the n-1 other ranks, and the root is the parent of
- * both tops; reduce is its mirror image.
+ * the left subtree, the own contribution and the right subtree keeps the order in which ranks are visited. In an
+ * allreduce, each tree spans all n ranks; the phase up the tree and the phase down are lanes of their own, and the top
+ * of a tree sums and sends the sum down in one step. In a broadcast, each tree spans the n-1 other ranks, and the root
+ * is the parent of both tops; reduce is its mirror image.
  *
  *                  steps                      bytes sent by a rank    cost, S slices of a chunk
  *     broadcast    log n + S                  N (an inner rank)       alpha (log n + S) + beta N (1 + log n / S)
