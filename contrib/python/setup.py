@@ -3,7 +3,7 @@
     make install DESTDIR=/tmp/stage && RONDO_STAGE=/tmp/stage pip wheel --no-deps contrib/python
 
 RONDO_STAGE is a prefix, or a DESTDIR, into which rondo was installed. The wheel serves every Python of version 3 on this
-machine's kind of system; hwloc, expat and a shared libsodium, if rondo was built with them, must be there where it runs, and
+machine's kind of system; hwloc and a shared libsodium, if rondo was built with them, must be there where it runs, and
 UCX where a job spans nodes.
 """
 import glob

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <strings.h>
 #include "base/fd.h"
-#include "topo/graph.h"
 
 #define LINE 512
 #define HEAD "rondo-gpus 1"
@@ -72,7 +71,7 @@ static rd_gpu_topo_t here;
 
 static void here_read(void)
 {
-    if (rd_gpu_topo_read(&here, "") != RONDO_SUCCESS)
+    if (rd_gpu_topo_walk(&here, "/sys") != RONDO_SUCCESS)
         here.count = 0;
 }
 
@@ -276,7 +275,7 @@ static bool is_whole(const reader_t *r)
     return true;
 }
 
-static rondo_result_t file_read(rd_gpu_topo_t *topo, const char *file)
+rondo_result_t rd_gpu_topo_file(rd_gpu_topo_t *topo, const char *file)
 {
     const char *slash = strrchr(file, '/');
     reader_t r = {topo, 0};
@@ -305,46 +304,6 @@ static rondo_result_t file_read(rd_gpu_topo_t *topo, const char *file)
                         "about their link",
                         file);
     return RONDO_SUCCESS;
-}
-
-static rondo_result_t graph_read(rd_gpu_topo_t *topo, const char *file)
-{
-    const rd_graph_origin_t origin = {"RONDO_TOPO_FILE", file};
-    rd_graph_t graph;
-    rondo_result_t result = rd_graph_get(&graph, file, origin.variable);
-
-    if (result != RONDO_SUCCESS)
-        return result;
-    result = rd_graph_matrix(topo, &graph, &origin);
-    rd_graph_free(&graph);
-    return result;
-}
-
-rondo_result_t rd_gpu_topo_read(rd_gpu_topo_t *topo, const char *file)
-{
-    rd_gpu_topo_t new;
-    rondo_result_t result;
-
-    memset(&new, 0, sizeof new);
-    new.nodes = 1;
-    if (!*file)
-        result = rd_gpu_topo_walk(&new, "/sys");
-    else if (rd_gpu_topo_is(file))
-        result = file_read(&new, file);
-    else if (rd_graph_is(file))
-        result = graph_read(&new, file);
-    else if (rd_graph_is_hwloc(file)) { /* hwloc's machines have no GPUs that rondo reads */
-        snprintf(new.source, sizeof new.source, "a recorded machine without GPUs");
-        result = RONDO_SUCCESS;
-    } else {
-        result = rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
-                          "RONDO_TOPO_FILE=%.200s cannot be read as a machine: it is none of rondo-info topo --save, "
-                          "NCCL (NCCL_TOPO_DUMP_FILE) or hwloc (lstopo machine.xml)",
-                          file);
-    }
-    if (result == RONDO_SUCCESS)
-        *topo = new;
-    return result;
 }
 
 /* ---- writing ---- */

@@ -67,6 +67,8 @@ rondo_result_t rd_gpu_topo_read(rd_gpu_topo_t *topo, const char *file);
 bool rd_gpu_topo_is(const char *file);
 /* This machine, whose /sys is `sys`; in topo_nvml.c. RONDO_SUCCESS with count 0: `source` says why. */
 rondo_result_t rd_gpu_topo_walk(rd_gpu_topo_t *topo, const char *sys);
+/* Reads a file of rondo-info topo --save. */
+rondo_result_t rd_gpu_topo_file(rd_gpu_topo_t *topo, const char *file);
 /* As rd_gpu_topo_read reads it. */
 void rd_gpu_topo_write(const rd_gpu_topo_t *topo, FILE *file);
 /* For people. */

@@ -16,7 +16,7 @@ mkdir -p "$build"
 cd "$build"
 [ -e Makefile ] || "$source/configure" -q --with-mpi=no --without-ucx --disable-shared CC="$clang" \
     CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
-make -s librondo_core.la
+make -s librondo_core.la librondo_machines.la
 for target; do
     case $target in
     dumps) more="$source/tools/load.c $source/tools/load_fr.c $source/tools/load_json.c $source/tools/value.c \
@@ -25,7 +25,7 @@ for target; do
     *) more='' bytes=2048 ;;
     esac
     "$clang" -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -D_GNU_SOURCE= -I"$source/lib" -I"$source/test" -I. \
-        "$source/test/fuzz/$target.c" $more .libs/librondo_core.a -lsodium $(pkg-config --libs hwloc expat) -lm -lpthread \
+        "$source/test/fuzz/$target.c" $more .libs/librondo_machines.a .libs/librondo_core.a -lsodium $(pkg-config --libs hwloc expat) -lm -lpthread \
         -o "fuzz_$target"
     mkdir -p "new/$target"
     echo "== $target, $seconds s =="
