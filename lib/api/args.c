@@ -1,7 +1,9 @@
 /* See args.h. */
 #include "api/args.h"
 
+#include "core/cuda_windows.h"
 #include "core/op.h"
+#include "core/rma_calls.h"
 
 #define BAD RONDO_ERR_INVALID_ARGUMENT
 
@@ -37,4 +39,12 @@ rondo_result_t rd_args_op(rd_at_t at, rondo_op_t op, rondo_type_t type)
         return RONDO_SUCCESS;
     return rd_error(&at.comm->ctx, BAD, "%s: op %s makes no sense for type %s", at.call, rd_op_name(op),
                     rd_type_name(type));
+}
+
+rondo_result_t rd_args_window(rd_at_t at, rondo_window_t window)
+{
+    if (at.comm->cuda ? rd_comm_has_cuda_window(at.comm, window) : rd_comm_has_window(at.comm, window))
+        return RONDO_SUCCESS;
+    return rd_error(&at.comm->ctx, BAD, "%s: window is %s", at.call,
+                    window ? "not one of this communicator, or has been destroyed" : "NULL");
 }

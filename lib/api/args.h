@@ -38,5 +38,7 @@ static inline size_t rd_args_most(rondo_type_t type)
 }
 
 rondo_result_t rd_args_op(rd_at_t at, rondo_op_t op, rondo_type_t type);
+/* Refuses what is no window of the communicator. */
+rondo_result_t rd_args_window(rd_at_t at, rondo_window_t window);
 
 #endif

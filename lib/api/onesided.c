@@ -26,14 +26,6 @@ static rondo_result_t check_flags(rd_at_t at, unsigned flags)
     return flags ? rd_error(&at.comm->ctx, BAD, "%s: flags is %#x, and must be 0", at.call, flags) : RONDO_SUCCESS;
 }
 
-static rondo_result_t check_window(rd_at_t at, rondo_window_t window)
-{
-    if (at.comm->cuda ? rd_comm_has_cuda_window(at.comm, window) : rd_comm_has_window(at.comm, window))
-        return RONDO_SUCCESS;
-    return rd_error(&at.comm->ctx, BAD, "%s: window is %s", at.call,
-                    window ? "not one of this communicator, or has been destroyed" : "NULL");
-}
-
 static rondo_result_t check_number(rd_at_t at, const char *what, int value, int most)
 {
     if (value >= 0 && value < most)
@@ -64,7 +56,7 @@ static rondo_result_t check_access(rd_at_t at, rd_rma_op_t *op, size_t count, ro
 {
     rondo_result_t result = rd_args_rank(at, "peer", op->peer);
 
-    if (result != RONDO_SUCCESS || (result = check_window(at, op->window)))
+    if (result != RONDO_SUCCESS || (result = rd_args_window(at, op->window)))
         return result;
     if (count > rd_args_most(type))
         return rd_error(&at.comm->ctx, BAD, "%s: count is %zu, more than memory can hold (a negative number?)", at.call,
@@ -117,7 +109,7 @@ rondo_result_t rondo_window_destroy(rondo_comm_t comm, rondo_window_t window)
     if (result == RONDO_SUCCESS)
         result = rd_group_refuse(comm, at.call);
     if (result == RONDO_SUCCESS)
-        result = check_window(at, window);
+        result = rd_args_window(at, window);
     if (result != RONDO_SUCCESS)
         return result;
     return comm->cuda ? rd_comm_cuda_window_destroy(comm, window) : rd_comm_window_destroy(comm, window);
@@ -129,7 +121,7 @@ rondo_result_t rondo_window_buffer(rondo_comm_t comm, rondo_window_t window, voi
     rondo_result_t result = rd_args_start(at, RONDO_INT8, NULL);
 
     if (result == RONDO_SUCCESS)
-        result = check_window(at, window);
+        result = rd_args_window(at, window);
     if (result != RONDO_SUCCESS)
         return result;
     if (!buffer)

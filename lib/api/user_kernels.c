@@ -88,11 +88,9 @@ rondo_result_t rondo_device_window(rondo_comm_t comm, rondo_window_t window, ron
 
     if (result == RONDO_SUCCESS)
         result = check_size(at, "view", view ? &view->size : NULL, sizeof *view);
-    if (result != RONDO_SUCCESS)
-        return result;
-    if (!rd_comm_has_cuda_window(comm, window))
-        return rd_error(&comm->ctx, BAD, "%s: window is %s", at.call,
-                        window ? "not one of this communicator, or has been destroyed" : "NULL");
-    rd_comm_cuda_window_view(comm, window, view);
-    return RONDO_SUCCESS;
+    if (result == RONDO_SUCCESS)
+        result = rd_args_window(at, window);
+    if (result == RONDO_SUCCESS)
+        rd_comm_cuda_window_view(comm, window, view);
+    return result;
 }
