@@ -72,14 +72,13 @@ static void write_kind(rd_out_t *out, const rd_metrics_look_t *look, int kind)
 {
     const rd_duration_t *of = &look->durations->kinds[kind];
     const char *name = rd_metric_name(RD_METRIC_SECONDS);
-    static const char *const bounds[RD_DURATION_BUCKETS] = {"1e-05", "0.0001", "0.001", "0.01", "0.1", "1", "+Inf"};
     uint64_t upto = 0;
 
     for (int i = 0; i < RD_DURATION_BUCKETS; i++) {
         upto += of->buckets[i];
         rd_out_printf(out, "%s_bucket{collective=\"%s\",", name, rd_view_kind_name(kind));
         process_labels(out, look);
-        rd_out_printf(out, ",le=\"%s\"} %llu\n", bounds[i], (number_t)upto);
+        rd_out_printf(out, ",le=\"%s\"} %llu\n", rd_duration_bounds[i], (number_t)upto);
     }
     rd_out_printf(out, "%s_sum{collective=\"%s\",", name, rd_view_kind_name(kind));
     process_labels(out, look);

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-const double rd_duration_bounds[RD_DURATION_BUCKETS - 1] = {1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1};
+static const double bounds[RD_DURATION_BUCKETS - 1] = {1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1};
+const char *const rd_duration_bounds[RD_DURATION_BUCKETS] = {"1e-05", "0.0001", "0.001", "0.01", "0.1", "1", "+Inf"};
 
 static bool on_device(const rd_reader_t *reader, uint64_t id)
 {
@@ -19,7 +20,7 @@ static void add(rd_duration_t *of, double seconds)
 {
     int i = 0;
 
-    while (i < RD_DURATION_BUCKETS - 1 && seconds > rd_duration_bounds[i])
+    while (i < RD_DURATION_BUCKETS - 1 && seconds > bounds[i])
         i++;
     of->buckets[i]++;
     of->count++;

@@ -25,7 +25,7 @@ typedef struct rd_durations {
     rd_duration_t kinds[RD_DURATION_KINDS]; /* as in an event */
 } rd_durations_t;
 
-extern const double rd_duration_bounds[RD_DURATION_BUCKETS - 1]; /* seconds */
+extern const char *const rd_duration_bounds[RD_DURATION_BUCKETS]; /* seconds, as text in no locale */
 
 /* Adds what has ended since it was called last. On devices calls end when they are enqueued: those are left out. */
 void rd_durations_read(rd_durations_t *durations, const rd_view_process_t *process);
