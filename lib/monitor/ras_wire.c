@@ -147,15 +147,20 @@ static const char *serve(rd_wire_t *wire, const unsigned char own[32], const hel
     return rd_wire_send(wire, RD_WIRE_HELLO, NULL, 0) ? NULL : "it does not listen";
 }
 
+static void begin(rd_wire_t *wire, int fd, int64_t ms)
+{
+    wire->fd = fd;
+    wire->until_ms = rd_clock_ms() + ms;
+    wire->records = 0;
+}
+
 const char *rd_wire_serve(rd_wire_t *wire, int fd, const rd_wire_secret_t *secret, int64_t ms)
 {
     hello_t hello = {.version = RD_WIRE_VERSION};
     unsigned char own[32];
 
     memcpy(hello.magic, RD_WIRE_MAGIC, sizeof hello.magic);
-    wire->fd = fd;
-    wire->until_ms = rd_clock_ms() + ms;
-    wire->records = 0;
+    begin(wire, fd, ms);
     crypto_box_keypair(hello.key, own);
     const char *why = serve(wire, own, &hello, secret);
     sodium_memzero(own, sizeof own);
@@ -187,9 +192,7 @@ const char *rd_wire_ask(rd_wire_t *wire, int fd, const rd_wire_secret_t *secret,
     unsigned char own[32];
     reply_t reply;
 
-    wire->fd = fd;
-    wire->until_ms = rd_clock_ms() + ms;
-    wire->records = 0;
+    begin(wire, fd, ms);
     crypto_box_keypair(reply.key, own);
     const char *why = ask(wire, own, &reply, secret);
     sodium_memzero(own, sizeof own);
