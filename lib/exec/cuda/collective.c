@@ -188,6 +188,14 @@ static bool scales(const rd_cuda_t *cuda, const rd_coll_desc_t *desc)
     return rd_coll_reduces(desc->coll) && (desc->op >= RONDO_NUM_OPS || (desc->op == RONDO_AVG && cuda->parent));
 }
 
+void rd_cuda_spread(const rd_cuda_t *cuda, rd_klaunch_t *launch, size_t bytes)
+{
+    size_t blocks = (bytes + 16383) / 16384;
+
+    launch->threads = rd_kernel_threads(launch->kernel, RD_PROTO_LL);
+    launch->blocks = blocks < cuda->limits.blocks ? (uint32_t)blocks : cuda->limits.blocks;
+}
+
 /* A single rank: copies the input, which may have to be scaled. */
 static rondo_result_t run_single(rd_cuda_t *cuda, const rd_call_t *call)
 {
@@ -216,9 +224,7 @@ static rondo_result_t run_single(rd_cuda_t *cuda, const rd_call_t *call)
                                  .passes = 1,
                                  .tiles = 1};
     set_op(cuda, call, &work.reduce); /* one contribution, scaled, is the result */
-    launch.threads = rd_kernel_threads(RD_KERNEL_SINGLE, RD_PROTO_LL);
-    size_t blocks = (count * element + 16383) / 16384;
-    launch.blocks = blocks < cuda->limits.blocks ? (uint32_t)blocks : cuda->limits.blocks;
+    rd_cuda_spread(cuda, &launch, count * element);
     return rd_cuda_launch(cuda, &launch, &work, call->stream);
 }
 

@@ -272,6 +272,8 @@ double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call);
 /* Returns true if a kernel serves the call by what RONDO_ALGO and RONDO_PROTO force. */
 bool rd_cuda_follows(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, rd_kwork_t *work, cudaStream_t stream);
+/* Sets the grid of a kernel that any number of warps may run: one that waits for no other rank. */
+void rd_cuda_spread(const rd_cuda_t *cuda, rd_klaunch_t *launch, size_t bytes);
 rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t bytes, cudaStream_t stream);
 /* The same, but the ranges may overlap: the data then goes through memory allocated for it. */
 rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, size_t bytes, cudaStream_t stream);

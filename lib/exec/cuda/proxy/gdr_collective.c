@@ -197,9 +197,7 @@ static rondo_result_t sum(const direct_t *d, size_t piece)
     launch.type = s->reduce.type;
     launch.op = s->reduce.op;
     launch.narrow = s->reduce.narrow;
-    launch.threads = rd_kernel_threads(RD_KERNEL_SUM, RD_PROTO_LL);
-    size_t blocks = (own.n * rondo_type_size((rondo_type_t)s->reduce.type) + 16383) / 16384;
-    launch.blocks = blocks < d->cuda->limits.blocks ? (uint32_t)blocks : d->cuda->limits.blocks;
+    rd_cuda_spread(d->cuda, &launch, own.n * rondo_type_size((rondo_type_t)s->reduce.type));
     work.comm = d->cuda->k;
     return rd_cuda_launch(d->cuda, &launch, &work, d->call->stream);
 }
