@@ -59,8 +59,7 @@ static const tunable_t table[] = {
     {"RONDO_ON_ERROR", WORD, 0, AT(on_error), "return", 0, 31, "return|exit|revoke|revoke-exit|report",
      "what a call does whose communicator has failed. exit: it ends the process, with status 134, also where none can "
      "be made; revoke: it fails all other communicators of the process, too; revoke-exit: both; report: a time limit "
-     "that "
-     "is over is said in the log, and the call waits on"},
+     "that is over is said in the log, and the call waits on"},
     {"RONDO_DUMP", WORD, 0, AT(dump), "blamed", 0, 31, "none|blamed|all",
      "of whom the last calls are left in RONDO_DUMP_DIR: of each node the lowest rank, who is to blame, and who finds "
      "it"},
@@ -79,8 +78,7 @@ static const tunable_t table[] = {
      "so often each communicator says in the log how far this rank is with it; 0: never"},
     {"RONDO_METRICS", TEXT, 0, AT(metrics), "", 0, 255, NULL,
      "a file of each process for Prometheus, as rondo.prom; %h is the host, %p the process, %r its rank in the job, "
-     "which "
-     "is put before the ending where neither of the two is there"},
+     "which is put before the ending where neither of the two is there"},
     {"RONDO_METRICS_MS", MILLISECONDS, 0, AT(metrics_ms), "15000", 1, INT64_C(1) << 40, NULL,
      "so often that file is replaced"},
     {"RONDO_RAS_ADDR", TEXT, 0, AT(ras_addr), "", 0, 63, NULL,
