@@ -1,19 +1,18 @@
 /* RONDO_DUMP_WAIT_MS: a process that ends while a dump is being written waits for it, in exit and where a failure ends
  * it, and gives up after that time; a forked child does not wait for its parent's. The file server is the test's own:
  * it answers when it is told to. */
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "util/check.h"
 #include "util/harness.h"
+#include "util/slow_open.h"
 
 static char dir[] = "/tmp/rondo-dump_wait-XXXXXX";
 static struct {
@@ -29,19 +28,6 @@ static void serve(const char *path)
     atomic_fetch_add(&shared->asked, 1);
     while (atomic_load(&shared->held_up))
         usleep(1000);
-}
-
-/* The library's calls come here. */
-__attribute__((visibility("default"))) int open(const char *path, int flags, ...)
-{
-    serve(path);
-    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0600);
-}
-
-__attribute__((visibility("default"))) int open64(const char *path, int flags, ...)
-{
-    serve(path);
-    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0600);
 }
 
 static rondo_comm_t make(int on_error)

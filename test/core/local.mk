@@ -51,6 +51,7 @@ test_core_report_LDADD = libtest.la
 test_core_dump_asked_LDADD = libtest.la
 test_core_dump_now_LDADD = libtest.la
 test_core_dump_wait_LDADD = libtest.la
+test_core_dump_wait_SOURCES = test/core/dump_wait.c test/util/slow_open.h
 test_core_gather_put_LDADD = libtest.la
 test_core_group_memory_LDADD = libtest.la
 test_core_groups_LDADD = libtest.la

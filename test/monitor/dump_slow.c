@@ -1,7 +1,6 @@
 /* RONDO_DUMP_DIR on a file server that does not answer: the calls that have failed return all the same, the process
  * makes other communicators, and the one that has failed can be aborted. When the server answers, the dumps are left.
  */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,12 +8,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "monitor/obedient.h"
 #include "util/check.h"
 #include "util/harness.h"
+#include "util/slow_open.h"
 
 #define RANKS 3
 #define DEAD 2
@@ -28,19 +27,6 @@ static void serve(const char *path)
 {
     while (strstr(path, "/rondo_dump_") && atomic_load(held_up))
         usleep(1000);
-}
-
-/* The library's calls come here. */
-__attribute__((visibility("default"))) int open(const char *path, int flags, ...)
-{
-    serve(path);
-    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0600);
-}
-
-__attribute__((visibility("default"))) int open64(const char *path, int flags, ...)
-{
-    serve(path);
-    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0600);
 }
 
 static rondo_result_t make_another(void)

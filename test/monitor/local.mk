@@ -21,7 +21,7 @@ test_monitor_differ_LDADD = libtest.la
 test_monitor_dump_LDADD = libtest.la
 test_monitor_dump_SOURCES = test/monitor/dump.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_dump_slow_LDADD = libtest.la
-test_monitor_dump_slow_SOURCES = test/monitor/dump_slow.c test/monitor/obedient.c test/monitor/obedient.h
+test_monitor_dump_slow_SOURCES = test/monitor/dump_slow.c test/util/slow_open.h test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_dumps_forged_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_dumps_forged_SOURCES = \
 	test/monitor/dumps_forged.c \
