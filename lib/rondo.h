@@ -231,11 +231,17 @@ typedef struct {
      * rondo_window_create compares; until then they take no memory, and then nranks * contexts * signals * 8 bytes of
      * each rank. Not on CUDA communicators. A split or shrink does not hand them on. */
     int signals, contexts;
+    /* The multiprocessors that one launch of the communicator may take, 1 to 1024; 0: all, -1: RONDO_CUDA_BLOCKS. Alike
+     * on all ranks, which the creation compares. A split or shrink does not hand it on, nor the next one. */
+    int blocks;
+    /* UCX's transports between nodes, as RONDO_UCX_TLS names them, at most 63 characters; copied; NULL: RONDO_UCX_TLS.
+     * A communicator of one node uses none. */
+    const char *network;
 } rondo_config_t;
 
 #define RONDO_CONFIG_INIT                                                                                              \
     {                                                                                                                  \
-        sizeof(rondo_config_t), RONDO_DEVICE_AUTO, 1, NULL, -1, -1, -1, -1, -1, -1                                     \
+        sizeof(rondo_config_t), RONDO_DEVICE_AUTO, 1, NULL, -1, -1, -1, -1, -1, -1, -1, NULL                           \
     }
 
 /* ---- questions ---- */

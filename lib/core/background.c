@@ -19,6 +19,10 @@ rondo_result_t rd_job_config(rd_job_t *job, const rondo_config_t *config, bool m
         strncpy(job->name, job->config.name, sizeof job->name - 1);
         job->config.name = job->name;
     }
+    if (job->config.network) {
+        strncpy(job->network, job->config.network, sizeof job->network - 1);
+        job->config.network = job->network;
+    }
     job->waits = job->config.blocking != 0;
     return makes ? rd_comm_allocate(&job->made, NULL) : RONDO_SUCCESS;
 }
@@ -38,6 +42,8 @@ static rondo_result_t run(rd_job_t *job)
 {
     if (job->config.name)
         job->config.name = job->name;
+    if (job->config.network)
+        job->config.network = job->network;
     rondo_result_t result = job->run(job);
     free(job->members);
     return result;

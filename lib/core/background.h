@@ -17,7 +17,7 @@ typedef struct rd_job {
     rondo_comm_t made; /* the communicator to be made; NULL: none */
     rondo_comm_t used; /* the one that is used; NULL: none */
     rondo_config_t config;
-    char name[64]; /* config.name, or nothing */
+    char name[64], network[64]; /* those of the config, or nothing */
     rondo_unique_id_t id;
     int nranks, rank;
     int color, key; /* of a split */

@@ -123,6 +123,7 @@ rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_i
 rondo_config_t rd_config_of(const rondo_config_t *given);
 /* The same, checked. */
 rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given);
+void rd_config_over(rd_env_t *env, const rondo_config_t *config); /* what the config says comes before the variable */
 /* Refuses what can be refused of a creation before other ranks are concerned: the environment and the config. */
 rondo_result_t rd_comm_check(const rondo_config_t *config);
 /* How net communicators are made and ended. */

@@ -1,5 +1,6 @@
 /* Configs: what an older caller lacks has its default, and what makes no sense is refused. */
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/comm.h"
@@ -7,6 +8,7 @@
 #include "exec/cuda/cuda.h"
 #include "rma/rma.h"
 
+#define BLOCKS_MOST 1024 /* as of RONDO_CUDA_BLOCKS */
 #define SHORTEST_CONFIG (offsetof(rondo_config_t, device) + sizeof((rondo_config_t *)NULL)->device)
 
 rondo_config_t rd_config_of(const rondo_config_t *given)
@@ -49,8 +51,26 @@ rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given)
     if (config.contexts < -1 || config.contexts == 0 || config.contexts > RD_RMA_CONTEXTS_MOST)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "config->contexts is %d: 1 to %d, or -1 (the default, 1)",
                         config.contexts, RD_RMA_CONTEXTS_MOST);
+    if (config.blocks < -1 || config.blocks > BLOCKS_MOST)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "config->blocks is %d: 1 to %d multiprocessors, 0 (all) or -1 (RONDO_CUDA_BLOCKS)",
+                        config.blocks, BLOCKS_MOST);
+    if (config.network && (!*config.network || strlen(config.network) >= sizeof((rd_env_t *)NULL)->ucx_tls))
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "config->network has %zu characters: 1 to %zu, as \"tcp\", or NULL (RONDO_UCX_TLS)",
+                        strlen(config.network), sizeof((rd_env_t *)NULL)->ucx_tls - 1);
     *full = config;
     return RONDO_SUCCESS;
+}
+
+void rd_config_over(rd_env_t *env, const rondo_config_t *config)
+{
+    if (config->stall_ms >= 0)
+        env->stall_ms = config->stall_ms;
+    if (config->blocks >= 0)
+        env->cuda_blocks = config->blocks;
+    if (config->network)
+        snprintf(env->ucx_tls, sizeof env->ucx_tls, "%s", config->network);
 }
 
 rondo_result_t rd_comm_check(const rondo_config_t *given)

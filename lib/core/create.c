@@ -200,8 +200,7 @@ static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given
     comm->blocking = config.blocking;
     comm->team.timeout_ms = config.timeout_ms >= 0 ? config.timeout_ms : comm->env.timeout_ms;
     comm->first_timeout_ms = config.first_timeout_ms >= 0 ? config.first_timeout_ms : comm->env.timeout_first_ms;
-    if (config.stall_ms >= 0)
-        comm->env.stall_ms = config.stall_ms;
+    rd_config_over(&comm->env, &config);
     comm->on_error = rd_on_error(&config, &comm->env);
     comm->contexts = config.contexts > 0 ? config.contexts : 1;
     comm->signals = config.signals > 0 ? config.signals : RD_RMA_SIGNALS;

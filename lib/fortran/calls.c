@@ -9,8 +9,8 @@
 typedef struct {
     int device, blocking, on_error;
     int64_t timeout_ms, first_timeout_ms, stall_ms;
-    int signals, contexts;
-    char name[64];
+    int signals, contexts, blocks;
+    char name[64], network[64];
 } config_t;
 
 static rondo_config_t config_of(const config_t *from)
@@ -26,6 +26,8 @@ static rondo_config_t config_of(const config_t *from)
     config.stall_ms = from->stall_ms;
     config.signals = from->signals;
     config.contexts = from->contexts;
+    config.blocks = from->blocks;
+    config.network = from->network[0] ? from->network : NULL;
     return config;
 }
 

@@ -10,8 +10,8 @@ module rondo_inside
   type, bind(C) :: config_c
     integer(c_int) :: device, blocking, on_error
     integer(c_int64_t) :: timeout_ms, first_timeout_ms, stall_ms
-    integer(c_int) :: signals, contexts
-    character(kind=c_char) :: name(64)
+    integer(c_int) :: signals, contexts, blocks
+    character(kind=c_char) :: name(64), network(64)
   end type
 
   !> rondo_status_t.
@@ -187,11 +187,17 @@ contains
     c%stall_ms = from%stall_ms
     c%signals = from%signals
     c%contexts = from%contexts
+    c%blocks = from%blocks
     c%on_error = from%on_error
     length = len_trim(from%name)
     c%name = c_null_char
     do i = 1, length
       c%name(i) = from%name(i:i)
+    end do
+    length = len_trim(from%network)
+    c%network = c_null_char
+    do i = 1, length
+      c%network(i) = from%network(i:i)
     end do
   end function
 

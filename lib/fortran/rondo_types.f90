@@ -81,6 +81,8 @@ module rondo_types
     integer(int64) :: first_timeout_ms = -1_int64
     integer(int64) :: stall_ms = -1_int64
     integer(c_int) :: signals = -1, contexts = -1 !< for one-sided operations
+    integer(c_int) :: blocks = -1          !< multiprocessors that a launch may take
+    character(len=63) :: network = ''      !< UCX's transports between nodes; blank: RONDO_UCX_TLS
   end type
 
   integer(c_int), parameter, public :: RONDO_ON_ERROR_RETURN = 0

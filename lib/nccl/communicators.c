@@ -104,6 +104,8 @@ rondo_config_t nc_comm_config(ncclComm_t comm)
     config.name = comm->config.name[0] ? comm->config.name : NULL;
     config.signals = comm->config.signals;
     config.contexts = comm->config.contexts;
+    config.blocks = comm->config.blocks;
+    config.network = comm->config.network;
     return config;
 }
 

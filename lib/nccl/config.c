@@ -4,17 +4,20 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "nccl/shim.h"
 
 #define CONTEXTS_MOST 64 /* as rondo.h says */
 #define SIGNALS_MOST 4096
+#define BLOCKS_MOST 1024
 
 typedef struct field {
     const char *name;
     size_t offset;
     unsigned since; /* the first NCCL_VERSION that has it */
     int least, most;
+    const char *words; /* NCCL's in its log, which programs search; NULL: none */
 } field_t;
 
 #define AT(field) offsetof(ncclConfig_t, field)
@@ -22,27 +25,27 @@ typedef struct field {
 #define AFTER(n) (offsetof(ncclConfig_t, nvlinkCentricSched) + (size_t)(n) * sizeof(int))
 
 static const field_t fields[] = {
-    {"blocking", AT(blocking), 21400, 0, 1},
-    {"cgaClusterSize", AT(cgaClusterSize), 21700, 0, INT_MAX},
-    {"minCTAs", AT(minCTAs), 21700, 1, INT_MAX},
-    {"maxCTAs", AT(maxCTAs), 21700, 1, INT_MAX},
-    {"splitShare", AT(splitShare), 21800, 0, 1},
-    {"trafficClass", AT(trafficClass), 22500, INT_MIN, INT_MAX},
-    {"collnetEnable", AT(collnetEnable), 22700, 0, 1},
-    {"CTAPolicy", AT(CTAPolicy), 22700, 0, 3},
-    {"shrinkShare", AT(shrinkShare), 22700, 0, 1},
-    {"nvlsCTAs", AT(nvlsCTAs), 22700, 1, INT_MAX},
-    {"nChannelsPerNetPeer", AT(nChannelsPerNetPeer), 22800, 1, INT_MAX},
-    {"nvlinkCentricSched", AT(nvlinkCentricSched), 22800, 0, 1},
-    {"graphUsageMode", AFTER(1), 22900, 0, 2},
-    {"numRmaCtx", AFTER(2), 22900, 0, INT_MAX},
-    {"maxP2pPeers", AFTER(3), 23000, 1, INT_MAX},
-    {"graphStreamOrdering", AFTER(4), 23005, 0, 1},
-    {"launchOrderImplicit", AFTER(5), 23100, INT_MIN, INT_MAX},
-    {"numRmaSig", AFTER(6), 23100, INT_MIN, INT_MAX},
-    {"rmaEagerInit", AFTER(7), 23100, INT_MIN, INT_MAX},
-    {"hostCftMode", AFTER(8), 23100, 1, 3},
-    {"nvlsHostMode", AFTER(9), 23100, 0, INT_MAX},
+    {"blocking", AT(blocking), 21400, 0, 1, "Blocking"},
+    {"cgaClusterSize", AT(cgaClusterSize), 21700, 0, INT_MAX, "CGA cluster size"},
+    {"minCTAs", AT(minCTAs), 21700, 1, INT_MAX, "Min CTAs"},
+    {"maxCTAs", AT(maxCTAs), 21700, 1, INT_MAX, "Max CTAs"},
+    {"splitShare", AT(splitShare), 21800, 0, 1, "Split share"},
+    {"trafficClass", AT(trafficClass), 22500, INT_MIN, INT_MAX, NULL},
+    {"collnetEnable", AT(collnetEnable), 22700, 0, 1, NULL},
+    {"CTAPolicy", AT(CTAPolicy), 22700, 0, 3, NULL},
+    {"shrinkShare", AT(shrinkShare), 22700, 0, 1, NULL},
+    {"nvlsCTAs", AT(nvlsCTAs), 22700, 1, INT_MAX, NULL},
+    {"nChannelsPerNetPeer", AT(nChannelsPerNetPeer), 22800, 1, INT_MAX, NULL},
+    {"nvlinkCentricSched", AT(nvlinkCentricSched), 22800, 0, 1, NULL},
+    {"graphUsageMode", AFTER(1), 22900, 0, 2, NULL},
+    {"numRmaCtx", AFTER(2), 22900, 0, INT_MAX, NULL},
+    {"maxP2pPeers", AFTER(3), 23000, 1, INT_MAX, NULL},
+    {"graphStreamOrdering", AFTER(4), 23005, 0, 1, NULL},
+    {"launchOrderImplicit", AFTER(5), 23100, INT_MIN, INT_MAX, NULL},
+    {"numRmaSig", AFTER(6), 23100, INT_MIN, INT_MAX, NULL},
+    {"rmaEagerInit", AFTER(7), 23100, INT_MIN, INT_MAX, NULL},
+    {"hostCftMode", AFTER(8), 23100, 1, 3, NULL},
+    {"nvlsHostMode", AFTER(9), 23100, 0, INT_MAX, NULL},
 };
 
 static bool has(const ncclConfig_t *given, size_t offset, size_t bytes, unsigned since)
@@ -62,7 +65,12 @@ static int value(const ncclConfig_t *given, const field_t *f)
 /* It has an effect. */
 static bool steers(const field_t *f)
 {
-    return strcmp(f->name, "blocking") == 0 || strcmp(f->name, "numRmaCtx") == 0 || strcmp(f->name, "numRmaSig") == 0;
+    static const char *const names[] = {"blocking", "maxCTAs", "numRmaCtx", "numRmaSig"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(f->name, names[i]) == 0)
+            return true;
+    return false;
 }
 
 static ncclResult_t check(const ncclConfig_t *given, const char *call)
@@ -75,14 +83,34 @@ static ncclResult_t check(const ncclConfig_t *given, const char *call)
         if (number < fields[i].least || number > fields[i].most)
             return nc_error(NULL, ncclInvalidArgument, "%s: config->%s is %d: %d to %d, or NCCL_CONFIG_UNDEF_INT", call,
                             fields[i].name, number, fields[i].least, fields[i].most);
-        if (!steers(&fields[i]))
-            nc_log(NC_SUBSYS_INIT, "%s: config->%s = %d steers nothing in rondo", call, fields[i].name, number);
+        if (!steers(&fields[i]) || fields[i].words)
+            nc_log(NC_SUBSYS_INIT, "%s: config->%s: %s %d%s", call, fields[i].name,
+                   fields[i].words ? fields[i].words : "it is", number,
+                   steers(&fields[i]) ? "" : ", which steers nothing in rondo");
     }
     int least = value(given, &fields[2]), most = value(given, &fields[3]);
     if (least != NCCL_CONFIG_UNDEF_INT && most != NCCL_CONFIG_UNDEF_INT && least > most)
         return nc_error(NULL, ncclInvalidArgument, "%s: config->minCTAs is %d, more than maxCTAs, %d", call, least,
                         most);
     return ncclSuccess;
+}
+
+/* NCCL's built-in networks. Another name is a plugin's, which rondo does not load. */
+static const char *network(const ncclConfig_t *given, const char *call)
+{
+    static const char *const networks[][2] = {{"Socket", "tcp"}, {"IB", "ib"}};
+
+    if (!has(given, AT(netName), sizeof given->netName, 21700) || !given->netName)
+        return NULL;
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
+        if (strcasecmp(given->netName, networks[i][0]) == 0) {
+            nc_log(NC_SUBSYS_INIT, "%s: Using network %s between nodes: UCX's transports %s", call, networks[i][0],
+                   networks[i][1]);
+            return networks[i][1];
+        }
+    nc_log(NC_SUBSYS_INIT, "%s: config->netName is \"%s\": it steers nothing in rondo, which knows Socket and IB", call,
+           given->netName);
+    return NULL;
 }
 
 /* Only on host memory are there one-sided operations. More than rondo can have is as many as it can: an index beyond
@@ -104,7 +132,7 @@ static void one_sided(const ncclConfig_t *given, nc_config_t *config)
 ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, const nc_config_t *inherited,
                             const char *call)
 {
-    nc_config_t new = {1, -1, -1, ""};
+    nc_config_t new = {1, -1, -1, -1, NULL, ""};
     ncclResult_t result;
 
     if (nc_settings_wrong())
@@ -120,6 +148,10 @@ ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, cons
         int blocking = value(given, &fields[0]);
         if (blocking != NCCL_CONFIG_UNDEF_INT)
             new.blocking = blocking;
+        int most = value(given, &fields[3]);
+        if (most != NCCL_CONFIG_UNDEF_INT)
+            new.blocks = most < BLOCKS_MOST ? most : BLOCKS_MOST;
+        new.network = network(given, call);
         one_sided(given, &new);
         if (has(given, AT(commName), sizeof given->commName, 22700) && given->commName)
             snprintf(new.name, sizeof new.name, "%s", given->commName);

@@ -54,6 +54,8 @@ bool nc_settings_blocking(int *);    /* returns true if NCCL_COMM_BLOCKING is se
 typedef struct nc_config {
     int blocking;
     int signals, contexts;    /* of one-sided operations; -1: rondo's default */
+    int blocks;               /* of a launch; -1: RONDO_CUDA_BLOCKS */
+    const char *network;      /* rondo's name of NCCL's; NULL: RONDO_UCX_TLS */
     char name[NC_NAME_BYTES]; /* "": it has none */
 } nc_config_t;
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "nccl/nccl_harness.h"
 
@@ -69,13 +70,30 @@ static void callers(test_rank_t *t, void *arg)
     NCCL_OK(t, ncclCommDestroy(comm));
 }
 
+/* NCCL's log says what a config sets in these words, and PyTorch's tests look for them. */
+static void log_has(test_rank_t *t, const char *path)
+{
+    static const char *const words[] = {"Max CTAs 32",   "Min CTAs 1",           "CGA cluster size 4",
+                                        "Split share 1", "Using network Socket", "config->trafficClass: it is 3"};
+    static char text[1 << 16];
+    FILE *file = fopen(path, "r");
+
+    TEST_TRUE(t, file != NULL);
+    if (!file)
+        return;
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (!strstr(text, words[i]))
+            test_fail(t, "the log lacks \"%s\"", words[i]);
+}
+
 static void fields(test_rank_t *t, void *arg)
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     ncclComm_t comm = NULL;
     float one = 1, sum = 0;
 
-    (void)arg;
     config.blocking = 1;
     config.cgaClusterSize = 4;
     config.minCTAs = 1;
@@ -93,6 +111,7 @@ static void fields(test_rank_t *t, void *arg)
     test_note(t, "every field");
     if (!NCCL_OK(t, ncclCommInitRankConfig(&comm, t->nranks, nccl_id(t), t->rank, &config)))
         return;
+    log_has(t, arg);
     NCCL_OK(t, ncclAllReduce(&one, &sum, 1, ncclFloat, ncclSum, comm, NULL));
     TEST_TRUE(t, sum == (float)t->nranks);
     NCCL_OK(t, ncclCommDestroy(comm));
@@ -100,12 +119,17 @@ static void fields(test_rank_t *t, void *arg)
 
 int main(void)
 {
-    int bad = 0;
+    char path[] = "/tmp/rondo-configs-XXXXXX";
+    int bad = 0, file = mkstemp(path);
 
     test_begin("nccl/configs", 60);
     setenv("RONDO_DEBUG", "none", 0);
+    setenv("NCCL_DEBUG", "INFO", 1);
+    setenv("NCCL_DEBUG_FILE", path, 1);
     nccl_begin();
+    bad += file < 0;
     bad += test_run(TEST_PROCESSES, 1, 30, callers, NULL);
-    bad += test_run(TEST_THREADS, 2, 30, fields, NULL);
+    bad += test_run(TEST_THREADS, 2, 30, fields, path);
+    (void)unlink(path);
     return bad != 0;
 }
