@@ -281,8 +281,9 @@ static ncclResult_t finalize(nc_job_t *job)
     rondo_result_t result = rondo_comm_finalize(comm->rondo);
     if (result == RONDO_ERR_REMOTE && rondo_comm_complete(comm->rondo))
         result = RONDO_SUCCESS;
-    atomic_store(&comm->complete, result == RONDO_SUCCESS);
-    return end_result(comm, comm->rondo, result);
+    ncclResult_t ended = end_result(comm, comm->rondo, result);
+    atomic_store(&comm->complete, ended == ncclSuccess); /* so it is what ncclCommGetAsyncError says from now on */
+    return ended;
 }
 
 /* NCCL's communicators outlive a shrink with NCCL_SHRINK_ABORT. rondo's are revoked by it, but may be finalized:

@@ -201,6 +201,11 @@ void shim_lost(test_rank_t *t, void *arg)
             sim_trapped = 1; /* for one query */
         TEST_CUDA(t, cudaSetDevice(other));
         NCCL_GIVES(t, &sim_trapped ? ncclSuccess : ncclRemoteError, nccl_settled(comm, ncclCommFinalize(comm)));
+        if (&sim_trapped) { /* what a finalize says, ncclCommGetAsyncError says from then on: PyTorch asks it */
+            ncclResult_t says = ncclInternalError;
+            NCCL_OK(t, ncclCommGetAsyncError(comm, &says));
+            TEST_TRUE(t, says == ncclSuccess);
+        }
         TEST_CUDA(t, cudaGetDevice(&after));
         TEST_TRUE(t, after == other);
         TEST_CUDA(t, cudaSetDevice(own));
