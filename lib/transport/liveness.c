@@ -124,10 +124,16 @@ static void cancel_slot(slot_t *s)
     s->pid = 0;
 }
 
-/* To be called once a member has gone, or a meeting has begun: sets the stop word if both are the case. */
+/* To be called once a member has gone, the communicator has been ended here, or a meeting has begun: sets the stop word
+ * if there is a reason and somebody to tell. */
 static void tell_meeting(rd_meeting_t *m)
 {
-    if (m->gone < 0 || !m->stop)
+    if (!m->stop)
+        return;
+    if (m->ended)
+        rd_stop_set(m->stop, m->ctx, RONDO_ERR_ABORTED, m->ctx->rank,
+                    "another thread has aborted the communicator that is shrunk");
+    if (m->gone < 0)
         return;
     int rank = m->members[m->gone];
     rd_stop_set(m->stop, m->ctx, RONDO_ERR_REMOTE, m->gone,
@@ -488,8 +494,11 @@ static void forget(rd_liveness_t *w)
 {
     pthread_mutex_lock(&lock);
     for (rd_meeting_t *m = meetings; m; m = m->next)
-        if (m->liveness == w)
+        if (m->liveness == w) {
             m->liveness = NULL;
+            m->ended = true;
+            tell_meeting(m);
+        }
     for (int i = 0; i < nslots; i++)
         if (slots[i].liveness == w)
             cancel_slot(&slots[i]);

@@ -41,11 +41,13 @@ bool rd_liveness_died(rd_liveness_t *liveness, int rank);
 /* A meeting: a communicator is being made of `members`, some ranks of an existing one, in ascending order. A rank that
  * dies before it has come cannot tell anybody, but the existing communicator observes its process; and one that has
  * left the existing communicator will not come. From rd_liveness_meeting_begin to _end, `stop` is set when a member
- * goes or has gone before. (No member leaves because it has what it came for: a meeting is over for all before it is so
- * for one.) */
+ * goes or has gone before, and when another thread of this rank aborts that communicator: the others may have heard
+ * of it before they began to meet, and then nobody tells this rank. (No member leaves because it has what it came for:
+ * a meeting is over for all before it is so for one.) */
 typedef struct rd_meeting {
     struct rd_meeting *next;
-    rd_liveness_t *liveness; /* NULL: it has been removed */
+    rd_liveness_t *liveness; /* NULL: it has been removed, */
+    bool ended;              /* because a thread of this rank has ended the communicator */
     const int *members;
     int nmembers, gone; /* gone: the member that has gone; -1: none */
     int how;            /* as liveness.c has it */

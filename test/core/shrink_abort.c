@@ -4,8 +4,11 @@
  *   far    who waits is no neighbour of the bootstrap, so that others must pass the leave on
  *   slow   the modules of the one that aborts take longer to end than those of a rank that dies; who waits is a
  *          neighbour on another node, where its lifeline has ended long before the other connections do
+ *   alone  another thread of the rank that is in the shrink aborts; nobody else comes to the shrink, so that nobody
+ * tells the rank: it must not wait until the deadline of creations, which is later than this test's
  *
  * On one node and on two. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +26,7 @@
 #define SLOW_S 3 /* longer than a lifeline may end before a farewell comes */
 
 typedef struct job {
-    int nnodes, slow;
+    int nnodes, slow, alone;
     _Atomic int begun, over;
 } job_t;
 
@@ -52,6 +55,25 @@ static void wait_in_vain(test_rank_t *t, job_t *j, rondo_comm_t comm)
     atomic_store(&j->over, 1);
 }
 
+static void *abort_soon(void *comm)
+{
+    usleep(100000); /* the shrink waits by then, as a rule; it is as right if it has not begun */
+    (void)rondo_comm_abort(comm);
+    return NULL;
+}
+
+static void abort_own(test_rank_t *t, rondo_comm_t comm)
+{
+    const int out[] = {0};
+    rondo_comm_t small = NULL;
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, abort_soon, comm) != 0)
+        test_stop(t, "cannot start a thread");
+    test_result(t, NULL, rondo_comm_shrink(comm, out, 1, &small, NULL), RONDO_ERR_ABORTED, "rondo_comm_shrink");
+    pthread_join(thread, NULL);
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     job_t *j = arg;
@@ -61,11 +83,16 @@ static void body(test_rank_t *t, void *arg)
     snprintf(host, sizeof host, "node%d", t->rank % j->nnodes);
     if (j->nnodes > 1)
         setenv("RONDO_HOSTID", host, 1);
-    setenv("RONDO_CREATE_TIMEOUT_MS", "20000", 1);
+    setenv("RONDO_CREATE_TIMEOUT_MS", j->alone ? "600000" : "20000", 1);
     config.device = RONDO_DEVICE_HOST;
     rondo_comm_t comm = test_comm(t, &config);
     TEST_OK(t, comm, rondo_barrier(comm, NULL));
-    if (t->rank == (j->slow ? NEAR : FAR))
+    if (j->alone && t->rank == VICTIM) {
+        abort_own(t, comm);
+        atomic_store(&j->over, 1);
+        return;
+    }
+    if (!j->alone && t->rank == (j->slow ? NEAR : FAR))
         wait_in_vain(t, j, comm);
     if (t->rank == VICTIM) {
         while (!atomic_load(&j->begun))
@@ -88,10 +115,11 @@ int main(void)
     test_begin("shrink_abort", 120);
     if (j == MAP_FAILED)
         return 1;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
         memset(j, 0, sizeof *j);
         j->nnodes = 1 + i % 2;
-        j->slow = i / 2;
+        j->slow = i / 2 == 1;
+        j->alone = i / 2 == 2;
         bad |= test_run(TEST_PROCESSES, RANKS, 40, body, j) != 0;
     }
     return bad;
