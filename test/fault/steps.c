@@ -80,7 +80,8 @@ static int refused(rank_t *r, rondo_result_t result)
     if (result != RONDO_ERR_UNSUPPORTED)
         return 0;
     rondo_comm_get_error(r->in, &error);
-    return error != RONDO_SUCCESS || strstr(rondo_last_error(r->in), "RONDO_") != NULL;
+    return error != RONDO_SUCCESS || strstr(rondo_last_error(r->in), "RONDO_") != NULL ||
+           strstr(rondo_last_error(NULL), "RONDO_") != NULL; /* another thread may abort it in between */
 }
 
 static void count_call(rank_t *r, const do_case_t *c, rondo_result_t result)
