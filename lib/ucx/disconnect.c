@@ -232,7 +232,8 @@ void rd_ucx_end(rd_ucx_net_t *net)
 {
     rd_net_end_say(&net->base, is_unread);
     const char *held = half_made(net) ? "a connection that was being made when the failure came" : NULL;
-    if (!rd_ucx_disconnect(net) && !held)
+    bool leaves = held && !is_exposed(net); /* as it is: see wireup.c */
+    if (!leaves && !rd_ucx_disconnect(net) && !held)
         held = "a connection with a message that UCX does not give up";
     if (!held) {
         rd_ucx_close(net);

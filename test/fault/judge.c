@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* What UCX has in a network that stays open: its event sets and wake-ups, a socket that listens and some more. */
-#define HELD_DESCRIPTORS 8
+#define HELD_DESCRIPTORS 9
 #define HELD_THREADS 2
 
 #define ADVICE "; abort this communicator" /* what follows says what to do, not what has happened */
