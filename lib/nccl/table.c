@@ -36,7 +36,8 @@ const nc_function_t nc_functions[] = {
     {"RedOpDestroy", "2.11", NC_SERVED, NULL},
     {"GetLastError", "2.13", NC_SERVED, NULL},
     {"CommInitRankConfig", "2.14", NC_PARTLY,
-     "of the config, blocking, commName, netName and on GPUs maxCTAs have an effect, on host memory numRmaSig and numRmaCtx, too"},
+     "of the config, blocking, commName, netName and on GPUs maxCTAs have an effect, on host memory numRmaSig and "
+     "numRmaCtx, too"},
     {"CommFinalize", "2.14", NC_SERVED, NULL},
     {"CommSplit", "2.18", NC_PARTLY, "splitShare shares nothing; not from a revoked parent"},
     {"MemAlloc", "2.19", NC_SERVED, NULL},
