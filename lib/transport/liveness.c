@@ -22,6 +22,7 @@
 #include "monitor/ras_socket.h"
 #include "transport/keeper.h"
 #include "transport/core_dump.h"
+#include "transport/liveness_int.h"
 #include "base/fork.h"
 #include "base/thread.h"
 #include "base/wait.h"
@@ -30,25 +31,6 @@
 #define PARTING_MS 2000  /* within which a farewell that was sent before a lifeline ended has come */
 #define WAKE UINT64_MAX  /* the event that ends the thread, or tells it that there are callbacks now */
 #define SERVE (WAKE - 1) /* somebody asks for the record of this process */
-
-/* How a rank has gone. One that has left, in order or by an abort, lives, and will come to no meeting. One that had
- * reported a failure before its connection ended may have left or died. */
-enum { HERE, LEFT, LOST, FAILED, DEAD };
-static const char *const gone_how[] = {"", "has left it, by an abort or in order", "has died, too, or has left it",
-                                       "has failed before", "has died, too"};
-
-struct rd_liveness {
-    rd_boot_t *boot;
-    rd_log_ctx_t *ctx;
-    rd_stop_t *stop;
-    const rd_liveness_ops_t *ops;
-    void *arg;                  /* the argument of the ops */
-    void (*on_poll)(void *arg); /* NULL: there is no callback */
-    struct rd_liveness *next;   /* the next one that has a callback */
-    pid_t pid;                  /* of the process that made it: in a forked child it only gets freed */
-    int next_slot;              /* used while processes are looked at; -1: none yet */
-    unsigned char *gone;        /* how each rank has gone, as far as this process sees it itself */
-};
 
 /* A descriptor that the thread observes. An event names a slot and its age, so that an event that was on its way when
  * the slot was given up, and perhaps used anew, is recognised. */
@@ -71,7 +53,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the slots */
 static slot_t *slots;
 static int nslots;
 static int users; /* communicators in liveness */
-static rd_meeting_t *meetings;
 static rd_liveness_t *pollers;
 static _Atomic int polled, ending; /* polled: callbacks and sockets that are polled from time to time */
 static int epoll_fd = -1, wake_fd = -1;
@@ -95,7 +76,7 @@ static void fork_child(void)
     for (int i = 0; i < nslots; i++)
         slots[i].liveness = NULL;
     users = 0;
-    meetings = NULL; /* those threads stayed in the parent, too */
+    rd_meetings_forget(); /* those threads stayed in the parent, too */
     pollers = NULL;
     polled = 0;
     rd_keeper_forget();
@@ -124,62 +105,16 @@ static void cancel_slot(slot_t *s)
     s->pid = 0;
 }
 
-/* To be called once a member has gone, the communicator has been ended here, or a meeting has begun: sets the stop word
- * if there is a reason and somebody to tell. */
-static void tell_meeting(rd_meeting_t *m)
-{
-    if (!m->stop)
-        return;
-    if (m->ended)
-        rd_stop_set(m->stop, m->ctx, RONDO_ERR_ABORTED, m->ctx->rank,
-                    "another thread has aborted the communicator that is shrunk");
-    if (m->gone < 0)
-        return;
-    int rank = m->members[m->gone];
-    rd_stop_set(m->stop, m->ctx, RONDO_ERR_REMOTE, m->gone,
-                "rank %d (%s) of the communicator that is shrunk %s; leave it out as well", rank, m->whois,
-                gone_how[m->how]);
-}
-
-/* Others may have left because of the rank that failed first: that one is the cause. */
-static int how_gone(const rd_liveness_t *w, int rank)
-{
-    bool first = rd_stop_get(w->stop) == RONDO_ERR_REMOTE && atomic_load(&w->stop->failed_rank) == rank;
-
-    return first && w->gone[rank] < FAILED ? FAILED : w->gone[rank];
-}
-
-static void note_gone_member(rd_meeting_t *m, const rd_liveness_t *w)
-{
-    bool any = false;
-
-    if (m->gone >= 0 || m->liveness != w)
-        return;
-    for (int i = 0; i < m->nmembers; i++)
-        any |= w->gone[m->members[i]] != HERE;
-    for (int i = 0; i < m->nmembers && any; i++)
-        if (how_gone(w, m->members[i]) > m->how) {
-            m->gone = i;
-            m->how = how_gone(w, m->members[i]);
-        }
-    if (!any)
-        return;
-    m->how = w->gone[m->members[m->gone]] == LEFT ? LEFT : m->how; /* what is known of it is said */
-    snprintf(m->whois, sizeof m->whois, "%s", rd_boot_whois(w->boot, m->members[m->gone]));
-    tell_meeting(m);
-}
-
 static void note_gone(rd_liveness_t *w, int rank, int how)
 {
     if (w->gone[rank] >= how)
         return;
     w->gone[rank] = (unsigned char)how;
-    if (how == DEAD)
+    if (how == RD_DEAD)
         rd_boot_died(w->boot, rank);
-    else if (how_gone(w, rank) == FAILED && how == LEFT) /* it failed first */
+    else if (rd_how_gone(w, rank) == RD_FAILED && how == RD_LEFT) /* it failed first */
         rd_boot_left(w->boot, rank);
-    for (rd_meeting_t *m = meetings; m; m = m->next)
-        note_gone_member(m, w);
+    rd_meetings_gone(w);
 }
 
 /* Takes in who is gone as others have told. A rank of this node that executes another program goes on as a process,
@@ -188,13 +123,13 @@ static void note_heard(rd_liveness_t *w)
 {
     for (int r = 0; r < w->ctx->nranks; r++)
         if (rd_boot_is_dead(w->boot, r) || rd_boot_is_left(w->boot, r))
-            note_gone(w, r, rd_boot_is_dead(w->boot, r) ? DEAD : LEFT);
+            note_gone(w, r, rd_boot_is_dead(w->boot, r) ? RD_DEAD : RD_LEFT);
 }
 
 /* A program ends in order, too, once a call has failed. It will come to no meeting all the same. */
 static int how_ended(const rd_liveness_t *w, int rank, bool spoke)
 {
-    return spoke || w->ops->has_failed(w->arg, rank) ? LOST : DEAD;
+    return spoke || w->ops->has_failed(w->arg, rank) ? RD_LOST : RD_DEAD;
 }
 
 /* Returns true if there may be more: a rank that reports a failure may end its connection in the same moment. */
@@ -210,7 +145,7 @@ static bool on_news(slot_t *s)
     /* A neighbour that has only reported a failure lives, and may die while the survivors meet. */
     if (orderly || news.silent) {
         cancel_slot(s);
-        note_gone(w, rank, orderly ? LEFT : how_ended(w, rank, s->spoke));
+        note_gone(w, rank, orderly ? RD_LEFT : how_ended(w, rank, s->spoke));
     }
     s->spoke = 1;
     if (orderly)
@@ -259,7 +194,7 @@ static void on_death(slot_t *s, const char *how)
     int rank = s->rank;
     cancel_slot(s); /* it stays readable for ever */
     if (w->ops->has_left(w->arg, rank)) {
-        note_gone(w, rank, LEFT);
+        note_gone(w, rank, RD_LEFT);
         return;
     }
     hear_all(w); /* the failure, because of which the program on that rank may have ended in order */
@@ -278,7 +213,7 @@ static void on_lifeline(slot_t *s)
 {
     rd_liveness_t *w = s->liveness;
     hear_sockets(w, s->rank);
-    if (w->gone[s->rank] == HERE && !rd_boot_has_left(w->boot, s->rank))
+    if (w->gone[s->rank] == RD_HERE && !rd_boot_has_left(w->boot, s->rank))
         on_death(s, "has ended, and a child of it holds its connections");
     else
         cancel_slot(s);
@@ -493,12 +428,7 @@ static int observe_lifelines(rd_liveness_t *w)
 static void forget(rd_liveness_t *w)
 {
     pthread_mutex_lock(&lock);
-    for (rd_meeting_t *m = meetings; m; m = m->next)
-        if (m->liveness == w) {
-            m->liveness = NULL;
-            m->ended = true;
-            tell_meeting(m);
-        }
+    rd_meetings_ended(w);
     for (int i = 0; i < nslots; i++)
         if (slots[i].liveness == w)
             cancel_slot(&slots[i]);
@@ -582,9 +512,7 @@ void rd_liveness_meeting(rd_liveness_t *liveness, rd_meeting_t *meeting, const i
     *meeting = (rd_meeting_t){.liveness = liveness, .members = members, .nmembers = nmembers, .gone = -1};
     pthread_mutex_lock(&lock);
     note_heard(liveness);
-    meeting->next = meetings;
-    meetings = meeting;
-    note_gone_member(meeting, liveness);
+    rd_meetings_add(meeting);
     pthread_mutex_unlock(&lock);
 }
 
@@ -593,17 +521,13 @@ void rd_liveness_meeting_begin(rd_meeting_t *meeting, rd_log_ctx_t *ctx, rd_stop
     pthread_mutex_lock(&lock);
     meeting->ctx = ctx;
     meeting->stop = stop;
-    tell_meeting(meeting);
+    rd_meeting_tell(meeting);
     pthread_mutex_unlock(&lock);
 }
 
 void rd_liveness_meeting_end(rd_meeting_t *meeting)
 {
     pthread_mutex_lock(&lock);
-    rd_meeting_t **p = &meetings;
-    while (*p && *p != meeting)
-        p = &(*p)->next;
-    if (*p)
-        *p = meeting->next;
+    rd_meetings_remove(meeting);
     pthread_mutex_unlock(&lock);
 }

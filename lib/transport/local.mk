@@ -12,4 +12,6 @@ librondo_core_la_SOURCES += \
 	lib/transport/linger.h \
 	lib/transport/liveness.c \
 	lib/transport/liveness.h \
+	lib/transport/liveness_int.h \
+	lib/transport/meetings.c \
 	lib/transport/transport.h
