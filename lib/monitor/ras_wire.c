@@ -38,11 +38,11 @@ static const char *read_secret(int fd, rd_wire_secret_t *secret)
     if (st.st_uid != geteuid() || (st.st_mode & 077) != 0)
         return "it must be the user's own, with mode 0600";
     ssize_t n = read(fd, bytes, sizeof bytes);
-    if (n < RD_WIRE_LEAST)
-        return "it has less than 32 bytes: head -c 32 /dev/urandom makes good ones";
-    crypto_generichash(secret->bytes, sizeof secret->bytes, bytes, (size_t)n, NULL, 0);
-    sodium_memzero(bytes, sizeof bytes);
-    return NULL;
+    bool enough = n >= RD_WIRE_LEAST;
+    if (enough)
+        crypto_generichash(secret->bytes, sizeof secret->bytes, bytes, (size_t)n, NULL, 0);
+    sodium_memzero(bytes, sizeof bytes); /* of a short one, too */
+    return enough ? NULL : "it has less than 32 bytes: head -c 32 /dev/urandom makes good ones";
 }
 
 const char *rd_wire_secret(rd_wire_secret_t *secret, const char *path)
