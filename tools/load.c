@@ -120,17 +120,11 @@ static bool say(const char *path, const char *why)
 }
 
 /* Adds what a file says. */
-static bool load_file(past_t *past, const char *path, int fd)
+static bool load_text(past_t *past, const char *path, const unsigned char *bytes, size_t n)
 {
-    const char *why;
-    size_t n;
-    unsigned char *bytes = read_file(fd, &n, &why);
     load_t l = {0}, *more;
+    const char *why = load_bytes(&l, bytes, n, number_of(path));
 
-    if (!bytes)
-        return say(path, why);
-    why = load_bytes(&l, bytes, n, number_of(path));
-    free(bytes);
     more = why ? NULL : realloc(past->loads, (size_t)(past->view->nprocesses + 1) * sizeof *more);
     if (!why && !more)
         why = "there is no memory for it";
@@ -144,6 +138,19 @@ static bool load_file(past_t *past, const char *path, int fd)
         return true;
     load_drop(&l);
     return say(path, why);
+}
+
+static bool load_file(past_t *past, const char *path, int fd)
+{
+    const char *why;
+    size_t n;
+    unsigned char *bytes = read_file(fd, &n, &why);
+
+    if (!bytes)
+        return say(path, why);
+    bool good = load_text(past, path, bytes, n);
+    free(bytes);
+    return good;
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)
@@ -225,14 +232,14 @@ static bool finish(past_t *past, bool good)
     return good;
 }
 
-bool load_fds(rd_view_t *view, const char *name, const int *fds, int n)
+bool load_files(rd_view_t *view, const char *name, const load_file_t *files, int n)
 {
     past_t past = {.view = view};
     int good = 0;
 
     memset(view, 0, sizeof *view);
     for (int i = 0; i < n; i++)
-        good += lseek(fds[i], 0, SEEK_SET) == 0 && load_file(&past, name, fds[i]);
+        good += load_text(&past, name, files[i].bytes, files[i].n);
     return finish(&past, good > 0);
 }
 

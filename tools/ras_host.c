@@ -1,6 +1,5 @@
 /* rondo-ras --host: dumps of the processes of other hosts, over TCP (lib/monitor/ras_wire.h), read as those of files
  * are. Of several hosts they come together in one view, so that waits are followed from one to the next. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -8,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,9 +19,9 @@
 #define ANSWER_MS 30000
 
 typedef struct files {
-    int fds[FILES_MOST];
+    load_file_t all[FILES_MOST];
     int n;
-    size_t bytes; /* of the last one */
+    size_t room; /* of the last one */
 } files_t;
 
 static bool say(const char *host, const char *why)
@@ -78,19 +76,30 @@ static int connect_to(const char *host, const char **why)
 
 static bool begin_file(files_t *files)
 {
-    files->bytes = 0;
     if (files->n == FILES_MOST)
         return false;
-    int fd = memfd_create("rondo-ras", MFD_CLOEXEC);
-    if (fd >= 0)
-        files->fds[files->n++] = fd;
-    return fd >= 0;
+    files->all[files->n++] = (load_file_t){0};
+    files->room = 0;
+    return true;
 }
 
 static bool add_bytes(files_t *files, const char *bytes, size_t n)
 {
-    files->bytes += n;
-    return files->n && files->bytes <= VALUE_FILE_MOST && write(files->fds[files->n - 1], bytes, n) == (ssize_t)n;
+    load_file_t *last = files->n ? &files->all[files->n - 1] : NULL;
+
+    if (!last || last->n + n > VALUE_FILE_MOST)
+        return false;
+    if (last->n + n > files->room) {
+        size_t room = 2 * (last->n + n);
+        unsigned char *more = realloc(last->bytes, room);
+        if (!more)
+            return false;
+        last->bytes = more;
+        files->room = room;
+    }
+    memcpy(last->bytes + last->n, bytes, n);
+    last->n += n;
+    return true;
 }
 
 /* Returns NULL when all have come, or why they have not. */
@@ -157,9 +166,9 @@ bool ras_find_hosts(rd_view_t *view, const ras_options_t *options)
     }
     ask_all(options->hosts, &secret, files);
     rd_wire_forget(&secret);
-    bool good = files->n > 0 && load_fds(view, options->hosts, files->fds, files->n);
+    bool good = files->n > 0 && load_files(view, options->hosts, files->all, files->n);
     for (int i = 0; i < files->n; i++)
-        close(files->fds[i]);
+        free(files->all[i].bytes);
     free(files);
     return good;
 }

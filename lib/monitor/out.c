@@ -10,14 +10,24 @@
 void rd_out_begin(rd_out_t *out, int fd)
 {
     out->fd = fd;
+    out->sink = NULL;
     out->error = 0;
     out->used = 0;
 }
 
+void rd_out_begin_sink(rd_out_t *out, rd_out_sink_fn sink, void *arg)
+{
+    rd_out_begin(out, -1);
+    out->sink = sink;
+    out->arg = arg;
+}
+
 static void flush(rd_out_t *out)
 {
-    size_t done = 0;
+    size_t done = out->sink ? out->used : 0;
 
+    if (out->sink && out->used && !out->error && !out->sink(out->arg, out->bytes, out->used))
+        out->error = EPIPE;
     while (!out->error && done < out->used) {
         ssize_t n = write(out->fd, out->bytes + done, out->used - done);
         if (n > 0)

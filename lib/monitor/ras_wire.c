@@ -70,7 +70,7 @@ static bool wait_for(const rd_wire_t *wire, short events)
     int n;
 
     do
-        n = rd_clock_ms() < wire->until_ms ? poll(&p, 1, RD_WIRE_IDLE_MS) : 0;
+        n = rd_clock_ms() < wire->until_ms ? poll(&p, 1, wire->idle_ms) : 0;
     while (n < 0 && errno == EINTR);
     return n == 1;
 }
@@ -151,6 +151,7 @@ static void begin(rd_wire_t *wire, int fd, int64_t ms)
 {
     wire->fd = fd;
     wire->until_ms = rd_clock_ms() + ms;
+    wire->idle_ms = RD_WIRE_IDLE_MS;
     wire->records = 0;
 }
 
@@ -160,10 +161,11 @@ const char *rd_wire_serve(rd_wire_t *wire, int fd, const rd_wire_secret_t *secre
     unsigned char own[32];
 
     memcpy(hello.magic, RD_WIRE_MAGIC, sizeof hello.magic);
-    begin(wire, fd, ms);
+    begin(wire, fd, ms < RD_WIRE_PROVE_MS ? ms : RD_WIRE_PROVE_MS); /* nobody knows yet who it is */
     crypto_box_keypair(hello.key, own);
     const char *why = serve(wire, own, &hello, secret);
     sodium_memzero(own, sizeof own);
+    wire->until_ms = rd_clock_ms() + ms;
     return why;
 }
 
@@ -173,8 +175,10 @@ static const char *ask(rd_wire_t *wire, const unsigned char own[32], reply_t *re
     hello_t hello;
     size_t n;
 
+    wire->idle_ms = RD_WIRE_GREETING_MS;
     if (!receive_all(wire, &hello, sizeof hello))
         return "nobody answers there, or it is busy";
+    wire->idle_ms = RD_WIRE_IDLE_MS;
     if (memcmp(hello.magic, RD_WIRE_MAGIC, sizeof hello.magic) != 0)
         return "no process of rondo listens there";
     if (hello.version != RD_WIRE_VERSION)

@@ -18,9 +18,11 @@
 
 #define RD_WIRE_MAGIC "rondoras"
 #define RD_WIRE_VERSION 1
-#define RD_WIRE_RECORD 16384 /* bytes of one record at most */
-#define RD_WIRE_LEAST 32     /* bytes of a secret */
-#define RD_WIRE_IDLE_MS 2000 /* without a byte */
+#define RD_WIRE_RECORD 16384      /* bytes of one record at most */
+#define RD_WIRE_LEAST 32          /* bytes of a secret */
+#define RD_WIRE_IDLE_MS 2000      /* without a byte */
+#define RD_WIRE_PROVE_MS 4000     /* until a client has proved that it has the secret */
+#define RD_WIRE_GREETING_MS 10000 /* without the server's first byte: others may be served before */
 
 /* What a record is, its first byte. */
 enum { RD_WIRE_HELLO = 'H', RD_WIRE_FILE = 'F', RD_WIRE_DATA = 'D', RD_WIRE_END = 'E' };
@@ -28,6 +30,7 @@ enum { RD_WIRE_HELLO = 'H', RD_WIRE_FILE = 'F', RD_WIRE_DATA = 'D', RD_WIRE_END 
 typedef struct rd_wire {
     int fd;
     int64_t until_ms;      /* of rd_clock_ms: what is not over then has failed */
+    int idle_ms;           /* without a byte */
     unsigned char key[32]; /* of the connection, once both have it */
     uint64_t records;      /* so far; they go one way only */
 } rd_wire_t;

@@ -1,6 +1,7 @@
 /* RONDO_RAS_ADDR: rondo-ras --host is told what rondo-ras is, by who has the secret; nobody else gets a byte of it,
  * what was recorded of a connection serves for no other, and clients that say nothing, garbage, half of it, or go away,
- * hold up nobody for long. Without a secret that is the user's alone no port is open. */
+ * hold up nobody for long. Without a secret that is the user's alone no port is open. Its end is at once, whoever is
+ * connected, so the next communicator finds the port free; a forked child does not keep it. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -8,8 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "monitor/obedient.h"
@@ -20,9 +23,12 @@
 #define LATE 2
 #define HELLO 41
 #define REPLY 64
+#define NO_FILES 2 /* an order: no file may be written from then on */
+#define CROWD 6
+#define ROUNDS 20
 
 static char dir[] = "/tmp/rondo-ras_tcp-XXXXXX";
-static char key[64], other[64];
+static char key[64], other[64], log_file[64];
 static int port;
 
 static void write_key(const char *path, int bytes, mode_t mode)
@@ -125,7 +131,16 @@ static int is_open(void)
     return fd >= 0;
 }
 
-static void start(const char *with)
+static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
+{
+    const struct rlimit none = {0, 0};
+
+    if (what == NO_FILES)
+        return setrlimit(RLIMIT_FSIZE, &none) == 0 ? RONDO_SUCCESS : RONDO_ERR_SYSTEM;
+    return obedient_reduce(what, rank, comm);
+}
+
+static void set_address(const char *with)
 {
     char address[64];
 
@@ -133,7 +148,12 @@ static void start(const char *with)
     snprintf(address, sizeof address, "127.0.0.1:%d", port);
     setenv("RONDO_RAS_ADDR", address, 1);
     setenv("RONDO_RAS_KEY", with, 1);
-    obedient_start(RANKS, "a job", obedient_reduce);
+}
+
+static void start(const char *with)
+{
+    set_address(with);
+    obedient_start(RANKS, "a job", obey);
     unsetenv("RONDO_RAS_ADDR");
     unsetenv("RONDO_RAS_KEY");
 }
@@ -146,6 +166,143 @@ static void without_secret(const char *what, const char *with)
     obedient_end();
 }
 
+/* Clients that come together are all answered, though each answer takes its time, and more come than are served at
+ * once.
+ */
+static void crowd(void)
+{
+    char line[512];
+    FILE *all[CROWD];
+
+    snprintf(line, sizeof line, "%s/rondo-ras who --host 127.0.0.1:%d --key %s 2>&1",
+             getenv("top_builddir") ? getenv("top_builddir") : ".", port, key);
+    for (int i = 0; i < CROWD; i++)
+        all[i] = popen(line, "r");
+    for (int i = 0; i < CROWD; i++) {
+        size_t n = all[i] ? fread(obedient_text, 1, sizeof obedient_text - 1, all[i]) : 0;
+        obedient_text[n] = 0;
+        int status = all[i] ? pclose(all[i]) : -1;
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 3, "client %d of a crowd: 0x%x\n%s", i, status,
+              obedient_text);
+    }
+}
+
+/* ---- in this process ---- */
+
+static rondo_comm_t create(void)
+{
+    rondo_comm_t comm = NULL;
+    rondo_unique_id_t id;
+
+    CHECK(rondo_unique_id_create(&id) == RONDO_SUCCESS && rondo_comm_create(&comm, 1, &id, 0, NULL) == RONDO_SUCCESS,
+          "%s", rondo_last_error(NULL));
+    return comm;
+}
+
+static void destroy(rondo_comm_t comm)
+{
+    CHECK(comm && rondo_comm_destroy(comm) == RONDO_SUCCESS, "it is not ended");
+}
+
+/* What the log says so far; "": nothing. */
+static const char *logged(void)
+{
+    static char text[4096];
+    FILE *f = fopen(log_file, "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+
+    text[n] = 0;
+    if (f)
+        fclose(f);
+    return text;
+}
+
+static void bad_address(const char *address, const char *why)
+{
+    setenv("RONDO_RAS_ADDR", address, 1);
+    (void)!truncate(log_file, 0);
+    destroy(create());
+    CHECK(strstr(logged(), why), "RONDO_RAS_ADDR=%s: the log says '%s'", address, logged());
+}
+
+static void bad_addresses(void)
+{
+    setenv("RONDO_RAS_KEY", key, 1);
+    bad_address("127.0.0.1:0", "no number from 1 to 65535");
+    bad_address("127.0.0.1:65536", "no number from 1 to 65535");
+    bad_address("127.0.0.1:12x", "no number from 1 to 65535");
+    bad_address("127.0.0.1:", "no number from 1 to 65535");
+    bad_address("127.0.0.1", "not ADDRESS:PORT");
+    bad_address("[::1:4567", "not ADDRESS:PORT");
+    bad_address("nobody:4567", "not ADDRESS:PORT");
+}
+
+static void silent_clients(void)
+{
+    unsigned char bytes[HELLO];
+
+    set_address(key);
+    (void)!truncate(log_file, 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        rondo_comm_t comm = create();
+        int silent = call(), waits = call();
+        CHECK(silent >= 0 && drain(silent, bytes, HELLO) == HELLO, "round %d: no greeting", i);
+        destroy(comm);
+        CHECK(!is_open(), "round %d: the port is open after the communicator", i);
+        CHECK(drain(silent, bytes, sizeof bytes) == 0, "round %d: the connection goes on", i);
+        close(silent);
+        close(waits);
+    }
+    CHECK(!*logged(), "%s", logged());
+}
+
+/* A child has neither the port nor the connection. It makes a communicator while its parent listens, which goes on
+ * without, and one afterwards, which has the port. */
+static void fork_while_up(void)
+{
+    unsigned char bytes[HELLO];
+    int go[2], status = -1;
+
+    set_address(key);
+    rondo_comm_t comm = create();
+    int silent = call();
+    CHECK(pipe(go) == 0 && silent >= 0 && drain(silent, bytes, HELLO) == HELLO, "no greeting");
+    pid_t child = fork();
+    if (child == 0) {
+        close(silent);
+        close(go[1]);
+        (void)!truncate(log_file, 0);
+        destroy(create());
+        CHECK(strstr(logged(), "the port is taken"), "the log says '%s'", logged());
+        CHECK(read(go[0], bytes, 1) == 0, "the parent says something");
+        comm = create();
+        CHECK(is_open(), "the port is not open in a child");
+        destroy(comm);
+        fflush(stdout);
+        _exit(failures != 0);
+    }
+    for (int i = 0; i < 20000 && strstr(logged(), "the port is taken") == NULL; i++)
+        obedient_pause(1);
+    CHECK(is_open(), "the port is gone with a child's communicator");
+    destroy(comm);
+    CHECK(drain(silent, bytes, sizeof bytes) == 0, "a child has the connection");
+    CHECK(!is_open(), "a child has the port");
+    close(silent);
+    close(go[0]);
+    close(go[1]);
+    CHECK(waitpid(child, &status, 0) == child && status == 0, "the child ended with 0x%x", status);
+}
+
+static void alone(void)
+{
+    setenv("RONDO_DEBUG", "warn", 1);
+    setenv("RONDO_DEBUG_FILE", log_file, 1);
+    bad_addresses();
+    silent_clients();
+    fork_while_up();
+    unsetenv("RONDO_DEBUG_FILE");
+}
+
 int main(void)
 {
     char line[128];
@@ -156,6 +313,7 @@ int main(void)
     setenv("RONDO_DEBUG", "none", 1);
     snprintf(key, sizeof key, "%s/key", dir);
     snprintf(other, sizeof other, "%s/other", dir);
+    snprintf(log_file, sizeof log_file, "%s/log", dir);
     write_key(key, 32, 0600);
     write_key(other, 32, 0600);
     start(key);
@@ -171,12 +329,16 @@ int main(void)
     ask("top", key, 2, "this host alone");
     attacks();
     ask("who", key, 3, "is late, by 1 call");
+    crowd();
     kill(obedient_pids[LATE], SIGSTOP);
     ask("who", key, 4, "is stopped");
     kill(obedient_pids[LATE], SIGCONT);
     obedient_order(LATE, OBEDIENT_REDUCE);
     for (int r = 0; r < RANKS; r++)
         CHECK(obedient_settled(r) && !obedient[r].failed, "rank %d does not come back", r);
+    obedient_order_all(NO_FILES);
+    ask("status -v", key, 0, "rank 3");
+    ask("who", key, 0, "nobody is waited for");
     obedient_order_all(OBEDIENT_END);
     CHECK(!is_open(), "the port is open after the job");
     obedient_end();
@@ -186,6 +348,8 @@ int main(void)
     write_key(key, 32, 0644);
     without_secret("a file that others may read", key);
     ask("who", key, 1, "mode 0600");
+    write_key(key, 32, 0600);
+    alone();
     snprintf(line, sizeof line, "rm -r %s", dir);
     CHECK(system(line) == 0, "cannot remove %s", dir);
     printf("%d failures\n", failures);
