@@ -85,6 +85,8 @@ static const tunable_t table[] = {
      "address:port at which rondo-ras --host may ask over TCP, one process of each node; needs RONDO_RAS_KEY"},
     {"RONDO_RAS_KEY", TEXT, 0, AT(ras_key), "", 0, 255, NULL,
      "a file with the secret that RONDO_RAS_ADDR asks for, of at least 32 bytes, which is the user's alone (0600)"},
+    {"RONDO_RAS_NCCL", TEXT, 0, AT(ras_nccl), "", 0, 63, NULL,
+     "address:port, of loopback, at which NCCL's client ncclras may ask, as localhost:28028; NCCL_RAS_ADDR sets it"},
     {"RONDO_NVTX", WORD, 0, AT(nvtx), "auto", 0, 31, "auto|0|1",
      "each call is a range of NVTX, for Nsight Systems and the like; auto: if a tool asks for it "
      "(NVTX_INJECTION64_PATH)"},

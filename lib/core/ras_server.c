@@ -2,8 +2,10 @@
 #define _GNU_SOURCE
 #include "core/ras_server.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -82,8 +84,8 @@ static void reap(client_t *c)
     c->started = false;
 }
 
-/* Waits for a place. Returns NULL if the server is to end. */
-static client_t *wait_for_place(rd_ras_server_t *s)
+/* Waits for room for one more. Returns NULL if the server is to end. */
+static client_t *wait_for_room(rd_ras_server_t *s)
 {
     while (!s->stop) {
         for (int i = 0; i < RD_RAS_CLIENTS; i++) {
@@ -146,17 +148,17 @@ static int next(rd_ras_server_t *s)
 static void *run(void *arg)
 {
     rd_ras_server_t *s = arg;
-    client_t *place;
+    client_t *room;
 
     pthread_mutex_lock(&s->lock);
-    while ((place = wait_for_place(s))) {
+    while ((room = wait_for_room(s))) {
         pthread_mutex_unlock(&s->lock);
         int fd = next(s), error = errno;
         pthread_mutex_lock(&s->lock);
         if (fd >= 0 && s->stop)
             rd_sock_close(fd);
         else if (fd >= 0)
-            begin_client(s, place, fd);
+            begin_client(s, room, fd);
         else if (error)
             (void)wait_for(s, POOR_MS); /* no descriptor may be left */
     }
@@ -177,9 +179,24 @@ static bool is_port(const char *text)
     return port >= 1 && port <= 65535;
 }
 
-static int open_at(const struct addrinfo *at, const char **why)
+static bool is_loopback(const struct sockaddr *at)
+{
+    const struct sockaddr_in *four = (const void *)at;
+    const struct sockaddr_in6 *six = (const void *)at;
+
+    return at->sa_family == AF_INET ? ntohl(four->sin_addr.s_addr) >> 24 == 127
+                                    : at->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+}
+
+static int open_at(const struct addrinfo *at, bool loopback, const char **why)
 {
     int on = 1;
+
+    if (loopback && !is_loopback(at->ai_addr)) {
+        *why = "the protocol knows no secret, so it is served on loopback alone, as localhost:28028; for other hosts "
+               "there are RONDO_RAS_ADDR and RONDO_RAS_KEY";
+        return -1;
+    }
 
     rd_fd_fork_lock();
     int fd = rd_fd_keep(socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -193,7 +210,7 @@ static int open_at(const struct addrinfo *at, const char **why)
     return -1;
 }
 
-int rd_ras_listen(const char *address, const char **why)
+int rd_ras_listen(const char *address, bool loopback, const char **why)
 {
     const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
     const char *colon = strrchr(address, ':');
@@ -209,9 +226,10 @@ int rd_ras_listen(const char *address, const char **why)
         *why = "the port is no number from 1 to 65535";
         return -1;
     }
-    if (getaddrinfo(host, colon + 1, &hints, &found) != 0)
+    bool local = loopback && strcmp(host, "localhost") == 0;
+    if (getaddrinfo(local ? "127.0.0.1" : host, colon + 1, &hints, &found) != 0)
         return -1;
-    int fd = open_at(found, why);
+    int fd = open_at(found, loopback, why);
     freeaddrinfo(found);
     return fd;
 }

@@ -16,8 +16,9 @@ typedef struct rd_ras_server rd_ras_server_t;
  */
 typedef void (*rd_ras_serve_fn)(rd_ras_server_t *server, int fd);
 
-/* Listens at "10.0.0.1:4567" or "[::1]:4567". Returns a descriptor, or -1 with *why. */
-int rd_ras_listen(const char *address, const char **why);
+/* Listens at "10.0.0.1:4567" or "[::1]:4567"; with `loopback`, at "localhost:4567", too, and at no address that another
+ * host reaches. Returns a descriptor, or -1 with *why. */
+int rd_ras_listen(const char *address, bool loopback, const char **why);
 
 /* Takes over the listener, and starts to serve; the secret, which may be NULL, is copied. Returns NULL with *why, and
  * has then closed the listener. */

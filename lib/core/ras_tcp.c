@@ -9,14 +9,15 @@
 #include "core/ras_server.h"
 #include "monitor/dump.h"
 #include "monitor/held.h"
+#include "monitor/nccl_ras.h"
 #include "monitor/verdict.h"
 
 #define CLIENT_MS 20000 /* for all of an answer */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static rd_ras_server_t *server;
-static pid_t decided; /* the process that has decided whether it listens */
-static int users;     /* its communicators */
+static rd_ras_server_t *servers[2]; /* for rondo-ras, and for NCCL's client */
+static pid_t decided;               /* the process that has decided whether it listens */
+static int users;                   /* its communicators */
 
 /* ---- answers ---- */
 
@@ -77,6 +78,19 @@ static void answer(rd_ras_server_t *s, int fd)
     rd_wire_end(&wire);
 }
 
+static void answer_nccl(rd_ras_server_t *s, int fd)
+{
+    rd_nccl_ras_t client;
+    rd_view_t view = {0};
+
+    if (rd_nccl_ras_asked(&client, fd)) {
+        int64_t began = rd_clock_ns();
+        if (look(s, &view))
+            rd_nccl_ras_answer(&client, &view, (double)(rd_clock_ns() - began) / 1e9);
+    }
+    rd_view_free(&view);
+}
+
 /* ---- beginning and end ---- */
 
 static rd_ras_server_t *begin(rondo_comm_t comm)
@@ -87,12 +101,24 @@ static rd_ras_server_t *begin(rondo_comm_t comm)
 
     if (comm->env.ras_key[0])
         why = rd_wire_secret(&secret, comm->env.ras_key);
-    int listener = why ? -1 : rd_ras_listen(comm->env.ras_addr, &why);
+    int listener = why ? -1 : rd_ras_listen(comm->env.ras_addr, false, &why);
     if (listener >= 0)
         s = rd_ras_server_start(listener, answer, &secret, &why);
     rd_wire_forget(&secret);
     if (!s)
         rd_log(&comm->ctx, RD_LOG_WARN, "RONDO_RAS_ADDR=%s: nobody can ask there: %s", comm->env.ras_addr, why);
+    return s;
+}
+
+static rd_ras_server_t *begin_nccl(rondo_comm_t comm)
+{
+    const char *why;
+    int listener = rd_ras_listen(comm->env.ras_nccl, true, &why);
+    rd_ras_server_t *s = listener < 0 ? NULL : rd_ras_server_start(listener, answer_nccl, NULL, &why);
+
+    if (!s)
+        rd_log(&comm->ctx, RD_LOG_WARN, "RONDO_RAS_NCCL=%s (NCCL_RAS_ADDR): nobody can ask there: %s",
+               comm->env.ras_nccl, why);
     return s;
 }
 
@@ -108,13 +134,15 @@ static bool is_lowest(const struct rondo_comm *comm)
 
 void rd_ras_tcp_join(rondo_comm_t comm)
 {
-    if (comm->internal || !comm->env.ras_addr[0] || !comm->seat.record)
+    if (comm->internal || (!comm->env.ras_addr[0] && !comm->env.ras_nccl[0]) || !comm->seat.record)
         return;
     pthread_mutex_lock(&lock);
     if (decided != getpid()) { /* a forked child has no such thread */
         decided = getpid();
         users = 0;
-        server = is_lowest(comm) ? begin(comm) : NULL;
+        bool here = is_lowest(comm);
+        servers[0] = here && comm->env.ras_addr[0] ? begin(comm) : NULL;
+        servers[1] = here && comm->env.ras_nccl[0] ? begin_nccl(comm) : NULL;
     }
     users++;
     comm->ras_tcp = true;
@@ -124,9 +152,11 @@ void rd_ras_tcp_join(rondo_comm_t comm)
 void rd_ras_tcp_forget(void)
 {
     pthread_mutex_init(&lock, NULL);
-    if (server)
-        rd_ras_server_forget(server);
-    server = NULL;
+    for (int i = 0; i < 2; i++) {
+        if (servers[i])
+            rd_ras_server_forget(servers[i]);
+        servers[i] = NULL;
+    }
     users = 0;
     decided = 0;
 }
@@ -138,9 +168,11 @@ void rd_ras_tcp_leave(rondo_comm_t comm)
     comm->ras_tcp = false;
     pthread_mutex_lock(&lock);
     if (--users == 0) { /* with the lock: who listens next finds the port free */
-        if (server)
-            rd_ras_server_end(server);
-        server = NULL;
+        for (int i = 0; i < 2; i++) {
+            if (servers[i])
+                rd_ras_server_end(servers[i]);
+            servers[i] = NULL;
+        }
         decided = 0;
     }
     pthread_mutex_unlock(&lock);

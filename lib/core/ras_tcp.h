@@ -1,7 +1,7 @@
 /* RONDO_RAS_ADDR: rondo-ras of another host asks over TCP, and is given dumps of all processes of this node that share
- * communicators with this one (monitor/ras_wire.h). One process of a node listens, that of the lowest rank in its first
- * communicator, with a thread of its own, since clients take their time; no call takes part. Without the variable no
- * port is open. */
+ * communicators with this one (monitor/ras_wire.h). RONDO_RAS_NCCL: NCCL's own client asks on this host
+ * (monitor/nccl_ras.h). One process of a node listens, that of the lowest rank in its first communicator, with threads
+ * of their own, since clients take their time; no call takes part. Without the variables no port is open. */
 #ifndef RD_CORE_RAS_TCP_H
 #define RD_CORE_RAS_TCP_H
 

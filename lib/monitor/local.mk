@@ -16,6 +16,9 @@ librondo_core_la_SOURCES += \
 	lib/monitor/history.h \
 	lib/monitor/named.c \
 	lib/monitor/named.h \
+	lib/monitor/nccl_ras.c \
+	lib/monitor/nccl_ras.h \
+	lib/monitor/nccl_ras_status.c \
 	lib/monitor/origin.c \
 	lib/monitor/origin.h \
 	lib/monitor/out.c \

@@ -390,6 +390,17 @@ static void profiler(void)
         (void)rondo_setting_set("RONDO_PROFILER", "libnccl-profiler.so");
 }
 
+/* Unlike NCCL, rondo opens no port that nobody has asked for. */
+static void ras(void)
+{
+    const char *text = variable("RAS_ADDR"), *on = variable("RAS_ENABLE");
+
+    if (text && on && strcmp(on, "0") == 0)
+        not_taken("RAS_ADDR", text, "NCCL_RAS_ENABLE=0");
+    else if (text)
+        hand_on("RAS_ADDR", "RONDO_RAS_NCCL", text);
+}
+
 /* The timeout of creation, which is as long as PyTorch's own. NCCL waits for late ranks without a limit, and ranks are
  * late: PyTorch creates a communicator at the first call, when another rank may still be reading its data. */
 static void patience(void)
@@ -422,6 +433,7 @@ static void read_all(void)
         hand_on("HOSTID", "RONDO_HOSTID", hostid);
     interface();
     profiler();
+    ras();
     nc_tuner(variable("TUNER_PLUGIN"));
     patience();
     name_others();

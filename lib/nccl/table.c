@@ -133,6 +133,9 @@ const nc_variable_t nc_variables[] = {
     {"HOSTID", NC_TO_RONDO, "RONDO_HOSTID", "ranks with different values count as on different nodes"},
     {"PROFILER_PLUGIN", NC_TO_RONDO, "RONDO_PROFILER",
      "a file, NAME of libnccl-profiler-NAME.so, none, STATIC_PLUGIN; unset: libnccl-profiler.so, if there is one"},
+    {"RAS_ADDR", NC_TO_RONDO, "RONDO_RAS_NCCL",
+     "address:port of loopback at which ncclras may ask (its own: localhost:28028); unset: no port is open"},
+    {"RAS_ENABLE", NC_HERE, NULL, "0: NCCL_RAS_ADDR is not taken"},
     {"TUNER_PLUGIN", NC_HERE, NULL,
      "a file, NAME of libnccl-tuner-NAME.so, none, STATIC_PLUGIN; unset: libnccl-tuner.so, if there is one; of host "
      "communicators alone"},
@@ -143,6 +146,7 @@ const nc_variable_t nc_variables[] = {
      "only the operations of one communicator take effect in call order, and always do"},
     {"SHM_DISABLE", NC_NO_EFFECT, NULL, "ranks of a node always meet in shared memory"},
     {"NET_GDR_LEVEL", NC_NO_EFFECT, NULL, "rondo probes whether GDR is fast; RONDO_GDR=0 turns it off"},
+    {"RAS_TIMEOUT_FACTOR", NC_NO_EFFECT, NULL, "no other process is waited for"},
     {"NTHREADS", NC_NO_EFFECT, NULL, "of NCCL's kernels"},
     {"MIN_NCHANNELS", NC_NO_EFFECT, NULL, "of NCCL's kernels"},
     {"MAX_NCHANNELS", NC_NO_EFFECT, NULL, "of NCCL's kernels"},

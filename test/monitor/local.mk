@@ -9,6 +9,7 @@ check_PROGRAMS += \
 	test/monitor/killed \
 	test/monitor/late \
 	test/monitor/metrics \
+	test/monitor/nccl_ras \
 	test/monitor/ras \
 	test/monitor/ras_tcp \
 	test/monitor/record \
@@ -31,10 +32,19 @@ test_monitor_failed_SOURCES = test/monitor/failed.c test/monitor/obedient.c test
 test_monitor_late_LDADD = libtest.la
 test_monitor_metrics_LDADD = libtest.la
 test_monitor_metrics_SOURCES = test/monitor/metrics.c test/monitor/obedient.c test/monitor/obedient.h
+test_monitor_nccl_ras_LDADD = libtest.la
+test_monitor_nccl_ras_SOURCES = \
+	test/monitor/nccl_ras.c \
+	test/monitor/obedient.c \
+	test/monitor/obedient.h \
+	test/monitor/ports.h \
+	tools/value.c \
+	tools/value.h \
+	tools/value_json.c
 test_monitor_ras_LDADD = libtest.la
 test_monitor_ras_SOURCES = test/monitor/ras.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_ras_tcp_LDADD = libtest.la
-test_monitor_ras_tcp_SOURCES = test/monitor/ras_tcp.c test/monitor/obedient.c test/monitor/obedient.h
+test_monitor_ras_tcp_SOURCES = test/monitor/ras_tcp.c test/monitor/obedient.c test/monitor/obedient.h test/monitor/ports.h
 test_monitor_socket_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_tags_LDADD = libtest.la
 

@@ -2,9 +2,7 @@
  * what was recorded of a connection serves for no other, and clients that say nothing, garbage, half of it, or go away,
  * hold up nobody for long. Without a secret that is the user's alone no port is open. Its end is at once, whoever is
  * connected, so the next communicator finds the port free; a forked child does not keep it. */
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +14,7 @@
 #include <unistd.h>
 
 #include "monitor/obedient.h"
+#include "monitor/ports.h"
 #include "util/check.h"
 #include "util/harness.h"
 
@@ -28,8 +27,7 @@
 #define ROUNDS 20
 
 static char dir[] = "/tmp/rondo-ras_tcp-XXXXXX";
-static char key[64], other[64], log_file[64];
-static int port;
+static char key[64], other[64];
 
 static void write_key(const char *path, int bytes, mode_t mode)
 {
@@ -39,48 +37,6 @@ static void write_key(const char *path, int bytes, mode_t mode)
         CHECK(write(fd, &(char){(char)(i * 37 + path[strlen(path) - 1])}, 1) == 1, "cannot write %s", path);
     CHECK(fchmod(fd, mode) == 0, "cannot change %s", path);
     close(fd);
-}
-
-/* A port that nobody has. */
-static int free_port(void)
-{
-    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof name;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&name, size) == 0 &&
-              getsockname(fd, (struct sockaddr *)&name, &size) == 0,
-          "there is no port");
-    close(fd);
-    return ntohs(name.sin_port);
-}
-
-/* Returns a connection, or -1. */
-static int call(void)
-{
-    struct sockaddr_in name = {
-        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&name, sizeof name) == 0)
-        return fd;
-    close(fd);
-    return -1;
-}
-
-/* Returns how many bytes come until the other side ends, at most `most`. */
-static size_t drain(int fd, unsigned char *bytes, size_t most)
-{
-    size_t n = 0;
-
-    while (n < most) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        ssize_t got = poll(&p, 1, 30000) == 1 ? recv(fd, bytes + n, most - n, 0) : -1;
-        if (got <= 0)
-            return n;
-        n += (size_t)got;
-    }
-    return n;
 }
 
 static void ask(const char *command, const char *with, int status, const char *word)
@@ -120,15 +76,6 @@ static void attacks(void)
     memset(reply, 0, sizeof reply); /* agrees with every key */
     hostile("a weak key", reply, REPLY, 0);
     hostile("too much", long_one, sizeof long_one, 1);
-}
-
-static int is_open(void)
-{
-    int fd = call();
-
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0;
 }
 
 static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
@@ -188,34 +135,6 @@ static void crowd(void)
 }
 
 /* ---- in this process ---- */
-
-static rondo_comm_t create(void)
-{
-    rondo_comm_t comm = NULL;
-    rondo_unique_id_t id;
-
-    CHECK(rondo_unique_id_create(&id) == RONDO_SUCCESS && rondo_comm_create(&comm, 1, &id, 0, NULL) == RONDO_SUCCESS,
-          "%s", rondo_last_error(NULL));
-    return comm;
-}
-
-static void destroy(rondo_comm_t comm)
-{
-    CHECK(comm && rondo_comm_destroy(comm) == RONDO_SUCCESS, "it is not ended");
-}
-
-/* What the log says so far; "": nothing. */
-static const char *logged(void)
-{
-    static char text[4096];
-    FILE *f = fopen(log_file, "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-
-    text[n] = 0;
-    if (f)
-        fclose(f);
-    return text;
-}
 
 static void bad_address(const char *address, const char *why)
 {

@@ -92,6 +92,27 @@ static void protocol(int host, const char *proto, const char *want)
     check(&wish);
 }
 
+/* NCCL_RAS_ADDR and NCCL_RAS_ENABLE in a child of its own; "": not set. */
+static void asks_at(const char *address, const char *enable, const char *want)
+{
+    int status = -1;
+    pid_t child;
+
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        char text[RD_SETTING_BYTES];
+
+        setenv("NCCL_RAS_ADDR", address, 1);
+        setenv("NCCL_RAS_ENABLE", enable, 1);
+        nc_settings();
+        const char *got = rd_setting_text("RONDO_RAS_NCCL", text);
+        _exit(strcmp(got ? got : "", want) != 0);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "NCCL_RAS_ADDR=%s NCCL_RAS_ENABLE=%s",
+          address, enable);
+}
+
 int main(void)
 {
     const char *rings = "broadcast=ring,reduce=ring,allgather=ring,reduce_scatter=ring,allreduce=ring";
@@ -130,6 +151,10 @@ int main(void)
     refused("NCCL_PROTO", "allreduce:^LL,Sipmle", "no protocol \"Sipmle\"; there are LL, LL128, Simple");
     refused("NCCL_ALGO", "ring,collnetdirect;allreduce:tree,ring;broadcast:^NVLS", "");
     refused("NCCL_PROTO", "LL,Simple;allreduce:^LL", "");
+    asks_at("localhost:28028", "", "localhost:28028");
+    asks_at("localhost:28028", "1", "localhost:28028");
+    asks_at("localhost:28028", "0", "");
+    asks_at("", "1", "");
     if (rd_cuda_built()) {
         becomes(0, "Ring", "", "", chains);
         becomes(0, "Ring", "Simple", "", chains);

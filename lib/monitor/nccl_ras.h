@@ -1,0 +1,39 @@
+/* The text protocol of NCCL's RAS, for its client ncclras (of NCCL 2.24 and later) and for who types its commands: a
+ * line is a command, in small or large letters, and the answer to STATUS ends the connection.
+ *
+ *     CLIENT PROTOCOL n                SERVER PROTOCOL 2
+ *     TIMEOUT seconds                  OK, or ERROR: why
+ *     SET FORMAT text | json           OK, or ERROR: why
+ *     STATUS, VERBOSE STATUS           what the records of this host say
+ *
+ * The protocol knows no secret, so it is for loopback alone. What is received is bounded: a line, how many of them, and
+ * the time for all. JSON has the members that NCCL's has, where a record knows them, and others besides. */
+#ifndef RD_MONITOR_NCCL_RAS_H
+#define RD_MONITOR_NCCL_RAS_H
+
+#include "monitor/out.h"
+#include "monitor/view.h"
+
+#define RD_NCCL_RAS_LINE 256
+#define RD_NCCL_RAS_LINES 64        /* commands of a connection */
+#define RD_NCCL_RAS_ASK_MS 60000    /* until STATUS: somebody may be typing it */
+#define RD_NCCL_RAS_ANSWER_MS 20000 /* until all of the answer is taken */
+
+typedef struct rd_nccl_ras {
+    int fd;
+    int64_t until_ms; /* of rd_clock_ms: what is not over then has failed */
+    bool json, verbose;
+    int have, lines; /* bytes received that are in no command yet, and commands so far */
+    char bytes[RD_NCCL_RAS_LINE];
+} rd_nccl_ras_t;
+
+/* Answers commands until one asks for the status. Returns false if none does. */
+bool rd_nccl_ras_asked(rd_nccl_ras_t *client, int fd);
+/* Sends it, of a view that has looked twice, and waits until the client has taken all. `seconds`: that it took. */
+void rd_nccl_ras_answer(rd_nccl_ras_t *client, const rd_view_t *view, double seconds);
+
+/* The answer itself. */
+void rd_nccl_ras_text(rd_out_t *out, const rd_view_t *view, bool verbose, double seconds);
+void rd_nccl_ras_json(rd_out_t *out, const rd_view_t *view, double seconds);
+
+#endif
