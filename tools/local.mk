@@ -83,7 +83,12 @@ rondo_ras_SOURCES = \
 	tools/ras_file.c \
 	tools/ras_find.c \
 	tools/ras_host.c \
+	tools/ras_interrupt.c \
 	tools/ras_metrics.c \
+	tools/ras_stack_proc.c \
+	tools/ras_stack_tool.c \
+	tools/ras_stacks.c \
+	tools/ras_stacks.h \
 	tools/ras_status.c \
 	tools/ras_top.c \
 	tools/ras_who.c \

@@ -19,6 +19,8 @@ typedef struct ras_options {
     bool json, all;
     int count;      /* pages of top; 0: until it is interrupted */
     double seconds; /* between two; 0: the command's own */
+    const char *tool;
+    double timeout; /* of stacks, seconds; 0: its own */
 } ras_options_t;
 
 /* Finds all records that this user may read, and looks at them. Returns false if there is no memory. */
@@ -28,6 +30,9 @@ bool ras_find(rd_view_t *view, const ras_options_t *options);
 bool ras_find_hosts(rd_view_t *view, const ras_options_t *options);
 
 void ras_pause(double seconds);
+/* From the first call on an interruption ends nothing by itself. Returns the signal that has come; 0: none. */
+void ras_on_interrupt(void);
+int ras_interrupted(void);
 /* Looks again, after the time between two looks that a verdict needs. */
 bool ras_look_again(rd_view_t *view, const ras_options_t *options);
 
@@ -48,6 +53,7 @@ int ras_make_folder(const char *dir);
 int ras_make_file(const char *path, ras_writer_fn write_it, void *arg);
 int ras_replace_file(const char *path, int mode, ras_writer_fn write_it, void *arg);
 
+const char *ras_state_name(char state); /* "runs" */
 /* Prints a text as a string of JSON. */
 void ras_print_json(const char *text);
 
@@ -60,6 +66,7 @@ int ras_top(rd_view_t *view, const ras_options_t *options);
 int ras_dump(rd_view_t *view, const ras_options_t *options);
 int ras_trace(rd_view_t *view, const ras_options_t *options);
 int ras_metrics(rd_view_t *view, const ras_options_t *options);
+int ras_stacks(rd_view_t *view, const ras_options_t *options);
 
 /* These look at dumps, and at no process. */
 int ras_convert(const ras_options_t *options);

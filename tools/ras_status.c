@@ -5,7 +5,7 @@
 
 #include "ras.h"
 
-static const char *state_name(char state)
+const char *ras_state_name(char state)
 {
     switch (state) {
     case RD_VIEW_ENDED:
@@ -51,14 +51,14 @@ int ras_list(rd_view_t *view, const ras_options_t *options)
         if (h->job_rank >= 0)
             snprintf(rank, sizeof rank, "%d", h->job_rank);
         if (!options->json) {
-            printf("%9d %9d %8s %-8s %5d  %-24s %s\n", p->job, h->pid, rank, state_name(p->state), comms_of(view, i),
-                   h->program, h->host);
+            printf("%9d %9d %8s %-8s %5d  %-24s %s\n", p->job, h->pid, rank, ras_state_name(p->state),
+                   comms_of(view, i), h->program, h->host);
             shown++;
             continue;
         }
         printf("%s\n  {\"job\": %d, \"pid\": %d, \"job_rank\": %d, \"state\": \"%s\", \"communicators\": %d, "
                "\"program\": ",
-               shown++ ? "," : "", p->job, h->pid, h->job_rank, state_name(p->state), comms_of(view, i));
+               shown++ ? "," : "", p->job, h->pid, h->job_rank, ras_state_name(p->state), comms_of(view, i));
         ras_print_json(h->program);
         printf(", \"host\": ");
         ras_print_json(h->host);
@@ -137,7 +137,7 @@ static void print_all(const rd_view_t *view, const rd_view_comm_t *c)
         const rd_monitor_calls_t *calls = r->comm.calls;
         rd_view_where_text(view, r, true, where, sizeof where);
         printf("  rank %-4d pid %-8d %-8s %s\n", r->comm.rank, view->processes[r->process].reader.head.pid,
-               state_name(view->processes[r->process].state), where);
+               ras_state_name(view->processes[r->process].state), where);
         printf("            collectives %llu, sends %llu, recvs %llu, bytes %llu",
                (unsigned long long)calls[RD_TRACK_COLLECTIVE].begun, (unsigned long long)calls[RD_TRACK_SEND].begun,
                (unsigned long long)calls[RD_TRACK_RECV].begun, (unsigned long long)rd_view_bytes(view, r));
@@ -164,7 +164,7 @@ static void print_rank_json(const rd_view_t *view, const rd_view_rank_t *r, bool
     rd_view_where_text(view, r, true, where, sizeof where);
     printf("%s\n     {\"rank\": %d, \"pid\": %d, \"process\": \"%s\", \"state\": \"%s\", \"device\": %d",
            first ? "" : ",", m->rank, view->processes[r->process].reader.head.pid,
-           state_name(view->processes[r->process].state), states[m->state], m->device);
+           ras_state_name(view->processes[r->process].state), states[m->state], m->device);
     for (int t = 0; t < RD_TRACKS; t++)
         printf(", \"%s\": {\"begun\": %llu, \"ended\": %llu}", tracks[t], (unsigned long long)m->calls[t].begun,
                (unsigned long long)m->calls[t].ended);

@@ -20,6 +20,7 @@ static const char usage[] =
     "    rondo-ras dump   [--format FORMAT] [--from DIR] [--job PID] [--dir DIR] -o DIR\n"
     "    rondo-ras trace  [--from DIR] [--job PID] [--dir DIR] -o FILE\n"
     "    rondo-ras metrics [-o FILE] [-d SECONDS] [-n TIMES] [--job PID] [--dir DIR]\n"
+    "    rondo-ras stacks [--tool NAME] [--timeout SECONDS] [--job PID] [--dir DIR] [RANK ...]\n"
     "    rondo-ras COMMAND --host HOST:PORT[,...] [--key FILE] ...\n"
     "    rondo-ras convert [--format FORMAT] IN OUT\n"
     "    rondo-ras analyse [--json] DIR\n"
@@ -53,6 +54,12 @@ static const char usage[] =
     "    metrics: counts, waits and verdicts as text for Prometheus, once, or each -d seconds: FILE is replaced "
     "whole.\n"
     "\n"
+    "    stacks: where each thread of each rank stands, or of these ranks, with what its record says of it. A "
+    "debugger\n"
+    "    shows that, eu-stack, gdb or pstack, the first one that is installed; a process stands still meanwhile. "
+    "Without\n"
+    "    one, and where none may look: the system call of each thread, and where it waits in the kernel.\n"
+    "\n"
     "    convert: reads a dump, or all in a folder, of rondo's own or of PyTorch's flight recorder, and writes them "
     "in\n"
     "    another format, so that dumps of several hosts come together, too.\n"
@@ -68,6 +75,8 @@ static const char usage[] =
     "    --host H:P   list, status, who, dump, trace, metrics: the processes of other hosts alone, several by comma,\n"
     "                 which listen at that port (RONDO_RAS_ADDR), judged together\n"
     "    --key FILE   the secret for that (default: RONDO_RAS_KEY)\n"
+    "    --tool NAME  stacks: eu-stack, gdb, pstack, or none, which stops nothing\n"
+    "    --timeout S  stacks: for one process (default 20)\n"
     "    --from DIR   dump, trace: the records in this folder alone, of jobs that have ended\n"
     "    -o DIR       dump: where the files are written; none of theirs may be there\n"
     "    -o FILE      trace, metrics: the file, which is replaced if it is there; -: the output\n"
@@ -90,12 +99,21 @@ typedef struct command {
     const char *name;
     int (*run)(rd_view_t *view, const ras_options_t *options);
     int (*run_files)(const ras_options_t *options); /* looks at files instead, which are its arguments */
+    bool has_args;                                  /* of `run` */
 } command_t;
 
 static const command_t commands[] = {
-    {"list", ras_list, NULL},       {"status", ras_status, NULL},   {"who", ras_who, NULL},
-    {"top", ras_top, NULL},         {"dump", ras_dump, NULL},       {"trace", ras_trace, NULL},
-    {"metrics", ras_metrics, NULL}, {"convert", NULL, ras_convert}, {"analyse", NULL, ras_analyse}};
+    {.name = "list", .run = ras_list},
+    {.name = "status", .run = ras_status},
+    {.name = "who", .run = ras_who},
+    {.name = "top", .run = ras_top},
+    {.name = "dump", .run = ras_dump},
+    {.name = "trace", .run = ras_trace},
+    {.name = "metrics", .run = ras_metrics},
+    {.name = "stacks", .run = ras_stacks, .has_args = true},
+    {.name = "convert", .run_files = ras_convert},
+    {.name = "analyse", .run_files = ras_analyse},
+};
 
 static int wrong(const char *what, const char *value)
 {
@@ -115,10 +133,11 @@ static int number(const char *text, double least, double most, double *value)
 static int parse(const command_t *command, int argc, char **argv, ras_options_t *options)
 {
     static const struct option longs[] = {
-        {"json", no_argument, NULL, 'j'},         {"job", required_argument, NULL, 'J'},
-        {"dir", required_argument, NULL, 'D'},    {"from", required_argument, NULL, 'F'},
-        {"format", required_argument, NULL, 'f'}, {"host", required_argument, NULL, 'H'},
-        {"key", required_argument, NULL, 'K'},    {0}};
+        {"json", no_argument, NULL, 'j'},          {"job", required_argument, NULL, 'J'},
+        {"dir", required_argument, NULL, 'D'},     {"from", required_argument, NULL, 'F'},
+        {"format", required_argument, NULL, 'f'},  {"host", required_argument, NULL, 'H'},
+        {"key", required_argument, NULL, 'K'},     {"tool", required_argument, NULL, 't'},
+        {"timeout", required_argument, NULL, 'T'}, {0}};
     double value;
 
     for (int c; (c = getopt_long(argc, argv, "vn:d:o:", longs, NULL)) >= 0;) {
@@ -144,6 +163,13 @@ static int parse(const command_t *command, int argc, char **argv, ras_options_t 
         case 'K':
             options->key = optarg;
             break;
+        case 't':
+            options->tool = optarg;
+            break;
+        case 'T':
+            if (number(optarg, 0.1, 86400, &options->timeout) != 0)
+                return wrong("--timeout needs a number of seconds, 0.1 at least", optarg);
+            break;
         case 'o':
             options->out = optarg;
             break;
@@ -167,7 +193,9 @@ static int parse(const command_t *command, int argc, char **argv, ras_options_t 
     }
     options->args = argv + optind;
     options->nargs = argc - optind;
-    return options->nargs && command->run ? wrong("there is nothing more to say than the command", argv[optind]) : 0;
+    return options->nargs && command->run && !command->has_args
+               ? wrong("there is nothing more to say than the command", argv[optind])
+               : 0;
 }
 
 static int no_record(const rd_view_t *view, const ras_options_t *options)
@@ -209,9 +237,10 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i].name) == 0)
             command = &commands[i];
     if (!command)
-        return wrong(argc > 1 ? "there is no such command"
-                              : "a command is needed: list, status, who, top, dump, trace, metrics, convert or analyse",
-                     argc > 1 ? argv[1] : NULL);
+        return wrong(
+            argc > 1 ? "there is no such command"
+                     : "a command is needed: list, status, who, top, dump, trace, metrics, stacks, convert or analyse",
+            argc > 1 ? argv[1] : NULL);
     int bad = parse(command, argc - 1, argv + 1, &options);
     if (bad)
         return bad;
@@ -221,8 +250,8 @@ int main(int argc, char **argv)
         int status = command->run_files(&options);
         return fflush(stdout) == 0 ? status : RAS_NOTHING;
     }
-    if (options.hosts && (command->run == ras_top || options.from))
-        return wrong("top and --from look at this host alone, and not at --host", options.hosts);
+    if (options.hosts && (command->run == ras_top || command->run == ras_stacks || options.from))
+        return wrong("top, stacks and --from look at this host alone, and not at --host", options.hosts);
     if (!ras_find(&view, &options)) {
         if (!options.hosts) /* which has said why */
             fprintf(stderr, "rondo-ras: no memory\n");

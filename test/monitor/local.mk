@@ -14,6 +14,7 @@ check_PROGRAMS += \
 	test/monitor/ras_tcp \
 	test/monitor/record \
 	test/monitor/socket \
+	test/monitor/stacks \
 	test/monitor/tags
 test_monitor_forged_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_killed_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
@@ -46,6 +47,8 @@ test_monitor_ras_SOURCES = test/monitor/ras.c test/monitor/obedient.c test/monit
 test_monitor_ras_tcp_LDADD = libtest.la
 test_monitor_ras_tcp_SOURCES = test/monitor/ras_tcp.c test/monitor/obedient.c test/monitor/obedient.h test/monitor/ports.h
 test_monitor_socket_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_monitor_stacks_LDADD = libtest.la
+test_monitor_stacks_SOURCES = test/monitor/stacks.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_tags_LDADD = libtest.la
 
 script_tests += \

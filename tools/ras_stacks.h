@@ -1,0 +1,29 @@
+/* What rondo-ras stacks needs of a process: what a debugger prints of its threads, and what the kernel says. */
+#ifndef RAS_STACKS_H
+#define RAS_STACKS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* A program that prints stacks. */
+typedef struct stack_tool {
+    const char *name;
+    bool (*is_wanted)(const char *line); /* which lines of its output are shown; NULL: all */
+} stack_tool_t;
+
+/* Returns the tool of that name, or, of NULL, the first one that is installed; NULL: there is none. */
+const stack_tool_t *stack_tool_find(const char *name);
+/* All names, by commas. */
+#define STACK_TOOLS "eu-stack, gdb, pstack"
+
+/* Why no debugger may look at a process, and what can be done; NULL: one may. */
+const char *stack_refused(pid_t pid);
+
+/* Prints what the tool says of a process, which stands still as long as the tool needs, and goes on in any case.
+ * Returns false, and says why, if that has no frames. */
+bool stack_by_tool(const stack_tool_t *tool, pid_t pid, double seconds);
+
+/* Prints what /proc says of each thread. Returns false if it says nothing. */
+bool stack_by_proc(pid_t pid);
+
+#endif
