@@ -80,11 +80,14 @@ rondo_ras_SOURCES = \
 	tools/ras_analyse.c \
 	tools/ras_convert.c \
 	tools/ras_dump.c \
+	tools/ras_event.c \
+	tools/ras_event.h \
 	tools/ras_file.c \
 	tools/ras_find.c \
 	tools/ras_host.c \
 	tools/ras_interrupt.c \
 	tools/ras_metrics.c \
+	tools/ras_monitor.c \
 	tools/ras_stack_proc.c \
 	tools/ras_stack_tool.c \
 	tools/ras_stacks.c \

@@ -21,10 +21,14 @@ typedef struct ras_options {
     double seconds; /* between two; 0: the command's own */
     const char *tool;
     double timeout; /* of stacks, seconds; 0: its own */
+    double stall;   /* of monitor, seconds; below 0: its own */
 } ras_options_t;
 
 /* Finds all records that this user may read, and looks at them. Returns false if there is no memory. */
 bool ras_find(rd_view_t *view, const ras_options_t *options);
+
+/* Adds to a view what is new, and looks again. The records that it has stay, also of processes that have ended. */
+bool ras_find_more(rd_view_t *view, const ras_options_t *options);
 
 /* The same of other hosts. Returns false, and says why, if there is nothing. */
 bool ras_find_hosts(rd_view_t *view, const ras_options_t *options);
@@ -67,6 +71,7 @@ int ras_dump(rd_view_t *view, const ras_options_t *options);
 int ras_trace(rd_view_t *view, const ras_options_t *options);
 int ras_metrics(rd_view_t *view, const ras_options_t *options);
 int ras_stacks(rd_view_t *view, const ras_options_t *options);
+int ras_monitor(rd_view_t *view, const ras_options_t *options);
 
 /* These look at dumps, and at no process. */
 int ras_convert(const ras_options_t *options);

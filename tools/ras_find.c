@@ -178,6 +178,17 @@ static int by_pid(const void *a, const void *b)
                             : (x->made_ns > y->made_ns) - (x->made_ns < y->made_ns);
 }
 
+static void scan(found_t *found, const ras_options_t *options)
+{
+    rd_origin_find(&found->here);
+    if (!options->from) {
+        scan_proc(found);
+        scan_sockets(found);
+    }
+    if (options->from || options->dir)
+        scan_folder(options->from ? options->from : options->dir, found);
+}
+
 bool ras_find(rd_view_t *view, const ras_options_t *options)
 {
     found_t found = {.view = view};
@@ -185,14 +196,17 @@ bool ras_find(rd_view_t *view, const ras_options_t *options)
     if (options->hosts)
         return ras_find_hosts(view, options);
     memset(view, 0, sizeof *view);
-    rd_origin_find(&found.here);
-    if (!options->from) {
-        scan_proc(&found);
-        scan_sockets(&found);
-    }
-    if (options->from || options->dir)
-        scan_folder(options->from ? options->from : options->dir, &found);
+    scan(&found, options);
     if (view->nprocesses)
         qsort(view->processes, (size_t)view->nprocesses, sizeof *view->processes, by_pid);
     return !found.poor && rd_view_look(view, options->job);
+}
+
+bool ras_find_more(rd_view_t *view, const ras_options_t *options)
+{
+    found_t found = {.view = view};
+
+    rd_view_stale(view);
+    scan(&found, options);
+    return !found.poor && rd_view_look(view, 0);
 }

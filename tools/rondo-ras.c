@@ -20,6 +20,7 @@ static const char usage[] =
     "    rondo-ras dump   [--format FORMAT] [--from DIR] [--job PID] [--dir DIR] -o DIR\n"
     "    rondo-ras trace  [--from DIR] [--job PID] [--dir DIR] -o FILE\n"
     "    rondo-ras metrics [-o FILE] [-d SECONDS] [-n TIMES] [--job PID] [--dir DIR]\n"
+    "    rondo-ras monitor [--format FORMAT] [--stall SECONDS] [-d SECONDS] [-n LOOKS] [--job PID] [--dir DIR]\n"
     "    rondo-ras stacks [--tool NAME] [--timeout SECONDS] [--job PID] [--dir DIR] [RANK ...]\n"
     "    rondo-ras COMMAND --host HOST:PORT[,...] [--key FILE] ...\n"
     "    rondo-ras convert [--format FORMAT] IN OUT\n"
@@ -54,6 +55,12 @@ static const char usage[] =
     "    metrics: counts, waits and verdicts as text for Prometheus, once, or each -d seconds: FILE is replaced "
     "whole.\n"
     "\n"
+    "    monitor: a line for each thing that happens: jobs that begin and end, communicators that are made and "
+    "ended,\n"
+    "    ranks that die, calls that fail, calls that are held up, by whom, and that go on. Until it is interrupted; "
+    "with\n"
+    "    --job, until that job has ended.\n"
+    "\n"
     "    stacks: where each thread of each rank stands, or of these ranks, with what its record says of it. A "
     "debugger\n"
     "    shows that, eu-stack, gdb or pstack, the first one that is installed; a process stands still meanwhile. "
@@ -71,22 +78,26 @@ static const char usage[] =
     "    --json       for programs\n"
     "    --job PID    this job alone\n"
     "    --dir DIR    also the records in this folder (default: RONDO_MONITOR_DIR)\n"
-    "    --format F   dump, convert: json (default), fr or chrome (as trace)\n"
+    "    --format F   dump, convert: json (default), fr or chrome (as trace); monitor: text (default) or json, of "
+    "which\n"
+    "                 each line is an object\n"
     "    --host H:P   list, status, who, dump, trace, metrics: the processes of other hosts alone, several by comma,\n"
     "                 which listen at that port (RONDO_RAS_ADDR), judged together\n"
     "    --key FILE   the secret for that (default: RONDO_RAS_KEY)\n"
+    "    --stall S    monitor: how long a call waits until that is said (default 10)\n"
     "    --tool NAME  stacks: eu-stack, gdb, pstack, or none, which stops nothing\n"
     "    --timeout S  stacks: for one process (default 20)\n"
     "    --from DIR   dump, trace: the records in this folder alone, of jobs that have ended\n"
     "    -o DIR       dump: where the files are written; none of theirs may be there\n"
     "    -o FILE      trace, metrics: the file, which is replaced if it is there; -: the output\n"
-    "    -n PAGES     top, metrics: ends after so many (default: until it is interrupted)\n"
-    "    -d SECONDS   top: between two pages (default 1); metrics: between two files\n"
+    "    -n PAGES     top, metrics, monitor: ends after so many (default: until it is interrupted)\n"
+    "    -d SECONDS   top, monitor: between two looks (default 1); metrics: between two files\n"
     "\n"
     "EXIT STATUS\n"
     "    0 good; who: nobody is waited for; analyse: nothing is found. 1 no record was found, or none could be read;\n"
     "    2 usage.\n"
-    "    who, analyse: 3 a rank is late; 4 a rank is dead or stopped, or has left, or calls something else; 5 ranks\n"
+    "    who, monitor, analyse: 3 a rank is late; 4 a rank is dead or stopped, or has left, or calls something else; 5 "
+    "ranks\n"
     "    wait, and it is unknown why.\n"
     "\n"
     "EXAMPLES\n"
@@ -99,17 +110,20 @@ typedef struct command {
     const char *name;
     int (*run)(rd_view_t *view, const ras_options_t *options);
     int (*run_files)(const ras_options_t *options); /* looks at files instead, which are its arguments */
+    bool has_hosts;                                 /* can `run` look at other hosts? */
+    bool waits;                                     /* does it go on where there is nothing yet? */
     bool has_args;                                  /* of `run` */
 } command_t;
 
 static const command_t commands[] = {
-    {.name = "list", .run = ras_list},
-    {.name = "status", .run = ras_status},
-    {.name = "who", .run = ras_who},
-    {.name = "top", .run = ras_top},
-    {.name = "dump", .run = ras_dump},
-    {.name = "trace", .run = ras_trace},
-    {.name = "metrics", .run = ras_metrics},
+    {.name = "list", .run = ras_list, .has_hosts = true},
+    {.name = "status", .run = ras_status, .has_hosts = true},
+    {.name = "who", .run = ras_who, .has_hosts = true},
+    {.name = "top", .run = ras_top, .waits = true},
+    {.name = "dump", .run = ras_dump, .has_hosts = true},
+    {.name = "trace", .run = ras_trace, .has_hosts = true},
+    {.name = "metrics", .run = ras_metrics, .has_hosts = true, .waits = true},
+    {.name = "monitor", .run = ras_monitor, .waits = true},
     {.name = "stacks", .run = ras_stacks, .has_args = true},
     {.name = "convert", .run_files = ras_convert},
     {.name = "analyse", .run_files = ras_analyse},
@@ -132,12 +146,17 @@ static int number(const char *text, double least, double most, double *value)
 
 static int parse(const command_t *command, int argc, char **argv, ras_options_t *options)
 {
-    static const struct option longs[] = {
-        {"json", no_argument, NULL, 'j'},          {"job", required_argument, NULL, 'J'},
-        {"dir", required_argument, NULL, 'D'},     {"from", required_argument, NULL, 'F'},
-        {"format", required_argument, NULL, 'f'},  {"host", required_argument, NULL, 'H'},
-        {"key", required_argument, NULL, 'K'},     {"tool", required_argument, NULL, 't'},
-        {"timeout", required_argument, NULL, 'T'}, {0}};
+    static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
+                                          {"job", required_argument, NULL, 'J'},
+                                          {"dir", required_argument, NULL, 'D'},
+                                          {"from", required_argument, NULL, 'F'},
+                                          {"format", required_argument, NULL, 'f'},
+                                          {"host", required_argument, NULL, 'H'},
+                                          {"key", required_argument, NULL, 'K'},
+                                          {"tool", required_argument, NULL, 't'},
+                                          {"timeout", required_argument, NULL, 'T'},
+                                          {"stall", required_argument, NULL, 's'},
+                                          {0}};
     double value;
 
     for (int c; (c = getopt_long(argc, argv, "vn:d:o:", longs, NULL)) >= 0;) {
@@ -162,6 +181,10 @@ static int parse(const command_t *command, int argc, char **argv, ras_options_t 
             break;
         case 'K':
             options->key = optarg;
+            break;
+        case 's':
+            if (number(optarg, 0, 1e6, &options->stall) != 0)
+                return wrong("--stall needs a number of seconds", optarg);
             break;
         case 't':
             options->tool = optarg;
@@ -225,7 +248,7 @@ static bool has_job(const rd_view_t *view, int job)
 
 int main(int argc, char **argv)
 {
-    ras_options_t options = {.dir = getenv("RONDO_MONITOR_DIR"), .key = getenv("RONDO_RAS_KEY")};
+    ras_options_t options = {.dir = getenv("RONDO_MONITOR_DIR"), .key = getenv("RONDO_RAS_KEY"), .stall = -1};
     const command_t *command = NULL;
     rd_view_t view;
 
@@ -237,10 +260,10 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i].name) == 0)
             command = &commands[i];
     if (!command)
-        return wrong(
-            argc > 1 ? "there is no such command"
-                     : "a command is needed: list, status, who, top, dump, trace, metrics, stacks, convert or analyse",
-            argc > 1 ? argv[1] : NULL);
+        return wrong(argc > 1 ? "there is no such command"
+                              : "a command is needed: list, status, who, top, dump, trace, metrics, monitor, stacks, "
+                                "convert or analyse",
+                     argc > 1 ? argv[1] : NULL);
     int bad = parse(command, argc - 1, argv + 1, &options);
     if (bad)
         return bad;
@@ -250,16 +273,15 @@ int main(int argc, char **argv)
         int status = command->run_files(&options);
         return fflush(stdout) == 0 ? status : RAS_NOTHING;
     }
-    if (options.hosts && (command->run == ras_top || command->run == ras_stacks || options.from))
-        return wrong("top, stacks and --from look at this host alone, and not at --host", options.hosts);
+    if (options.hosts && (!command->has_hosts || options.from))
+        return wrong("top, monitor, stacks and --from look at this host alone, and not at --host", options.hosts);
     if (!ras_find(&view, &options)) {
         if (!options.hosts) /* which has said why */
             fprintf(stderr, "rondo-ras: no memory\n");
         return RAS_NOTHING;
     }
-    int status = has_job(&view, options.job) || command->run == ras_top || command->run == ras_metrics
-                     ? command->run(&view, &options)
-                     : no_record(&view, &options);
+    int status =
+        has_job(&view, options.job) || command->waits ? command->run(&view, &options) : no_record(&view, &options);
     rd_view_free(&view);
     return fflush(stdout) == 0 ? status : RAS_NOTHING;
 }

@@ -20,7 +20,11 @@ bool rd_view_add(rd_view_t *v, int fd)
     for (int i = 0; !why && i < v->nprocesses; i++) {
         if (v->processes[i].reader.dev != reader.dev || v->processes[i].reader.ino != reader.ino)
             continue;
-        rd_reader_close(&reader);
+        bool stale = v->processes[i].stale;
+        v->processes[i].stale = false;
+        rd_reader_close(stale ? &v->processes[i].reader : &reader);
+        if (stale)
+            v->processes[i].reader = reader;
         return true;
     }
     if (why) {
@@ -53,6 +57,12 @@ const char *rd_view_add_past(rd_view_t *v, char *base, size_t bytes, const rd_vi
     process.past = true;
     v->processes[v->nprocesses++] = process;
     return NULL;
+}
+
+void rd_view_stale(rd_view_t *v)
+{
+    for (int i = 0; i < v->nprocesses; i++)
+        v->processes[i].stale = !v->processes[i].reader.mapped && !v->processes[i].past;
 }
 
 /* ---- processes ---- */
@@ -195,6 +205,39 @@ static void find_jobs(rd_view_t *v)
             }
         }
     }
+}
+
+/* Returns how many communicators are left. */
+static int drop_ranks(rd_view_comm_t *comms, int ncomms, int process)
+{
+    int kept = 0;
+
+    for (int i = 0; i < ncomms; i++) {
+        rd_view_comm_t c = comms[i];
+        int ranks = 0;
+        for (int r = 0; r < c.nranks; r++) {
+            if (c.ranks[r].process == process)
+                continue;
+            c.ranks[ranks] = c.ranks[r];
+            c.ranks[ranks++].process -= c.ranks[r].process > process;
+        }
+        c.nranks = ranks;
+        if (ranks)
+            comms[kept++] = c;
+        else
+            free(c.ranks);
+    }
+    return kept;
+}
+
+void rd_view_drop(rd_view_t *v, int process)
+{
+    rd_reader_close(&v->processes[process].reader);
+    v->nprocesses--;
+    memmove(&v->processes[process], &v->processes[process + 1],
+            (size_t)(v->nprocesses - process) * sizeof *v->processes);
+    v->ncomms = drop_ranks(v->comms, v->ncomms, process);
+    v->nbefore = drop_ranks(v->before, v->nbefore, process);
 }
 
 bool rd_view_look(rd_view_t *v, int job)

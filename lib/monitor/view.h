@@ -26,6 +26,7 @@ typedef struct rd_view_process {
     uint64_t now_ns, now_ticks; /* the clocks of the host that wrote the record, at the last look; 0: unknown here */
     char error[RD_ERROR_BYTES]; /* of a dump at a failure: the sentence of that; "": none */
     bool past;                  /* the record is of a dump: state and clocks are those of then, and are left alone */
+    bool stale;                 /* its record is a copy, which rd_view_add is to replace */
 } rd_view_process_t;
 
 /* A rank of a communicator, as its process's record has it. */
@@ -55,6 +56,10 @@ typedef struct rd_view {
 /* All zero is a view of nothing. Adds the record behind a descriptor, which stays the caller's; one that is there
  * already is not added again. Returns false if there is no memory. */
 bool rd_view_add(rd_view_t *view, int fd);
+/* For a view that is kept for long: records that are copies, of files, are read again when they are added again. */
+void rd_view_stale(rd_view_t *view);
+/* Leaves out a process, in all looks. Those behind it have numbers that are less by one then. */
+void rd_view_drop(rd_view_t *view, int process);
 /* Reads all records and the states of their processes. Communicators that all have ended are left out, and so are those
  * of other jobs than `job`; 0: no job is. Returns false if there is no memory. */
 bool rd_view_look(rd_view_t *view, int job);

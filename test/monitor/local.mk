@@ -4,6 +4,7 @@ check_PROGRAMS += \
 	test/monitor/dump \
 	test/monitor/dump_slow \
 	test/monitor/dumps_forged \
+	test/monitor/events \
 	test/monitor/failed \
 	test/monitor/forged \
 	test/monitor/killed \
@@ -28,6 +29,14 @@ test_monitor_dumps_forged_LDADD = libtest_parts.la librondo_core.la $(cuda_parts
 test_monitor_dumps_forged_SOURCES = \
 	test/monitor/dumps_forged.c \
 	$(fuzz_dumps)
+test_monitor_events_LDADD = libtest.la
+test_monitor_events_SOURCES = \
+	test/monitor/events.c \
+	test/monitor/obedient.c \
+	test/monitor/obedient.h \
+	tools/value.c \
+	tools/value.h \
+	tools/value_json.c
 test_monitor_failed_LDADD = libtest.la
 test_monitor_failed_SOURCES = test/monitor/failed.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_late_LDADD = libtest.la
