@@ -20,6 +20,7 @@ typedef struct ras_options {
     int count;      /* pages of top; 0: until it is interrupted */
     double seconds; /* between two; 0: the command's own */
     const char *tool;
+    int64_t user;   /* whose processes are asked besides one's own; below 0: nobody's */
     double timeout; /* of stacks, seconds; 0: its own */
     double stall;   /* of monitor, seconds; below 0: its own */
 } ras_options_t;

@@ -147,7 +147,7 @@ static bool known(const found_t *found, int pid)
     return false;
 }
 
-static void scan_sockets(found_t *found)
+static void scan_sockets(found_t *found, int64_t user)
 {
     FILE *f = fopen("/proc/net/unix", "re");
     char line[512];
@@ -156,8 +156,8 @@ static void scan_sockets(found_t *found)
         const char *at = strstr(line, "@rondo-ras/");
         unsigned uid;
         int pid;
-        if (!at || sscanf(at, "@rondo-ras/%u/%d", &uid, &pid) != 2 || (geteuid() != 0 && uid != geteuid()) ||
-            known(found, pid))
+        if (!at || sscanf(at, "@rondo-ras/%u/%d", &uid, &pid) != 2 ||
+            (geteuid() != 0 && uid != geteuid() && (int64_t)uid != user) || known(found, pid))
             continue;
         int fd = connect_to(uid, pid);
         for (int i = 0; fd >= 0 && i < 1024 && receive(fd, found); i++)
@@ -183,7 +183,7 @@ static void scan(found_t *found, const ras_options_t *options)
     rd_origin_find(&found->here);
     if (!options->from) {
         scan_proc(found);
-        scan_sockets(found);
+        scan_sockets(found, options->user);
     }
     if (options->from || options->dir)
         scan_folder(options->from ? options->from : options->dir, found);

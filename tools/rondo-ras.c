@@ -1,6 +1,7 @@
 /* rondo-ras: what the jobs of this host do, and who holds them up. It reads the records that rondo's processes keep of
  * their calls (lib/monitor); no thread of a job takes part, so it also works while all of them are stopped. */
 #include <getopt.h>
+#include <pwd.h>
 #include <rondo.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +79,7 @@ static const char usage[] =
     "    --json       for programs\n"
     "    --job PID    this job alone\n"
     "    --dir DIR    also the records in this folder (default: RONDO_MONITOR_DIR)\n"
+    "    --user USER  also the processes of that user, who has allowed it (RONDO_RAS_GROUP)\n"
     "    --format F   dump, convert: json (default), fr or chrome (as trace); monitor: text (default) or json, of "
     "which\n"
     "                 each line is an object\n"
@@ -144,19 +146,29 @@ static int number(const char *text, double least, double most, double *value)
     return *text && !*end && *value >= least && *value <= most ? 0 : -1;
 }
 
+static bool find_user(const char *name, int64_t *user)
+{
+    const struct passwd *found = getpwnam(name);
+    double value;
+
+    if (found)
+        *user = (int64_t)found->pw_uid;
+    else if (number(name, 0, UINT32_MAX - 1.0, &value) == 0)
+        *user = (int64_t)value;
+    else
+        return false;
+    return true;
+}
+
 static int parse(const command_t *command, int argc, char **argv, ras_options_t *options)
 {
-    static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
-                                          {"job", required_argument, NULL, 'J'},
-                                          {"dir", required_argument, NULL, 'D'},
-                                          {"from", required_argument, NULL, 'F'},
-                                          {"format", required_argument, NULL, 'f'},
-                                          {"host", required_argument, NULL, 'H'},
-                                          {"key", required_argument, NULL, 'K'},
-                                          {"tool", required_argument, NULL, 't'},
-                                          {"timeout", required_argument, NULL, 'T'},
-                                          {"stall", required_argument, NULL, 's'},
-                                          {0}};
+    static const struct option longs[] = {
+        {"json", no_argument, NULL, 'j'},          {"job", required_argument, NULL, 'J'},
+        {"dir", required_argument, NULL, 'D'},     {"from", required_argument, NULL, 'F'},
+        {"format", required_argument, NULL, 'f'},  {"host", required_argument, NULL, 'H'},
+        {"key", required_argument, NULL, 'K'},     {"tool", required_argument, NULL, 't'},
+        {"timeout", required_argument, NULL, 'T'}, {"stall", required_argument, NULL, 's'},
+        {"user", required_argument, NULL, 'U'},    {0}};
     double value;
 
     for (int c; (c = getopt_long(argc, argv, "vn:d:o:", longs, NULL)) >= 0;) {
@@ -181,6 +193,10 @@ static int parse(const command_t *command, int argc, char **argv, ras_options_t 
             break;
         case 'K':
             options->key = optarg;
+            break;
+        case 'U':
+            if (!find_user(optarg, &options->user))
+                return wrong("--user needs the name or the number of a user", optarg);
             break;
         case 's':
             if (number(optarg, 0, 1e6, &options->stall) != 0)
@@ -248,7 +264,8 @@ static bool has_job(const rd_view_t *view, int job)
 
 int main(int argc, char **argv)
 {
-    ras_options_t options = {.dir = getenv("RONDO_MONITOR_DIR"), .key = getenv("RONDO_RAS_KEY"), .stall = -1};
+    ras_options_t options = {
+        .dir = getenv("RONDO_MONITOR_DIR"), .key = getenv("RONDO_RAS_KEY"), .stall = -1, .user = -1};
     const command_t *command = NULL;
     rd_view_t view;
 

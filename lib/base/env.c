@@ -85,6 +85,8 @@ static const tunable_t table[] = {
      "address:port at which rondo-ras --host may ask over TCP, one process of each node; needs RONDO_RAS_KEY"},
     {"RONDO_RAS_KEY", TEXT, 0, AT(ras_key), "", 0, 255, NULL,
      "a file with the secret that RONDO_RAS_ADDR asks for, of at least 32 bytes, which is the user's alone (0600)"},
+    {"RONDO_RAS_GROUP", TEXT, 0, AT(ras_group), "", 0, 63, NULL,
+     "a group, by name or number, whose members may ask with rondo-ras --user, besides the user and root"},
     {"RONDO_RAS_NCCL", TEXT, 0, AT(ras_nccl), "", 0, 63, NULL,
      "address:port, of loopback, at which NCCL's client ncclras may ask, as localhost:28028; NCCL_RAS_ADDR sets it"},
     {"RONDO_NVTX", WORD, 0, AT(nvtx), "auto", 0, 31, "auto|0|1",

@@ -32,6 +32,7 @@ typedef struct rd_env {
     int64_t status_ms;         /* RONDO_STATUS_MS: 0: never */
     char ras_addr[64];         /* RONDO_RAS_ADDR: "address:port"; "": none */
     char ras_key[256];         /* RONDO_RAS_KEY: a file */
+    char ras_group[64];        /* RONDO_RAS_GROUP: a name or a number; "": none */
     char ras_nccl[64];         /* RONDO_RAS_NCCL: "address:port"; "": none */
     char metrics[256];         /* RONDO_METRICS: a file; "": none */
     int64_t metrics_ms;        /* RONDO_METRICS_MS */

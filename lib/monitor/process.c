@@ -248,6 +248,7 @@ bool rd_record_join(const rd_env_t *env, const rd_log_ctx_t *ctx)
     if (!env->monitor)
         return false;
     rd_fork_register(RD_FORK_MONITOR, &at_fork);
+    int64_t group = rd_serve_group(env->ras_group); /* without the lock, as it may take long */
     int error = 0;
 
     rd_record_lock();
@@ -257,8 +258,10 @@ bool rd_record_join(const rd_env_t *env, const rd_log_ctx_t *ctx)
     if (!record)
         error = errno ? errno : ENOMEM;
     else if (users++ == 0)
-        rd_serve_open();
+        rd_serve_open(group);
     rd_record_unlock();
+    if (group == -2)
+        rd_log(ctx, RD_LOG_WARN, "RONDO_RAS_GROUP=%s: there is no such group, so nobody else may ask", env->ras_group);
     if (error)
         rd_log(ctx, RD_LOG_INFO, "there will be no record of this process for rondo-ras: %s%s%s", rd_fd_strerror(error),
                env->monitor_dir[0] ? " in " : "", env->monitor_dir);

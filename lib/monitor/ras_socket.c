@@ -2,9 +2,11 @@
 #include "monitor/ras_socket.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <linux/sockios.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -19,7 +21,11 @@
 #define BACKLOG 64
 #define TURN 16 /* connections that are looked at in one turn */
 
+#define GROUP_MOST ((size_t)4 << 20)
+#define GROUPS 1024 /* that are looked at, of a client's */
+
 static int listener = -1;
+static int64_t group = -1; /* whose members may ask; below 0: there is none */
 static struct {
     int fd; /* -1: none */
     int64_t since_ms;
@@ -33,11 +39,31 @@ socklen_t rd_serve_name(struct sockaddr_un *name, unsigned uid, int pid)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-void rd_serve_open(void)
+int64_t rd_serve_group(const char *name)
+{
+    struct group found, *result = NULL;
+    char bytes[16384], *end;
+
+    if (!*name)
+        return -1;
+    unsigned long number = strtoul(name, &end, 10);
+    if (*name >= '0' && *name <= '9' && !*end && number < UINT32_MAX)
+        return (int64_t)number;
+    int error = getgrnam_r(name, &found, bytes, sizeof bytes, &result);
+    char *more = error == ERANGE ? malloc(GROUP_MOST) : NULL; /* one with many members */
+    if (more)
+        (void)getgrnam_r(name, &found, more, GROUP_MOST, &result);
+    int64_t gid = result ? (int64_t)result->gr_gid : -2;
+    free(more);
+    return gid;
+}
+
+void rd_serve_open(int64_t who)
 {
     struct sockaddr_un name;
     socklen_t bytes = rd_serve_name(&name, (unsigned)geteuid(), (int)getpid());
 
+    group = who;
     rd_fd_fork_lock();
     listener = rd_fd_keep(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     rd_fd_fork_unlock();
@@ -94,13 +120,31 @@ static int free_client(int64_t now)
     return found;
 }
 
+/* Is that process of the group, by its effective one or by one of the others that it has? */
+static bool is_member(int fd, const struct ucred *peer)
+{
+    gid_t groups[GROUPS];
+    socklen_t bytes = sizeof groups;
+
+    if (group < 0)
+        return false;
+    if ((int64_t)peer->gid == group)
+        return true;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &bytes) != 0)
+        return false;
+    for (size_t i = 0; i < bytes / sizeof *groups; i++)
+        if ((int64_t)groups[i] == group)
+            return true;
+    return false;
+}
+
 static bool may_ask(int fd)
 {
     struct ucred peer;
     socklen_t bytes = sizeof peer;
 
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
-           (peer.uid == geteuid() || peer.uid == getuid() || peer.uid == 0);
+           (peer.uid == geteuid() || peer.uid == getuid() || peer.uid == 0 || is_member(fd, &peer));
 }
 
 /* Sends one message; what does not fit at once is not sent. */

@@ -4,7 +4,7 @@
  * A client sends nothing and is read from never: an accepted connection gets its answer at once and is done, so there
  * is no protocol to attack and nothing to wait for. All calls return at once, also if the client does not read; so the
  * liveness thread makes them, and no other thread of the program takes part. The descriptors cannot be written through.
- * A client must be of the same user, or root. */
+ * A client must be of the same user, or root, or of the group that the user has named (RONDO_RAS_GROUP). */
 #ifndef RD_MONITOR_RAS_SOCKET_H
 #define RD_MONITOR_RAS_SOCKET_H
 
@@ -31,8 +31,12 @@ typedef struct rd_serve_answer {
 /* Writes the socket's name. Returns its length. */
 socklen_t rd_serve_name(struct sockaddr_un *name, unsigned uid, int pid);
 
-/* With the record's lock: begins and ends to listen. Without a socket the record is still reached by /proc. */
-void rd_serve_open(void);
+/* Finds a group by its name or number; "": none. Returns -1 for none, -2 if there is no such group. It may ask a server
+ * of names. */
+int64_t rd_serve_group(const char *name);
+/* With the record's lock: begins and ends to listen. Members of the group may ask, too; below 0: there is none. Without
+ * a socket the record is still reached by /proc. */
+void rd_serve_open(int64_t group);
 void rd_serve_close(void);
 void rd_serve_forget(void); /* in a forked child, whose descriptors have been closed */
 

@@ -1,10 +1,11 @@
 /* The socket at which records are given out: a client of this user gets descriptors that it can read and not write;
- * others get none; clients that are silent, talk, or come by the thousand neither stop the program nor leave anything
- * in it, and who asks properly afterwards is answered.
+ * others get none, but members of a group that was named; clients that are silent, talk, or come by the thousand
+ * neither stop the program nor leave anything in it, and who asks properly afterwards is answered.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <rondo.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 
 #define CROWD 1000
 #define NOBODY 65534
+#define GROUP 54321
 
 static rondo_comm_t comm;
 
@@ -141,6 +143,58 @@ static void stranger(void)
     CHECK(waitpid(child, &status, 0) == child && status == 0, "another user's client ended with 0x%x", status);
 }
 
+/* Asks as another user, of that group and with that one more. Returns the status, or -1. */
+static int ask_as(gid_t own, gid_t more)
+{
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        struct sockaddr_un name;
+        socklen_t bytes = rd_serve_name(&name, 0, (int)getppid());
+        int got = -1, fd = socket(AF_UNIX, SOCK_STREAM, 0);
+        if (setgroups(1, &more) != 0 || setgid(own) != 0 || setuid(NOBODY) != 0 ||
+            connect(fd, (struct sockaddr *)&name, bytes) != 0)
+            _exit(100);
+        status = answer(fd, &got);
+        _exit((status == RD_SERVE_GIVEN) == (got >= 0) ? status : 101);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* RONDO_RAS_GROUP: nothing, a number, a name, and a name that is none. */
+static void members(rondo_comm_t *made)
+{
+    static const struct {
+        const char *group;
+        gid_t own, more;
+        int want;
+    } tries[] = {{"54321", GROUP, NOBODY, RD_SERVE_GIVEN},
+                 {"54321", NOBODY, GROUP, RD_SERVE_GIVEN},
+                 {"54321", NOBODY, NOBODY, RD_SERVE_REFUSED},
+                 {"", GROUP, GROUP, RD_SERVE_REFUSED},
+                 {"", 0, 0, RD_SERVE_REFUSED},
+                 {"root", 0, NOBODY, RD_SERVE_GIVEN},
+                 {"no such", 0, GROUP, RD_SERVE_REFUSED},
+                 {"54321x", GROUP, GROUP, RD_SERVE_REFUSED}};
+    rondo_unique_id_t id;
+
+    if (geteuid() != 0)
+        return;
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        int got = RD_SERVE_BUSY;
+        setenv("RONDO_RAS_GROUP", tries[i].group, 1);
+        CHECK(rondo_unique_id_create(&id) == RONDO_SUCCESS && rondo_comm_create(made, 1, &id, 0, NULL) == RONDO_SUCCESS,
+              "%s", rondo_last_error(NULL));
+        for (int k = 0; k < 1000 && got == RD_SERVE_BUSY; k++)
+            got = ask_as(tries[i].own, tries[i].more);
+        CHECK(got == tries[i].want, "RONDO_RAS_GROUP=%s: one of the groups %d and %d gets %d, want %d", tries[i].group,
+              (int)tries[i].own, (int)tries[i].more, got, tries[i].want);
+        CHECK(rondo_comm_destroy(*made) == RONDO_SUCCESS, "destroy");
+    }
+    unsetenv("RONDO_RAS_GROUP");
+}
+
 int main(void)
 {
     struct rlimit limit = {4096, 4096};
@@ -167,6 +221,7 @@ int main(void)
         CHECK(connect_to((int)getpid()) < 0, "the socket is still there");
         CHECK(test_count_entries("/proc/self/fd") == before, "descriptors are left over");
     }
+    members(&comm);
     printf("%d failures\n", failures);
     return failures != 0;
 }
