@@ -160,6 +160,35 @@ static bool find_user(const char *name, int64_t *user)
     return true;
 }
 
+/* Takes an option whose argument is a number. Returns 0, or the exit status. */
+static int take_number(int c, ras_options_t *options)
+{
+    double value;
+
+    switch (c) {
+    case 'J':
+        if (number(optarg, 1, INT32_MAX, &value) != 0)
+            return wrong("--job needs the number of a job, as list shows it", optarg);
+        options->job = (int)value;
+        return 0;
+    case 'n':
+        if (number(optarg, 1, 1e9, &value) != 0)
+            return wrong("-n needs a number of pages", optarg);
+        options->count = (int)value;
+        return 0;
+    case 'd':
+        return number(optarg, 0.01, 1e6, &options->seconds) == 0 ? 0 : wrong("-d needs a number of seconds", optarg);
+    case 's':
+        return number(optarg, 0, 1e6, &options->stall) == 0 ? 0 : wrong("--stall needs a number of seconds", optarg);
+    case 'T':
+        return number(optarg, 0.1, 86400, &options->timeout) == 0
+                   ? 0
+                   : wrong("--timeout needs a number of seconds, 0.1 at least", optarg);
+    default:
+        return RAS_USAGE; /* getopt has said why */
+    }
+}
+
 static int parse(const command_t *command, int argc, char **argv, ras_options_t *options)
 {
     static const struct option longs[] = {
@@ -169,7 +198,7 @@ static int parse(const command_t *command, int argc, char **argv, ras_options_t 
         {"key", required_argument, NULL, 'K'},     {"tool", required_argument, NULL, 't'},
         {"timeout", required_argument, NULL, 'T'}, {"stall", required_argument, NULL, 's'},
         {"user", required_argument, NULL, 'U'},    {0}};
-    double value;
+    int bad;
 
     for (int c; (c = getopt_long(argc, argv, "vn:d:o:", longs, NULL)) >= 0;) {
         switch (c) {
@@ -198,36 +227,15 @@ static int parse(const command_t *command, int argc, char **argv, ras_options_t 
             if (!find_user(optarg, &options->user))
                 return wrong("--user needs the name or the number of a user", optarg);
             break;
-        case 's':
-            if (number(optarg, 0, 1e6, &options->stall) != 0)
-                return wrong("--stall needs a number of seconds", optarg);
-            break;
         case 't':
             options->tool = optarg;
-            break;
-        case 'T':
-            if (number(optarg, 0.1, 86400, &options->timeout) != 0)
-                return wrong("--timeout needs a number of seconds, 0.1 at least", optarg);
             break;
         case 'o':
             options->out = optarg;
             break;
-        case 'J':
-            if (number(optarg, 1, INT32_MAX, &value) != 0)
-                return wrong("--job needs the number of a job, as list shows it", optarg);
-            options->job = (int)value;
-            break;
-        case 'n':
-            if (number(optarg, 1, 1e9, &value) != 0)
-                return wrong("-n needs a number of pages", optarg);
-            options->count = (int)value;
-            break;
-        case 'd':
-            if (number(optarg, 0.01, 1e6, &options->seconds) != 0)
-                return wrong("-d needs a number of seconds", optarg);
-            break;
         default:
-            return RAS_USAGE; /* getopt has said why */
+            if ((bad = take_number(c, options)) != 0)
+                return bad;
         }
     }
     options->args = argv + optind;
