@@ -34,6 +34,8 @@ librondo_core_la_SOURCES += \
 	lib/core/memory.c \
 	lib/core/metrics.c \
 	lib/core/metrics.h \
+	lib/core/metrics_file.c \
+	lib/core/metrics_file.h \
 	lib/core/metrics_text.c \
 	lib/core/metrics_text.h \
 	lib/core/monitor_thread.c \

@@ -1,6 +1,6 @@
 /* RONDO_METRICS: what this process counts, in a file for Prometheus that is replaced every RONDO_METRICS_MS. The
- * monitor thread writes it. With the last communicator, and in exit, it is removed: what is not there any more counts
- * nothing. */
+ * monitor thread writes and removes it (metrics_file.h), so that no call waits for a file server. With the last
+ * communicator, and at the end of the process, it is removed: what is not there any more counts nothing. */
 #ifndef RD_CORE_METRICS_H
 #define RD_CORE_METRICS_H
 
@@ -14,6 +14,8 @@ void rd_metrics_stall(rondo_comm_t comm, int status, int rank);
 
 /* For the monitor thread: writes the file if it is due. Returns in how many milliseconds it is again; -1: never. */
 int rd_metrics_turn(void);
+/* The process ends without exit: the file goes. Waits for a second at most. */
+void rd_metrics_end(void);
 void rd_metrics_forget(void); /* in a forked child */
 
 #endif

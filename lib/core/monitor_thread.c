@@ -64,6 +64,7 @@ static void *run(void *arg)
         rd_triggers_turn();
         next_ms = sooner(rd_status_lines_turn(), rd_metrics_turn());
     }
+    (void)rd_metrics_turn(); /* removes the file of the last communicator */
     drop(s);
     return NULL;
 }

@@ -10,6 +10,7 @@
 #include "core/dump_wait.h"
 #include "core/lifetime.h"
 #include "core/living.h"
+#include "core/metrics.h"
 #include "exec/cuda/cuda.h"
 
 #define STATUS 134  /* as of a process that has aborted */
@@ -45,6 +46,7 @@ void rd_on_error_set(rondo_comm_t comm, int on_error)
 static void end_process(rd_log_ctx_t *ctx)
 {
     rd_dump_wait();
+    rd_metrics_end();
     rd_log(ctx, RD_LOG_WARN, "this process ends, with status %d (RONDO_ON_ERROR)", STATUS);
     fflush(stdout);
     _exit(STATUS);

@@ -11,6 +11,7 @@ check_PROGRAMS += \
 	test/monitor/late \
 	test/monitor/metrics \
 	test/monitor/nccl_ras \
+	test/monitor/metrics_end \
 	test/monitor/ras \
 	test/monitor/ras_tcp \
 	test/monitor/record \
@@ -40,6 +41,8 @@ test_monitor_events_SOURCES = \
 test_monitor_failed_LDADD = libtest.la
 test_monitor_failed_SOURCES = test/monitor/failed.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_late_LDADD = libtest.la
+test_monitor_metrics_end_LDADD = libtest.la
+test_monitor_metrics_end_SOURCES = test/monitor/metrics_end.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_metrics_LDADD = libtest.la
 test_monitor_metrics_SOURCES = test/monitor/metrics.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_nccl_ras_LDADD = libtest.la

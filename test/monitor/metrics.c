@@ -1,5 +1,7 @@
-/* RONDO_METRICS: each process has a file of its own, which says what its rank has called and for whom it waits; whoever
- * reads while it is replaced finds it whole; and it is gone with the last communicator, and in exit. */
+/* RONDO_METRICS: each process has a file of its own, which says what its rank has called and for whom it waits, also
+ * where the program goes to another working directory, and where several processes come to one name; whoever reads
+ * while it is replaced finds it whole; and it is gone with the last communicator, and in exit. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,7 @@
 #define LATE 2
 #define READS 2000
 
-enum { REDUCE = OBEDIENT_REDUCE, CAST, EXIT };
+enum { REDUCE = OBEDIENT_REDUCE, CAST, MOVE, EXIT };
 
 static char dir[] = "/tmp/rondo-metrics-XXXXXX";
 static char text[65536];
@@ -24,6 +26,8 @@ static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
 
     if (what == EXIT)
         exit(0);
+    if (what == MOVE)
+        return chdir("/proc") == 0 ? RONDO_SUCCESS : RONDO_ERR_SYSTEM; /* where no file can be made */
     return what == CAST ? rondo_broadcast(values, values, 100, RONDO_INT32, 1, comm, NULL)
                         : obedient_reduce(what, rank, comm);
 }
@@ -85,9 +89,23 @@ static int is_empty(void)
     return system(line) == 0;
 }
 
+/* Their name is relative: the working directory is that of the communicator's creation. */
+static void make_job(void)
+{
+    int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (here < 0 || chdir(dir) != 0)
+        exit(1);
+    obedient_start(RANKS, "metrics \"job\"", obey);
+    if (fchdir(here) != 0)
+        exit(1);
+    close(here);
+}
+
 static void start(void)
 {
-    obedient_start(RANKS, "metrics \"job\"", obey);
+    make_job();
+    obedient_order_all(MOVE);
     for (int i = 0; i < 3; i++)
         obedient_order_all(REDUCE);
     obedient_order_all(CAST);
@@ -106,18 +124,57 @@ static void come(void)
         CHECK(obedient_settled(r) && !obedient[r].failed, "rank %d does not come back", r);
 }
 
-int main(void)
+/* Of how many processes is there a file? */
+static int count_files(void)
+{
+    char line[160];
+    int n = -1;
+
+    snprintf(line, sizeof line, "cat %s/rondo.0.prom %s/rondo.0.*.prom 2>/dev/null | grep -c ^rondo_up{", dir, dir);
+    FILE *f = popen(line, "r");
+    if (!f || fscanf(f, "%d", &n) != 1)
+        n = -1;
+    if (f)
+        pclose(f);
+    return n;
+}
+
+/* Processes of several jobs have one number; and what a process left that was killed is nobody's. */
+static void one_name(void)
 {
     char path[128];
 
+    snprintf(path, sizeof path, "%s/rondo.0.prom", dir);
+    FILE *f = fopen(path, "w");
+    if (!f)
+        exit(1);
+    fprintf(f, "left\n");
+    fclose(f);
+    setenv("RANK", "0", 1);
+    make_job();
+    unsetenv("RANK");
+    for (int ms = 0; ms < 20000 && count_files() != RANKS; ms += 10)
+        obedient_pause(10);
+    CHECK(count_files() == RANKS, "%d processes have a file", count_files());
+    f = fopen(path, "r");
+    text[f ? fread(text, 1, sizeof text - 1, f) : 0] = 0;
+    if (f)
+        fclose(f);
+    CHECK(strncmp(text, "# HELP", 6) == 0, "what was left is not replaced: %s", text);
+    obedient_order_all(OBEDIENT_END);
+    CHECK(is_empty(), "something is left where names were one");
+    obedient_end();
+}
+
+int main(void)
+{
     test_begin("monitor/metrics", 90);
     for (char *name = "RANK\0PMIX_RANK\0PMI_RANK\0SLURM_PROCID\0OMPI_COMM_WORLD_RANK\0"; *name;
          name += strlen(name) + 1)
         unsetenv(name);
     if (!mkdtemp(dir))
         return 1;
-    snprintf(path, sizeof path, "%s/rondo.prom", dir);
-    setenv("RONDO_METRICS", path, 1);
+    setenv("RONDO_METRICS", "rondo.prom", 1);
     setenv("RONDO_METRICS_MS", "1", 1);
     setenv("RONDO_STALL_MS", "300", 1);
     setenv("RONDO_DEBUG", "none", 1);
@@ -136,6 +193,7 @@ int main(void)
         obedient_state(r, 'Z');
     CHECK(is_empty(), "something is left of processes that have called exit");
     obedient_end();
+    one_name();
     CHECK(rmdir(dir) == 0, "%s is not empty", dir);
     printf("%d failures\n", failures);
     return failures != 0;
