@@ -13,6 +13,10 @@
 #include "topo/xml.h"
 
 #define RD_GRAPH_MOST 1024 /* GPUs, and network devices, of one graph */
+/* Of a file: several times what 1024 GPUs have. The search holds the ways from each GPU to every node, a hundred
+ * megabytes at most, and walks over all links for each GPU. */
+#define RD_GRAPH_NODES 8192
+#define RD_GRAPH_LINKS 131072 /* directions, before several alike become one */
 
 typedef enum {
     RD_GRAPH_GPU,

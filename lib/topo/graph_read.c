@@ -19,6 +19,8 @@
 #include <strings.h>
 
 #define LOC_GBPS 5000.0
+#define DIGITS(number) #number
+#define WORD(number) DIGITS(number)
 
 typedef struct reading {
     rd_graph_t *g;
@@ -58,20 +60,24 @@ static long number(reading_t *r, const rd_xml_t *e, const char *name, long other
     return n;
 }
 
-static void join(reading_t *r, int a, int b, rd_way_t way, double gbps)
+static void join(reading_t *r, const rd_xml_t *e, int a, int b, rd_way_t way, double gbps)
 {
-    if (rd_graph_join(r->g, a, b, way, gbps) < 0 || rd_graph_join(r->g, b, a, way, gbps) < 0)
+    if (r->g->nlinks >= RD_GRAPH_LINKS)
+        wrong(r, e, "a graph has at most " WORD(RD_GRAPH_LINKS) " links between NUMA nodes, switches and devices", "");
+    else if (rd_graph_join(r->g, a, b, way, gbps) < 0 || rd_graph_join(r->g, b, a, way, gbps) < 0)
         no_memory(r);
 }
 
-static int add(reading_t *r, rd_graph_kind_t kind, const char *name)
+static int add(reading_t *r, const rd_xml_t *e, rd_graph_kind_t kind, const char *name)
 {
-    int node = rd_graph_add(r->g, kind, name);
+    int node = -1;
 
-    if (node < 0) {
+    if (r->g->nnodes >= RD_GRAPH_NODES)
+        wrong(r, e, "a graph has at most " WORD(RD_GRAPH_NODES) " NUMA nodes, switches and devices", "");
+    else if ((node = rd_graph_add(r->g, kind, name)) < 0)
         no_memory(r);
+    if (node < 0)
         return -1;
-    }
     r->g->node[node].cpu = r->cpu;
     r->g->node[node].host = r->host;
     return node;
@@ -151,13 +157,13 @@ static void net_read(reading_t *r, const rd_xml_t *e, int nic)
 {
     const char *name = rd_xml_get(e, "name");
     long speed = number(r, e, "speed", 10000);
-    int node = add(r, RD_GRAPH_NET, name ? name : "");
+    int node = add(r, e, RD_GRAPH_NET, name ? name : "");
 
     if (node < 0)
         return;
     r->g->node[node].number = (int)number(r, e, "dev", -1);
     r->g->node[node].rail = (int)number(r, e, "rail", -1);
-    join(r, nic, node, RD_WAY_LOC, (double)(speed > 0 ? speed : 10000) / 8000);
+    join(r, e, nic, node, RD_WAY_LOC, (double)(speed > 0 ? speed : 10000) / 8000);
 }
 
 static void nets_read(reading_t *r, const rd_xml_t *nic, int node)
@@ -185,7 +191,8 @@ static void gpu_read(reading_t *r, const rd_xml_t *pci, int node)
     r->g->node[node].sm = (int)number(r, gpu, "sm", 0);
     for (const rd_xml_t *c = gpu->first; c; c = c->next)
         if (rd_xml_named(c, "c2c"))
-            join(r, node, r->cpu, RD_WAY_C2C, (double)number(r, c, "bw", 0) * (double)number(r, c, "count", 1) / 1000);
+            join(r, c, node, r->cpu, RD_WAY_C2C,
+                 (double)number(r, c, "bw", 0) * (double)number(r, c, "count", 1) / 1000);
 }
 
 /* A <pci> below `parent`, which is a NUMA node or a switch, and all below it. */
@@ -202,9 +209,9 @@ static void pci_read(reading_t *r, const rd_xml_t *e, int parent)
         return;
     }
     bus_copy(name, bus);
-    if ((node = add(r, kind, name)) < 0)
+    if ((node = add(r, e, kind, name)) < 0)
         return;
-    join(r, node, parent, host ? RD_WAY_PHB : kind == RD_GRAPH_PCI ? RD_WAY_PXB : RD_WAY_PIX, pcie_gbps(r, e));
+    join(r, e, node, parent, host ? RD_WAY_PHB : kind == RD_GRAPH_PCI ? RD_WAY_PXB : RD_WAY_PIX, pcie_gbps(r, e));
     if (kind == RD_GRAPH_GPU)
         gpu_read(r, e, node);
     for (const rd_xml_t *c = e->first; c && r->result == RONDO_SUCCESS; c = c->next)
@@ -241,17 +248,17 @@ static void cpu_read(reading_t *r, const rd_xml_t *e)
         wrong(r, e, "it has more than 1024 NUMA nodes", "");
         return;
     }
-    if ((node = r->cpu = add(r, RD_GRAPH_CPU, "")) < 0)
+    if ((node = r->cpu = add(r, e, RD_GRAPH_CPU, "")) < 0)
         return;
     r->g->node[node].number = (int)number(r, e, "numaid", -1);
-    for (int i = 0; i < node; i++)
+    for (int i = 0; i < node && r->result == RONDO_SUCCESS; i++)
         if (r->g->node[i].kind == RD_GRAPH_CPU && r->g->node[i].host == r->host)
-            join(r, i, node, RD_WAY_SYS, gbps);
+            join(r, e, i, node, RD_WAY_SYS, gbps);
     for (const rd_xml_t *c = e->first; c && r->result == RONDO_SUCCESS; c = c->next)
         if (rd_xml_named(c, "pci")) {
             pci_read(r, c, node);
-        } else if (rd_xml_named(c, "nic") && (nic = add(r, RD_GRAPH_NIC, "")) >= 0) {
-            join(r, nic, node, RD_WAY_PHB, LOC_GBPS);
+        } else if (rd_xml_named(c, "nic") && (nic = add(r, c, RD_GRAPH_NIC, "")) >= 0) {
+            join(r, c, nic, node, RD_WAY_PHB, LOC_GBPS);
             nets_read(r, c, nic);
         }
 }
@@ -291,12 +298,12 @@ static void nvlink_read(reading_t *r, const rd_xml_t *e, int gpu)
     if (peer >= 0 || !class || strncmp(class, "0x03", 4) == 0)
         return;
     if (strncmp(class, "0x068001", 8) == 0) {
-        join(r, gpu, r->g->node[gpu].cpu, RD_WAY_NVL, gbps);
+        join(r, e, gpu, r->g->node[gpu].cpu, RD_WAY_NVL, gbps);
         return;
     }
-    if (r->nvs < 0 && (r->nvs = add(r, RD_GRAPH_NVS, "")) < 0)
+    if (r->nvs < 0 && (r->nvs = add(r, e, RD_GRAPH_NVS, "")) < 0)
         return;
-    join(r, gpu, r->nvs, RD_WAY_NVL, gbps);
+    join(r, e, gpu, r->nvs, RD_WAY_NVL, gbps);
 }
 
 static void nvlinks_read(reading_t *r)

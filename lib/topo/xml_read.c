@@ -36,7 +36,7 @@ static void XMLCALL begin(void *arg, const XML_Char *name, const XML_Char **attr
     if (r->refused)
         return;
     if (++r->depth > DEPTH_MOST || ++r->elements > ELEMENTS_MOST) {
-        stop(r, "it has more levels or elements than any machine");
+        stop(r, "it has more than 64 levels or 65536 elements");
         return;
     }
     if (!(e = rd_xml_make(r->at, name))) {
