@@ -20,6 +20,7 @@ librondo_core_la_SOURCES += \
 	lib/base/health.h \
 	lib/base/kernel.h \
 	lib/base/narrow.h \
+	lib/base/numbers.h \
 	lib/base/outstanding.c \
 	lib/base/outstanding.h \
 	lib/base/proto.h \

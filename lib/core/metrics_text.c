@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/numbers.h"
+
 typedef unsigned long long number_t;
 
 typedef void (*comm_fn)(rd_out_t *out, const rd_metrics_look_t *look, rd_metric_t metric, const rd_metrics_comm_t *c);
@@ -31,12 +33,12 @@ void rd_metrics_peers(rd_metrics_comm_t *c, rd_waited_t *waited)
     }
 }
 
-/* Not by %f, which follows the program's LC_NUMERIC: Prometheus refuses commas. */
 static void write_value(rd_out_t *out, double value)
 {
-    number_t ns = (number_t)(value * 1e9 + 0.5);
+    locale_t before = rd_numbers_begin();
 
-    rd_out_printf(out, "} %llu.%09llu\n", ns / 1000000000, ns % 1000000000);
+    rd_out_printf(out, "} %.9f\n", value);
+    rd_numbers_end(before);
 }
 
 /* ---- labels ---- */

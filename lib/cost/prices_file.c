@@ -12,7 +12,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include "base/fd.h"
+#include "base/numbers.h"
 
 #define LINE 256
 
@@ -98,9 +100,11 @@ static bool may_be_zero(const char *name)
 
 static int number_parse(const char *name, const char *text, double *number)
 {
+    locale_t before = rd_numbers_begin();
     char *end;
     double value = strtod(text, &end);
 
+    rd_numbers_end(before);
     if (end == text || *end || !isfinite(value) || value < 0 || value > 1e12)
         return -1;
     if (value == 0 && !may_be_zero(name))
@@ -178,9 +182,11 @@ void rd_prices_write(const rd_prices_t *prices, FILE *file)
     rd_prices_t all = *prices;
     char name[RD_PRICE_NAME];
     double *number;
+    locale_t before = rd_numbers_begin();
 
     for (int i = 0; (number = rd_prices_at(&all, i, name)); i++)
         fprintf(file, "%-20s %.6g\n", name, *number);
+    rd_numbers_end(before);
     fprintf(file, "%-20s %s\n", "stream", nt_stores[prices->nt_store]);
 }
 

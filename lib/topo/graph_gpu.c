@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/fd.h"
+#include "base/numbers.h"
 #include "topo/topo.h"
 
 #define DEVICES (RD_GPUS_MOST + RD_NICS_MOST)
@@ -112,15 +113,25 @@ static void gpu_write(writing_t *w, rd_xml_t *parent, int g)
             nvlink_write(w, e, w->t->gpu[i].bus, gpu->to[i].links, "0x030200");
 }
 
+/* Mbit/s, of a line as "2.5 Gb/sec (1X SDR)"; 0: it does not begin with a number. */
+static long rate_of(const char *text)
+{
+    locale_t before = rd_numbers_begin();
+    double gbit = strtod(text, NULL);
+
+    rd_numbers_end(before);
+    return gbit > 0 && gbit < 1e6 ? (long)(gbit * 1000) : 0;
+}
+
 /* Mbit/s; 0: nothing says it. */
 static long speed_find(const char *name)
 {
     char path[160], text[64];
-    double gbit;
+    long rate;
 
     snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/1/rate", name);
-    if (rd_topo_line(path, text, sizeof text) == 0 && sscanf(text, "%lf", &gbit) == 1)
-        return (long)(gbit * 1000);
+    if (rd_topo_line(path, text, sizeof text) == 0 && (rate = rate_of(text)) > 0)
+        return rate;
     snprintf(path, sizeof path, "/sys/class/net/%s/speed", name);
     return rd_topo_line(path, text, sizeof text) == 0 && atol(text) > 0 ? atol(text) : 0;
 }

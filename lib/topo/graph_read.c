@@ -18,6 +18,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/numbers.h"
+
 #define LOC_GBPS 5000.0
 #define DIGITS(number) #number
 #define WORD(number) DIGITS(number)
@@ -85,13 +87,22 @@ static int add(reading_t *r, const rd_xml_t *e, rd_graph_kind_t kind, const char
 
 /* ---- rates ---- */
 
+/* The number at the beginning of "2.5 GT/s PCIe"; 0: there is none. */
+static double speed_of(const char *text)
+{
+    locale_t before = rd_numbers_begin();
+    double speed = text ? strtod(text, NULL) : 0;
+
+    rd_numbers_end(before);
+    return speed;
+}
+
 /* Of a PCIe link, each lane by its speed; no speed counts as generation 3, no width as 16 lanes. */
 static double pcie_gbps(reading_t *r, const rd_xml_t *e)
 {
     static const double known[] = {2.5, 5, 8, 16, 32, 64};
     static const double lane[] = {0.1875, 0.375, 0.75, 1.5, 3, 6};
-    const char *speed = rd_xml_get(e, "link_speed");
-    double gt = speed ? atof(speed) : 0, gbps = lane[2];
+    double gt = speed_of(rd_xml_get(e, "link_speed")), gbps = lane[2];
     long width = number(r, e, "link_width", 16);
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)

@@ -1,4 +1,5 @@
 check_PROGRAMS += \
+	test/cost/comma \
 	test/cost/model
 
 script_tests += \

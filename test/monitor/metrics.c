@@ -9,6 +9,7 @@
 
 #include "monitor/obedient.h"
 #include "util/check.h"
+#include "util/comma.h"
 #include "util/harness.h"
 
 #define RANKS 4
@@ -65,6 +66,17 @@ static void while_replaced(void)
                   text[n - 1] == '\n',
               "%zu bytes at read %d:\n%s", n, i, text);
     }
+}
+
+/* The ranks' LC_NUMERIC says a comma, where there is such a locale. */
+static void no_commas(void)
+{
+    read_file(0);
+    char *sum = strstr(text, "\nrondo_call_seconds_sum{"), *end = sum ? strchr(sum + 1, '\n') : NULL;
+    if (end)
+        *end = 0;
+    CHECK(end && strrchr(sum, ' ') && strchr(strrchr(sum, ' '), '.') && !strchr(strrchr(sum, ' '), ','), "%s",
+          sum ? sum : text);
 }
 
 static void look(void)
@@ -178,8 +190,10 @@ int main(void)
     setenv("RONDO_METRICS_MS", "1", 1);
     setenv("RONDO_STALL_MS", "300", 1);
     setenv("RONDO_DEBUG", "none", 1);
+    (void)comma_set();
     start();
     while_replaced();
+    no_commas();
     look();
     come();
     obedient_order_all(OBEDIENT_END);

@@ -16,6 +16,7 @@
 
 #include "topo/machines.h"
 #include "util/check.h"
+#include "util/comma.h"
 
 static uint64_t state;
 
@@ -216,6 +217,24 @@ static void too_large(void)
         CHECK(strstr(rd_thread_error(), files[i].says), "%s", rd_thread_error());
         free(text);
     }
+}
+
+/* PCIe 1, whose "2.5 GT/s" are not 2. */
+static void comma(void)
+{
+    static const char text[] = "<system><cpu numaid=\"0\"><pci busid=\"1\" class=\"0x030200\" "
+                               "link_speed=\"2.5 GT/s PCIe\" link_width=\"16\"/></cpu></system>";
+    rd_graph_t g;
+
+    if (!comma_set())
+        return;
+    if (text_read(&g, text) != RONDO_SUCCESS) {
+        CHECK(0, "%s", rd_thread_error());
+    } else {
+        CHECK(g.nlinks == 2 && g.link[0].gbps == 3, "%d links, %g GB/s", g.nlinks, g.link[0].gbps);
+        rd_graph_free(&g);
+    }
+    setlocale(LC_ALL, "C");
 }
 
 static void refused(void)
@@ -461,6 +480,7 @@ int main(void)
     matrices();
     from_matrix();
     refused();
+    comma();
     random_rings();
     ring_is(0, -1, 40, RD_WAY_NVL, 1000000);
     ring_is(0, 0, 12, RD_WAY_PIX, 1000000);

@@ -21,6 +21,7 @@ libtest_la_LIBADD = libtest_parts.la librondo.la -lm
 EXTRA_DIST += \
 	test/util/bare_child.h \
 	test/util/check.h \
+	test/util/comma.h \
 	test/util/found.h \
 	test/util/gate.h \
 	test/util/mpirun.sh
