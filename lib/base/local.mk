@@ -23,6 +23,7 @@ librondo_core_la_SOURCES += \
 	lib/base/numbers.h \
 	lib/base/outstanding.c \
 	lib/base/outstanding.h \
+	lib/base/page.h \
 	lib/base/proto.h \
 	lib/base/reducer.h \
 	lib/base/result.c \

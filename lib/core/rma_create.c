@@ -10,13 +10,12 @@
 #include <sys/mman.h>
 
 #include "base/fd.h"
+#include "base/page.h"
 #include "boot/id.h"
 #include "core/binding.h"
 #include "core/rma_calls.h"
 #include "core/submit.h"
 #include "progress/signature.h"
-
-#define PAGE ((size_t)4096)
 
 typedef struct record {
     uint64_t address, bytes;
@@ -134,12 +133,12 @@ static rondo_result_t allocate(making_t *m)
     }
     if (!any)
         return RONDO_SUCCESS;
-    if (most > SIZE_MAX / 2 / (size_t)comm->node.most - PAGE)
+    if (most > SIZE_MAX / 2 / (size_t)comm->node.most - RD_PAGE)
         return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY,
                         "rondo_window_create: %zu bytes for each rank of a node of %d "
                         "are more than there can be",
                         most, comm->node.most);
-    most = most ? (most + PAGE - 1) / PAGE * PAGE : PAGE;
+    most = most ? rd_round_up(most, RD_PAGE) : RD_PAGE;
     rondo_result_t result = share(comm, most, &m->memory);
     if (result == RONDO_ERR_INVALID_ARGUMENT) /* longer than a node's memory can be */
         result = RONDO_ERR_NO_MEMORY;

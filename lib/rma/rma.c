@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define PAGE ((size_t)4096)
+#include "base/page.h"
 
 /* Each origin's counters begin a line of their own, because it alone writes them. */
 static size_t counters_of_one(int contexts, int signals)
@@ -19,7 +19,7 @@ size_t rd_rma_counters_bytes(int nranks, int contexts, int signals)
 {
     size_t bytes = (size_t)nranks * counters_of_one(contexts, signals) * sizeof(uint64_t);
 
-    return (bytes + PAGE - 1) / PAGE * PAGE;
+    return rd_round_up(bytes, RD_PAGE);
 }
 
 _Atomic uint64_t *rd_rma_counter(const rd_rma_t *rma, int target, int origin, int context, int signal)
@@ -195,7 +195,7 @@ rondo_result_t rd_rma_create(rd_rma_t **rma, const rd_team_t *team, rd_conns_t *
                        .consumed = calloc(1, bytes),
                        .by_message = calloc(n, sizeof *made->by_message),
                        .mixed = calloc(n, sizeof *made->mixed),
-                       .alone = memory->base ? NULL : aligned_alloc(PAGE, bytes)};
+                       .alone = memory->base ? NULL : aligned_alloc(RD_PAGE, bytes)};
     if (!made->counters || !made->consumed || !made->by_message || !made->mixed || (!memory->base && !made->alone)) {
         free_tables(made);
         return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for the signals of %zu ranks", n);

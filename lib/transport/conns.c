@@ -7,7 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define PAGE ((size_t)4096)
+#include "base/page.h"
+
 #define COUNTERS ((size_t)(2 * RD_LINE)) /* of one inbox or one pair of credits: neighbours are fetched in pairs */
 #define LINES 256                        /* 8 KiB of short messages in flight */
 #define SLOTS 8
@@ -22,7 +23,8 @@
  * last page has room for them. */
 #define SIGNS_NEAR (RD_LINE / sizeof(uint32_t))
 #define SLOTS_MOST 64 /* RONDO_SLOTS */
-_Static_assert(PAGE - (COUNTERS + LINES * RD_LINE) % PAGE >= SLOTS_MOST * sizeof(uint32_t), "room for signatures");
+_Static_assert(RD_PAGE - (COUNTERS + LINES * RD_LINE) % RD_PAGE >= SLOTS_MOST * sizeof(uint32_t),
+               "room for signatures");
 
 #define SLOT_BYTES_LEAST ((size_t)4 << 10)
 #define SEGMENT_BUDGET ((size_t)12 << 20) /* of slots, a rank */
@@ -33,11 +35,6 @@ _Static_assert(PAGE - (COUNTERS + LINES * RD_LINE) % PAGE >= SLOTS_MOST * sizeof
 static const struct {
     uint32_t bytes, slots;
 } shorter[RD_RINGS - 1] = {{336, 256}, {RD_SHORT + 80, 128}, {8192 + 128, 32}};
-
-static size_t round_up(size_t value, size_t to)
-{
-    return (value + to - 1) / to * to;
-}
 
 /* If the user has set the slots, the long ones are the same. */
 static void layout_long(rd_layout_t *l, int set, size_t remotes)
@@ -77,16 +74,16 @@ void rd_layout_init(rd_layout_t *l, int nlocal, int nnodes, const rd_env_t *env)
         if (l->slots > SLOTS && !env->slots)
             l->slots /= 2;
         else
-            l->slot_bytes = l->slot_bytes / 2 / PAGE * PAGE;
+            l->slot_bytes = l->slot_bytes / 2 / RD_PAGE * RD_PAGE;
     }
     if (env->slot_bytes)
-        l->slot_bytes = round_up(env->slot_bytes, PAGE);
+        l->slot_bytes = rd_round_up(env->slot_bytes, RD_PAGE);
     l->ring_bytes = (size_t)l->lines * RD_LINE;
-    lines = round_up(COUNTERS + l->ring_bytes, PAGE);
+    lines = rd_round_up(COUNTERS + l->ring_bytes, RD_PAGE);
     l->inbox_bytes = lines + l->slots * l->slot_bytes;
     layout_long(l, env->slots || env->slot_bytes || nnodes == 1, remotes);
-    l->mirror_bytes = PAGE + lines + l->long_slots * l->long_bytes + layout_shorter(l, remotes);
-    l->inboxes = round_up(sizeof(rd_control_t) + (size_t)nlocal * RD_CHANNELS * COUNTERS, PAGE);
+    l->mirror_bytes = RD_PAGE + lines + l->long_slots * l->long_bytes + layout_shorter(l, remotes);
+    l->inboxes = rd_round_up(sizeof(rd_control_t) + (size_t)nlocal * RD_CHANNELS * COUNTERS, RD_PAGE);
     l->segment_bytes = l->inboxes + peers * RD_CHANNELS * l->inbox_bytes;
     l->board = nnodes == 1 ? l->segment_bytes : 0;
     l->segment_bytes += nnodes == 1 ? RD_BOARD_SIZE : 0;
@@ -110,7 +107,7 @@ void rd_send_lay(rd_send_t *s, const rd_layout_t *l, char *inbox, rd_counter_t *
     s->tail = (rd_counter_t *)inbox;
     s->lines = inbox + COUNTERS;
     s->signs = signs_at(l, inbox, &s->signs_mask);
-    s->slots = inbox + round_up(COUNTERS + l->ring_bytes, PAGE);
+    s->slots = inbox + rd_round_up(COUNTERS + l->ring_bytes, RD_PAGE);
     s->head = &credits[0];
     s->ll_head = &credits[1];
     s->slots_mask = l->slots - 1;
@@ -124,7 +121,7 @@ void rd_recv_lay(rd_recv_t *r, const rd_layout_t *l, char *inbox, rd_counter_t *
     r->tail = (rd_counter_t *)inbox;
     r->lines = inbox + COUNTERS;
     r->signs = signs_at(l, inbox, &r->signs_mask);
-    r->slots = inbox + round_up(COUNTERS + l->ring_bytes, PAGE);
+    r->slots = inbox + rd_round_up(COUNTERS + l->ring_bytes, RD_PAGE);
     r->head = &credits[0];
     r->ll_head = &credits[1];
     r->slots_mask = l->slots - 1;
@@ -166,9 +163,9 @@ rondo_result_t rd_conns_map(rd_conns_t *c, const rd_node_t *node, rd_log_ctx_t *
 /* Lays out the two directions of a pair and channel, beginning at `at`. Returns the address behind them. */
 static char *lay_mirrors(rd_conns_t *c, const rd_transport_ops_t *ops, int peer, rd_send_t *s, rd_recv_t *r, char *at)
 {
-    rd_send_lay(s, &c->layout, at + PAGE, (rd_counter_t *)at, peer);
+    rd_send_lay(s, &c->layout, at + RD_PAGE, (rd_counter_t *)at, peer);
     at += c->layout.mirror_bytes;
-    rd_recv_lay(r, &c->layout, at + PAGE, (rd_counter_t *)at, peer);
+    rd_recv_lay(r, &c->layout, at + RD_PAGE, (rd_counter_t *)at, peer);
     at += c->layout.mirror_bytes;
     s->slots_mask = r->slots_mask = c->layout.long_slots - 1;
     s->slot_bytes = r->slot_bytes = (uint32_t)c->layout.long_bytes;
@@ -240,8 +237,8 @@ rondo_result_t rd_conns_create(rd_conns_t *c, const rd_layout_t *layout, const r
     c->nranks = nranks;
     c->layout = *layout;
     c->self = &c->own;
-    c->sends = aligned_alloc(RD_LINE, round_up(entries * sizeof *c->sends, RD_LINE));
-    c->recvs = aligned_alloc(RD_LINE, round_up(entries * sizeof *c->recvs, RD_LINE));
+    c->sends = aligned_alloc(RD_LINE, rd_round_up(entries * sizeof *c->sends, RD_LINE));
+    c->recvs = aligned_alloc(RD_LINE, rd_round_up(entries * sizeof *c->recvs, RD_LINE));
     c->controls = calloc((size_t)nranks, sizeof(rd_control_t *));
     if (!c->sends || !c->recvs || !c->controls || find_boards(c, node) != 0) {
         rd_conns_free(c);

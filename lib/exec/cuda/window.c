@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/page.h"
 #include "exec/cuda/cuda_int.h"
 #include "exec/cuda/proxy/proxy.h"
 
 #define WINDOW_MOST ((size_t)70 << 20) /* with the barrier's page: CUDA allocates by 2 MB */
 #define MESSAGE_SLICE (16u << 10)      /* of messages of some megabytes: a fence takes as long as moving this much */
-#define PAGE ((size_t)4096)
-#define WORDS 64 /* communicators whose words a pinned page holds */
+#define WORDS 64                       /* communicators whose words a pinned page holds */
 
 /* Memory of user_window.c. */
 typedef struct rd_left {
@@ -49,11 +49,6 @@ static struct page {
     char *base;
     uint64_t taken;
 } * pages;
-
-static size_t round_up(size_t value, size_t to)
-{
-    return (value + to - 1) / to * to;
-}
 
 /* Returns the greatest power of two that is at most `most` and RD_KFIFOS. */
 static uint32_t power_of_two(size_t most)
@@ -86,7 +81,7 @@ static size_t slices_layout(rd_cuda_t *cuda, const rd_env_t *env, size_t most)
     cuda->limits.slice = (uint32_t)(most / (channels * RD_KSLICES) / RD_KSLICE * RD_KSLICE);
     cuda->k.slice_bytes = cuda->limits.slice;
     cuda->k.slice_least = MESSAGE_SLICE;
-    return round_up((size_t)channels * RD_KSLICES * cuda->limits.slice, RD_KALIGN);
+    return rd_round_up((size_t)channels * RD_KSLICES * cuda->limits.slice, RD_KALIGN);
 }
 
 /* Returns the number of a pair's fifos if there are `ranks` ranks. */
@@ -103,28 +98,28 @@ static uint32_t fifos_of(const rd_env_t *env, bool host_windows, size_t ranks)
 void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
 {
     rd_kcomm_t *k = &cuda->k;
-    size_t control = round_up(sizeof(rd_kcontrol_t), RD_KALIGN), host_windows = cuda->limits.host_windows;
+    size_t control = rd_round_up(sizeof(rd_kcontrol_t), RD_KALIGN), host_windows = cuda->limits.host_windows;
     size_t fifos, slices, streams, bank = env->cuda_bank ? env->cuda_bank : sizes[host_windows].bank;
     size_t peers = (size_t)k->nranks - 1, fifo = (size_t)RD_KSLOTS * RD_KSLOT, most = (size_t)sms;
 
     k->fifos = fifos_of(env, cuda->limits.host_windows, peers + 1);
-    fifos = round_up((peers + 1) * k->fifos * fifo, RD_KALIGN);
+    fifos = rd_round_up((peers + 1) * k->fifos * fifo, RD_KALIGN);
     slices = slices_layout(cuda, env, sizes[host_windows].slices);
-    streams = round_up((size_t)cuda->limits.channels * RD_KSLICE_SLOTS * RD_KSLICE, RD_KALIGN);
+    streams = rd_round_up((size_t)cuda->limits.channels * RD_KSLICE_SLOTS * RD_KSLICE, RD_KALIGN);
     cuda->limits.streams = most >= 4 * peers && cuda->limits.channels >= peers;
     most -= cuda->limits.streams ? 2 * peers : 0;
     k->spread = power_of_two(most * rd_kernel_at_once() / (2 * peers));
     k->spread = k->spread < k->fifos ? k->spread : k->fifos;
-    if (control + fifos + slices + streams + 2 * bank > WINDOW_MOST - PAGE)
-        bank = (WINDOW_MOST - PAGE - control - fifos - slices - streams) / 2;
+    if (control + fifos + slices + streams + 2 * bank > WINDOW_MOST - RD_PAGE)
+        bank = (WINDOW_MOST - RD_PAGE - control - fifos - slices - streams) / 2;
     bank = bank / 128 * 128;
     k->fifo_offset = (uint32_t)(control / RD_KALIGN);
     k->slice_offset = (uint32_t)((control + fifos) / RD_KALIGN);
     k->stream_offset = (uint32_t)((control + fifos + slices) / RD_KALIGN);
     k->bank_offset = (uint32_t)((control + fifos + slices + streams) / RD_KALIGN);
     k->bank_bytes = (uint32_t)bank;
-    cuda->shared_bytes = round_up(control + fifos + slices + streams + 2 * bank, PAGE);
-    cuda->window_bytes = (host_windows ? control : cuda->shared_bytes) + PAGE; /* and the barrier's element */
+    cuda->shared_bytes = rd_round_up(control + fifos + slices + streams + 2 * bank, RD_PAGE);
+    cuda->window_bytes = (host_windows ? control : cuda->shared_bytes) + RD_PAGE; /* and the barrier's element */
     cuda->limits.bank = k->bank_bytes;
     cuda->limits.fifos = k->fifos;
 }
@@ -391,7 +386,7 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
     if (!cuda->parent)
         rd_cuda_limit(cuda);
     cuda->k.own = cuda->window;
-    cuda->scratch = cuda->window ? cuda->window + cuda->window_bytes - PAGE : NULL;
+    cuda->scratch = cuda->window ? cuda->window + cuda->window_bytes - RD_PAGE : NULL;
     return RONDO_SUCCESS;
 }
 
