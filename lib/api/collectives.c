@@ -135,12 +135,11 @@ __attribute__((always_inline)) static inline rondo_result_t collective(rd_coll_t
     size_t bounce = form->in_place == (SAME | RECV_IN_SEND) && a.send == a.recv && comm->team.rank ? block : 0;
     if (again && !bounce)
         return rd_call_repeat(comm, a.send, a.recv);
-    const rd_call_t call = {.desc = {.coll = coll, .type = a.type, .op = a.op, .root = a.root, .count = a.count},
-                            .in = a.send,
-                            .out = a.recv,
-                            .bounce = bounce,
-                            .stream = a.stream,
-                            .tag = rd_tag};
+    rd_call_t call = {.desc = {.coll = coll, .type = a.type, .op = a.op, .root = a.root, .count = a.count},
+                      .in = a.send,
+                      .out = a.recv,
+                      .bounce = bounce,
+                      .stream = a.stream};
     return rd_call_collective(comm, &call);
 }
 

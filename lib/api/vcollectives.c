@@ -62,14 +62,13 @@ rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, 
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
     const rd_tables_t tables = {NULL, NULL, recvcounts, displs};
-    const rd_call_t made = {
+    rd_call_t made = {
         .desc = {.coll = RD_ALLGATHER, .type = type, .count = sum_of(recvcounts, comm->team.nranks)},
         .tables = &tables,
         .in = send,
         .out = recv,
         .name = "allgatherv",
         .stream = stream,
-        .tag = rd_tag,
     };
     return rd_call_collective(comm, &made);
 }
@@ -90,7 +89,7 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
     const rd_tables_t tables = {recvcounts, NULL, NULL, NULL};
-    const rd_call_t made = {
+    rd_call_t made = {
         .desc = {.coll = RD_REDUCE_SCATTER, .type = type, .op = op, .count = sum_of(recvcounts, comm->team.nranks)},
         .tables = &tables,
         .in = send,
@@ -98,7 +97,6 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
         .bounce = send == recv && comm->team.rank ? recvcounts[comm->team.rank] * rondo_type_size(type) : 0,
         .name = "reduce_scatterv",
         .stream = stream,
-        .tag = rd_tag,
     };
     return rd_call_collective(comm, &made);
 }
@@ -123,14 +121,13 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
     const rd_tables_t tables = {sendcounts, sdispls, recvcounts, rdispls};
-    const rd_call_t made = {
+    rd_call_t made = {
         .desc = {.coll = RD_ALLTOALL, .type = type},
         .tables = &tables,
         .in = send,
         .out = recv,
         .name = "alltoallv",
         .stream = stream,
-        .tag = rd_tag,
     };
     return rd_call_collective(comm, &made);
 }
@@ -183,7 +180,7 @@ static rondo_result_t run_rooted(const rooted_t *c, const size_t *zeros, size_t 
     for (int r = 0; r < comm->team.nranks; r++)
         one[r] = r == c->root ? c->own : 0; /* at the start of the block buffer: all displacements zero */
     const rd_tables_t tables = c->gathers ? (rd_tables_t){one, zeros, all, at} : (rd_tables_t){all, at, one, zeros};
-    const rd_call_t made = {
+    rd_call_t made = {
         .desc = {.coll = RD_ALLTOALL, .type = c->type, .to_one = c->gathers},
         .tables = &tables,
         .in = c->send,
@@ -191,7 +188,6 @@ static rondo_result_t run_rooted(const rooted_t *c, const size_t *zeros, size_t 
         .name = c->gathers ? "gatherv" : "scatterv",
         .root = c->root,
         .stream = c->stream,
-        .tag = rd_tag,
     };
     return rd_call_collective(comm, &made);
 }

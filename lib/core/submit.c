@@ -371,10 +371,11 @@ void rd_call_limit(rondo_comm_t comm)
         rd_limit_own(&comm->queue.limit, ms);
 }
 
-rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call)
+rondo_result_t rd_call_collective(rondo_comm_t comm, rd_call_t *call)
 {
     rondo_result_t result = rd_comm_enter(comm);
 
+    call->tag = rd_tag;
     rd_call_limit(comm);
     if (result == RONDO_SUCCESS)
         result = comm->shown ? rd_shown_collective(comm, call, run_collective) : run_collective(comm, call);

@@ -8,8 +8,8 @@
 #include "core/lifetime.h"
 #include "plan/call.h"
 
-/* Runs or records a collective. */
-rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call);
+/* Runs or records a collective. The call gets this thread's tag. */
+rondo_result_t rd_call_collective(rondo_comm_t comm, rd_call_t *call);
 
 extern _Thread_local int rd_group_depth;
 extern _Thread_local int rd_call_differs; /* the next call cannot be like the last one: rd_call_note */
