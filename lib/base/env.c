@@ -181,16 +181,7 @@ static const char *const foreign[] = {"RONDO_TEST_", "RONDO_QUICKSTART_", "RONDO
 
 static int word_find(const char *words, const char *text)
 {
-    size_t length = strlen(text);
-
-    for (int i = 0; *words; i++) {
-        size_t n = strcspn(words, "|");
-
-        if (n == length && memcmp(words, text, n) == 0)
-            return i;
-        words += n + (words[n] == '|');
-    }
-    return -1;
+    return rd_word_index(words, '|', text, strlen(text));
 }
 
 static int int_parse(const tunable_t *t, const char *text, int64_t *value)
@@ -240,15 +231,9 @@ static int text_parse(const tunable_t *t, const char *text, void *field)
 /* Returns true if all words of a list are allowed. */
 static bool words_known(const char *words, const char *list)
 {
-    char word[32];
-
     for (;;) {
         size_t n = strcspn(list, ",");
-        if (n == 0 || n >= sizeof word)
-            return false;
-        memcpy(word, list, n);
-        word[n] = 0;
-        if (word_find(words, word) < 0)
+        if (n == 0 || rd_word_index(words, '|', list, n) < 0)
             return false;
         if (!list[n])
             return true;

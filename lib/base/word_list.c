@@ -20,6 +20,25 @@ bool rd_word_is(const char *name, const char *word, size_t length)
     }
 }
 
+int rd_word_index(const char *words, char between, const char *word, size_t length)
+{
+    const char ends[] = {between, 0};
+
+    for (int i = 0; *words; i++) {
+        size_t n = strcspn(words, ends);
+
+        if (n == length && memcmp(words, word, n) == 0)
+            return i;
+        words += n + (words[n] == between);
+    }
+    return -1;
+}
+
+bool rd_word_has(const char *words, char between, const char *word)
+{
+    return rd_word_index(words, between, word, strlen(word)) >= 0;
+}
+
 static bool is_rondos(const char *text)
 {
     return strchr(text, '=') != NULL;

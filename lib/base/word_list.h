@@ -32,6 +32,13 @@ bool rd_word_next(const rd_word_list_t *list, size_t *at, const char **word, siz
  */
 bool rd_word_list_find(const char *text, const char *operation, rd_word_list_t *list);
 
+/* Returns the index of a word among those that `between` parts, as in "json,fr" or "auto|0|1"; -1: it is not there.
+ * Case and "_" count. */
+int rd_word_index(const char *words, char between, const char *word, size_t length);
+
+/* Is it there? */
+bool rd_word_has(const char *words, char between, const char *word);
+
 /* Returns true if the word is this name. */
 bool rd_word_is(const char *name, const char *word, size_t length);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/word_list.h"
 #include "monitor/dump_fr.h"
 
 static const struct {
@@ -20,27 +21,35 @@ static const struct {
     [RD_DUMP_AS_CHROME] = {"chrome", "%s/rondo_dump_%d.trace"}, /* not .json: it is no dump to be read again */
 };
 
-static bool has_word(const char *list, const char *word)
-{
-    size_t n = strlen(word);
-
-    while (*list) {
-        size_t length = strcspn(list, ",");
-        if (length == n && memcmp(list, word, n) == 0)
-            return true;
-        list += length + (list[length] == ',');
-    }
-    return false;
-}
-
 bool rd_dump_format_wanted(const char *list, rd_dump_format_t format)
 {
-    return has_word(list, formats[format].word) || (format == RD_DUMP_AS_JSON && has_word(list, "rondo"));
+    return rd_word_has(list, ',', formats[format].word) ||
+           (format == RD_DUMP_AS_JSON && rd_word_has(list, ',', "rondo"));
 }
 
 void rd_dump_file_path(char *path, size_t room, const char *folder, rd_dump_format_t format, int number)
 {
     snprintf(path, room, formats[format].file, folder, number);
+}
+
+/* PyTorch's analyser takes the digits at a name's end for the rank, and wants what stands before them to be alike for
+ * all: so that has the number of the first communicator, which all ranks of a job know. */
+void rd_dump_own_path(char *path, size_t room, const char *folder, rd_dump_format_t format, int serial,
+                      const rd_dump_t *dump, int process)
+{
+    const rd_history_t *h = &dump->histories[process];
+
+    if (format == RD_DUMP_AS_FR)
+        snprintf(path, room, "%s/rondo_trace_%016llx_%d_%d", folder, h->ncomms ? (unsigned long long)h->comms[0].id : 0,
+                 serial, dump->numbers[process]);
+    else
+        snprintf(path, room, "%s/rondo_dump.%d.%d.%s", folder, (int)getpid(), serial,
+                 format == RD_DUMP_AS_JSON ? "json" : "trace");
+}
+
+void rd_dump_own_folder(char *path, size_t room, const char *folder, int serial)
+{
+    snprintf(path, room, "%s/rondo_dump.%d.%d", folder, (int)getpid(), serial);
 }
 
 /* What the process's part takes at most. A call takes less than 512 bytes of JSON, in Chrome's format with arrows and

@@ -17,5 +17,10 @@ int rd_dump_file(const char *path, rd_dump_format_t format, const rd_dump_t *dum
 
 /* Where a file of the folder stands: of a rank, or of a process by its number. */
 void rd_dump_file_path(char *path, size_t room, const char *folder, rd_dump_format_t format, int number);
+/* Where this process's dump number `serial` stands in a folder that others write to, too: its file, or its own folder.
+ */
+void rd_dump_own_path(char *path, size_t room, const char *folder, rd_dump_format_t format, int serial,
+                      const rd_dump_t *dump, int process);
+void rd_dump_own_folder(char *path, size_t room, const char *folder, int serial);
 
 #endif

@@ -37,23 +37,6 @@ typedef struct target {
     char first[480];     /* out: what was written */
 } target_t;
 
-/* PyTorch's analyser takes the digits at a name's end for the rank, and wants what stands before them to be alike for
- * all: so that has the number of the first communicator, which all ranks of a job know. */
-static void path_of(const target_t *target, const rd_dump_t *dump, rd_dump_format_t format, int process, char *path,
-                    size_t room)
-{
-    const rd_history_t *h = &dump->histories[process];
-
-    if (target->serial < 0)
-        rd_dump_file_path(path, room, target->path, format, dump->numbers[process]);
-    else if (format == RD_DUMP_AS_FR)
-        snprintf(path, room, "%s/rondo_trace_%016llx_%d_%d", target->path,
-                 h->ncomms ? (unsigned long long)h->comms[0].id : 0, target->serial, dump->numbers[process]);
-    else
-        snprintf(path, room, "%s/rondo_dump.%d.%d.%s", target->path, (int)getpid(), target->serial,
-                 format == RD_DUMP_AS_JSON ? "json" : "trace");
-}
-
 /* Of the first process alone, or of all. Returns 0 or an error. */
 static int write_format(target_t *target, const rd_dump_t *dump, const rd_streams_t *streams, rd_dump_format_t format)
 {
@@ -63,7 +46,10 @@ static int write_format(target_t *target, const rd_dump_t *dump, const rd_stream
     for (int i = 0; i < n && !error; i++) {
         if (!rd_dump_has(dump, i))
             continue;
-        path_of(target, dump, format, i, path, sizeof path);
+        if (target->serial < 0)
+            rd_dump_file_path(path, sizeof path, target->path, format, dump->numbers[i]);
+        else
+            rd_dump_own_path(path, sizeof path, target->path, format, target->serial, dump, i);
         error = rd_dump_file(path, format, dump, streams, i);
         if (!error && !target->first[0])
             snprintf(target->first, sizeof target->first, "%s", target->serial < 0 ? target->path : path);
@@ -149,7 +135,7 @@ static rondo_result_t name_target(target_t *target, const rd_env_t *env, char *p
     target->serial = number;
     if (!(target->flags & RONDO_DUMP_NODE))
         return RONDO_SUCCESS;
-    snprintf(path, room, "%s/rondo_dump.%d.%d", env->dump_dir, (int)getpid(), number);
+    rd_dump_own_folder(path, room, env->dump_dir, number);
     target->path = path;
     target->serial = -1;
     return RONDO_SUCCESS;

@@ -52,6 +52,9 @@ int main(void)
 
     CHECK(rd_word_lists_ordered("ring;allreduce:tree") && rd_word_lists_ordered("allreduce=tree,ring"));
     CHECK(!rd_word_lists_ordered("allreduce:tree;ring") && !rd_word_lists_ordered("ring;tree"));
+    CHECK(rd_word_index("auto|0|1", '|', "0,1", 1) == 1 && rd_word_index("auto|0|1", '|', "a", 1) < 0);
+    CHECK(rd_word_has("json,fr", ',', "fr") && rd_word_has("json,fr,", ',', "json") &&
+          !rd_word_has("json", ',', "js") && !rd_word_has("", ',', "json"));
     CHECK(rd_word_is("ll128", "LL128", 5) && !rd_word_is("ll128", "LL128", 4) && !rd_word_is("ll", "LL128", 5));
     CHECK(rd_word_is("reduce_scatter", "ReduceScatter", 13) && rd_word_is("allgather", "all_gather", 10));
     CHECK(!rd_word_is("ring", "", 0) && rd_word_is("ring", "RING+tree", 4));
