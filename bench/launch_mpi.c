@@ -7,6 +7,7 @@
 #include <rondo_mpi.h>
 
 #include "perf.h"
+#include "tools/launched.h"
 
 #define ALIGNED 128
 
@@ -64,12 +65,7 @@ static void mpi_end(void)
 
 bool world_mpi_launched(void)
 {
-    static const char *const marks[] = {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "PMI_FD"};
-
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (getenv(marks[i]))
-            return true;
-    return false;
+    return launched_by_mpi();
 }
 
 bool world_start_mpi(int *argc, char ***argv)

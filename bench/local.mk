@@ -27,7 +27,8 @@ if HAVE_MPI
 rondo_perf_SOURCES += \
 	bench/launch_mpi.c \
 	bench/mpi_types.h \
-	bench/peer_mpi.c
+	bench/peer_mpi.c \
+	tools/launched.h
 rondo_perf_CPPFLAGS += $(MPI_CFLAGS)
 rondo_perf_LDADD += $(MPI_LIBS)
 else

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "launch_int.h"
+#include "launched.h"
 
 #define LIMIT_S 60 /* longer than a pair of nodes may be tried, so that it is not the pair that is named here */
 
@@ -38,13 +39,7 @@ static void limit(const char *what)
 
 bool launch_is_rank(void)
 {
-    static const char *const marks[] = {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "PMI_FD",
-                                        "SLURM_STEP_NUM_TASKS", NULL};
-
-    for (int i = 0; marks[i]; i++)
-        if (getenv(marks[i]))
-            return true;
-    return false;
+    return launched_by_mpi() || getenv("SLURM_STEP_NUM_TASKS");
 }
 
 bool launch_find(void *library, const char *name, void *pointer)

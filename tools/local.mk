@@ -50,6 +50,7 @@ rondo_info_SOURCES = \
 	tools/launch_int.h \
 	tools/launch_mpi.c \
 	tools/launch_pmix.c \
+	tools/launched.h \
 	tools/info_topo.c \
 	tools/progress.c \
 	tools/progress.h \
