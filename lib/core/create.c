@@ -348,8 +348,8 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         return result;
     rd_comm_hold_records(comm);
     rd_footprint_layout(&layout, comm->node.most, comm->node.nnodes, comm->team.device >= 0, &comm->env);
-    if ((result =
-             rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->ctx, &comm->health.stop)) ||
+    if ((result = rd_node_map(&comm->node, comm->boot, layout.segment_bytes, NULL, &comm->env, &comm->ctx,
+                              &comm->health.stop)) ||
         (result = make_connections(comm, &layout)))
         return result;
     comm->health.notice = &comm->conns.self->notice;

@@ -64,8 +64,8 @@ static rondo_result_t check(rondo_comm_t comm, const char *name)
     return rd_signature_exchange(&comm->queue, &call, 0, &comm->sequence);
 }
 
-/* Collective. Leaves `node` empty where no node has two ranks. */
-static rondo_result_t share(rondo_comm_t comm, size_t bytes, rd_node_t *node)
+/* Collective. Leaves `node` empty where no node has two ranks. `less`: what needs less memory. */
+static rondo_result_t share(rondo_comm_t comm, size_t bytes, const char *less, rd_node_t *node)
 {
     const rd_team_t *team = &comm->team;
 
@@ -77,7 +77,7 @@ static rondo_result_t share(rondo_comm_t comm, size_t bytes, rd_node_t *node)
     rondo_result_t result =
         rd_node_find(node, comm->boot, team->rank, team->nranks, &comm->env, -1, &comm->ctx, &comm->health.stop);
     if (result == RONDO_SUCCESS)
-        result = rd_node_map(node, comm->boot, bytes, &comm->env, &comm->ctx, &comm->health.stop);
+        result = rd_node_map(node, comm->boot, bytes, less, &comm->env, &comm->ctx, &comm->health.stop);
     rd_comm_resume(comm);
     rd_fd_guard_end();
     if (result != RONDO_SUCCESS)
@@ -108,7 +108,8 @@ static rondo_result_t begin(making_t *m)
     rondo_comm_t comm = m->comm;
     const rd_team_t *team = &comm->team;
     rd_node_t memory;
-    rondo_result_t result = share(comm, rd_rma_counters_bytes(team->nranks, comm->contexts, comm->signals), &memory);
+    rondo_result_t result = share(comm, rd_rma_counters_bytes(team->nranks, comm->contexts, comm->signals),
+                                  "a communicator with fewer config.signals or config.contexts", &memory);
 
     if (result == RONDO_SUCCESS &&
         (result = rd_rma_create(&m->rma, team, &comm->conns, &comm->queue, &memory, comm->contexts, comm->signals))) {
@@ -139,7 +140,7 @@ static rondo_result_t allocate(making_t *m)
                         "are more than there can be",
                         most, comm->node.most);
     most = most ? rd_round_up(most, RD_PAGE) : RD_PAGE;
-    rondo_result_t result = share(comm, most, &m->memory);
+    rondo_result_t result = share(comm, most, "a shorter window, or fewer of them at a time,", &m->memory);
     if (result == RONDO_ERR_INVALID_ARGUMENT) /* longer than a node's memory can be */
         result = RONDO_ERR_NO_MEMORY;
     if (result != RONDO_SUCCESS || !mine(m)->allocates)

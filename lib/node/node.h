@@ -37,9 +37,10 @@ rondo_result_t rd_node_find(rd_node_t *node, rd_boot_t *boot, int rank, int nran
 rondo_result_t rd_node_locate(rd_node_t *node, const rd_locality_t *localities, int nranks, bool by_number,
                               rd_log_ctx_t *ctx);
 /* Collective over the bootstrap. Every rank passes the same segment_bytes (a multiple of 4096). The memory is zeroed.
- * If one node cannot get it, every rank fails. */
-rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const rd_env_t *env,
-                           rd_log_ctx_t *ctx, rd_stop_t *stop);
+ * If one node cannot get it, every rank fails, and the error names `less`, what needs less memory ("a smaller window");
+ * NULL: the slots of connections. */
+rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const char *less,
+                           const rd_env_t *env, rd_log_ctx_t *ctx, rd_stop_t *stop);
 void rd_node_free(rd_node_t *node); /* also accepts one that is all zero */
 
 #endif

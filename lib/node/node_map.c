@@ -20,17 +20,28 @@ static bool is_plain(const rd_node_t *node)
     return node->nlocal > 1 && node->fd < 0;
 }
 
-/* Exchanges all reports. The failure of the lowest rank that failed becomes that of all ranks. */
-static rondo_result_t exchange(report_t *all, rd_boot_t *boot, int rank, int nranks, rd_log_ctx_t *ctx)
+/* Where memory is what lacks, all ranks say what needs less of it. */
+static rondo_result_t report(const report_t *of, const char *who, const char *less, rd_log_ctx_t *ctx)
 {
+    bool lacks = of->code == RONDO_ERR_NO_MEMORY;
+
+    less = less ? less : "a smaller RONDO_SLOT_BYTES or RONDO_SLOTS";
+    return rd_error(ctx, (rondo_result_t)of->code, "%s%s%s%s%s", who, of->text, lacks ? "; " : "", lacks ? less : "",
+                    lacks ? " needs less" : "");
+}
+
+/* Exchanges all reports. The failure of the lowest rank that failed becomes that of all ranks. */
+static rondo_result_t exchange(report_t *all, const char *less, rd_boot_t *boot, int rank, int nranks,
+                               rd_log_ctx_t *ctx)
+{
+    char who[160];
+
     rondo_result_t code = rd_boot_allgather(boot, all, sizeof(*all));
     for (int r = 0; r < nranks && !code; r++) {
         all[r].text[RD_MEM_TEXT - 1] = 0;
-        if (all[r].code && r == rank)
-            code = rd_error(ctx, (rondo_result_t)all[r].code, "%s", all[r].text);
-        else if (all[r].code)
-            code =
-                rd_error(ctx, (rondo_result_t)all[r].code, "rank %d (%s): %s", r, rd_boot_whois(boot, r), all[r].text);
+        snprintf(who, sizeof who, "rank %d (%.128s): ", r, rd_boot_whois(boot, r));
+        if (all[r].code)
+            code = report(&all[r], r == rank ? "" : who, less, ctx);
     }
     return code;
 }
@@ -89,8 +100,8 @@ static void unmap(rd_node_t *node, size_t total)
     node->base = NULL;
 }
 
-rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const rd_env_t *env,
-                           rd_log_ctx_t *ctx, rd_stop_t *stop)
+rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const char *less,
+                           const rd_env_t *env, rd_log_ctx_t *ctx, rd_stop_t *stop)
 {
     size_t total = segment_bytes * (size_t)node->nlocal;
     int rank = node->local[node->self], nranks = rd_boot_nranks(boot);
@@ -102,11 +113,11 @@ rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_byte
         return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to compare %d ranks", nranks);
     if (node->nlocal > 1 && node->self == 0)
         lead(node, total, env, &all[rank]);
-    rondo_result_t code = exchange(all, boot, rank, nranks, ctx);
+    rondo_result_t code = exchange(all, less, boot, rank, nranks, ctx);
     if (!code && node->nlocal > 1)
         follow(node, segment_bytes, env, &all[node->local[0]], &all[rank]);
     if (!code)
-        code = exchange(all, boot, rank, nranks, ctx);
+        code = exchange(all, less, boot, rank, nranks, ctx);
     if (!code)
         code = rd_stop_get(stop);
     if (!code)

@@ -147,8 +147,7 @@ void rd_mem_room(rd_mem_room_t *room, const char *root)
 static rondo_result_t too_little(char text[RD_MEM_TEXT], size_t need, uint64_t have, const char *what)
 {
     snprintf(text, RD_MEM_TEXT,
-             "the shared memory of this node's ranks needs %.1f MiB, but only %.1f MiB are left of %s: set a smaller "
-             "RONDO_SLOT_BYTES or RONDO_SLOTS, or raise that limit",
+             "the shared memory of this node's ranks needs %.1f MiB, but only %.1f MiB are left of %s",
              (double)need / 1048576, (double)have / 1048576, what);
     return RONDO_ERR_NO_MEMORY;
 }
@@ -181,9 +180,8 @@ bool rd_mem_ample(const rd_mem_room_t *room, size_t bytes)
 static rondo_result_t failed(char text[RD_MEM_TEXT], const char *what, size_t bytes)
 {
     int error = errno;
-    snprintf(text, RD_MEM_TEXT,
-             "cannot %s %.1f MiB of shared memory: %s; a smaller RONDO_SLOT_BYTES or RONDO_SLOTS needs less", what,
-             (double)bytes / 1048576, strerror(error));
+    snprintf(text, RD_MEM_TEXT, "cannot %s %.1f MiB of shared memory: %s", what, (double)bytes / 1048576,
+             strerror(error));
     return error == ENOMEM || error == ENOSPC ? RONDO_ERR_NO_MEMORY : RONDO_ERR_SYSTEM;
 }
 

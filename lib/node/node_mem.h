@@ -22,8 +22,8 @@ typedef struct rd_mem_room {
 void rd_mem_room(rd_mem_room_t *room, const char *root);
 
 /* Checks whether `bytes` can be reserved, of which `mapped` are mapped here. Returns RONDO_SUCCESS, or
- * RONDO_ERR_NO_MEMORY with a sentence that says how much is needed, how much there is, and how to need less. `file`:
- * the bytes are also the size of a file. */
+ * RONDO_ERR_NO_MEMORY with a sentence that says how much is needed and how much there is; what it is for, and so how to
+ * need less, only the caller knows. `file`: the bytes are also the size of a file. */
 rondo_result_t rd_mem_check(const rd_mem_room_t *room, size_t bytes, size_t mapped, int file, char text[RD_MEM_TEXT]);
 
 /* Returns true if the room is so much more than `bytes` that pages need not be reserved before they are used. */

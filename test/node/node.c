@@ -19,6 +19,7 @@ typedef struct plan {
     int nranks, threads, nodes; /* ranks, of which `threads` in one process; played nodes */
     int limit;                  /* a resource limited in rank 1's process, -1: none */
     rlim_t most;
+    const char *less; /* what the error says needs less */
 } plan_t;
 
 typedef struct rank {
@@ -98,12 +99,14 @@ static int with_node(rank_t *r, rd_boot_t *boot, const rd_env_t *env, rd_log_ctx
     if (rd_node_find(&node, boot, r->rank, p->nranks, env, -1, ctx, stop) != RONDO_SUCCESS)
         return fail(r, "find");
     int bad = check_node(r, &node);
-    rondo_result_t code = bad ? RONDO_SUCCESS : rd_node_map(&node, boot, SEGMENT, env, ctx, stop);
+    rondo_result_t code = bad ? RONDO_SUCCESS : rd_node_map(&node, boot, SEGMENT, p->less, env, ctx, stop);
     if (!bad && p->limit < 0 && code != RONDO_SUCCESS)
         bad = fail(r, "map");
     if (!bad && p->limit >= 0 && code != RONDO_ERR_NO_MEMORY)
         bad = fail(r, "a limit that is too small was not an error");
-    if (!bad && p->limit >= 0 && !strstr(rd_log_ctx_error(ctx), "RONDO_SLOT"))
+    if (!bad && p->limit >= 0 &&
+        !strstr(rd_log_ctx_error(ctx),
+                p->less ? "; a shorter window needs less" : "; a smaller RONDO_SLOT_BYTES or RONDO_SLOTS needs less"))
         bad = fail(r, "the error does not say what helps");
     if (!bad && code == RONDO_SUCCESS)
         bad = check_memory(r, &node, boot);
@@ -184,10 +187,13 @@ int main(void)
     alarm(100);
     for (int n = 1; n <= 6; n++)
         for (int nodes = 1; nodes <= n && nodes <= 3; nodes++)
-            bad |= run((plan_t){n, 1, nodes, -1, 0});
-    bad |= run((plan_t){4, 4, 1, -1, 0}) || run((plan_t){4, 4, 2, -1, 0}) || run((plan_t){3, 3, 3, -1, 0});
-    bad |= run((plan_t){4, 2, 1, -1, 0}) || run((plan_t){8, 2, 2, -1, 0}) || run((plan_t){6, 3, 1, -1, 0});
-    bad |= run((plan_t){3, 1, 1, RLIMIT_FSIZE, SEGMENT}) || run((plan_t){3, 1, 1, RLIMIT_FSIZE, 4096});
-    bad |= run((plan_t){4, 2, 2, RLIMIT_FSIZE, SEGMENT});
+            bad |= run((plan_t){n, 1, nodes, -1, 0, NULL});
+    bad |= run((plan_t){4, 4, 1, -1, 0, NULL}) || run((plan_t){4, 4, 2, -1, 0, NULL}) ||
+           run((plan_t){3, 3, 3, -1, 0, NULL});
+    bad |= run((plan_t){4, 2, 1, -1, 0, NULL}) || run((plan_t){8, 2, 2, -1, 0, NULL}) ||
+           run((plan_t){6, 3, 1, -1, 0, NULL});
+    bad |= run((plan_t){3, 1, 1, RLIMIT_FSIZE, SEGMENT, NULL}) || run((plan_t){3, 1, 1, RLIMIT_FSIZE, 4096, NULL});
+    bad |= run((plan_t){4, 2, 2, RLIMIT_FSIZE, SEGMENT, NULL});
+    bad |= run((plan_t){3, 1, 1, RLIMIT_FSIZE, SEGMENT, "a shorter window"});
     return bad;
 }

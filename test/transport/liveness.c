@@ -112,7 +112,7 @@ static int run_rank(trial_t *t, const rondo_unique_id_t *id, int rank)
     int fds = count_in("/proc/self/fd"), tasks = count_in("/proc/self/task");
     if (rd_boot_create(&boot, id, rank, t->nranks, &env, &ctx, &stop) != RONDO_SUCCESS ||
         rd_node_find(&node, boot, rank, t->nranks, &env, -1, &ctx, &stop) != RONDO_SUCCESS ||
-        rd_node_map(&node, boot, 4096, &env, &ctx, &stop) != RONDO_SUCCESS ||
+        rd_node_map(&node, boot, 4096, NULL, &env, &ctx, &stop) != RONDO_SUCCESS ||
         rd_liveness_add(&liveness, boot, &node, &ctx, &stop, &ops, t) != RONDO_SUCCESS)
         return 1;
     char all[64] = {0};

@@ -93,8 +93,9 @@ rondo_result_t rd_window_host_map(rd_cuda_t *cuda)
 
     if ((result = rd_node_find(&cuda->shared, team->boot, team->rank, team->nranks, team->env, -1, team->ctx,
                                &team->health->stop)) ||
-        (result =
-             rd_node_map(&cuda->shared, team->boot, cuda->shared_bytes, team->env, team->ctx, &team->health->stop)))
+        (result = rd_node_map(&cuda->shared, team->boot, cuda->shared_bytes,
+                              "a smaller RONDO_CUDA_BANK or RONDO_CUDA_CHANNELS", team->env, team->ctx,
+                              &team->health->stop)))
         return result;
     memset(verdicts, 0, sizeof verdicts);
     rd_verdict_set(&verdicts[team->rank], open_windows(cuda));
