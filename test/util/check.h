@@ -1,12 +1,13 @@
-/* What a test that needs no ranks expects: each thing that is not so is said and counted, and the test goes on. */
+/* What a test that needs no ranks expects: each thing that is not so is said and counted, and the test goes on. All
+ * files of a program have one count, whichever of them sees to the program's status. */
 #ifndef TEST_CHECK_H
 #define TEST_CHECK_H
 
 #include <stdarg.h>
 #include <stdio.h>
 
-static int failures;
-static const char *check_now; /* what is tried; may be NULL */
+__attribute__((weak)) int failures;
+__attribute__((weak)) const char *check_now; /* what is tried; may be NULL */
 
 __attribute__((format(printf, 4, 5))) static void check_failed(const char *file, int line, const char *condition,
                                                                const char *more, ...)

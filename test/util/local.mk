@@ -18,6 +18,10 @@ libtest_parts_la_SOURCES = \
 libtest_la_SOURCES =
 libtest_la_LIBADD = libtest_parts.la librondo.la -lm
 
+check_PROGRAMS += test/util/counts
+test_util_counts_SOURCES = test/util/counts.c test/util/counts_other.c
+test_util_counts_LDADD =
+
 EXTRA_DIST += \
 	test/util/bare_child.h \
 	test/util/check.h \
