@@ -6,6 +6,7 @@ librondo_core_la_SOURCES += \
 	lib/ofi/ofi_dial.c \
 	lib/ofi/ofi_disconnect.c \
 	lib/ofi/ofi_exchange.c \
+	lib/ofi/ofi_forgotten.c \
 	lib/ofi/ofi_load.c \
 	lib/ofi/ofi_load.h \
 	lib/ofi/ofi_net.c \

@@ -13,7 +13,7 @@
  * and ends the endpoint; ofi_exchange.c exchanges addresses; ofi_wireup.c greets; ofi_send.c sends, and learns of
  * peers that are gone; ofi_receive.c takes what arrives, ofi_question.c asks and answers; ofi_net.c and
  * ofi_disconnect.c implement the operations of transport/transport.h with these; ofi_dial.c finds out whether one
- * listens. */
+ * listens; ofi_forgotten.c closes what libfabric leaves open. */
 #ifndef RD_OFI_OFI_H
 #define RD_OFI_OFI_H
 
@@ -35,6 +35,7 @@ typedef enum { RD_OFI_TAG_SHORT = 1, RD_OFI_TAG_LONG } rd_ofi_tag_t;
 
 typedef struct rd_ofi_net rd_ofi_net_t;
 typedef struct rd_ofi_request rd_ofi_request_t;
+typedef struct rd_ofi_socket rd_ofi_socket_t;
 
 typedef struct rd_ofi_peer {
     rd_net_peer_t base;
@@ -98,14 +99,16 @@ struct rd_ofi_net {
     int nslabs;
     rd_ofi_request_t *free, *free_copying;
     rd_ofi_buffer_t *buffers, *unposted;
-    int nbuffers, nshort; /* the short ones come first */
-    size_t longest;       /* payload of the longest message */
-    int flying, most;     /* requests that the provider has, and how many it may have */
-    int waiting;          /* requests that wait for it */
-    int outstanding;      /* data and credits that are not complete */
-    bool regs, joins;     /* FI_MR_LOCAL; a message must be one piece */
-    uint64_t key;         /* of the next registration */
-    bool guarded;         /* rd_fd_guard_begin was called */
+    int nbuffers, nshort;     /* the short ones come first */
+    size_t longest;           /* payload of the longest message */
+    int flying, most;         /* requests that the provider has, and how many it may have */
+    int waiting;              /* requests that wait for it */
+    int outstanding;          /* data and credits that are not complete */
+    bool regs, joins;         /* FI_MR_LOCAL; a message must be one piece */
+    uint64_t key;             /* of the next registration */
+    bool guarded;             /* rd_fd_guard_begin was called */
+    rd_ofi_socket_t *sockets; /* ofi_forgotten.c: that the endpoint had when it was closed */
+    int nsockets;
 };
 
 static inline rd_ofi_net_t *rd_ofi_of(rd_transport_t *transport)
@@ -158,6 +161,10 @@ rondo_result_t rd_ofi_open(rd_ofi_net_t *net);
 void rd_ofi_cut(rd_ofi_net_t *net);          /* after a failure: gives up all that is being sent */
 void rd_ofi_mirrors_back(rd_ofi_net_t *net); /* the communicator's memory, in which nothing is being sent any more */
 void rd_ofi_close(rd_ofi_net_t *net);
+
+/* ofi_forgotten.c: before the endpoint is closed, and when everything is. */
+void rd_ofi_sockets_note(rd_ofi_net_t *net);
+void rd_ofi_sockets_close(rd_ofi_net_t *net);
 rd_ofi_request_t *rd_ofi_request(rd_ofi_net_t *net, bool copying); /* NULL: there is none */
 
 /* ofi_exchange.c */

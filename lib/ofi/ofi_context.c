@@ -291,6 +291,7 @@ void rd_ofi_cut(rd_ofi_net_t *net)
     }
     rd_log(net->base.ctx, RD_LOG_INFO, "gave up libfabric's endpoint, which had yet to send %d messages of the user's",
            net->base.transport.zcopy_pending);
+    rd_ofi_sockets_note(net);
     (void)fi_close(&net->ep->fid);
     net->ep = NULL;
     net->flying = net->outstanding = net->base.transport.zcopy_pending = 0;
@@ -304,8 +305,10 @@ void rd_ofi_mirrors_back(rd_ofi_net_t *net)
 /* The endpoint goes first: from then on nothing uses the memory. */
 void rd_ofi_close(rd_ofi_net_t *net)
 {
-    if (net->ep)
+    if (net->ep) {
+        rd_ofi_sockets_note(net);
         (void)fi_close(&net->ep->fid);
+    }
     unreg(&net->mirrors);
     unmap(&net->arena);
     for (int i = 0; i < net->nslabs; i++)
@@ -320,6 +323,7 @@ void rd_ofi_close(rd_ofi_net_t *net)
         (void)fi_close(&net->domain->fid);
     if (net->fabric)
         (void)fi_close(&net->fabric->fid);
+    rd_ofi_sockets_close(net);
     if (net->info)
         rd_fi.freeinfo(net->info);
     if (net->guarded) {

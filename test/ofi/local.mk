@@ -1,7 +1,10 @@
 # libfabric between played nodes: the tests of other folders by it, and what is its own.
 if HAVE_LIBFABRIC
-check_PROGRAMS += test/ofi/missing
+check_PROGRAMS += \
+	test/ofi/forgotten \
+	test/ofi/missing
 endif
+test_ofi_forgotten_LDADD = libtest.la
 test_ofi_missing_SOURCES = test/ofi/missing.c test/util/enter.h test/util/harness.c test/util/harness.h
 test_ofi_missing_CPPFLAGS = $(AM_CPPFLAGS) # its own objects
 test_ofi_missing_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen
