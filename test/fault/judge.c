@@ -6,12 +6,16 @@
 
 #include "base/error.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* What UCX has in a network that stays open: its event sets and wake-ups, a socket that listens and some more. */
@@ -234,6 +238,37 @@ void __wrap_rd_log(const rd_log_ctx_t *ctx, rd_log_level_t level, const char *fo
     __real_rd_log(ctx, level, "%s", text);
 }
 
+/* What a socket is, and to which ports; nothing if `fd` is none. */
+static void socket_print(int fd)
+{
+    struct sockaddr_storage own = {0}, peer = {0};
+    struct tcp_info info = {0};
+    socklen_t n = sizeof own, m = sizeof peer, bytes = sizeof info;
+
+    if (getsockname(fd, (struct sockaddr *)&own, &n) != 0)
+        return;
+    (void)getpeername(fd, (struct sockaddr *)&peer, &m);
+    (void)getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes);
+    printf("(family %d, ports %d to %d, state %d)", own.ss_family, ntohs(((struct sockaddr_in *)&own)->sin_port),
+           ntohs(((struct sockaddr_in *)&peer)->sin_port), info.tcpi_state);
+}
+
+/* What each descriptor is, so that one that stays has a name. */
+static void descriptors_print(void)
+{
+    char path[64], to[128];
+
+    for (int fd = 0; fd < 1024; fd++) {
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        ssize_t n = readlink(path, to, sizeof to - 1);
+        if (n < 0)
+            continue;
+        printf(" %d=%.*s", fd, (int)n, to);
+        socket_print(fd);
+    }
+    printf("\n");
+}
+
 void judge_leftovers(rank_t *r)
 {
     int tries, descriptors = 0, threads = 0;
@@ -247,5 +282,6 @@ void judge_leftovers(rank_t *r)
     }
     test_fail(r->t, "leftovers: %d descriptors, %d at the start, and %d threads; %d networks stay open", descriptors,
               r->descriptors, threads, held);
+    descriptors_print();
     atomic_fetch_add(&r->trial->board->leftovers, 1);
 }
