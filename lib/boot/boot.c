@@ -102,6 +102,25 @@ void rd_boot_cancel(const rondo_unique_id_t *id, int rank, rondo_result_t code)
     sodium_memzero(&open, sizeof(open));
 }
 
+void rd_boot_refuse(const rondo_unique_id_t *id, int rank, int nranks, const rd_env_t *env, rondo_result_t code,
+                    int failed_rank)
+{
+    rd_boot_t *b = boot_alloc(1);
+    char why[RD_ERROR_BYTES];
+
+    snprintf(why, sizeof why, "%s", rd_thread_error());
+    if (b && rd_crypto_init(NULL) == RONDO_SUCCESS && rd_id_unpack(&b->id, id, NULL) == RONDO_SUCCESS) {
+        b->rank = rank;
+        b->nranks = nranks;
+        rd_boot_turn_away(b, env, code, failed_rank, why);
+    }
+    if (b)
+        rd_boot_destroy(b);
+    rd_thread_error_set(why);
+    rd_boot_cancel(id, rank, code);
+    rd_thread_error_set(why);
+}
+
 rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int rank, int nranks, const rd_env_t *env,
                               rd_log_ctx_t *ctx, rd_stop_t *stop)
 {

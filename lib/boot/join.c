@@ -20,29 +20,20 @@
 
 #include "base/outstanding.h"
 #include "base/thread.h"
+#include "boot/dial.h"
 #include "boot/listener.h"
 
 #define TELL_MS 300
-#define DEATH_MS 300  /* in which the rendezvous, or the stop word, tells of a neighbour that has died */
-#define PROVE_MS 20   /* for which a rank that fails waits for neighbours that are in the middle of a handshake */
-#define OWN_FDS 24    /* descriptors: measured with UCX 1.13 on two nodes, and half as many again */
-#define NODE_FDS 64   /* a node's ranks, as a rule */
-#define RETRY_MS 5000 /* for how long a server that closes before the end of the handshake is dialled again */
-
-typedef struct dial {
-    rd_addr_t addr;
-    rd_hello_t hello;
-    rd_chan_t *chan;
-    int tries, opened, unheard;             /* unheard: nothing has been received, so it may be dialled again */
-    int closed;                             /* it has been there before, and has ended */
-    int64_t again_ms, cancel_ms, failed_ms; /* failed_ms: when it failed for the first time; 0: not yet */
-} dial_t;
+#define DEATH_MS 300 /* in which the rendezvous, or the stop word, tells of a neighbour that has died */
+#define PROVE_MS 20  /* for which a rank that fails waits for neighbours that are in the middle of a handshake */
+#define OWN_FDS 24   /* descriptors: measured with UCX 1.13 on two nodes, and half as many again */
+#define NODE_FDS 64  /* a node's ranks, as a rule */
 
 typedef struct joining {
     rd_boot_t *b;
     const rd_env_t *env;
-    dial_t rendezvous;
-    dial_t dial[RD_BOOT_ROUNDS];
+    rd_dial_t rendezvous;
+    rd_dial_t dial[RD_BOOT_ROUNDS];
     rd_listener_t incoming;
     int tabled, missing;             /* missing: neighbours without a connection; the listener is open when tabled */
     int64_t deadline_ms, stopped_ms; /* stopped_ms: when the stop word was first seen set; 0: not yet */
@@ -85,67 +76,6 @@ static void no_descriptor(joining_t *j, const char *what, int error)
 {
     j->no_fd = true;
     fail(j, RONDO_ERR_SYSTEM, "cannot %s: %s", what, rd_fd_strerror(error));
-}
-
-static void dial_begin(dial_t *d, const rd_addr_t *addr, const rd_hello_t *hello)
-{
-    *d = (dial_t){.addr = *addr, .hello = *hello};
-    d->cancel_ms = rd_clock_ms() + RETRY_MS;
-}
-
-static void dial_again(dial_t *d)
-{
-    rd_chan_free(d->chan);
-    d->chan = NULL;
-    if (d->opened) /* a server is there */
-        d->cancel_ms = rd_clock_ms() + RETRY_MS;
-    d->closed |= d->opened;
-    d->opened = 0;
-    d->again_ms = rd_clock_ms() + (d->tries < 5 ? 1 << d->tries : 50);
-    d->tries++;
-}
-
-/* Returns true if a connection that has ended so is worth another attempt. A server that closes early may only have
- * been flooded. One that has let this rank in and says nothing is the rendezvous before: its end is a reset, and not an
- * orderly one, if it has not read what this rank had to say. A port where nobody listens is given up. */
-static bool is_dialled_again(const dial_t *d, int error, bool opened)
-{
-    if (opened)
-        return d->unheard && (error == ECONNRESET || error == EPIPE);
-    return error == ECONNRESET || error == EPIPE || error == EPROTO;
-}
-
-/* Continues the attempt to connect. Returns 0, or the errno for which it is given up. */
-static int dial_pump(dial_t *d, const rd_creds_t *creds)
-{
-    int64_t now = rd_clock_ms();
-    if (d->chan)
-        rd_chan_pump(d->chan);
-    if (d->chan && d->chan->state == RD_CHAN_DEAD) {
-        int error = d->chan->error;
-        bool again = is_dialled_again(d, error, d->opened);
-        d->closed |= error == ECONNRESET || error == EPIPE; /* somebody was there to end it */
-        dial_again(d);
-        if (!again || now > d->cancel_ms)
-            return error ? error : EIO;
-    }
-    if (d->chan)
-        d->opened |= d->chan->state == RD_CHAN_OPEN;
-    if (d->chan || now < d->again_ms)
-        return 0;
-    int fd = rd_sock_connect(&d->addr);
-    if (fd < 0)
-        return errno;
-    d->chan = rd_chan_client(fd, creds, &d->addr, sizeof(d->addr), &d->hello);
-    if (!d->chan)
-        return ENOMEM;
-    rd_chan_pump(d->chan);
-    return 0;
-}
-
-static bool is_open(const dial_t *d)
-{
-    return d->chan && d->chan->state == RD_CHAN_OPEN;
 }
 
 /* Listens at b->addr, on any port that is allowed. */
@@ -219,7 +149,7 @@ static void on_table(joining_t *j, const unsigned char *data, size_t bytes)
         memcpy(&contact, data + (size_t)k * sizeof(contact), sizeof(contact));
         contact.whois[RD_WHOIS - 1] = 0;
         memcpy(b->whois[peer], contact.whois, RD_WHOIS);
-        dial_begin(&j->dial[k], &contact.addr, &hello);
+        rd_dial_begin(&j->dial[k], &contact.addr, &hello);
     }
     j->tabled = 1;
 }
@@ -243,7 +173,7 @@ static const char *const stale =
 
 /* A rank that cannot be reached may just have died, or left. That is what the others will be told, so it goes before.
  */
-static bool is_lasting(dial_t *d)
+static bool is_lasting(rd_dial_t *d)
 {
     int64_t now = rd_clock_ms();
     if (d->failed_ms == 0)
@@ -318,11 +248,11 @@ static void rendezvous_pump(joining_t *j)
     const unsigned char *data;
     size_t bytes;
     int type;
-    int was_open = is_open(&j->rendezvous);
-    int error = dial_pump(&j->rendezvous, &b->id.creds);
+    int was_open = rd_dial_open(&j->rendezvous);
+    int error = rd_dial_pump(&j->rendezvous, &b->id.creds);
     if (error)
         no_rendezvous(j, error, was_open);
-    if (!is_open(&j->rendezvous))
+    if (!rd_dial_open(&j->rendezvous))
         return;
     if (!was_open)
         say_join(j);
@@ -336,7 +266,7 @@ static void rendezvous_pump(joining_t *j)
             on_fail(j, data, bytes);
     }
     if (rd_chan_over(j->rendezvous.chan) && j->rendezvous.unheard)
-        dial_again(&j->rendezvous);
+        rd_dial_again(&j->rendezvous);
     else if (rd_chan_over(j->rendezvous.chan) && !ended_here(j))
         rendezvous_ended(j);
 }
@@ -363,20 +293,20 @@ static void dials_pump(joining_t *j)
 {
     rd_boot_t *b = j->b;
     for (int k = 0; k < b->rounds && !j->code; k++) {
-        dial_t *d = &j->dial[k];
+        rd_dial_t *d = &j->dial[k];
         int peer = (int)((b->rank + (int64_t)(1 << k)) % b->nranks);
         if (b->from[k].chan)
             continue;
-        int error = dial_pump(d, &b->creds);
+        int error = rd_dial_pump(d, &b->creds);
         if (!error && d->chan && d->chan->state == RD_CHAN_OPEN && rd_chan_over(d->chan)) { /* it had given up before */
             error = ECONNRESET;
-            dial_again(d);
+            rd_dial_again(d);
         }
         if (rd_fd_none_left(error))
             no_descriptor(j, "connect to the other ranks", error);
         else if (error && is_lasting(d))
             no_neighbour(j, peer, &d->addr, error);
-        if (!is_open(d))
+        if (!rd_dial_open(d))
             continue;
         b->from[k] = (rd_neighbour_t){.chan = d->chan, .rank = peer};
         d->chan = NULL;
@@ -432,7 +362,7 @@ static int64_t retry_in(const joining_t *j)
 {
     int64_t ms = RD_BOOT_SLICE_MS, now = rd_clock_ms();
     for (int k = -1; k < j->b->rounds; k++) {
-        const dial_t *d = k < 0 ? &j->rendezvous : &j->dial[k];
+        const rd_dial_t *d = k < 0 ? &j->rendezvous : &j->dial[k];
         if (d->tries && !d->chan && d->again_ms - now < ms)
             ms = d->again_ms > now ? d->again_ms - now : 1;
     }
@@ -468,11 +398,11 @@ static void check(joining_t *j)
      * it, if the rendezvous is reached soon. It may have ended. */
     if (code && j->stopped_ms == 0)
         j->stopped_ms = rd_clock_ms();
-    if (code && (code != RONDO_ERR_REMOTE || is_open(&j->rendezvous) || rd_clock_ms() - j->stopped_ms > TELL_MS))
+    if (code && (code != RONDO_ERR_REMOTE || rd_dial_open(&j->rendezvous) || rd_clock_ms() - j->stopped_ms > TELL_MS))
         stopped(j);
     if (j->deadline_ms && rd_clock_ms() > j->deadline_ms)
         fail(j, RONDO_ERR_TIMEOUT, "%s %s within %lld ms (RONDO_CREATE_TIMEOUT_MS; the id was made by %s)",
-             is_open(&j->rendezvous) ? "no table came from the rendezvous at" : "no answer from the rendezvous at",
+             rd_dial_open(&j->rendezvous) ? "no table came from the rendezvous at" : "no answer from the rendezvous at",
              rd_addr_print(&b->id.addr, text), (long long)b->timeout_ms, b->id.maker);
 }
 
@@ -488,7 +418,7 @@ static int to_blame(const joining_t *j)
 static void tell_rendezvous(joining_t *j)
 {
     rd_fail_t said;
-    if (!is_open(&j->rendezvous) || j->from_rendezvous)
+    if (!rd_dial_open(&j->rendezvous) || j->from_rendezvous)
         return;
     memset(&said, 0, sizeof(said));
     said.code = j->code == RONDO_ERR_ABORTED ? RONDO_ERR_REMOTE : j->code;
@@ -499,33 +429,55 @@ static void tell_rendezvous(joining_t *j)
     rd_chan_send(j->rendezvous.chan, RD_REC_FAIL, &said, sizeof(said));
 }
 
+/* Dials the rendezvous only to tell it of a failure, for a while at most. */
+static void dial_and_tell(joining_t *j)
+{
+    int64_t until = rd_clock_ms() + TELL_MS;
+    struct pollfd p = {.events = POLLIN};
+    rd_dial_t *d = &j->rendezvous;
+
+    d->cancel_ms = until;
+    while (!rd_dial_open(d) && rd_clock_ms() < until && !rd_dial_pump(d, &j->b->id.creds)) {
+        p.fd = d->chan ? d->chan->fd : -1;
+        poll(&p, 1, 5);
+    }
+    if (!rd_dial_open(d))
+        return;
+    say_join(j);
+    tell_rendezvous(j);
+    while (rd_chan_queued(d->chan) && !rd_chan_over(d->chan) && rd_clock_ms() < until)
+        rd_chan_pump(d->chan);
+}
+
 /* On a thread of its own: takes the failure of a rank to the rendezvous that this rank has no descriptor left to dial.
  */
 static void *tell_by_own_table(void *arg)
 {
     const joining_t *failed = arg;
     joining_t j = {.b = failed->b, .env = failed->env, .code = failed->code, .failed_rank = failed->failed_rank};
-    struct pollfd p = {.events = POLLIN};
-    int64_t until = rd_clock_ms() + TELL_MS;
 
     if (rd_fd_own_table(NULL, 0) != 0)
         return NULL;
     memcpy(j.text, failed->text, sizeof j.text);
-    j.rendezvous = (dial_t){.addr = failed->rendezvous.addr, .hello = failed->rendezvous.hello, .cancel_ms = until};
-    while (!is_open(&j.rendezvous) && rd_clock_ms() < until && !dial_pump(&j.rendezvous, &j.b->id.creds)) {
-        p.fd = j.rendezvous.chan ? j.rendezvous.chan->fd : -1;
-        poll(&p, 1, 5);
-    }
-    if (is_open(&j.rendezvous)) {
-        say_join(&j);
-        tell_rendezvous(&j);
-        while (rd_chan_queued(j.rendezvous.chan) && !rd_chan_over(j.rendezvous.chan) && rd_clock_ms() < until)
-            rd_chan_pump(j.rendezvous.chan);
-        p.fd = j.rendezvous.chan->fd;
+    rd_dial_begin(&j.rendezvous, &failed->rendezvous.addr, &failed->rendezvous.hello);
+    dial_and_tell(&j);
+    if (rd_dial_open(&j.rendezvous)) {
+        struct pollfd p = {.fd = j.rendezvous.chan->fd, .events = POLLIN};
         poll(&p, 1, TELL_MS); /* until it has said so to all: then the sentence was not lost with the connection */
     }
     rd_chan_free(j.rendezvous.chan);
     return NULL;
+}
+
+void rd_boot_turn_away(rd_boot_t *b, const rd_env_t *env, rondo_result_t code, int failed_rank, const char *text)
+{
+    const rd_hello_t hello = {.purpose = RD_FOR_MEETING, .rank = b->rank, .nranks = b->nranks};
+    joining_t j = {.b = b, .env = env, .code = code, .failed_rank = failed_rank};
+
+    snprintf(j.text, sizeof j.text, "%s", text);
+    rd_dial_begin(&j.rendezvous, &b->id.addr, &hello);
+    dial_and_tell(&j);
+    rd_chan_free(j.rendezvous.chan);
 }
 
 static void tell_without_descriptors(joining_t *j)
@@ -553,7 +505,7 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
     rd_hello_t hello = {.purpose = RD_FOR_MEETING, .rank = b->rank, .nranks = b->nranks};
     if (b->timeout_ms > 0) /* later than that of the rendezvous, whose message says more */
         j.deadline_ms = rd_clock_ms() + b->timeout_ms + 2000;
-    dial_begin(&j.rendezvous, &b->id.addr, &hello);
+    rd_dial_begin(&j.rendezvous, &b->id.addr, &hello);
     j.rendezvous.unheard = 1;
     if (rd_fd_free(most_fds(b, env)) < most_fds(b, env))
         no_descriptor(&j, "make a communicator", EMFILE);
@@ -568,7 +520,7 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
         sleep_until_news(&j);
         check(&j);
     }
-    if (j.code && j.no_fd && !is_open(&j.rendezvous) && !rd_rendezvous_is_here(&b->id)) /* it hears from boot.c */
+    if (j.code && j.no_fd && !rd_dial_open(&j.rendezvous) && !rd_rendezvous_is_here(&b->id)) /* it hears from boot.c */
         tell_without_descriptors(&j);
     if (j.code && j.tabled)
         admit_the_last(&j);

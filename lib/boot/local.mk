@@ -11,6 +11,8 @@ librondo_core_la_SOURCES += \
 	lib/boot/boot.h \
 	lib/boot/boot_int.h \
 	lib/boot/deaths.c \
+	lib/boot/dial.c \
+	lib/boot/dial.h \
 	lib/boot/id.c \
 	lib/boot/id.h \
 	lib/boot/join.c \
