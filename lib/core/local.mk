@@ -12,6 +12,8 @@ librondo_core_la_SOURCES += \
 	lib/core/create.c \
 	lib/core/cuda_windows.c \
 	lib/core/cuda_windows.h \
+	lib/core/derive.c \
+	lib/core/derive.h \
 	lib/core/dump_files.c \
 	lib/core/dump_files.h \
 	lib/core/dump_now.c \

@@ -2,18 +2,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/thread.h"
-#include "core/background.h"
+#include "core/derive.h"
 #include "core/submit.h"
 #include "exec/cuda/cuda.h"
 #include "core/lifetime.h"
 #include "core/shrink.h"
-#include "progress/signature.h"
-
-#define NEWS_MS 300      /* in which the news of a death reaches every rank that is alive */
-#define LIFELINE_MS 3000 /* the same of a rank on another node, a child of which holds its connections */
 
 /* What each rank sends to the others in a split. */
 typedef struct {
@@ -41,118 +36,47 @@ static void find_rank(const split_t *all, int nranks, int self, int *rank, int *
     }
 }
 
-/* RONDO_CHECK=1: do all ranks split, or does one call something else? On GPUs what is called is compared on the stream.
- */
-static rondo_result_t check(rondo_comm_t comm)
+/* A split's two exchanges: colors and keys, then the ids that the first rank of each color has made. */
+typedef struct {
+    split_t *all;
+    int rank, size, first, served;
+} parts_t;
+
+static rondo_result_t exchange(rondo_comm_t comm, void *arg)
 {
-    const rd_call_t call = {.desc = {.coll = RD_BARRIER}, .name = "comm_split"};
+    parts_t *p = arg;
+    split_t *mine = &p->all[comm->team.rank];
+    rondo_result_t result = rd_boot_allgather(comm->boot, p->all, sizeof *p->all);
 
-    if (!comm->env.check || comm->team.nranks == 1 || comm->cuda)
-        return RONDO_SUCCESS;
-    return rd_signature_exchange(&comm->queue, &call, 0, &comm->sequence);
-}
-
-/* What fails while a communicator is made is often but the consequence of what has happened to the one that it is made
- * from. The news of that may take a moment to come; then it is that cause, with its rank, which the caller gets. That
- * nobody serves an id is no misuse here: a rank of `comm` has just made it, and has ended. */
-static rondo_result_t first_cause(rondo_comm_t comm, rondo_result_t result)
-{
-    int waits_ms = result == RONDO_ERR_INVALID_USAGE                          ? LIFELINE_MS
-                   : result == RONDO_ERR_REMOTE || result == RONDO_ERR_SYSTEM ? NEWS_MS
-                                                                              : 0;
-    int64_t until = rd_clock_ms() + waits_ms;
-    rondo_result_t stop;
-
-    if (result == RONDO_SUCCESS || result == RONDO_ERR_INVALID_ARGUMENT || result == RONDO_ERR_NO_MEMORY)
+    if (result != RONDO_SUCCESS)
         return result;
-    while ((stop = rd_health_check(&comm->health)) == RONDO_SUCCESS && rd_clock_ms() < until)
-        usleep(1000);
-    if (stop == RONDO_SUCCESS)
-        return result;
-    rd_error_again(&comm->ctx, comm->health.stop.text);
-    return stop;
-}
-
-/* Makes two exchanges: colors and keys, then the ids that the first rank of each color has made. */
-static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *size, int *first)
-{
-    rondo_result_t result = rd_comm_enter(comm);
-    bool entered = result == RONDO_SUCCESS;
-    uint64_t entry = 0;
-    int served = 0;
-
-    if (result == RONDO_SUCCESS)
-        result = check(comm);
-    if (entered)
-        entry = rd_call_begin_other(comm, RD_MONITOR_SPLIT);
-    rd_comm_pause(comm);
-    if (result == RONDO_SUCCESS)
-        result = rd_boot_allgather(comm->boot, all, sizeof *all);
-    if (result == RONDO_SUCCESS) {
-        find_rank(all, comm->team.nranks, comm->team.rank, rank, size, first);
-        if (all[comm->team.rank].color >= 0 && *first == comm->team.rank) /* if it fails, the id carries the error */
-            served = rd_boot_id_create(&all[comm->team.rank].id, &comm->env) == RONDO_SUCCESS;
-        result = rd_boot_allgather(comm->boot, all, sizeof *all);
-    }
-    rd_comm_resume(comm);
-    result = rd_call_spoiled(comm, first_cause(comm, result));
-    if (entered)
-        rd_call_end_other(comm, entry, result);
-    if (result != RONDO_SUCCESS && served)
-        rd_boot_cancel(&all[comm->team.rank].id, 0, RONDO_ERR_ABORTED);
-    return rd_comm_leave(comm, result);
-}
-
-/* A communicator that is made from another stays on its device, unless the config says otherwise. Without a config it
- * is as blocking as the other. */
-static rondo_config_t derived_config(rondo_comm_t comm, const rondo_config_t *given)
-{
-    rondo_config_t config = rd_config_of(given);
-
-    if (config.device == RONDO_DEVICE_AUTO)
-        config.device = comm->team.device;
-    if (!given)
-        config.blocking = comm->blocking;
-    if (config.on_error == -1)
-        config.on_error = comm->on_error;
-    return config;
+    find_rank(p->all, comm->team.nranks, comm->team.rank, &p->rank, &p->size, &p->first);
+    if (mine->color >= 0 && p->first == comm->team.rank) /* if it fails, the id carries the error */
+        p->served = rd_boot_id_create(&mine->id, &comm->env) == RONDO_SUCCESS;
+    return rd_boot_allgather(comm->boot, p->all, sizeof *p->all);
 }
 
 static rondo_result_t split(rd_job_t *job)
 {
     rondo_comm_t comm = job->used;
-    int rank = 0, size = 0, first = 0;
-    split_t *all = calloc((size_t)comm->team.nranks, sizeof *all);
+    parts_t p = {.all = calloc((size_t)comm->team.nranks, sizeof *p.all)};
+    const rd_exchange_t parts = {"comm_split", RD_MONITOR_SPLIT, exchange, &p};
 
-    if (!all)
+    if (!p.all)
         return rd_call_spoiled(
             comm, rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks", comm->team.nranks));
-    all[comm->team.rank] = (split_t){job->color, job->key, 0, {{0}}};
+    p.all[comm->team.rank] = (split_t){job->color, job->key, 0, {{0}}};
     rd_comm_retain(comm);
-    rondo_result_t result = exchange(comm, all, &rank, &size, &first);
+    rondo_result_t result = rd_derive_exchange(comm, &parts);
+    if (result != RONDO_SUCCESS && p.served)
+        rd_boot_cancel(&p.all[comm->team.rank].id, 0, RONDO_ERR_ABORTED);
     rd_job_used(job);
     /* From here on nothing of `comm` is needed but its stop word: whoever aborts it does not wait for the new one. */
     if (result == RONDO_SUCCESS && job->color >= 0)
-        result = first_cause(comm, rd_comm_build(job->made, size, &all[first].id, rank, &job->config, NULL, comm));
+        result = rd_derive_cause(
+            comm, rd_comm_build(job->made, p.size, &p.all[p.first].id, p.rank, &job->config, NULL, comm));
     rd_comm_release(comm);
-    free(all);
-    return result;
-}
-
-/* Completes a job that makes a communicator from another, after its arguments were checked. Nothing has been exchanged
- * yet. */
-static rondo_result_t derive(rd_job_t *job, const rondo_config_t *given, bool makes, rondo_comm_t *newcomm)
-{
-    const rondo_config_t derived = derived_config(job->used, given);
-    rondo_result_t result = RONDO_SUCCESS;
-
-    if (makes)
-        result = rd_comm_check(&derived);
-    if (result == RONDO_SUCCESS)
-        result = rd_call_spoiled(job->used, rd_job_config(job, &derived, makes)); /* the other ranks wait for it */
-    if (result == RONDO_SUCCESS)
-        return rd_job_begin(job, newcomm);
-    free(job->members);
+    free(p.all);
     return result;
 }
 
@@ -168,7 +92,7 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
     if (!newcomm)
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_split: newcomm is NULL");
     rd_job_t job = {.run = split, .used = comm, .color = color, .key = key};
-    return derive(&job, config, color >= 0, newcomm);
+    return rd_derive_begin(&job, config, color >= 0, newcomm);
 }
 
 /* Lists the ranks that a shrink keeps, in ascending order. Returns their number. */
@@ -256,7 +180,7 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
     if (!newcomm)
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_shrink: newcomm is NULL");
     if (nexcluded == RONDO_SURVIVORS)
-        return derive(&job, config, true, newcomm);
+        return rd_derive_begin(&job, config, true, newcomm);
     if ((result = check_excluded(comm, excluded, nexcluded)))
         return result;
     job.run = make_smaller;
@@ -264,7 +188,7 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
     if (!job.members)
         return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a list of %d ranks", comm->team.nranks);
     job.nmembers = survivors(comm, excluded, nexcluded, job.members);
-    return derive(&job, config, true, newcomm);
+    return rd_derive_begin(&job, config, true, newcomm);
 }
 
 /* One rank's creation on a thread of its own: creation is collective, so all must run at once. */
