@@ -353,6 +353,23 @@ rondo_result_t rondo_comm_memory_now(rondo_comm_t comm, rondo_memory_t *memory);
 rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *newcomm,
                                 const rondo_config_t *config);
 
+/* Adds ranks: collective over all ranks of `comm`, and over new ones. Ranks 0 to m-1 of the new communicator, which has
+ * `nranks` of them, are the m ranks of `comm`, which keep their numbers and call with rank -1; m to nranks-1 are the
+ * new ones, each of which calls with NULL for `comm`, with a rank of its own of those, and with the id. The id is a new
+ * one of rondo_unique_id_create, made by any of all these ranks; how it gets to the new ones is the caller's affair. Of
+ * the ranks of `comm` one at least gives it, too, best the one that has made it; the others may give NULL, and learn it
+ * from that one. (If it is not the maker, and dies before that, the new ranks wait for RONDO_CREATE_TIMEOUT_MS.)
+ *
+ * `comm` is as it was, serves on, and may be grown again; so may what has come of it. A config of NULL is, for its
+ * ranks, like `comm`. New ranks that do not come are waited for RONDO_CREATE_TIMEOUT_MS and then named
+ * (RONDO_ERR_TIMEOUT); `comm` is unharmed then, and so it is when a new rank dies. When a rank of `comm` dies
+ * meanwhile, `comm` has failed, and all others, the new ones too, get RONDO_ERR_REMOTE that names it. Different nranks,
+ * a number that two claim or that is out of range, and different ids in `comm`, or none, are RONDO_ERR_INVALID_ARGUMENT
+ * on all ranks, with a sentence that names both sides. A rank of `comm` with a rank other than -1, or an nranks that
+ * adds none, is refused before anything is exchanged: it may call again, and the others wait for it. */
+rondo_result_t rondo_comm_grow(rondo_comm_t comm, int nranks, const rondo_unique_id_t *id, int rank,
+                               rondo_comm_t *newcomm, const rondo_config_t *config);
+
 /* Leaves ranks out. What a failed communicator is for: it asks nothing of the ranks left out, dead or not, and `comm`
  * may have failed. The new ranks are numbered in the order of the old. `comm` stays the caller's, to be destroyed.
  *

@@ -100,10 +100,9 @@ static void not_made(const rondo_config_t *given)
         rd_on_error_unmade(rd_on_error(&config, &env));
 }
 
-rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                                 const rondo_config_t *config)
+rondo_result_t rd_comm_join(const char *call, rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                            const rondo_config_t *config)
 {
-    const char *call = "rondo_comm_create";
     rondo_result_t grouped = rd_group_refuse(NULL, call);
 
     if (grouped != RONDO_SUCCESS)
@@ -120,6 +119,12 @@ rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_uni
     if (result != RONDO_SUCCESS && result != RONDO_IN_PROGRESS)
         not_made(config);
     return result;
+}
+
+rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                                 const rondo_config_t *config)
+{
+    return rd_comm_join("rondo_comm_create", comm, nranks, id, rank, config);
 }
 
 /* Waits for everything that is submitted or enqueued. */

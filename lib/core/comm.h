@@ -118,6 +118,9 @@ void rd_comm_abandon(rondo_comm_t comm);
 /* All of these, for a caller that waits. */
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                             const rondo_config_t *config);
+/* A public call of a rank that joins by an id, with all checks; `call` is its name. */
+rondo_result_t rd_comm_join(const char *call, rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                            const rondo_config_t *config);
 /* Returns the config that was given, or the defaults for NULL. An older caller's is shorter: the fields that it lacks
  * have their defaults. One that is too short to be a config keeps its size, for which rd_comm_config refuses it. */
 rondo_config_t rd_config_of(const rondo_config_t *given);

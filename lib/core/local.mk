@@ -25,6 +25,7 @@ librondo_core_la_SOURCES += \
 	lib/core/footprint.c \
 	lib/core/footprint.h \
 	lib/core/group.c \
+	lib/core/grow.c \
 	lib/core/hooks.c \
 	lib/core/hooks.h \
 	lib/core/lifetime.c \

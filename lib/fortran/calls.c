@@ -80,6 +80,14 @@ void rondo_f_comm_split(const rondo_comm_t *comm, const int *color, const int *k
     give("rondo_comm_split", *comm, rondo_comm_split(*comm, *color, *key, newcomm, &c), ierror);
 }
 
+void rondo_f_comm_grow(const rondo_comm_t *comm, const int *nranks, const rondo_unique_id_t *id, const int *rank,
+                       rondo_comm_t *newcomm, const config_t *config, int *ierror)
+{
+    rondo_config_t c = config_of(config);
+
+    give("rondo_comm_grow", *comm, rondo_comm_grow(*comm, *nranks, id, *rank, newcomm, &c), ierror);
+}
+
 void rondo_f_comm_shrink(const rondo_comm_t *comm, const int *excluded, const int *nexcluded, rondo_comm_t *newcomm,
                          const config_t *config, int *ierror)
 {

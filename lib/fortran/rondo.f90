@@ -530,6 +530,19 @@ contains
     call c_split(comm, color, key, newcomm, plain(config), ierror)
   end subroutine
 
+  !> A new rank's comm is rondo_comm(), whose handle is c_null_ptr. A member that leaves out id learns it from another one.
+  subroutine rondo_comm_grow(comm, nranks, id, rank, newcomm, config, ierror)
+    use rondo_inside, only: c_grow, plain
+    type(rondo_comm), intent(in) :: comm
+    integer(c_int), intent(in) :: nranks, rank
+    type(rondo_unique_id), intent(in), optional :: id
+    type(rondo_comm), intent(out) :: newcomm
+    type(rondo_config), intent(in), optional :: config
+    integer(c_int), intent(out), optional :: ierror
+
+    call c_grow(comm, nranks, id, rank, newcomm, plain(config), ierror)
+  end subroutine
+
   subroutine rondo_comm_shrink(comm, excluded, nexcluded, newcomm, config, ierror)
     use rondo_inside, only: c_shrink, plain
     type(rondo_comm), intent(in) :: comm

@@ -81,6 +81,16 @@ module rondo_inside
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
+    subroutine c_grow(comm, nranks, id, rank, newcomm, config, ierror) bind(C, name="rondo_f_comm_grow")
+      import :: c_int, rondo_comm, rondo_unique_id, config_c
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int), intent(in) :: nranks, rank
+      type(rondo_unique_id), intent(in), optional :: id
+      type(rondo_comm), intent(out) :: newcomm
+      type(config_c), intent(in) :: config
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
     subroutine c_shrink(comm, excluded, nexcluded, newcomm, config, ierror) bind(C, name="rondo_f_comm_shrink")
       import :: c_int, rondo_comm, config_c
       type(rondo_comm), intent(in) :: comm

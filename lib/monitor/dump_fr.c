@@ -65,9 +65,7 @@ static const char *const types[RONDO_NUM_TYPES] = {
 
 const char *rd_dump_fr_name(int kind)
 {
-    return kind < RD_NUM_COLLS                                     ? names[kind]
-           : kind == RD_MONITOR_SPLIT || kind == RD_MONITOR_WINDOW ? names[RD_BARRIER]
-                                                                   : "";
+    return kind < RD_NUM_COLLS ? names[kind] : rd_monitor_bare(kind) ? names[RD_BARRIER] : "";
 }
 
 const char *rd_dump_fr_type(int type)
@@ -142,7 +140,7 @@ static void write_sizes(fr_t *fr, const rd_monitor_event_t *e, const rd_monitor_
     for (int i = 0; i < 2; i++) {
         key(fr, i ? "output_dtypes" : "input_dtypes");
         rd_pickle_list(fr->out);
-        if (e->kind != RD_BARRIER && e->kind != RD_MONITOR_SPLIT && e->kind != RD_MONITOR_WINDOW)
+        if (e->kind != RD_BARRIER && !rd_monitor_bare(e->kind))
             rd_pickle_text(fr->out, rd_dump_fr_type(e->type));
         rd_pickle_list_end(fr->out);
     }

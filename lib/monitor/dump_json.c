@@ -111,9 +111,9 @@ void rd_dump_arguments(rd_out_t *out, const rd_monitor_event_t *e)
 
     if (e->flags & RD_MONITOR_TABLES)
         rd_out_printf(out, ", \"tables\": true");
-    else if (e->kind != RD_BARRIER && e->kind != RD_MONITOR_SPLIT && e->kind != RD_MONITOR_WINDOW)
+    else if (e->kind != RD_BARRIER && !rd_monitor_bare(e->kind))
         rd_out_printf(out, ", \"count\": %llu, \"bytes\": %llu", (number_t)e->count, (number_t)e->bytes);
-    if (type && e->kind != RD_BARRIER && e->kind != RD_MONITOR_SPLIT && e->kind != RD_MONITOR_WINDOW)
+    if (type && e->kind != RD_BARRIER && !rd_monitor_bare(e->kind))
         text(out, "type", type);
     if (e->kind < RD_NUM_COLLS && rd_coll_reduces((rd_coll_t)e->kind) && e->op != RD_MONITOR_UNKNOWN)
         text(out, "op", e->op < RONDO_NUM_OPS ? rd_op_name((rondo_op_t)e->op) : "user");

@@ -7,7 +7,7 @@
 #include "monitor/view.h"
 
 #define RD_DURATION_BUCKETS 7 /* 10 us, 100 us, 1 ms, 10 ms, 100 ms, 1 s, longer */
-#define RD_DURATION_KINDS 80  /* more than there are: RD_MONITOR_WINDOW is the last */
+#define RD_DURATION_KINDS 80  /* more than there are: RD_MONITOR_LAST */
 #define RD_DURATION_PENDING 64
 
 typedef struct rd_duration {

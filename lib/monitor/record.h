@@ -103,9 +103,17 @@ typedef enum rd_monitor_flag {
 #define RD_MONITOR_SIGNAL 70
 #define RD_MONITOR_GET 71
 #define RD_MONITOR_FLUSH 72
-#define RD_MONITOR_WINDOW 73   /* a window is made, or destroyed */
+#define RD_MONITOR_WINDOW 73 /* a window is made, or destroyed */
+#define RD_MONITOR_GROW 74
+#define RD_MONITOR_LAST RD_MONITOR_GROW
 #define RD_MONITOR_BYTE 255    /* the type of a message: only its bytes are known */
 #define RD_MONITOR_UNKNOWN 255 /* the operator of a call that another library has dumped */
+
+/* Calls that have neither count nor type, as a barrier has none. */
+static inline int rd_monitor_bare(int kind)
+{
+    return kind == RD_MONITOR_SPLIT || kind == RD_MONITOR_WINDOW || kind == RD_MONITOR_GROW;
+}
 
 static inline int rd_monitor_one_sided(int kind)
 {

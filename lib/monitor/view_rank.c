@@ -100,6 +100,7 @@ const char *rd_view_kind_name(int kind)
            : kind == RD_MONITOR_RECV          ? "recv"
            : kind == RD_MONITOR_SPLIT         ? "comm_split"
            : kind == RD_MONITOR_WINDOW        ? "window"
+           : kind == RD_MONITOR_GROW          ? "comm_grow"
            : kind == RD_MONITOR_WAIT_SIGNAL   ? "wait_signal"
            : kind == RD_MONITOR_PUT           ? "put"
            : kind == RD_MONITOR_SIGNAL        ? "signal"
@@ -111,7 +112,7 @@ const char *rd_view_kind_name(int kind)
 
 int rd_view_kind_named(const char *name)
 {
-    for (int kind = RD_MONITOR_SEND; kind <= RD_MONITOR_WINDOW; kind++)
+    for (int kind = RD_MONITOR_SEND; kind <= RD_MONITOR_LAST; kind++)
         if (kind != RD_MONITOR_OTHER && strcmp(name, rd_view_kind_name(kind)) == 0)
             return kind;
     return -1;
@@ -136,7 +137,7 @@ static void untagged(const rd_monitor_event_t *e, char *text, size_t bytes)
         snprintf(text, bytes, " (all ranks)");
     else if (rd_monitor_one_sided(e->kind))
         snprintf(text, bytes, " (%llu bytes, rank %d)", count, e->root);
-    else if (e->kind == RD_BARRIER || e->kind == RD_MONITOR_SPLIT || e->kind == RD_MONITOR_WINDOW)
+    else if (e->kind == RD_BARRIER || rd_monitor_bare(e->kind))
         snprintf(text, bytes, "%s", "");
     else if (e->flags & RD_MONITOR_TABLES)
         snprintf(text, bytes, " (by tables, %s)", type ? type : "?");

@@ -99,6 +99,7 @@ static void fill(rd_signature_t *s, const rd_signed_call_t *c, uint64_t number)
     const char *name = c->call.kind < RD_NUM_COLLS         ? rd_coll_name((rd_coll_t)c->call.kind)
                        : c->call.kind == RD_MONITOR_SPLIT  ? "comm_split"
                        : c->call.kind == RD_MONITOR_WINDOW ? "window"
+                       : c->call.kind == RD_MONITOR_GROW   ? "comm_grow"
                                                            : "?";
 
     *s = (rd_signature_t){.sequence = number,

@@ -244,6 +244,8 @@ static void no_communicator(test_rank_t *t, float *a, float *b)
     BAD("comm", rondo_work_last, comm, &work);
     BAD("comm", rondo_comm_split, comm, 0, 0, &comm, NULL);
     BAD("comm", rondo_comm_shrink, comm, NULL, 0, &comm, NULL);
+    BAD("id", rondo_comm_grow, NULL, 2, NULL, 1, &comm, NULL);
+    BAD("newcomm", rondo_comm_grow, NULL, 2, &id, 1, NULL, NULL);
     BAD("comm", rondo_comm_create, NULL, 1, &id, 0, NULL);
     BAD("id", rondo_comm_create, &comm, 1, NULL, 0, NULL);
     BAD("nranks", rondo_comm_create, &comm, 0, &id, 0, NULL);
@@ -273,6 +275,9 @@ static void outputs_and_requests(test_rank_t *t, rondo_comm_t comm)
     BAD("work", rondo_work_last, comm, NULL);
     BAD("newcomm", rondo_comm_split, comm, 0, 0, NULL, NULL);
     BAD("newcomm", rondo_comm_shrink, comm, NULL, 0, NULL, NULL);
+    BAD("newcomm", rondo_comm_grow, comm, t->nranks + 1, NULL, -1, NULL, NULL);
+    BAD("rank", rondo_comm_grow, comm, t->nranks + 1, NULL, 0, &other, NULL);
+    BAD("nranks", rondo_comm_grow, comm, t->nranks, NULL, -1, &other, NULL);
     BAD("excluded", rondo_comm_shrink, comm, &outside, 1, &other, NULL);
     BAD("op", rondo_op_create_premulsum, NULL, &scalar, RONDO_FLOAT32, 0, comm);
     BAD("scalar", rondo_op_create_premulsum, &op, NULL, RONDO_FLOAT32, 0, comm);

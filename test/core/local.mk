@@ -9,6 +9,8 @@ check_PROGRAMS += \
 	test/core/gather_put \
 	test/core/group_memory \
 	test/core/groups \
+	test/core/grow \
+	test/core/grow_kill \
 	test/core/hooks \
 	test/core/lifetime_bare_clone \
 	test/core/lifetime_cancel_reads \
@@ -56,6 +58,8 @@ test_core_dump_wait_SOURCES = test/core/dump_wait.c test/util/slow_open.h
 test_core_gather_put_LDADD = libtest.la
 test_core_group_memory_LDADD = libtest.la
 test_core_groups_LDADD = libtest.la
+test_core_grow_LDADD = libtest.la
+test_core_grow_kill_LDADD = libtest.la
 test_core_hooks_LDADD = libtest.la
 test_core_order_SOURCES = test/core/order.c test/util/enter.h test/util/harness.c test/util/harness.h
 test_core_order_CPPFLAGS = $(AM_CPPFLAGS)

@@ -258,6 +258,29 @@ contains
     call expect(as_in_c == 1, 'request_wait')
   end subroutine
 
+  !> The last rank joins the others again.
+  subroutine check_grow()
+    type(rondo_comm) :: first, grown
+    type(rondo_unique_id) :: id
+    integer :: total, grown_rank
+
+    call rondo_comm_split(comm, merge(-1, 0, rank == n - 1), rank, first)
+    if (rank == 0) call rondo_unique_id_create(id)
+    call rondo_broadcast(id%bytes, id%bytes, size(id%bytes), RONDO_INT8, 0, comm)
+    if (rank == n - 1) then
+      call rondo_comm_grow(rondo_comm(), n, id, n - 1, grown)
+    else if (rank == 0) then
+      call rondo_comm_grow(first, n, id, -1, grown)
+    else
+      call rondo_comm_grow(first, n, rank=-1, newcomm=grown)
+    end if
+    call rondo_comm_rank(grown, grown_rank)
+    call rondo_allreduce(rank, total, 1, RONDO_INT32, RONDO_SUM, grown)
+    call expect(grown_rank == rank .and. total == n * (n - 1) / 2, 'allreduce after a grow')
+    call rondo_comm_destroy(grown)
+    if (rank /= n - 1) call rondo_comm_destroy(first)
+  end subroutine
+
   !> Communicators of communicators, own operators, questions, errors.
   subroutine check_others()
     type(rondo_comm) :: half, fewer, nothing, alone(1)
@@ -290,6 +313,7 @@ contains
       call expect(sized == n - 1, 'shrink')
       call rondo_comm_destroy(fewer)
     end if
+    call check_grow()
     call rondo_unique_id_create(id)
     call rondo_comm_create(alone(1), 1, id, 0)
     call rondo_comm_destroy(alone(1))
