@@ -1,7 +1,8 @@
-/* Creates communicators from existing ones: split and shrink. */
+/* Creates communicators from existing ones: split, grow and shrink. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "nccl/later.h"
 #include "nccl/shim.h"
 
 static ncclResult_t split(nc_job_t *job)
@@ -42,6 +43,93 @@ ncclResult_t pncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *new
     return nc_group_job(&job);
 }
 NC_TWIN(CommSplit);
+
+/* The id stays with the communicator whose rank has made it: NCCL's members pass none when they grow. */
+ncclResult_t pncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId)
+{
+    const char *call = "ncclCommGetUniqueId";
+    ncclResult_t result = nc_comm_ready(comm, call);
+
+    if (result != ncclSuccess)
+        return result;
+    if (!uniqueId)
+        return nc_error(comm, ncclInvalidArgument, "%s: uniqueId is NULL", call);
+    result = pncclGetUniqueId(uniqueId);
+    memcpy(&comm->grow_id, uniqueId, sizeof comm->grow_id); /* also one that carries an error to all ranks */
+    comm->has_grow_id = 1;
+    return result;
+}
+NC_TWIN(CommGetUniqueId);
+
+static ncclResult_t grow(nc_job_t *job)
+{
+    rondo_config_t config = nc_comm_config(job->comm);
+    rondo_comm_t made = NULL;
+    if (job->parent)
+        job->parent->has_grow_id = 0; /* it serves one grow */
+    rondo_result_t result = rondo_comm_grow(job->parent ? job->parent->rondo : NULL, job->number[0],
+                                            job->has_id ? &job->id : NULL, job->number[1], &made, &config);
+
+    return nc_comm_made(job->comm, made, job->call, nc_result(job->parent ? job->parent : job->comm, NULL, result));
+}
+
+/* A member: its rank stays, and its id is the one that it is given, or has made. */
+static ncclResult_t grow_member(nc_job_t *job, const ncclUniqueId *id, nc_config_t *read, ncclConfig_t *config)
+{
+    ncclComm_t comm = job->parent;
+    ncclResult_t result = nc_comm_ready(comm, job->call);
+
+    if (result != ncclSuccess)
+        return result;
+    if (job->number[1] != -1 || job->number[0] <= comm->nranks)
+        return nc_error(comm, ncclInvalidArgument,
+                        "%s: rank %d, %d ranks: a rank of the communicator has -1, and nRanks is more than its %d",
+                        job->call, job->number[1], job->number[0], comm->nranks);
+    if ((result = nc_config_read(read, config, &comm->config, job->call)))
+        return result;
+    job->has_id = id || comm->has_grow_id;
+    if (job->has_id)
+        memcpy(&job->id, id ? (const void *)id : &comm->grow_id, sizeof job->id);
+    job->comm = nc_comm_new(0, 0, comm->device, read);
+    return job->comm ? ncclSuccess : ncclSystemError;
+}
+
+static ncclResult_t grow_new(nc_job_t *job, const ncclUniqueId *id, nc_config_t *read, ncclConfig_t *config)
+{
+    ncclResult_t result;
+    int device;
+
+    nc_settings();
+    if (!id || job->number[1] < 0 || job->number[1] >= job->number[0])
+        return nc_error(NULL, ncclInvalidArgument, "%s: comm is NULL, and %s: a new rank has both", job->call,
+                        id ? "rank is not one of nRanks" : "uniqueId is NULL");
+    if ((result = nc_device_current(&device, job->call)) || (result = nc_config_read(read, config, NULL, job->call)))
+        return result;
+    job->has_id = 1;
+    memcpy(&job->id, id, sizeof job->id);
+    job->comm = nc_comm_new(job->number[1], job->number[0], device, read);
+    return job->comm ? ncclSuccess : ncclSystemError;
+}
+
+ncclResult_t pncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank, ncclComm_t *newcomm,
+                           ncclConfig_t *config)
+{
+    const char *call = "ncclCommGrow";
+    nc_job_t job = {.run = grow, .creates = 1, .call = call, .parent = comm, .newcomm = newcomm};
+    ncclResult_t result;
+    nc_config_t read;
+
+    if (!newcomm)
+        return nc_error(NULL, ncclInvalidArgument, "%s: newcomm is NULL", call);
+    job.number[0] = nRanks;
+    job.number[1] = rank;
+    result = comm ? grow_member(&job, uniqueId, &read, config) : grow_new(&job, uniqueId, &read, config);
+    if (result != ncclSuccess)
+        return result;
+    job.blocking = read.blocking && (!comm || comm->config.blocking);
+    return nc_group_job(&job);
+}
+NC_TWIN(CommGrow);
 
 static ncclResult_t shrink(nc_job_t *job)
 {

@@ -118,9 +118,13 @@ ncclResult_t pncclPutSignal(const void *localbuff, size_t count, ncclDataType_t 
 ncclResult_t pncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t pncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm, cudaStream_t stream);
 
+/* Ranks of `comm` call with rank -1, and may pass NULL for the id where one of them has made it by CommGetUniqueId, or
+ * passes it; new ranks call with NULL for `comm`. */
+ncclResult_t pncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId);
+ncclResult_t pncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank, ncclComm_t *newcomm,
+                           ncclConfig_t *config);
+
 /* All of the following fail without reading their arguments. The calling convention lets the caller pass any. */
-ncclResult_t pncclCommGetUniqueId(void);
-ncclResult_t pncclCommGrow(void);
 ncclResult_t pncclCommSuspend(void);
 ncclResult_t pncclCommResume(void);
 ncclResult_t pncclSetEncryption(void);

@@ -102,6 +102,8 @@ struct ncclComm {
     struct nc_user_op *ops;
     struct nc_registration *registrations;
     struct nc_bounce *asides;
+    rondo_unique_id_t grow_id; /* that ncclCommGetUniqueId has made, for this rank's next grow */
+    int has_grow_id;
     char error[512]; /* for ncclGetLastError */
 };
 
@@ -174,7 +176,8 @@ typedef struct nc_job {
     ncclComm_t *newcomm; /* of a creation: set to NULL if it fails */
     int blocking;
     rondo_unique_id_t id;
-    int number[2], *list; /* split: color, key; shrink: flags, entries of `list` */
+    int has_id;           /* of a grow */
+    int number[2], *list; /* split: color, key; grow: ranks, rank; shrink: flags, entries of `list` */
     void *buffer;
     size_t bytes;
     ncclWindow_t *window;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nccl/later.h"
 #include "nccl/nccl_harness.h"
 
 #define MOST 4
@@ -238,6 +239,33 @@ static void split_all(test_rank_t *t, ncclComm_t *comms, int n)
     }
 }
 
+/* Members and a new rank in one group. */
+static void grow_all(test_rank_t *t, ncclComm_t *comms, int n)
+{
+    int32_t in = 1, out[MOST + 1] = {0};
+    ncclComm_t grown[MOST + 1];
+    ncclUniqueId id;
+
+    test_note(t, "grow in a group");
+    NCCL_OK(t, pncclCommGetUniqueId(comms[n - 1], &id));
+    NCCL_OK(t, ncclGroupStart());
+    for (int r = 0; r < n; r++)
+        NCCL_OK(t, pncclCommGrow(comms[r], n + 1, NULL, -1, &grown[r], NULL));
+    NCCL_OK(t, pncclCommGrow(NULL, n + 1, &id, n, &grown[n], NULL));
+    NCCL_OK(t, ncclGroupEnd());
+    NCCL_OK(t, ncclGroupStart());
+    for (int r = 0; r <= n; r++)
+        NCCL_OK(t, ncclAllReduce(&in, &out[r], 1, ncclInt, ncclSum, grown[r], NULL));
+    NCCL_OK(t, ncclGroupEnd());
+    for (int r = 0; r <= n; r++) {
+        int rank = -1;
+
+        NCCL_OK(t, ncclCommUserRank(grown[r], &rank));
+        TEST_TRUE(t, rank == r && out[r] == n + 1);
+        NCCL_OK(t, ncclCommDestroy(grown[r]));
+    }
+}
+
 static void one_thread(test_rank_t *t, void *arg)
 {
     ncclComm_t a[MOST], b[MOST];
@@ -255,6 +283,7 @@ static void one_thread(test_rank_t *t, void *arg)
     to_oneself(t, a[n - 1], n - 1);
     operators(t, a, n);
     split_all(t, a, n);
+    grow_all(t, a, n);
     failed_creation(t);
     test_note(t, "destroy");
     NCCL_OK(t, ncclGroupStart());

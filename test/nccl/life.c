@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "nccl/later.h"
 #include "nccl/nccl_harness.h"
 
 static int sum_is(test_rank_t *t, ncclComm_t comm, int expected)
@@ -279,6 +280,44 @@ static void survivors(test_rank_t *t, void *arg)
     NCCL_OK(t, ncclCommAbort(comm));
 }
 
+/* As NCCL's users do: one member makes the id, the members pass none, a new rank passes it. Twice, by two members. */
+static void grown(test_rank_t *t, void *arg)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    int blocking = *(int *)arg, last = t->nranks - 1, rank = -1;
+    ncclComm_t comm = comm_of(t, blocking), members = NULL, made;
+    ncclUniqueId id;
+    ncclResult_t result;
+
+    config.blocking = blocking;
+    test_note(t, "split");
+    result = ncclCommSplit(comm, t->rank == last ? NCCL_SPLIT_NOCOLOR : 0, 0, &members, NULL);
+    nccl_result(t, nccl_settled(members ? members : comm, result), ncclSuccess, "ncclCommSplit");
+    for (int maker = 0; maker < 2; maker++) {
+        test_note(t, "grow, the id of %d", maker);
+        if (t->rank == maker)
+            NCCL_OK(t, pncclCommGetUniqueId(members, &id));
+        else
+            memset(&id, 0, sizeof id);
+        /* the others' bytes are 0, and this sum is the maker's id */
+        nccl_result(t, nccl_settled(comm, ncclAllReduce(&id, &id, sizeof id, ncclUint8, ncclSum, comm, NULL)),
+                    ncclSuccess, "ncclAllReduce");
+        result = pncclCommGrow(members, t->nranks, members ? NULL : &id, members ? -1 : last, &made, &config);
+        if (!nccl_result(t, nccl_settled(made, result), ncclSuccess, "ncclCommGrow"))
+            break;
+        sum_is(t, made, t->nranks);
+        NCCL_OK(t, ncclCommUserRank(made, &rank));
+        TEST_TRUE(t, rank == t->rank);
+        NCCL_OK(t, ncclCommDestroy(made));
+    }
+    if (members) {
+        NCCL_GIVES(t, ncclInvalidArgument, pncclCommGrow(members, last, NULL, -1, &made, NULL));
+        NCCL_GIVES(t, ncclInvalidArgument, pncclCommGrow(members, t->nranks, NULL, 0, &made, NULL));
+        NCCL_OK(t, ncclCommDestroy(members));
+    }
+    NCCL_OK(t, ncclCommDestroy(comm));
+}
+
 int main(void)
 {
     int bad = 0, yes = 1, no = 0;
@@ -289,7 +328,8 @@ int main(void)
     for (int *flag = &no; flag && !bad; flag = flag == &no ? &yes : NULL) {
         test_director_t d = {.victims = 1u << 2};
 
-        bad += test_run(*flag ? TEST_PROCESSES : TEST_THREADS, 3, 40, derived, flag);
+        bad += test_run(*flag ? TEST_PROCESSES : TEST_THREADS, 3, 40, derived, flag) +
+               test_run(TEST_PROCESSES, 4, 40, grown, flag);
         bad += test_run(TEST_PROCESSES, 2, 40, memory, flag);
         bad += test_run(TEST_PROCESSES, 3, 40, ended, flag);
         bad += test_run_directed(&d, 3, 40, survivors, flag);

@@ -67,6 +67,10 @@ static void creation(test_rank_t *t)
     ARGUMENT(ncclCommInitAll(&comm, 0, NULL));
     ARGUMENT(ncclCommInitAll(&comm, 1, negative));
     USAGE(ncclCommInitAll(&comm, 2, twice));
+    ARGUMENT(pncclCommGrow(NULL, 2, NULL, 1, &comm, NULL));
+    ARGUMENT(pncclCommGrow(NULL, 2, &id, 2, &comm, NULL));
+    ARGUMENT(pncclCommGrow(NULL, 2, &id, -1, &comm, NULL));
+    ARGUMENT(pncclCommGrow(NULL, 2, &id, 1, NULL, NULL));
     TEST_TRUE(t, comm == NULL);
 }
 
@@ -79,6 +83,7 @@ static void no_communicator(test_rank_t *t)
     ncclComm_t made;
     ncclResult_t error;
     ncclRedOp_t op;
+    ncclUniqueId id = {{0}};
     ncclWindow_t win;
     void *handle;
     int n;
@@ -106,6 +111,9 @@ static void no_communicator(test_rank_t *t)
         ARGUMENT(ncclCommUserRank(c, &n));
         ARGUMENT(ncclCommCuDevice(c, &n));
         ARGUMENT(ncclCommGetAsyncError(c, &error));
+        ARGUMENT(pncclCommGetUniqueId(c, &id));
+        if (c)
+            ARGUMENT(pncclCommGrow(c, 2, &id, -1, &made, NULL));
         ARGUMENT(ncclCommFinalize(c));
         ARGUMENT(ncclCommRevoke(c, 0));
         ARGUMENT(ncclCommSplit(c, 0, 0, &made, NULL));
@@ -204,9 +212,7 @@ static void others(test_rank_t *t, ncclComm_t comm)
  * out of it. */
 static void refused(test_rank_t *t)
 {
-    static const char *const names[] = {"CommGetUniqueId",
-                                        "CommGrow",
-                                        "CommSuspend",
+    static const char *const names[] = {"CommSuspend",
                                         "CommResume",
                                         "SetEncryption",
                                         "DevCommCreate",
