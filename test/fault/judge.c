@@ -156,8 +156,7 @@ void judge_pending(rank_t *r, rondo_result_t result)
     TEST_GIVES(r->t, r->comm, result, rondo_barrier(r->comm, NULL));
 }
 
-/* "missing: 1, 3" */
-static int is_missing(const char *text, int rank)
+int judge_missing(const char *text, int rank)
 {
     const char *at = strstr(text, "missing: ");
     int one, n;
@@ -175,7 +174,7 @@ void judge_creation(rank_t *r, rondo_result_t result)
     const plan_t *p = &r->trial->plan;
     const char *text = rondo_last_error(NULL);
 
-    if (p->kind == BIRTH && result == RONDO_ERR_TIMEOUT && is_missing(text, p->victim))
+    if (p->kind == BIRTH && result == RONDO_ERR_TIMEOUT && judge_missing(text, p->victim))
         return;
     if (p->kind == BIRTH && p->victim == 0 && result == RONDO_ERR_INVALID_USAGE && strstr(text, "the maker has ended"))
         return;

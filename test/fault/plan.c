@@ -8,7 +8,7 @@ const char *const kind_names[NUM_KINDS] = {"kill", "stop", "late", "abort", "bir
 const char *const limit_names[NUM_LIMITS] = {"memory", "file size", "descriptors"};
 const char *const stage_names[NUM_STAGES] = {"creation", "an operation", "shrink"};
 const char *const way_names[NUM_WAYS] = {"signal", "child", "exec", "core"};
-const char *const work_names[NUM_WORKS] = {"calls", "groups", "submits", "splits", "shrinks"};
+const char *const work_names[NUM_WORKS] = {"calls", "groups", "submits", "splits", "shrinks", "grows"};
 const char *const place_names[NUM_PLACES] = {"on one node", "on nodes in turns", "on nodes in blocks",
                                              "alone on its node"};
 
@@ -63,8 +63,8 @@ static void draw_place(plan_t *p, int nnodes, uint64_t *random)
     p->place = p->nnodes == 1 ? TOGETHER : (place_t)(IN_TURNS + drawn);
 }
 
-/* What it happens to, and how: only a death has ways, and a rank that is stopped in a split is waited for as long as a
- * creation is. */
+/* What it happens to, and how: only a death has ways, a rank that is stopped in a split is waited for as long as a
+ * creation is, and an abort of the first communicator does not concern one that grows. */
 static void draw_manner(plan_t *p, const plan_choice_t *choice, uint64_t *random)
 {
     unsigned works = choice->works, ways = choice->ways & ~(choice->cores ? 0 : 1u << BY_CORE);
@@ -74,6 +74,8 @@ static void draw_manner(plan_t *p, const plan_choice_t *choice, uint64_t *random
         p->way = BY_SIGNAL;
     if (p->kind == STOP)
         works &= ~(1u << SPLITS | 1u << SHRINKS);
+    if (p->kind != KILL)
+        works &= ~(1u << GROWS);
     p->work = (work_t)draw_of(works ? works : 1u << CALLS, NUM_WORKS, random);
     if (p->kind == LIMIT)
         p->work = CALLS;
@@ -101,7 +103,7 @@ void plan_draw(plan_t *p, uint64_t seed, const plan_choice_t *choice)
     p->again_us = (int)test_below(&random, test_below(&random, 3) ? 5000 + 1000u * (unsigned)p->nranks : 500);
     if (p->kind == LATE)
         p->delay_us *= 3;
-    if (p->work == SPLITS || p->work == SHRINKS)
+    if (p->work == SPLITS || p->work == SHRINKS || p->work == GROWS)
         p->delay_us *= 2; /* one takes longer than a call */
     p->resume_early = (int)test_below(&random, 2);
     p->operations = 10 + (int)test_below(&random, 40);

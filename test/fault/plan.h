@@ -33,7 +33,7 @@ typedef enum { IN_CREATION, IN_OPERATION, IN_SHRINK, NUM_STAGES } stage_t;
  * descriptors; it executes another program; it dumps core. */
 typedef enum { BY_SIGNAL, WITH_CHILD, BY_EXEC, BY_CORE, NUM_WAYS } way_t;
 /* What the ranks do most of the time. */
-typedef enum { CALLS, GROUPS, SUBMITS, SPLITS, SHRINKS, NUM_WORKS } work_t;
+typedef enum { CALLS, GROUPS, SUBMITS, SPLITS, SHRINKS, GROWS, NUM_WORKS } work_t;
 /* Where ranks are: all on one node, on nodes in turns, or in blocks, or the victim alone on its node. */
 typedef enum { TOGETHER, IN_TURNS, IN_BLOCKS, ALONE, NUM_PLACES } place_t;
 

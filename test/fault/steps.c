@@ -1,7 +1,8 @@
-/* What ranks do: calls, groups, splits and shrinks of random numbers, the same on all ranks. */
+/* What ranks do: calls, groups, splits, shrinks and grows of random numbers, the same on all ranks. */
 #include "fault/trial.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -275,6 +276,117 @@ static rondo_result_t derive_step(rank_t *r, int split)
     return wait_for_failure(r);
 }
 
+/* ---- some ranks of `in` become members, and the others come to them as new ones ---- */
+
+typedef struct {
+    part_t members, all; /* `all`: the members come first, as rondo_comm_grow numbers them */
+    int old;             /* the number of members */
+    int maker;           /* of the id: its number in `in`, a member's */
+    uint64_t number;
+} grow_t;
+
+static void draw_grow(rank_t *r, grow_t *g)
+{
+    unsigned any = 1 + test_below(&r->random, (1u << r->nranks) - 2); /* not all, and not none */
+
+    memset(g, 0, sizeof *g);
+    do
+        g->maker = (int)test_below(&r->random, (unsigned)r->nranks);
+    while (!(any >> g->maker & 1));
+    g->number = test_random(&r->random) | 1;
+    for (int q = 0; q < r->nranks; q++) {
+        g->members.color[q] = any >> q & 1 ? 0 : -1;
+        g->all.key[q] = any >> q & 1 ? 0 : 1;
+        g->old += (int)(any >> q & 1);
+    }
+    place(r, &g->members);
+    place(r, &g->all);
+}
+
+/* A new rank gets the id of the maker. 0: that has died, or the death of another has kept it from making one. */
+static int take_id(rank_t *r, const grow_t *g, rondo_unique_id_t *id)
+{
+    board_t *board = r->trial->board;
+    rondo_result_t error = RONDO_SUCCESS;
+    int over = 0;
+
+    trial_note(r, "waits for the id of a grow");
+    while (atomic_load(&board->grow) != g->number) {
+        if (over)
+            return 0;
+        rondo_comm_get_error(r->in, &error);
+        over = error != RONDO_SUCCESS || atomic_load(&board->fate[r->member[g->maker]]) != UNHARMED;
+        usleep(50);
+    }
+    *id = board->id;
+    return 1;
+}
+
+static rondo_result_t grow_by_id(rank_t *r, const grow_t *g, rondo_comm_t members, rondo_comm_t *all)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    board_t *board = r->trial->board;
+    rondo_unique_id_t id;
+    int has_id = !members || r->rank == g->maker;
+
+    config.device = RONDO_DEVICE_HOST;
+    setenv("RONDO_CREATE_TIMEOUT_MS", TRIAL_GROW_MS, 1);
+    if (!members && !take_id(r, g, &id))
+        return RONDO_SUCCESS;
+    trial_note(r, "grow of %d to %d", g->old, g->all.n);
+    if (r->rank == g->maker) {
+        TEST_OK(r->t, NULL, rondo_unique_id_create(&id));
+        board->id = id;
+        atomic_store(&board->grow, g->number);
+    }
+    return rondo_comm_grow(members, g->all.n, has_id ? &id : NULL, members ? -1 : g->all.rank, all, &config);
+}
+
+/* A new rank that died before it came is missed; one that came when the maker had died found nobody. */
+static void judge_grow(rank_t *r, const grow_t *g, rondo_result_t result)
+{
+    const plan_t *plan = &r->trial->plan;
+    int victim = 0, died = atomic_load(&r->trial->board->fate[plan->victim]) == DIED;
+    const char *text = rondo_last_error(NULL);
+
+    while (victim < g->all.n && g->all.member[victim] != plan->victim)
+        victim++;
+    if (died && result == RONDO_ERR_TIMEOUT && victim >= g->old && judge_missing(text, victim))
+        return;
+    if (died && result == RONDO_ERR_INVALID_USAGE && r->member[g->maker] == plan->victim && g->all.rank >= g->old &&
+        strstr(text, "nobody serves this unique id"))
+        return;
+    judge_error(r, NULL, result, g->all.member, g->all.n, set_of(g->all.member, g->all.n), "a grow");
+}
+
+static rondo_result_t grow_step(rank_t *r)
+{
+    rondo_comm_t members = NULL, all = NULL;
+    rondo_result_t result;
+    int failed = 1;
+    grow_t g;
+
+    draw_grow(r, &g);
+    trial_note(r, "split before a grow, color %d", g.members.color[r->rank]);
+    result = make_part(r, &g.members, 1, &members);
+    if (result != RONDO_SUCCESS) {
+        judge_error(r, NULL, result, r->member, r->nranks, set_of(r->member, r->nranks), "a split before a grow");
+        return wait_for_failure(r);
+    }
+    result = grow_by_id(r, &g, members, &all);
+    setenv("RONDO_CREATE_TIMEOUT_MS", TRIAL_CREATE_MS, 1);
+    if (result != RONDO_SUCCESS)
+        judge_grow(r, &g, result);
+    if (all) {
+        failed = use_part(r, &g.all, all);
+        trial_note(r, "destroys what has grown to %d", g.all.n);
+        TEST_OK(r->t, NULL, rondo_comm_destroy(all));
+    }
+    if (members)
+        TEST_OK(r->t, NULL, rondo_comm_destroy(members));
+    return failed ? wait_for_failure(r) : RONDO_SUCCESS;
+}
+
 rondo_result_t step_once(rank_t *r)
 {
     const plan_t *p = &r->trial->plan;
@@ -284,10 +396,12 @@ rondo_result_t step_once(rank_t *r)
 
     if (pause)
         usleep(pause); /* trouble must be noticed between calls too */
-    if (work == SPLITS || work == SHRINKS)
+    if (work == GROWS && r->nranks > 1)
+        result = grow_step(r);
+    else if (work == SPLITS || work == SHRINKS)
         result = derive_step(r, work == SPLITS);
     else
-        result = call_step(r, work == CALLS ? 1 : 3, work == SUBMITS);
+        result = call_step(r, work == CALLS || work == GROWS ? 1 : 3, work == SUBMITS);
     r->steps++;
     return result;
 }

@@ -12,6 +12,7 @@
 
 #define TRIAL_LIMIT_S 120 /* what counts as a hang, on a machine that does much else */
 #define TRIAL_CREATE_MS "60000"
+#define TRIAL_GROW_MS "4000"     /* for a new rank that was killed before it came, on a busy machine */
 #define TRIAL_PATIENCE_MS "1500" /* for one that was killed, or found itself without means, before it came */
 
 /* What has happened to a rank. */
@@ -43,7 +44,9 @@ typedef struct {
     int64_t abort_us;                        /* rondo_comm_abort took; -1: not called */
     _Atomic int served[PLAN_MOST_ALGOS];     /* operations that went through by a forced algorithm */
     _Atomic int chosen, refused;             /* by the cheapest one; none could serve */
-    _Atomic int derived;                     /* splits and shrinks that went through */
+    _Atomic int derived;                     /* splits, shrinks and grows that went through */
+    _Atomic uint64_t grow;                   /* the number of the grow whose id this is: */
+    rondo_unique_id_t id;
 } board_t;
 
 typedef struct {
@@ -74,8 +77,8 @@ void trial_note(rank_t *r, const char *format, ...) __attribute__((format(printf
 
 /* ---- steps.c ---- */
 
-/* One call, group, split or shrink of random numbers; what has succeeded is verified, and what a split or shrink ends
- * with is judged. Returns what `in` has come to. */
+/* One call, group, split, shrink or grow of random numbers; what has succeeded is verified, and what one of the last
+ * three ends with is judged. Returns what `in` has come to. */
 rondo_result_t step_once(rank_t *r);
 
 /* ---- judge.c ---- */
@@ -86,6 +89,8 @@ void judge_error(rank_t *r, rondo_comm_t comm, rondo_result_t result, const int 
                  unsigned culprits, const char *what);
 /* The pending call's error of the communicator of all ranks, and that every later call gives the same. */
 void judge_pending(rank_t *r, rondo_result_t result);
+/* "missing: 1, 3" has the rank. */
+int judge_missing(const char *text, int rank);
 /* Of a creation during which a rank is killed or lacks something. */
 void judge_creation(rank_t *r, rondo_result_t result);
 void judge_sentence(rank_t *r, rondo_comm_t comm, rondo_result_t result, const char *what);

@@ -307,8 +307,8 @@ static void report(tally_t *tally, uint64_t seed)
     printf("trials: of each number of ranks:");
     for (k = 2; k <= TEST_MAX_RANKS; k++)
         printf(" %d", tally->ranks[k]);
-    printf("\ntrials: operations: %d splits and shrinks, %d chosen by cost, %d refused", tally->derived, tally->chosen,
-           tally->refused);
+    printf("\ntrials: operations: %d splits, shrinks and grows, %d chosen by cost, %d refused", tally->derived,
+           tally->chosen, tally->refused);
     for (k = 0; rd_algos[k]; k++)
         if (tally->served[k])
             printf(", %d %s", tally->served[k], rd_algos[k]->name);
@@ -368,7 +368,7 @@ static int usage(void)
 {
     fprintf(stderr,
             "trials [--count N] [--seed S] [--kinds kill,stop,late,abort,birth,second,limit]\n"
-            "       [--ways signal,child,exec,core] [--works calls,groups,submits,splits,shrinks]\n"
+            "       [--ways signal,child,exec,core] [--works calls,groups,submits,splits,shrinks,grows]\n"
             "       [--nodes N|mixed] [--ranks N] [--jobs N] [--seconds N] [--verbose]\n"
             "trials: at most %d trials, %d ranks, %d jobs\n",
             MOST_TRIALS, PLAN_MOST_RANKS, MOST_JOBS);
