@@ -297,6 +297,14 @@ rondo_result_t rondo_unique_id_create(rondo_unique_id_t *id);
 rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                                  const rondo_config_t *config);
 
+/* The same with `nids` ids instead of one, for very many ranks: each of them, in a process of its own at best, is the
+ * meeting place of nranks / nids consecutive ranks, which the process need not have, and of its connections to about
+ * 2 log2(nids) others. About as many ids as the root of nranks are enough. From 1 to nranks; all ranks give the same
+ * ids in the same order, else every rank gets RONDO_ERR_INVALID_ARGUMENT, as for different nranks. Ranks listen on the
+ * interface of their id, also where all are on one host. */
+rondo_result_t rondo_comm_create_scalable(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *ids, int nids,
+                                          int rank, const rondo_config_t *config);
+
 /* All ranks in one process, one call: comms[i] becomes rank i of `ndevices`. devices[i] is its device as in the config;
  * NULL: config's for all. Each of them wants a thread of its own, or one thread that puts the calls of all ranks into
  * one group: a single call for one rank would wait for the others for ever. On failure none is made. */

@@ -31,10 +31,12 @@ typedef enum {
     RD_FOR_LIFELINE = 'l'
 } rd_purpose_t;
 
+#define RD_SLOT_ROOT 1 /* comes as another root, whose number is `rank`: see roots.h */
+
 typedef struct rd_hello {
     rd_purpose_t purpose;
     int rank, nranks; /* a rendezvous sends -1 and 0 */
-    int slot;         /* of a neighbour: its number among the neighbours */
+    int slot;         /* of a neighbour: its number among the neighbours; of a meeting: RD_SLOT_ROOT, or 0 */
 } rd_hello_t;
 
 typedef struct rd_auth {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "boot/registry.h"
+#include "boot/roots.h"
 
 rondo_result_t rd_boot_id_create(rondo_unique_id_t *id, const rd_env_t *env)
 {
@@ -121,15 +122,53 @@ void rd_boot_refuse(const rondo_unique_id_t *id, int rank, int nranks, const rd_
     rd_thread_error_set(why);
 }
 
+/* Unpacks the ids, and finds this rank's among them. */
+static rondo_result_t take_ids(rd_boot_t *b, const rondo_unique_id_t *ids, int nids)
+{
+    int n = nids < b->nranks ? nids : b->nranks, mine = 0;
+    rondo_result_t code = RONDO_SUCCESS;
+
+    b->ids = calloc((size_t)nids, sizeof(*b->ids));
+    if (!b->ids)
+        return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for %d ids", nids);
+    for (b->nids = 0; b->nids < nids && !code; b->nids += !code)
+        code = rd_id_unpack(&b->ids[b->nids], &ids[b->nids], b->ctx);
+    if (code)
+        return code;
+    crypto_generichash(b->list, sizeof(b->list), (const unsigned char *)ids, (size_t)nids * sizeof(*ids), NULL, 0);
+    if (nids > 1 && b->rank >= 0 && b->rank < b->nranks)
+        mine = rd_roots_index(b->nranks, n, b->rank);
+    b->id = b->ids[mine];
+    return RONDO_SUCCESS;
+}
+
+/* This rank's creation is over: so are the rendezvous of this process, or will be when all ranks have heard of it. */
+static void leave_ids(rd_boot_t *b, rondo_result_t code)
+{
+    for (int i = 0; i < b->nids; i++)
+        rd_rendezvous_leave(&b->ids[i], b->rank, code);
+    if (b->ids)
+        sodium_memzero(b->ids, (size_t)b->nids * sizeof(*b->ids));
+    free(b->ids);
+    b->ids = NULL;
+}
+
 rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int rank, int nranks, const rd_env_t *env,
                               rd_log_ctx_t *ctx, rd_stop_t *stop)
+{
+    return rd_boot_create_by(boot, id, 1, rank, nranks, env, ctx, stop);
+}
+
+rondo_result_t rd_boot_create_by(rd_boot_t **boot, const rondo_unique_id_t *ids, int nids, int rank, int nranks,
+                                 const rd_env_t *env, rd_log_ctx_t *ctx, rd_stop_t *stop)
 {
     rondo_result_t code = rd_crypto_init(ctx);
     if (code)
         return code;
     rd_boot_t *b = boot_alloc(nranks);
     if (!b) {
-        rd_boot_cancel(id, rank, RONDO_ERR_NO_MEMORY);
+        for (int i = 0; i < nids; i++)
+            rd_boot_cancel(&ids[i], rank, RONDO_ERR_NO_MEMORY);
         return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for a communicator of %d ranks", nranks);
     }
     b->rank = rank;
@@ -137,26 +176,23 @@ rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int
     b->ctx = ctx;
     b->stop = stop;
     b->timeout_ms = env->create_timeout_ms;
-    code = rd_id_unpack(&b->id, id, ctx);
-    if (code)
-        goto destroy;
+    code = take_ids(b, ids, nids);
     /* A wrong rank or count is sent to the rendezvous all the same, which tells the others why the creation fails. */
     while (nranks > 0 && nranks <= RD_MOST_RANKS && 1 << b->rounds < nranks)
         b->rounds++;
-    if (nranks == 1 && rank == 0)
+    if (!code && nranks == 1 && rank == 0)
         code = create_alone(b, env);
-    else
+    else if (!code)
         code = rd_boot_join(b, env);
     if (!code)
         code = introduce(b);
-    rd_rendezvous_leave(&b->id, rank, code);
-    if (code)
-        goto destroy;
+    leave_ids(b, code);
+    if (code) {
+        rd_boot_destroy(b);
+        return code;
+    }
     *boot = b;
     return RONDO_SUCCESS;
-destroy:
-    rd_boot_destroy(b);
-    return code;
 }
 
 void rd_boot_destroy(rd_boot_t *b)

@@ -23,6 +23,11 @@ rondo_result_t rd_boot_id_create(rondo_unique_id_t *id, const rd_env_t *env);
 rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int rank, int nranks, const rd_env_t *env,
                               rd_log_ctx_t *ctx, rd_stop_t *stop);
 
+/* The same by `nids` ids, at most as many as ranks, the same on all ranks: each is the meeting place of its share of
+ * them. */
+rondo_result_t rd_boot_create_by(rd_boot_t **boot, const rondo_unique_id_t *ids, int nids, int rank, int nranks,
+                                 const rd_env_t *env, rd_log_ctx_t *ctx, rd_stop_t *stop);
+
 /* Called for a rank that could not even begin to join, for lack of memory. If this process serves the rendezvous, the
  * ranks that come there are given the error `code`; otherwise they wait for this rank as for any other that does not
  * come. */

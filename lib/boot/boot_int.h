@@ -7,6 +7,7 @@
 #include "boot/boot.h"
 #include "boot/session.h"
 #include "boot/rendezvous.h"
+#include "boot/roots.h"
 
 #define RD_BOOT_SLICE_MS 50 /* the longest sleep: limits how late `stop` is noticed */
 
@@ -38,6 +39,9 @@ typedef struct rd_questions {
 struct rd_boot {
     rd_id_t id;
     rd_creds_t creds; /* of this communicator alone: each meeting under a derived id has its own */
+    rd_id_t *ids;     /* during creation: all of them, `id` being that of this rank's block, */
+    int nids;
+    unsigned char list[32]; /* and a hash of them */
     int rank, nranks, rounds;
     rd_log_ctx_t *ctx;
     rd_stop_t *stop;

@@ -6,7 +6,7 @@
  *   112 checksum (16)
  *
  * The checksum detects damage and garbage, not forgery: whoever can write an id can also write its checksum. Several
- * roots would be several ids, so the format has room for one address only. */
+ * roots are several ids (roots.h), so the format has room for one address only. */
 #include "boot/id.h"
 
 #include <errno.h>

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <sodium.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -91,6 +92,29 @@ static void listen_there(joining_t *j)
         fail_said(j, code);
 }
 
+/* One of several rendezvous has no ranks but those of a block: this says which others it needs. */
+static void say_roots(joining_t *j)
+{
+    rd_boot_t *b = j->b;
+    bool sound = b->rank >= 0 && b->rank < b->nranks;
+    int needed[RD_ROOTS_MOST], n;
+    rd_roots_head_t head = {.plan = {b->nranks, b->nids, {0}}, .from = -1};
+    rd_root_t root[RD_ROOTS_MOST];
+    unsigned char record[RD_RECORD_DATA];
+
+    memcpy(head.plan.list, b->list, sizeof(b->list));
+    head.index = sound ? rd_roots_index(b->nranks, b->nids, b->rank) : 0;
+    n = rd_roots_needed(b->nranks, b->nids, head.index, needed);
+    memset(root, 0, sizeof(root));
+    for (int i = 0; i < n; i++) {
+        const rd_id_t *id = &b->ids[needed[i]];
+        root[i] = (rd_root_t){.addr = id->addr, .creds = id->creds, .index = needed[i]};
+        memcpy(root[i].maker, id->maker, sizeof(id->maker));
+    }
+    rd_chan_send(j->rendezvous.chan, RD_REC_ROOTS, record, rd_roots_seal(record, &b->id.creds, &head, root, n));
+    sodium_memzero(root, sizeof(root));
+}
+
 /* The rendezvous has authenticated this rank, which now listens and sends its address. */
 static void say_join(joining_t *j)
 {
@@ -110,7 +134,9 @@ static void say_join(joining_t *j)
     }
     join.near = (unsigned char)rd_addr_same_host(&here, &there);
     join.fixed = *j->env->iface != 0;
-    b->addr = join.near ? rd_addr_loopback(here.family) : here;
+    if (b->nids > 1) /* it knows only some of the others, which may be elsewhere */
+        say_roots(j);
+    b->addr = join.near && b->nids <= 1 ? rd_addr_loopback(here.family) : here;
     rondo_result_t code = join.fixed ? rd_addr_choose(&b->addr, j->env) : RONDO_SUCCESS;
     if (code != RONDO_SUCCESS)
         fail_said(j, code);
@@ -139,7 +165,10 @@ static void on_table(joining_t *j, const unsigned char *data, size_t bytes)
         fail(j, RONDO_ERR_INTERNAL, "the rendezvous sent a table of %zu bytes", bytes);
         return;
     }
-    rd_id_derive(&b->creds, &b->id.creds, "met", data, sizeof(rd_salt_t));
+    if (b->nids > 1) /* what all of them have in common */
+        rd_id_derive(&b->creds, &b->ids[0].creds, "met", b->list, sizeof(b->list));
+    else
+        rd_id_derive(&b->creds, &b->id.creds, "met", data, sizeof(rd_salt_t));
     rd_listener_open(&j->incoming, b->listener, &b->creds, &b->addr, sizeof(b->addr), &mine);
     data += sizeof(rd_salt_t);
     for (int k = 0; k < b->rounds; k++) {

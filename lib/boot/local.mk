@@ -24,6 +24,8 @@ librondo_core_la_SOURCES += \
 	lib/boot/registry.h \
 	lib/boot/rendezvous.c \
 	lib/boot/rendezvous.h \
+	lib/boot/roots.c \
+	lib/boot/roots.h \
 	lib/boot/session.c \
 	lib/boot/session.h \
 	lib/boot/sock.c \

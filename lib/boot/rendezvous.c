@@ -20,15 +20,21 @@
 
 #include "boot/listener.h"
 #include "boot/registry.h"
+#include "boot/roots.h"
 #include "base/thread.h"
 #include "base/wait.h"
 
-#define SLICE_MS 50   /* the longest sleep: limits how late a deadline is noticed */
-#define LINGER_MS 200 /* how long the end waits for processes in the middle of their handshake, who are refused */
+#define SLICE_MS 50  /* the longest sleep: limits how late a deadline is noticed */
+#define PART_MS 5000 /* how long the end waits for other roots, whose ranks are not ready yet */
+#define LINGER_MS                                                                                                      \
+    200 /* how long it waits for processes in a handshake, who are refused, and for roots that have heard of a failure \
+         */
 
 typedef struct member {
     rd_chan_t *chan;
     rd_join_t join;
+    rd_roots_head_t head; /* of a rank that comes with several ids; unlike: with others than this is one of */
+    int unlike;
     int joined, ready, notified; /* notified: it has the table (1), or knows of the failure (2) */
     int moving;                  /* it was asked to listen at another address */
 } member_t;
@@ -40,6 +46,7 @@ typedef struct rendezvous {
     int listener;
     rd_listener_t incoming;
     int64_t timeout_ms, first_ms, ready_ms; /* ready_ms: when the last rank was ready; 0: not yet */
+    int64_t failed_ms;
     member_t *member;
     int nmembers, room;
     int nranks; /* as the first member says; 0: no member has come yet */
@@ -48,6 +55,8 @@ typedef struct rendezvous {
     int tabled;
     int *by_rank; /* the member of each rank; -1: none */
     rd_fail_t fail;
+    rd_roots_t roots; /* the others, where there are several */
+    rd_contact_t *own;
     struct pollfd *polls;
     int polls_room;
 } rendezvous_t;
@@ -61,12 +70,23 @@ static void fail(rendezvous_t *m, rondo_result_t code, int failed_rank, const ch
     vsnprintf(m->fail.text, sizeof(m->fail.text), format, args);
     va_end(args);
     m->fail.code = code;
+    m->failed_ms = rd_clock_ms();
     m->fail.failed_rank = failed_rank;
 }
 
 static int rank_of(const member_t *g)
 {
     return g->chan->theirs.rank;
+}
+
+static int awaited(const rendezvous_t *m)
+{
+    return m->roots.known ? m->roots.count : m->nranks;
+}
+
+static bool comes_here(const rendezvous_t *m, int rank)
+{
+    return !m->roots.known || (rank >= m->roots.first && rank < m->roots.first + m->roots.count);
 }
 
 /* Checks everything that can be wrong with a new member. */
@@ -81,9 +101,18 @@ static void examine(rendezvous_t *m, member_t *g)
         fail(m, RONDO_ERR_INVALID_ARGUMENT, rank,
              "rank %d (%s) says %d ranks, rank %d (%s) says %d: nranks must be equal", rank_of(first),
              first->join.whois, m->nranks, rank, g->join.whois, nranks);
+    else if (g->unlike || nranks != m->nranks || memcmp(&g->head.plan, &m->roots.plan, sizeof(g->head.plan)) != 0 ||
+             (first && memcmp(&g->head.plan, &first->head.plan, sizeof(g->head.plan)) != 0))
+        fail(m, RONDO_ERR_INVALID_ARGUMENT, rank,
+             "rank %d (%s) comes with %d ranks and %d ids, but not all others do: nranks and the list of ids must be "
+             "equal on all ranks",
+             rank, g->join.whois, nranks, g->head.plan.nroots ? g->head.plan.nroots : 1);
     else if (rank < 0 || rank >= nranks)
         fail(m, RONDO_ERR_INVALID_ARGUMENT, rank, "%s claims rank %d of %d ranks: ranks are 0 to %d", g->join.whois,
              rank, nranks, nranks - 1);
+    else if (!comes_here(m, rank))
+        fail(m, RONDO_ERR_INTERNAL, rank, "rank %d (%s) has come to the rendezvous of ranks %d to %d", rank,
+             g->join.whois, m->roots.first, m->roots.first + m->roots.count - 1);
     else if (m->by_rank[rank] >= 0)
         fail(m, RONDO_ERR_INVALID_ARGUMENT, rank, "rank %d was claimed by %s and %s: each number belongs to one rank",
              rank, m->member[m->by_rank[rank]].join.whois, g->join.whois);
@@ -137,18 +166,35 @@ static void on_join(rendezvous_t *m, member_t *g, const unsigned char *data, siz
     g->join.whois[RD_WHOIS - 1] = 0;
     g->joined = 1;
     atomic_fetch_add(&m->served.members, 1);
-    if (m->njoined++ == 0)
+    if (m->njoined++ == 0 && !m->first_ms)
         first_came(m, g->chan->theirs.nranks);
-    if (g->chan->theirs.nranks > m->most)
-        m->most = g->chan->theirs.nranks;
+    int most = m->roots.known ? m->roots.count : g->chan->theirs.nranks;
+    if (most > m->most)
+        m->most = most;
+    m->most += !comes_here(m, rank_of(g)); /* those that should have come still do */
     if (!m->fail.code)
         examine(m, g);
+}
+
+/* A rank has several ids, of which this is one. */
+static void on_roots(rendezvous_t *m, member_t *g, const unsigned char *data, size_t bytes)
+{
+    rd_root_t roots[RD_ROOTS_MOST];
+    int n = g->joined ? -1 : rd_roots_open(data, bytes, &m->id.creds, &g->head, roots);
+    if (n < 0)
+        return;
+    g->unlike = (m->njoined > 0 && !m->roots.known) || !rd_roots_agree(&m->roots, &g->head);
+    if (!g->unlike && rd_roots_begin(&m->roots, roots, n) != 0)
+        fail(m, RONDO_ERR_NO_MEMORY, -1, "the rendezvous (%s) has no memory", m->id.maker);
+    sodium_memzero(roots, sizeof(roots));
 }
 
 static void on_record(rendezvous_t *m, member_t *g, int type, const unsigned char *data, size_t bytes)
 {
     rd_fail_t said;
-    if (type == RD_REC_JOIN) {
+    if (type == RD_REC_ROOTS) {
+        on_roots(m, g, data, bytes);
+    } else if (type == RD_REC_JOIN) {
         on_join(m, g, data, bytes);
     } else if (type == RD_REC_ADDR && bytes == sizeof(rd_addr_t) && g->moving) {
         memcpy(&g->join.addr, data, bytes);
@@ -156,7 +202,7 @@ static void on_record(rendezvous_t *m, member_t *g, int type, const unsigned cha
         m->nmoving--;
     } else if (type == RD_REC_READY && g->notified && !g->ready) {
         g->ready = 1;
-        if (++m->nready == m->nranks)
+        if (++m->nready == awaited(m))
             m->ready_ms = rd_clock_ms();
     } else if (type == RD_REC_FAIL && bytes == sizeof(said) && g->joined) {
         memcpy(&said, data, bytes);
@@ -194,7 +240,7 @@ static void missing(const rendezvous_t *m, char *text, size_t room)
     int named = 0;
     text[0] = 0;
     for (int r = 0; r < m->nranks && used < room; r++) {
-        if (m->by_rank[r] >= 0)
+        if (m->by_rank[r] >= 0 || !comes_here(m, r))
             continue;
         if (++named > 8) {
             snprintf(text + used, room - used, " and more");
@@ -207,17 +253,22 @@ static void missing(const rendezvous_t *m, char *text, size_t room)
 static void check_deadline(rendezvous_t *m)
 {
     char ctx[96];
-    if (!m->first_ms || m->timeout_ms <= 0 || m->fail.code || rd_clock_ms() - m->first_ms < m->timeout_ms)
+    int64_t later_ms =
+        m->roots.known && m->tabled ? 1000 : 0; /* what it waits for has a deadline, too, and says more */
+    if (!m->first_ms || m->timeout_ms <= 0 || m->fail.code || rd_clock_ms() - m->first_ms < m->timeout_ms + later_ms)
         return;
     missing(m, ctx, sizeof(ctx));
-    if (m->njoined < m->nranks)
+    if (m->njoined < awaited(m))
         fail(m, RONDO_ERR_TIMEOUT, -1, "of %d ranks only %d came within %lld ms; missing: %s (RONDO_CREATE_TIMEOUT_MS)",
-             m->nranks, m->njoined, (long long)m->timeout_ms, ctx);
+             awaited(m), m->njoined, (long long)m->timeout_ms, ctx);
+    else if (m->tabled == 1 && m->roots.known)
+        fail(m, RONDO_ERR_TIMEOUT, -1, "other ids of this communicator have not got all their ranks within %lld ms",
+             (long long)m->timeout_ms);
     else
         fail(m, RONDO_ERR_TIMEOUT, -1,
              "all %d ranks came, but only %d reached their neighbours within %lld ms: does a "
              "firewall close the ports between the hosts (RONDO_IFACE, RONDO_PORTS)?",
-             m->nranks, m->nready, (long long)m->timeout_ms);
+             awaited(m), m->nready, (long long)m->timeout_ms);
 }
 
 /* Ranks that listen on loopback because the rendezvous is on their host must move when others are not there. */
@@ -240,20 +291,41 @@ static void ask_to_move(rendezvous_t *m)
     }
 }
 
+static rd_contact_t contact_of(const rendezvous_t *m, int rank)
+{
+    rd_contact_t contact = {0};
+    const rd_contact_t *other = comes_here(m, rank) ? NULL : rd_roots_contact(&m->roots, rank);
+    if (other || !comes_here(m, rank))
+        return other ? *other : contact;
+    const rd_join_t *join = &m->member[m->by_rank[rank]].join;
+    contact.addr = join->addr;
+    memcpy(contact.whois, join->whois, RD_WHOIS);
+    return contact;
+}
+
+/* All ranks of this block have come: the other roots may have their contacts. */
+static void publish(rendezvous_t *m)
+{
+    m->own = calloc((size_t)m->roots.count, sizeof(*m->own));
+    if (!m->own)
+        fail(m, RONDO_ERR_NO_MEMORY, -1, "the rendezvous (%s) has no memory", m->id.maker);
+    for (int i = 0; m->own && i < m->roots.count; i++)
+        m->own[i] = contact_of(m, m->roots.first + i);
+    m->roots.own = m->own;
+}
+
 static void send_tables(rendezvous_t *m)
 {
     struct {
         rd_salt_t salt;
         rd_contact_t contact[RD_BOOT_ROUNDS];
     } table = {.salt = m->salt};
-    for (int r = 0; r < m->nranks; r++) {
+    int first = m->roots.known ? m->roots.first : 0;
+    for (int r = first; r < first + awaited(m); r++) {
         member_t *g = &m->member[m->by_rank[r]];
         int n = 0;
-        for (int d = 1; d < m->nranks; d *= 2) {
-            const rd_join_t *join = &m->member[m->by_rank[(r + d) % m->nranks]].join;
-            table.contact[n].addr = join->addr;
-            memcpy(table.contact[n++].whois, join->whois, RD_WHOIS);
-        }
+        for (int64_t d = 1; d < m->nranks; d *= 2)
+            table.contact[n++] = contact_of(m, (int)((r + d) % m->nranks));
         rd_chan_send(g->chan, RD_REC_TABLE, &table, sizeof(table.salt) + (size_t)n * sizeof(table.contact[0]));
         g->notified = 1;
     }
@@ -269,6 +341,7 @@ static void send_failure(rendezvous_t *m)
         g->notified = 2;
         m->nnotified++;
     }
+    rd_roots_tell(&m->roots, &m->fail);
 }
 
 /* Where descriptors are scarce, the connections of those that know of the failure make room for those that wait. */
@@ -281,20 +354,36 @@ static void let_go(rendezvous_t *m)
     }
 }
 
+static void hear_roots(rendezvous_t *m)
+{
+    rd_roots_pump(&m->roots);
+    if (m->roots.known && !m->first_ms)
+        first_came(m, m->roots.plan.nranks);
+    m->most = m->roots.known && m->most == 0 ? m->roots.count : m->most;
+    if (m->roots.fail.code)
+        fail(m, m->roots.fail.code, m->roots.fail.failed_rank, "%s", m->roots.fail.text);
+}
+
 /* Takes the actions that follow from the present state. */
 static void decide(rendezvous_t *m)
 {
+    hear_roots(m);
     check_deadline(m);
-    if (!m->fail.code && !m->tabled && m->njoined && m->njoined == m->nranks) {
-        ask_to_move(m);
+    if (!m->fail.code && !m->tabled && m->njoined && m->njoined == awaited(m)) {
+        if (m->roots.known)
+            publish(m);
+        else
+            ask_to_move(m);
         m->tabled = 1;
     }
-    if (!m->fail.code && m->tabled == 1 && m->nmoving == 0) {
+    if (!m->fail.code && m->tabled == 1 && m->nmoving == 0 && (!m->roots.known || rd_roots_complete(&m->roots))) {
         send_tables(m);
         m->tabled = 2;
     }
     if (m->fail.code)
         send_failure(m);
+    if (!m->fail.code && m->ready_ms)
+        rd_roots_ready(&m->roots);
     if (m->fail.code && m->served.moved)
         let_go(m);
 }
@@ -302,7 +391,11 @@ static void decide(rendezvous_t *m)
 /* All ranks are ready, and nobody is left who comes too late with this id and would not learn why he is refused. */
 static bool is_done(const rendezvous_t *m)
 {
-    return m->ready_ms && (m->id.derived || m->incoming.npending == 0 || rd_clock_ms() - m->ready_ms >= LINGER_MS);
+    int64_t since_ms = rd_clock_ms() - m->ready_ms;
+
+    if (!m->ready_ms || !rd_roots_flushed(&m->roots) || (!rd_roots_parted(&m->roots) && since_ms < PART_MS))
+        return false;
+    return m->id.derived || m->incoming.npending == 0 || since_ms >= LINGER_MS;
 }
 
 /* Returns true if the rendezvous has ended. Members that have finished keep their place in the list (by_rank points
@@ -314,13 +407,19 @@ static bool is_over(const rendezvous_t *m)
     for (int i = 0; i < m->nmembers; i++)
         if (!rd_chan_over(m->member[i].chan) && rd_chan_queued(m->member[i].chan))
             return false;
-    return (m->most > 0 && m->nnotified >= m->most) ||
+    if (!rd_roots_flushed(&m->roots))
+        return false;
+    if (!rd_roots_parted(&m->roots) && rd_clock_ms() - m->failed_ms < LINGER_MS)
+        return false;
+    return (m->most > 0 && m->nnotified >= m->most && rd_roots_informed(&m->roots)) ||
            (m->timeout_ms > 0 && m->first_ms && rd_clock_ms() - m->first_ms >= m->timeout_ms + 1000);
 }
 
 /* Returns 0, or -1 if there is no memory. */
 static int admit(rendezvous_t *m, rd_chan_t *chan)
 {
+    if (chan->theirs.purpose == RD_FOR_MEETING && chan->theirs.slot == RD_SLOT_ROOT && !m->id.derived)
+        return rd_roots_admit(&m->roots, chan);
     if (chan->theirs.purpose != RD_FOR_MEETING) {
         rd_chan_free(chan);
         return 0;
@@ -367,7 +466,7 @@ static void take_own_table(rendezvous_t *m)
 /* Runs one turn of the loop: sleeps until something happens, and handles it. Returns 0, or -1 if there is no memory. */
 static int turn(rendezvous_t *m)
 {
-    int need = 1 + RD_LISTENER_POLLS + m->nmembers, n = 0;
+    int need = 1 + RD_LISTENER_POLLS + m->nmembers + rd_roots_polls(&m->roots), n = 0;
     if (need > m->polls_room) {
         struct pollfd *more = realloc(m->polls, (size_t)(2 * need) * sizeof(*more));
         if (!more)
@@ -383,6 +482,7 @@ static int turn(rendezvous_t *m)
     }
     int members = m->nmembers;
     n += rd_listener_fill(&m->incoming, p + n);
+    n += rd_roots_fill(&m->roots, p + n);
     poll(p, (nfds_t)n, m->first_ms || m->incoming.npending ? SLICE_MS : -1);
     if (p[0].revents)
         rd_served_woken(&m->served);
@@ -406,7 +506,10 @@ static void end(rendezvous_t *m)
             refuse_second_use(m, &m->member[i]);
         rd_chan_free(m->member[i].chan);
     }
+    rd_roots_end(&m->roots);
     rd_fd_close(m->listener);
+    free(m->own);
+    m->own = NULL;
     free(m->member);
     free(m->by_rank);
     free(m->polls);
@@ -451,6 +554,7 @@ rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, int64_t time
     m->id = *id;
     m->listener = listener;
     m->timeout_ms = timeout_ms;
+    m->roots.maker = m->id.maker;
     randombytes_buf(&m->salt, sizeof(m->salt));
     rd_listener_open(&m->incoming, listener, &id->creds, &id->addr, sizeof(id->addr), &mine);
     memcpy(m->served.job, id->creds.job, sizeof(m->served.job));

@@ -25,7 +25,10 @@ enum {
     RD_REC_STATE,    /* in an agreement (agree_shrink.h), to the leader: rd_member_state_t */
     RD_REC_LIST,     /* from the leader: rd_agree_shrink_list_t */
     RD_REC_PREPARE,  /* from the leader: the round, int32 */
-    RD_REC_KEEP      /* from the leader: the round, int32 */
+    RD_REC_KEEP,     /* from the leader: the round, int32 */
+    RD_REC_ROOTS,    /* rank, before JOIN, where there are several rendezvous: rd_roots_head_t, rd_root_t... */
+    RD_REC_ASK,      /* between those: rd_roots_head_t */
+    RD_REC_BLOCK     /* likewise: contacts, as many as fit */
 };
 
 typedef struct rd_join {

@@ -46,6 +46,7 @@ static rondo_result_t run(rd_job_t *job)
         job->config.network = job->network;
     rondo_result_t result = job->run(job);
     free(job->members);
+    free(job->ids);
     return result;
 }
 
@@ -111,6 +112,7 @@ rondo_result_t rd_job_begin(rd_job_t *job, rondo_comm_t *newcomm)
     if (job->waits || result == RONDO_IN_PROGRESS)
         return result;
     free(job->members);
+    free(job->ids);
     return job->made && job->used ? rd_call_spoiled(job->used, result) : result; /* the other ranks wait for it */
 }
 

@@ -19,8 +19,9 @@ typedef struct rd_job {
     rondo_config_t config;
     char name[64], network[64]; /* those of the config, or nothing */
     rondo_unique_id_t id;
-    bool has_id; /* of a grow: this member has the id */
-    int nranks, rank;
+    bool has_id;            /* of a grow: this member has the id */
+    rondo_unique_id_t *ids; /* of a creation by several, `nids` of them; freed with the job */
+    int nids, nranks, rank;
     int color, key; /* of a split */
     int *members;   /* of a shrink; freed with the job */
     int nmembers;

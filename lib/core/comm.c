@@ -87,7 +87,8 @@ static void end(rondo_comm_t comm, uint64_t mark)
 
 static rondo_result_t create(rd_job_t *job)
 {
-    return rd_comm_build(job->made, job->nranks, &job->id, job->rank, &job->config, NULL, NULL);
+    job->made->roots = job->nids;
+    return rd_comm_build(job->made, job->nranks, job->ids ? job->ids : &job->id, job->rank, &job->config, NULL, NULL);
 }
 
 /* Neither the config nor the environment need have been found good. */
@@ -98,6 +99,22 @@ static void not_made(const rondo_config_t *given)
 
     if (rd_env_read(&env) == RONDO_SUCCESS)
         rd_on_error_unmade(rd_on_error(&config, &env));
+}
+
+/* Creates by a job that is complete but for its config. The ids are the job's. */
+static rondo_result_t join(rd_job_t *job, rondo_comm_t *comm, const rondo_config_t *config)
+{
+    rondo_result_t result = rd_job_config(job, config, true);
+
+    for (int i = 0; result == RONDO_ERR_NO_MEMORY && i < job->nids; i++)
+        rd_boot_cancel(job->ids ? &job->ids[i] : &job->id, job->rank, result);
+    if (result == RONDO_SUCCESS)
+        result = rd_job_begin(job, comm);
+    else
+        free(job->ids);
+    if (result != RONDO_SUCCESS && result != RONDO_IN_PROGRESS)
+        not_made(config);
+    return result;
 }
 
 rondo_result_t rd_comm_join(const char *call, rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
@@ -111,20 +128,56 @@ rondo_result_t rd_comm_join(const char *call, rondo_comm_t *comm, int nranks, co
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: %s is NULL", call, comm ? "id" : "comm");
     if (nranks < 1)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: nranks is %d, at least 1 is needed", call, nranks);
-    rd_job_t job = {.run = create, .id = *id, .nranks = nranks, .rank = rank};
-    rondo_result_t result = rd_job_config(&job, config, true);
-    if (result == RONDO_ERR_NO_MEMORY)
-        rd_boot_cancel(id, rank, result);
-    result = result == RONDO_SUCCESS ? rd_job_begin(&job, comm) : result;
-    if (result != RONDO_SUCCESS && result != RONDO_IN_PROGRESS)
-        not_made(config);
-    return result;
+    rd_job_t job = {.run = create, .id = *id, .nids = 1, .nranks = nranks, .rank = rank};
+    return join(&job, comm, config);
 }
 
 rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                                  const rondo_config_t *config)
 {
     return rd_comm_join("rondo_comm_create", comm, nranks, id, rank, config);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(rondo_unique_id_t));
+}
+
+/* Sorts the ids, and looks whether two are one. */
+static bool has_twins(rondo_unique_id_t *ids, int nids)
+{
+    bool twins = false;
+
+    qsort(ids, (size_t)nids, sizeof *ids, by_bytes);
+    for (int i = 1; i < nids; i++)
+        twins |= by_bytes(&ids[i - 1], &ids[i]) == 0;
+    return twins;
+}
+
+rondo_result_t rondo_comm_create_scalable(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *ids, int nids,
+                                          int rank, const rondo_config_t *config)
+{
+    const char *call = "rondo_comm_create_scalable";
+    size_t bytes = (size_t)(nids > 0 ? nids : 1) * sizeof *ids;
+
+    if (!comm || !ids || nids == 1 || nranks < 1)
+        return rd_comm_join(call, comm, nranks, ids, rank, config);
+    if (nids < 1 || nids > nranks)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "%s: nids is %d: at least 1, and at most as many as the %d ranks", call, nids, nranks);
+    rondo_result_t grouped = rd_group_refuse(NULL, call);
+    if (grouped != RONDO_SUCCESS)
+        return grouped;
+    rd_job_t job = {.run = create, .nids = nids, .nranks = nranks, .rank = rank, .ids = malloc(bytes)};
+    if (!job.ids)
+        return rd_error(NULL, RONDO_ERR_NO_MEMORY, "%s: no memory for %d ids", call, nids);
+    memcpy(job.ids, ids, bytes);
+    if (has_twins(job.ids, nids)) {
+        free(job.ids);
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: two of the %d ids are the same", call, nids);
+    }
+    memcpy(job.ids, ids, bytes);
+    return join(&job, comm, config);
 }
 
 /* Waits for everything that is submitted or enqueued. */

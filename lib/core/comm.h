@@ -26,6 +26,7 @@ struct rondo_comm {
     _Atomic int references;
     _Atomic int closed; /* it is being ended: no thread may enter */
     bool internal;      /* a net sub-communicator, of which the user knows nothing */
+    int roots;          /* ids by which it is made: 0 and 1 are one */
     rd_env_t env;
     rondo_comm_t next; /* of the list in living.h */
     /* What follows is set to zero before each attempt to make it. */
@@ -104,10 +105,10 @@ bool rd_comm_inherited(rondo_comm_t comm);
 /* Allocates the struct of a communicator that is yet to be made. If `env` is NULL, the settings are read from the
  * environment. */
 rondo_result_t rd_comm_allocate(rondo_comm_t *comm, const rd_env_t *env);
-/* Makes a communicator from an id, for split, shrink and the public calls. While ranks may not have come, `meeting` is
- * the members whose liveness is observed, and `parent` the communicator whose failure, whatever it is, ends the
- * creation; each of the two may be NULL. It is not valid for users yet: rd_comm_publish makes it so. After an error
- * only the struct is left, and it may be tried again. */
+/* Makes a communicator from an id, or from the first of comm->roots ids, for split, shrink and the public calls. While
+ * ranks may not have come, `meeting` is the members whose liveness is observed, and `parent` the communicator whose
+ * failure, whatever it is, ends the creation; each of the two may be NULL. It is not valid for users yet:
+ * rd_comm_publish makes it so. After an error only the struct is left, and it may be tried again. */
 rondo_result_t rd_comm_build(rondo_comm_t comm, int nranks, const rondo_unique_id_t *id, int rank,
                              const rondo_config_t *config, rd_meeting_t *meeting, rondo_comm_t parent);
 /* Takes a built communicator back, which nobody has used: the others that have built it hear of an abort. */

@@ -402,8 +402,8 @@ static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id,
     comm->health.stop.parent = parent ? &parent->health.stop : NULL;
     if (meeting)
         rd_liveness_meeting_begin(meeting, &comm->ctx, &comm->health.stop);
-    result =
-        rd_boot_create(&comm->boot, id, comm->team.rank, comm->team.nranks, &comm->env, &comm->ctx, &comm->health.stop);
+    result = rd_boot_create_by(&comm->boot, id, comm->roots > 1 ? comm->roots : 1, comm->team.rank, comm->team.nranks,
+                               &comm->env, &comm->ctx, &comm->health.stop);
     if (meeting)
         rd_liveness_meeting_end(meeting);
     comm->health.stop.parent = NULL;

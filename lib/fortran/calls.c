@@ -64,6 +64,14 @@ void rondo_f_comm_create(rondo_comm_t *comm, const int *nranks, const rondo_uniq
     give("rondo_comm_create", NULL, rondo_comm_create(comm, *nranks, id, *rank, &c), ierror);
 }
 
+void rondo_f_comm_create_scalable(rondo_comm_t *comm, const int *nranks, const rondo_unique_id_t *ids, const int *nids,
+                                  const int *rank, const config_t *config, int *ierror)
+{
+    rondo_config_t c = config_of(config);
+
+    give("rondo_comm_create_scalable", NULL, rondo_comm_create_scalable(comm, *nranks, ids, *nids, *rank, &c), ierror);
+}
+
 void rondo_f_comm_create_all(rondo_comm_t *comms, const int *ndevices, const int *devices, const config_t *config,
                              int *ierror)
 {

@@ -506,6 +506,17 @@ contains
     call c_create(comm, nranks, id, rank, plain(config), ierror)
   end subroutine
 
+  subroutine rondo_comm_create_scalable(comm, nranks, ids, nids, rank, config, ierror)
+    use rondo_inside, only: c_create_scalable, plain
+    type(rondo_comm), intent(out) :: comm
+    integer(c_int), intent(in) :: nranks, nids, rank
+    type(rondo_unique_id), intent(in) :: ids(nids)
+    type(rondo_config), intent(in), optional :: config
+    integer(c_int), intent(out), optional :: ierror
+
+    call c_create_scalable(comm, nranks, ids, nids, rank, plain(config), ierror)
+  end subroutine
+
   !> Creates all ranks in one process. devices has one entry for each rank; if it is absent, config's device is used.
   subroutine rondo_comm_create_all(comms, ndevices, devices, config, ierror)
     use rondo_inside, only: c_create_all, plain

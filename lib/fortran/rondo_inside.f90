@@ -63,6 +63,16 @@ module rondo_inside
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
+    subroutine c_create_scalable(comm, nranks, ids, nids, rank, config, ierror) &
+        bind(C, name="rondo_f_comm_create_scalable")
+      import :: c_int, rondo_comm, rondo_unique_id, config_c
+      type(rondo_comm), intent(out) :: comm
+      integer(c_int), intent(in) :: nranks, nids, rank
+      type(rondo_unique_id), intent(in) :: ids(*)
+      type(config_c), intent(in) :: config
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
     subroutine c_create_all(comms, ndevices, devices, config, ierror) bind(C, name="rondo_f_comm_create_all")
       import :: c_int, rondo_comm, config_c
       type(rondo_comm), intent(inout) :: comms(*)

@@ -141,13 +141,14 @@ static ncclResult_t make(nc_job_t *job)
 {
     rondo_config_t config = nc_comm_config(job->comm);
     rondo_comm_t made = NULL;
-    rondo_result_t result = rondo_comm_create(&made, job->comm->nranks, &job->id, job->comm->rank, &config);
+    rondo_result_t result = rondo_comm_create_scalable(&made, job->comm->nranks, job->ids ? job->ids : &job->id,
+                                                       job->ids ? job->number[0] : 1, job->comm->rank, &config);
 
     return nc_comm_made(job->comm, made, job->call, nc_result(job->comm, NULL, result));
 }
 
-static ncclResult_t create(const char *call, ncclComm_t *newcomm, int nranks, const ncclUniqueId *id, int rank,
-                           int device, const ncclConfig_t *given)
+static ncclResult_t create(const char *call, ncclComm_t *newcomm, int nranks, const ncclUniqueId *ids, int nids,
+                           int rank, int device, const ncclConfig_t *given)
 {
     nc_config_t config;
     ncclResult_t result;
@@ -160,23 +161,30 @@ static ncclResult_t create(const char *call, ncclComm_t *newcomm, int nranks, co
     if ((result = nc_config_read(&config, given, NULL, call)))
         return result;
     nc_job_t job = {.run = make, .creates = 1, .call = call, .newcomm = newcomm, .blocking = config.blocking};
+    _Static_assert(sizeof job.id == sizeof *ids, "NCCL's id and rondo's are of one size");
+    memcpy(&job.id, ids, sizeof job.id);
+    job.number[0] = nids;
+    job.ids = nids > 1 ? malloc((size_t)nids * sizeof *job.ids) : NULL;
     job.comm = nc_comm_new(rank, nranks, device, &config);
-    if (!job.comm)
-        return ncclSystemError;
-    _Static_assert(sizeof job.id == sizeof *id, "NCCL's id and rondo's are of one size");
-    memcpy(&job.id, id, sizeof job.id);
+    if (!job.comm || (nids > 1 && !job.ids)) {
+        free(job.ids);
+        free(job.comm);
+        return nc_error(NULL, ncclSystemError, "%s: no memory", call);
+    }
+    if (job.ids)
+        memcpy(job.ids, ids, (size_t)nids * sizeof *job.ids);
     return nc_group_job(&job);
 }
 
-static ncclResult_t create_here(const char *call, ncclComm_t *newcomm, int nranks, const ncclUniqueId *id, int rank,
-                                const ncclConfig_t *given)
+static ncclResult_t create_here(const char *call, ncclComm_t *newcomm, int nranks, const ncclUniqueId *ids, int nids,
+                                int rank, const ncclConfig_t *given)
 {
     ncclResult_t result;
     int device;
 
     nc_settings();
     result = nc_device_current(&device, call);
-    return result == ncclSuccess ? create(call, newcomm, nranks, id, rank, device, given) : result;
+    return result == ncclSuccess ? create(call, newcomm, nranks, ids, nids, rank, device, given) : result;
 }
 
 ncclResult_t pncclGetUniqueId(ncclUniqueId *uniqueId)
@@ -195,13 +203,13 @@ NC_TWIN(GetUniqueId);
 
 ncclResult_t pncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank)
 {
-    return create_here("ncclCommInitRank", comm, nranks, &commId, rank, NULL);
+    return create_here("ncclCommInitRank", comm, nranks, &commId, 1, rank, NULL);
 }
 NC_TWIN(CommInitRank);
 
 ncclResult_t pncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t *config)
 {
-    return create_here("ncclCommInitRankConfig", comm, nranks, &commId, rank, config);
+    return create_here("ncclCommInitRankConfig", comm, nranks, &commId, 1, rank, config);
 }
 NC_TWIN(CommInitRankConfig);
 
@@ -213,7 +221,7 @@ ncclResult_t pncclCommInitRankScalable(ncclComm_t *newcomm, int nranks, int myra
     if (nId < 1 || nId > nranks || !commIds)
         return nc_error(NULL, ncclInvalidArgument, "%s: %d ids of %d ranks: at least one, and no more than ranks", call,
                         commIds ? nId : 0, nranks);
-    return create_here(call, newcomm, nranks, commIds, myrank, config);
+    return create_here(call, newcomm, nranks, commIds, nId, myrank, config);
 }
 NC_TWIN(CommInitRankScalable);
 
@@ -250,7 +258,7 @@ ncclResult_t pncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
     if ((result = check_devices(ndev, devlist)) || (result = pncclGetUniqueId(&id)) || (result = pncclGroupStart()))
         return result;
     for (int i = 0; i < ndev && result == ncclSuccess; i++)
-        result = create(call, &comm[i], ndev, &id, i,
+        result = create(call, &comm[i], ndev, &id, 1, i,
                         nc_settings_host() ? RONDO_DEVICE_HOST
                         : devlist          ? devlist[i]
                                            : i,

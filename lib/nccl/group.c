@@ -239,6 +239,7 @@ static ncclResult_t jobs_run(batch_t *b)
 static void job_free(nc_job_t *job)
 {
     free(job->list);
+    free(job->ids);
     free(job);
 }
 
@@ -413,6 +414,7 @@ ncclResult_t nc_group_job(const nc_job_t *job)
         if (job->creates)
             nc_comm_free(job->comm);
         free(job->list);
+        free(job->ids);
         return nc_error(NULL, ncclSystemError, "%s: no memory to record it", job->call);
     }
     *copy = *job;

@@ -176,8 +176,9 @@ typedef struct nc_job {
     ncclComm_t *newcomm; /* of a creation: set to NULL if it fails */
     int blocking;
     rondo_unique_id_t id;
-    int has_id;           /* of a grow */
-    int number[2], *list; /* split: color, key; grow: ranks, rank; shrink: flags, entries of `list` */
+    int has_id;             /* of a grow */
+    rondo_unique_id_t *ids; /* of a creation by several */
+    int number[2], *list;   /* creation: ids; split: color, key; grow: ranks, rank; shrink: flags, entries of `list` */
     void *buffer;
     size_t bytes;
     ncclWindow_t *window;

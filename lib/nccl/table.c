@@ -45,7 +45,7 @@ const nc_function_t nc_functions[] = {
     {"CommRegister", "2.19", NC_PARTLY, "recorded; nothing is faster for it"},
     {"CommDeregister", "2.19", NC_SERVED, NULL},
     {"GroupSimulateEnd", "2.22", NC_SERVED, "by rondo's cost model; a group with what has no price is refused"},
-    {"CommInitRankScalable", "2.23", NC_PARTLY, "the first id alone is the meeting place"},
+    {"CommInitRankScalable", "2.23", NC_SERVED, NULL},
     {"ResetDebugInit", "2.24", NC_SERVED, NULL},
     {"CommShrink", "2.27", NC_PARTLY,
      "shrinkShare shares nothing; NCCL_SHRINK_ABORT leaves a parent that can only be finalized and ended"},

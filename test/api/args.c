@@ -244,6 +244,8 @@ static void no_communicator(test_rank_t *t, float *a, float *b)
     BAD("comm", rondo_work_last, comm, &work);
     BAD("comm", rondo_comm_split, comm, 0, 0, &comm, NULL);
     BAD("comm", rondo_comm_shrink, comm, NULL, 0, &comm, NULL);
+    BAD("id", rondo_comm_create_scalable, &comm, 2, NULL, 2, 0, NULL);
+    BAD("nids", rondo_comm_create_scalable, &comm, 2, &id, 3, 0, NULL);
     BAD("id", rondo_comm_grow, NULL, 2, NULL, 1, &comm, NULL);
     BAD("newcomm", rondo_comm_grow, NULL, 2, &id, 1, NULL, NULL);
     BAD("comm", rondo_comm_create, NULL, 1, &id, 0, NULL);

@@ -36,6 +36,7 @@ check_PROGRAMS += \
 	test/core/progress_across \
 	test/core/report \
 	test/core/revoke_all \
+	test/core/roots \
 	test/core/shrink_abort \
 	test/core/shrink_exec \
 	test/core/shrink_survivors \
@@ -87,6 +88,7 @@ test_core_nonblocking_LDADD = libtest.la
 test_core_opposite_orders_LDADD = libtest.la
 test_core_progress_across_LDADD = libtest.la
 test_core_revoke_all_LDADD = libtest.la
+test_core_roots_LDADD = libtest.la
 test_core_shrink_abort_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_shrink_abort_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_boot_destroy
 test_core_shrink_exec_LDADD = libtest.la

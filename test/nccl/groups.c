@@ -182,9 +182,10 @@ static void make_all(test_rank_t *t, ncclComm_t *comms, int n, int way)
         NCCL_OK(t, ncclCommInitAll(comms, n, NULL));
         return;
     }
-    NCCL_OK(t, ncclGetUniqueId(&id));
-    for (int i = 0; i < n; i++)
-        ids[i] = id;
+    if (way < 3)
+        NCCL_OK(t, ncclGetUniqueId(&id));
+    for (int i = 0; i < n && way == 3; i++)
+        NCCL_OK(t, ncclGetUniqueId(&ids[i]));
     NCCL_OK(t, ncclGroupStart());
     for (int r = 0; r < n; r++) {
         if (way == 1)
