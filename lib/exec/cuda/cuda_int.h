@@ -284,14 +284,14 @@ rondo_result_t rd_cuda_write(rd_cuda_t *cuda, size_t offset, const void *data, s
 /* fused.c. The calls of a group on one communicator, in their order. rd_fusion_add puts a call into the stream, or
  * keeps it, to be launched together with the next ones; rd_fusion_end launches what is left. A call must live as long
  * as the fusion. */
-typedef struct rd_span {
+typedef struct rd_buffer_span {
     uintptr_t begin, end; /* addresses */
-} rd_span_t;
+} rd_buffer_span_t;
 typedef struct rd_fusion {
     rd_cuda_t *cuda;
-    const rd_call_t *first;                  /* of those in `work`, of which there are work.fused.count */
-    rd_span_t in[RD_KFUSED], out[RD_KFUSED]; /* their buffers */
-    rd_span_t ins, outs;                     /* what holds all of each */
+    const rd_call_t *first;                         /* of those in `work`, of which there are work.fused.count */
+    rd_buffer_span_t in[RD_KFUSED], out[RD_KFUSED]; /* their buffers */
+    rd_buffer_span_t ins, outs;                     /* what holds all of each */
     rd_kwork_t work;
 } rd_fusion_t;
 void rd_fusion_begin(rd_fusion_t *fusion, rd_cuda_t *cuda);

@@ -10,22 +10,22 @@ void rd_fusion_begin(rd_fusion_t *f, rd_cuda_t *cuda)
 {
     f->cuda = cuda;
     f->work.fused.count = f->work.fused.tiles = f->work.fused.passes = 0;
-    f->ins = f->outs = (rd_span_t){UINTPTR_MAX, 0};
+    f->ins = f->outs = (rd_buffer_span_t){UINTPTR_MAX, 0};
 }
 
 /* ---- the buffers of a launch ---- */
 
-static rd_span_t span_of(const void *buffer, size_t bytes)
+static rd_buffer_span_t span_of(const void *buffer, size_t bytes)
 {
-    return (rd_span_t){(uintptr_t)buffer, (uintptr_t)buffer + bytes};
+    return (rd_buffer_span_t){(uintptr_t)buffer, (uintptr_t)buffer + bytes};
 }
 
-static bool meet(rd_span_t a, rd_span_t b)
+static bool meet(rd_buffer_span_t a, rd_buffer_span_t b)
 {
     return a.begin < b.end && b.begin < a.end;
 }
 
-static void widen(rd_span_t *all, rd_span_t one)
+static void widen(rd_buffer_span_t *all, rd_buffer_span_t one)
 {
     if (one.begin == one.end)
         return;
@@ -34,7 +34,7 @@ static void widen(rd_span_t *all, rd_span_t one)
 }
 
 /* Has a call with these buffers to come after one of those that are kept? */
-static bool depends(const rd_fusion_t *f, rd_span_t in, rd_span_t out)
+static bool depends(const rd_fusion_t *f, rd_buffer_span_t in, rd_buffer_span_t out)
 {
     if (!meet(out, f->ins) && !meet(out, f->outs) && !meet(in, f->outs))
         return false;
@@ -70,7 +70,7 @@ static rondo_result_t keep(rd_fusion_t *f, const rd_call_t *call, const rd_klaun
     size_t in_count, out_count, element = rondo_type_size(call->desc.type);
 
     rd_cuda_extents(f->cuda, call, &in_count, &out_count);
-    rd_span_t in = span_of(call->in, in_count * element), out = span_of(call->out, out_count * element);
+    rd_buffer_span_t in = span_of(call->in, in_count * element), out = span_of(call->out, out_count * element);
     if (k->count && (call->stream != f->first->stream || depends(f, in, out)))
         result = rd_fusion_end(f);
     if (result == RONDO_SUCCESS && !rd_kernel_fuse(k, launch, reduce)) {
