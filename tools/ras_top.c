@@ -90,6 +90,18 @@ static void print_rank(const pages_t *p, const rd_view_t *view, const rd_view_ra
     printf("  %.*s%s\n", room > 20 ? room : 20, where, *color ? "\033[0m" : "");
 }
 
+/* Whoever holds the communicator up, whether it stands still or is slow. */
+static int print_verdict(const rd_view_t *view, const rd_view_comm_t *c)
+{
+    rd_monitor_verdict_t v;
+
+    rd_verdict_judge(view, c, &v);
+    if (!rd_verdict_names(v.status))
+        return 0;
+    printf("%s\n", v.text);
+    return 1;
+}
+
 static void print_page(const pages_t *p, const rd_view_t *view)
 {
     double seconds = (double)(rd_clock_ns() - p->ns) / 1e9;
@@ -109,7 +121,7 @@ static void print_page(const pages_t *p, const rd_view_t *view)
         printf("\n'%s', %d ranks on %d node%s\n%5s %8s %10s %8s %-*s  %s\n", c->ranks[0].comm.name,
                c->ranks[0].comm.size, c->ranks[0].comm.nodes, c->ranks[0].comm.nodes == 1 ? "" : "s", "rank", "pid",
                "calls/s", "GB/s", BAR, "", "where");
-        lines += 3;
+        lines += 3 + print_verdict(view, c);
         for (int r = 0; r < c->nranks && (!p->live || lines < p->height - 1); r++, lines++)
             print_rank(p, view, &c->ranks[r], seconds, most);
     }
@@ -132,11 +144,17 @@ int ras_top(rd_view_t *view, const ras_options_t *options)
 {
     pages_t pages = {.live = isatty(STDOUT_FILENO)};
 
+    rd_view_t older;
+
     remember(&pages, view);
     for (int n = 0; !options->count || n < options->count; n++) {
         ras_pause(options->seconds > 0 ? options->seconds : 1);
-        rd_view_free(view);
-        if (!ras_find(view, options)) /* jobs come and go */
+        older = *view;
+        memset(view, 0, sizeof *view);
+        bool found = ras_find(view, options); /* jobs come and go */
+        rd_view_after(view, &older);
+        rd_view_free(&older);
+        if (!found)
             break;
         find_size(&pages);
         print_page(&pages, view);

@@ -25,6 +25,8 @@ librondo_core_la_SOURCES += \
 	lib/monitor/out.h \
 	lib/monitor/own.c \
 	lib/monitor/own.h \
+	lib/monitor/periods.c \
+	lib/monitor/periods.h \
 	lib/monitor/pickle.c \
 	lib/monitor/pickle.h \
 	lib/monitor/process.c \
@@ -50,6 +52,7 @@ librondo_core_la_SOURCES += \
 	lib/monitor/verdict.h \
 	lib/monitor/verdict_device.c \
 	lib/monitor/verdict_int.h \
+	lib/monitor/verdict_slow.c \
 	lib/monitor/view.c \
 	lib/monitor/view.h \
 	lib/monitor/view_rank.c \

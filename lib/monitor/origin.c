@@ -47,3 +47,17 @@ bool rd_process_stat(const char *who, rd_process_stat_t *p)
     p->user_system = user + system;
     return true;
 }
+
+uint64_t rd_process_queued(const char *who)
+{
+    char path[64];
+    unsigned long long queued = 0;
+
+    snprintf(path, sizeof path, "/proc/%s/schedstat", who);
+    FILE *f = rd_file_read(path);
+    if (f && fscanf(f, "%*u %llu", &queued) != 1)
+        queued = 0;
+    if (f)
+        fclose(f);
+    return queued;
+}

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define RD_MONITOR_MAGIC UINT64_C(0x726f6e646f6d6f6e) /* "rondomon" */
-#define RD_MONITOR_VERSION 2
+#define RD_MONITOR_VERSION 3
 #define RD_MONITOR_MEMFD "rondo-record" /* as /proc/PID/fd names it: "/memfd:rondo-record (deleted)" */
 #define RD_MONITOR_COMMS 256
 #define RD_MONITOR_NAME 64
@@ -58,6 +58,23 @@ typedef enum rd_monitor_state {
     RD_MONITOR_ENDED   /* destroyed or aborted; the entry may be used again */
 } rd_monitor_state_t;
 
+/* For how long a rank has waited in collectives, in periods of the coarse clock: the short ones, of a second or so, and
+ * the long ones of half a minute. Period n is in place n modulo the number of places; one without a wait is not there.
+ * Ranks of a host have the same periods. */
+#define RD_PERIODS_SHORT 10
+#define RD_PERIODS_LONG 6
+#define RD_PERIOD_SHORT_SHIFT 10 /* of the clock's milliseconds */
+#define RD_PERIOD_LONG_SHIFT 15
+
+typedef struct rd_monitor_period {
+    _Atomic uint64_t number; /* of the period, plus one; 0: there is none, or it is being written */
+    _Atomic uint64_t waited; /* ms << 32 | calls in which it waited */
+    _Atomic uint64_t calls;  /* ms that it waited in sends and receives << 32 | collectives begun at the first wait */
+    /* Of the rank that it waited for most, if it did so for more than half of the time: ms beyond those for all others
+     * << 32 | rank plus one; 0: no particular rank. */
+    _Atomic uint64_t peer;
+} rd_monitor_period_t;
+
 /* A rank in a communicator. The lines after the first two are the rank's board: it alone writes them. */
 typedef struct rd_monitor_comm {
     _Alignas(64) _Atomic uint64_t version; /* of what follows up to `name`; odd: it is being written */
@@ -81,6 +98,7 @@ typedef struct rd_monitor_comm {
     _Atomic uint64_t since_ms, seen_ms; /* of the coarse clock: the wait's first slow miss, and its latest */
     _Atomic int64_t step, steps;        /* of the program that waits; -1: several run */
     _Atomic uint64_t peer_in, peer_behind;
+    _Alignas(64) rd_monitor_period_t shorts[RD_PERIODS_SHORT], longs[RD_PERIODS_LONG];
 } rd_monitor_comm_t;
 
 /* With a number: of a call that was captured. All replays of the graph have it. */
@@ -142,7 +160,7 @@ typedef struct rd_monitor_event {
 } rd_monitor_event_t;
 
 _Static_assert(sizeof(rd_monitor_head_t) <= RD_MONITOR_PAGE, "the head is one page");
-_Static_assert(sizeof(rd_monitor_comm_t) == 320, "a communicator is five lines");
+_Static_assert(sizeof(rd_monitor_comm_t) == 832, "a communicator is thirteen lines");
 _Static_assert(sizeof(rd_monitor_event_t) == 128, "an event is two lines");
 
 #endif

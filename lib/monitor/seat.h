@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "monitor/periods.h"
 #include "monitor/record.h"
 #include "monitor/waited.h"
 
@@ -29,6 +30,7 @@ typedef struct rd_seat {
     /* The track of the last message, and how many collectives had begun then, plus one; 0: there was no message. */
     rd_track_t message;
     uint64_t message_at;
+    rd_period_wait_t wait;
     rd_waited_t *waited; /* the communicator's; NULL: nobody counts waits */
     /* A call has ended, and is counted; NULL: nobody is told. */
     void (*ended)(struct rd_seat *seat, rd_track_t track, uint64_t entry, int result);

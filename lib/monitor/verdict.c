@@ -9,7 +9,7 @@
 #define HOPS 4096 /* of a chain of waits: more than a host has ranks */
 #define BUSY 3    /* ticks of processor time between two looks, of some 30: the process computes */
 
-static const int order[] = {RD_VERDICT_BLAMED, RD_VERDICT_LATE, RD_VERDICT_UNKNOWN,
+static const int order[] = {RD_VERDICT_BLAMED, RD_VERDICT_LATE, RD_VERDICT_SLOW, RD_VERDICT_UNKNOWN,
                             RD_VERDICT_NONE}; /* what counts more comes first */
 
 static int weight_of(int status)
@@ -189,7 +189,7 @@ static void say_order(const rd_view_t *view, const rd_view_comm_t *c, const rd_v
 }
 
 /* Processor time is that of all threads of the process. */
-static const char *doing(const rd_view_process_t *p)
+const char *rd_verdict_doing(const rd_view_process_t *p)
 {
     if (p->state == 'R' || (p->ticks_before && p->ticks >= p->ticks_before + BUSY))
         return "; its process computes";
@@ -204,7 +204,7 @@ void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const 
 
     rd_view_rank_text(view, late, who, sizeof who);
     rd_view_where_text(view, late, false, last, sizeof last);
-    snprintf(where, sizeof where, "%s", doing(&view->processes[late->process]));
+    snprintf(where, sizeof where, "%s", rd_verdict_doing(&view->processes[late->process]));
     if (elsewhere(view, c, late, &other)) {
         rd_view_where_text(view, other, true, there, sizeof there);
         snprintf(where, sizeof where, "; it is in another communicator, '%.40s': %s", other->comm.name, there);
@@ -311,6 +311,7 @@ void rd_verdict_judge(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor
         blame_waits(view, c, then, v);
     if (v->status == RD_VERDICT_NONE)
         blame_failed(view, c, v);
+    rd_verdict_slow(view, c, v);
 }
 
 void rd_verdict_of(const rd_view_t *view, const rd_view_comm_t *c, int rank, uint64_t number, rd_monitor_verdict_t *v)

@@ -3,14 +3,15 @@
  *
  * The first that holds is said: a rank is dead, is stopped; a rank has left; a rank is late, which is in no call of the
  * communicator and made none between the looks, while another one waited all the time for it, or for one that waits for
- * it. It is not a verdict on ranks of other nodes, of which there is no record here. */
+ * it; a rank is slow, which comes late again and again (verdict_slow.c). It is not a verdict on ranks of other nodes,
+ * of which there is no record here. */
 #ifndef RD_MONITOR_VERDICT_H
 #define RD_MONITOR_VERDICT_H
 
 #include "monitor/view.h"
 
 /* As rondo-ras returns them. */
-enum { RD_VERDICT_NONE = 0, RD_VERDICT_LATE = 3, RD_VERDICT_BLAMED = 4, RD_VERDICT_UNKNOWN = 5 };
+enum { RD_VERDICT_NONE = 0, RD_VERDICT_LATE = 3, RD_VERDICT_BLAMED = 4, RD_VERDICT_UNKNOWN = 5, RD_VERDICT_SLOW = 6 };
 
 #define RD_VERDICT_MS 700 /* between the two looks: a rank that makes a call meanwhile is not late */
 #define RD_VERDICT_BYTES 512
@@ -28,6 +29,11 @@ void rd_verdict_judge(const rd_view_t *view, const rd_view_comm_t *comm, rd_moni
  * of that number; 0: in a message. */
 void rd_verdict_of(const rd_view_t *view, const rd_view_comm_t *comm, int rank, uint64_t number,
                    rd_monitor_verdict_t *verdict);
+/* Does a verdict of this status name a rank? */
+static inline bool rd_verdict_names(int status)
+{
+    return status == RD_VERDICT_LATE || status == RD_VERDICT_BLAMED || status == RD_VERDICT_SLOW;
+}
 /* Returns whichever status counts more. */
 int rd_verdict_worse(int one, int other);
 

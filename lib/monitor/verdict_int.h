@@ -14,6 +14,11 @@ const rd_view_rank_t *rd_verdict_before(const rd_view_comm_t *then, int rank);
 void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *late, uint64_t ahead,
                           char *text, size_t bytes);
 
+/* "; its process computes", or what else it does, or nothing. */
+const char *rd_verdict_doing(const rd_view_process_t *process);
+/* Is there a rank that comes late again and again? Adds that to the verdict. */
+void rd_verdict_slow(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_verdict_t *v);
+
 /* Of a communicator on devices: whom kernels wait for. `then`: the look before. */
 void rd_verdict_kernels(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_comm_t *then,
                         rd_monitor_verdict_t *v);

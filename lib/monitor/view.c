@@ -67,6 +67,23 @@ void rd_view_stale(rd_view_t *v)
 
 /* ---- processes ---- */
 
+/* For what part of the time since that look has it lacked a core? */
+static double queued_since(const rd_view_process_t *p, uint64_t queued_ns, uint64_t looked_ns)
+{
+    if (!queued_ns || p->queued_ns <= queued_ns || p->looked_ns <= looked_ns)
+        return 0;
+    return (double)(p->queued_ns - queued_ns) / (double)(p->looked_ns - looked_ns);
+}
+
+static void look_at_queue(rd_view_process_t *p, const char *number)
+{
+    uint64_t queued = p->queued_ns, looked = p->looked_ns;
+
+    p->queued_ns = rd_process_queued(number);
+    p->looked_ns = (uint64_t)rd_clock_ns();
+    p->queued = queued_since(p, queued, looked);
+}
+
 /* Reads the state and the time of a process, unless its number is another process's now. */
 static void look_at_process(rd_view_process_t *p, const rd_origin_t *here)
 {
@@ -92,6 +109,7 @@ static void look_at_process(rd_view_process_t *p, const rd_origin_t *here)
     /* A process whose first thread has ended looks like a zombie, and may go on. */
     p->state = now.state == 'Z' && now.threads > 1 ? RD_VIEW_ELSEWHERE : now.state;
     p->ticks = now.user_system;
+    look_at_queue(p, number);
 }
 
 /* Both clocks count from the host's start; containers of one host may have other names. */
@@ -260,6 +278,43 @@ bool rd_view_look(rd_view_t *v, int job)
     find_jobs(v);
     drop_others(v, job);
     return true;
+}
+
+/* Finds the process of the view that has the same record; -1: there is none. */
+static int same_process(const rd_view_t *v, const rd_reader_t *reader)
+{
+    for (int i = 0; i < v->nprocesses; i++)
+        if (v->processes[i].reader.dev == reader->dev && v->processes[i].reader.ino == reader->ino)
+            return i;
+    return -1;
+}
+
+void rd_view_after(rd_view_t *v, rd_view_t *older)
+{
+    free_comms(v->before, v->nbefore);
+    v->before = older->comms;
+    v->nbefore = older->ncomms;
+    v->before_ms = older->looked_ms;
+    older->comms = NULL;
+    older->ncomms = 0;
+    for (int i = 0; i < v->nbefore; i++) {
+        rd_view_comm_t *c = &v->before[i];
+        int kept = 0;
+        for (int k = 0; k < c->nranks; k++) {
+            c->ranks[kept] = c->ranks[k];
+            c->ranks[kept].process = same_process(v, &older->processes[c->ranks[k].process].reader);
+            kept += c->ranks[kept].process >= 0;
+        }
+        c->nranks = kept;
+    }
+    for (int i = 0; i < older->nprocesses; i++) {
+        const rd_view_process_t *was = &older->processes[i];
+        int at = same_process(v, &was->reader);
+        if (at < 0)
+            continue;
+        v->processes[at].ticks_before = was->ticks;
+        v->processes[at].queued = queued_since(&v->processes[at], was->queued_ns, was->looked_ns);
+    }
 }
 
 void rd_view_free(rd_view_t *v)

@@ -22,6 +22,8 @@ typedef struct rd_view_process {
     char state;               /* as /proc has it: R S D T t Z ...; RD_VIEW_ENDED; RD_VIEW_ELSEWHERE */
     unsigned long long ticks; /* of processor time; at the look before this one: */
     unsigned long long ticks_before;
+    uint64_t queued_ns, looked_ns; /* for how long its first thread had lacked a core, and when that was read */
+    double queued;                 /* the part of the time between the two looks; 0: it is not known */
     int job; /* the lowest pid of the processes that share communicators with it, in any number of steps */
     uint64_t now_ns, now_ticks; /* the clocks of the host that wrote the record, at the last look; 0: unknown here */
     char error[RD_ERROR_BYTES]; /* of a dump at a failure: the sentence of that; "": none */
@@ -63,6 +65,8 @@ void rd_view_drop(rd_view_t *view, int process);
 /* Reads all records and the states of their processes. Communicators that all have ended are left out, and so are those
  * of other jobs than `job`; 0: no job is. Returns false if there is no memory. */
 bool rd_view_look(rd_view_t *view, int job);
+/* Makes the last look of an older view, of records that are found anew each time, the look before the view's own. */
+void rd_view_after(rd_view_t *view, rd_view_t *older);
 /* Adds a record in memory, which the view frees, of a process that is no more looked at: `state` as /proc had it, ticks
  * of processor time, and the host's clock. Returns NULL, or why it is none. */
 const char *rd_view_add_past(rd_view_t *view, char *base, size_t bytes, const rd_view_process_t *then);

@@ -30,9 +30,9 @@ void rd_waited_note(rd_waited_t *waited, int peer, int64_t since_ms, int64_t now
 
 void rd_waited_stall(rd_waited_t *waited, int status, int rank, uint64_t waits_in)
 {
-    const int verdict = status == RD_VERDICT_LATE     ? RD_WAITED_LATE
-                        : status == RD_VERDICT_BLAMED ? RD_WAITED_BLAMED
-                                                      : RD_WAITED_UNKNOWN;
+    const int verdict = status == RD_VERDICT_LATE || status == RD_VERDICT_SLOW ? RD_WAITED_LATE
+                        : status == RD_VERDICT_BLAMED                          ? RD_WAITED_BLAMED
+                                                                               : RD_WAITED_UNKNOWN;
 
     atomic_store(&waited->late, verdict == RD_WAITED_UNKNOWN ? -1 : rank);
     atomic_store(&waited->late_in, waits_in);

@@ -163,7 +163,7 @@ static int find(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
                      rd_health_whois(q->health, *rank));
         return RD_VERDICT_UNKNOWN;
     }
-    bool names = answer.status == RD_VERDICT_LATE || answer.status == RD_VERDICT_BLAMED;
+    bool names = rd_verdict_names(answer.status);
     *rank = names ? answer.rank : answer.next >= 0 ? answer.next : *rank;
     snprintf(text, RD_ERROR_BYTES, names ? "%s" : "; %.500s", answer.text);
     return names ? answer.status : RD_VERDICT_UNKNOWN;

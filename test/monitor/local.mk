@@ -15,6 +15,7 @@ check_PROGRAMS += \
 	test/monitor/ras \
 	test/monitor/ras_tcp \
 	test/monitor/record \
+	test/monitor/slow \
 	test/monitor/socket \
 	test/monitor/stacks \
 	test/monitor/tags
@@ -58,6 +59,8 @@ test_monitor_ras_LDADD = libtest.la
 test_monitor_ras_SOURCES = test/monitor/ras.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_ras_tcp_LDADD = libtest.la
 test_monitor_ras_tcp_SOURCES = test/monitor/ras_tcp.c test/monitor/obedient.c test/monitor/obedient.h test/monitor/ports.h
+test_monitor_slow_LDADD = libtest.la
+test_monitor_slow_SOURCES = test/monitor/slow.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_socket_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_stacks_LDADD = libtest.la
 test_monitor_stacks_SOURCES = test/monitor/stacks.c test/monitor/obedient.c test/monitor/obedient.h

@@ -17,7 +17,7 @@
 
 obedient_rank_t *obedient;
 pid_t obedient_pids[OBEDIENT_MOST];
-int obedient_job;
+int obedient_job, obedient_nodes;
 char obedient_text[65536];
 
 static int nranks;
@@ -29,7 +29,13 @@ static void live(int rank, gate_t *gate, const char *name, obedient_fn obey)
     rondo_comm_t comm;
     int seen = 0;
 
+    char host[16];
+
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (obedient_nodes > 1) {
+        snprintf(host, sizeof host, "node%d", rank % obedient_nodes);
+        setenv("RONDO_HOSTID", host, 1);
+    }
     config.name = name;
     if (rondo_comm_create(&comm, nranks, &id, rank, &config) != RONDO_SUCCESS)
         _exit(1);

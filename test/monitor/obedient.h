@@ -24,6 +24,7 @@ rondo_result_t obedient_reduce(int what, int rank, rondo_comm_t comm);
 
 extern obedient_rank_t *obedient;          /* of each rank */
 extern pid_t obedient_pids[OBEDIENT_MOST]; /* 0: it is waited for by obedient_end no more */
+extern int obedient_nodes;                 /* on so many of them, that are played; 0 and 1: all are on one */
 extern int obedient_job;                   /* the lowest of them */
 
 void obedient_start(int ranks, const char *name, obedient_fn obey); /* ends the test if it cannot */

@@ -102,8 +102,7 @@ void rd_device_late_check(rd_cuda_t *cuda, int peer, int64_t now_ms)
     const rd_view_comm_t *c = l->view ? look(cuda, l->view) : NULL;
     if (c)
         rd_verdict_judge(l->view, c, &v);
-    set_verdict(l, v.status == RD_VERDICT_LATE || v.status == RD_VERDICT_BLAMED,
-                v.status == RD_VERDICT_NONE ? "" : v.text);
+    set_verdict(l, rd_verdict_names(v.status), v.status == RD_VERDICT_NONE ? "" : v.text);
     if (waited < l->due_ms)
         return;
     if (speaks(cuda, c))

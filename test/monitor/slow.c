@@ -1,0 +1,261 @@
+/* A rank that comes late to every call is named by rondo-ras, though nobody stands still; and nobody is where ranks
+ * only do not have alike much to do, share cores, are late once, or are late because they wait themselves. Which rank
+ * is slow, and why, is decided here before the ranks begin, and the number of its process is the truth.
+ *
+ *     slow [--seed S] [--count N] [--nodes N]
+ *
+ * Trials of one kind follow each other, so `--count 10` has all kinds. */
+#define _GNU_SOURCE
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "monitor/obedient.h"
+#include "util/check.h"
+#include "util/harness.h"
+
+#define SLOW 6 /* the exit status of `who` */
+
+typedef enum {
+    SLEEPS,
+    COMPUTES,
+    SELDOM,
+    ELSEWHERE,
+    NUM_SLOW,
+    EVEN = NUM_SLOW,
+    UNEVEN,
+    CROWDED,
+    ONCE,
+    TWO,
+    MESSAGES,
+    NUM_KINDS
+} kind_t;
+
+static const char *const names[NUM_KINDS] = {"sleeps", "computes", "seldom", "elsewhere", "even",
+                                             "uneven", "crowded",  "once",   "two",       "messages"};
+
+static struct shared {
+    kind_t kind;
+    int nranks, odd;
+    _Atomic int over;
+} * shared;
+
+static void sleep_ms(int ms)
+{
+    if (ms)
+        obedient_pause(ms);
+}
+
+/* So much of the processor's time, however long that takes. */
+static void compute_ms(int ms)
+{
+    struct timespec now, from;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while ((now.tv_sec - from.tv_sec) * 1000 + (now.tv_nsec - from.tv_nsec) / 1000000 < ms);
+}
+
+/* What a rank does before its call number `call`. */
+static void work(int rank, int call)
+{
+    const bool odd = rank == shared->odd, next = rank == (shared->odd + 1) % shared->nranks;
+
+    switch (shared->kind) {
+    case SLEEPS:
+        sleep_ms(odd ? 30 : 1);
+        return;
+    case COMPUTES:
+        compute_ms(odd ? 40 : 1);
+        return;
+    case SELDOM:
+        sleep_ms(odd ? 400 : 20);
+        return;
+    case EVEN:
+        sleep_ms(10);
+        return;
+    case UNEVEN:
+        sleep_ms(odd ? 30 : 20);
+        return;
+    case CROWDED:
+        compute_ms(5);
+        return;
+    case ONCE:
+        sleep_ms(odd && call == 20 ? 2500 : 2);
+        return;
+    case TWO:
+        sleep_ms(odd || next ? 30 : 1);
+        return;
+    default:
+        return;
+    }
+}
+
+/* The last call is the same one on all ranks. */
+static rondo_result_t call(rondo_comm_t comm, int *over)
+{
+    int in = atomic_load(&shared->over);
+
+    return rondo_allreduce(&in, over, 1, RONDO_INT32, RONDO_MAX, comm, NULL);
+}
+
+/* The odd rank comes late to the calls of all because another one comes late to the calls of the two. */
+static rondo_result_t two_comms(int rank, rondo_comm_t comm)
+{
+    const int other = (shared->odd + 1) % shared->nranks;
+    const bool pair = rank == shared->odd || rank == other;
+    rondo_comm_t both;
+    int over = 0, ended = 0;
+    rondo_result_t result = rondo_comm_split(comm, pair ? 0 : -1, rank, &both, NULL);
+
+    while (result == RONDO_SUCCESS && !over) {
+        if (rank == other)
+            sleep_ms(40);
+        if (pair)
+            result = call(both, &ended);
+        if (result == RONDO_SUCCESS && rank != other)
+            sleep_ms(1);
+        if (result == RONDO_SUCCESS)
+            result = call(comm, &over);
+    }
+    return result == RONDO_SUCCESS && pair ? rondo_comm_destroy(both) : result;
+}
+
+/* A rank that serves others waits for them nearly always, and they are not slow. */
+static rondo_result_t serve(int rank, rondo_comm_t comm)
+{
+    int over = 0;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    while (result == RONDO_SUCCESS && !over) {
+        over = atomic_load(&shared->over);
+        if (rank == 1) {
+            sleep_ms(20);
+            result = rondo_send(&over, 1, RONDO_INT32, 0, comm, NULL);
+        } else if (rank == 0) {
+            result = rondo_recv(&over, 1, RONDO_INT32, 1, comm, NULL);
+        }
+    }
+    return result;
+}
+
+static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    int over = 0;
+
+    if (what == OBEDIENT_END)
+        return rondo_comm_destroy(comm);
+    if (shared->kind == ELSEWHERE)
+        return two_comms(rank, comm);
+    if (shared->kind == MESSAGES)
+        return serve(rank, comm);
+    for (int i = 0; result == RONDO_SUCCESS && !over; i++) {
+        work(rank, i);
+        result = call(comm, &over);
+    }
+    return result;
+}
+
+/* ---- what is said of it ---- */
+
+/* Who is really slow; -1: nobody. */
+static int slow_one(void)
+{
+    if (shared->kind >= NUM_SLOW)
+        return -1;
+    return shared->kind == ELSEWHERE ? (shared->odd + 1) % shared->nranks : shared->odd;
+}
+
+/* Every line that says that a rank is slow names the process. */
+static bool names_it(pid_t pid)
+{
+    char who[32];
+    int found = 0;
+
+    snprintf(who, sizeof who, ":%d) is slow: ", (int)pid);
+    for (const char *at = obedient_text; (at = strstr(at, ") is slow: ")); at++) {
+        const char *name = at;
+        while (name > obedient_text && *name != ':')
+            name--;
+        if (strncmp(name, who, strlen(who)) != 0)
+            return false;
+        found++;
+    }
+    return found > 0;
+}
+
+static void expect_slow(pid_t pid)
+{
+    int status = 0;
+
+    for (int i = 0; i < 60 && status != SLOW; i++)
+        status = obedient_ras("who", obedient_job);
+    CHECK(status == SLOW, "%s: the exit status of who is %d: %s", names[shared->kind], status, obedient_text);
+    CHECK(names_it(pid), "%s: process %d is to be named: %s", names[shared->kind], (int)pid, obedient_text);
+    CHECK(strstr(obedient_text, "it came late to ") && strstr(obedient_text, " ms on average, since "),
+          "%s: not how late: %s", names[shared->kind], obedient_text);
+    CHECK(shared->kind != SLEEPS || strstr(obedient_text, "; its process sleeps"), "not what it does: %s",
+          obedient_text);
+    for (int i = 0; i < 20 && (i == 0 || !names_it(pid)); i++)
+        obedient_ras("top -n 2 -d 0.7", obedient_job);
+    CHECK(names_it(pid), "top does not name process %d: %s", (int)pid, obedient_text);
+}
+
+static void expect_nobody(void)
+{
+    for (int i = 0; i < 6; i++) {
+        int status = obedient_ras("who", obedient_job);
+        CHECK(status != SLOW && !strstr(obedient_text, " is slow: "), "%s: somebody is named: %s", names[shared->kind],
+              obedient_text);
+    }
+}
+
+static void trial(uint64_t seed, kind_t kind)
+{
+    memset(shared, 0, sizeof *shared);
+    shared->kind = kind;
+    shared->nranks = kind == CROWDED ? 8 : 3 + (int)(seed % 2);
+    shared->odd = (int)(seed / 2 % (unsigned)shared->nranks);
+    obedient_start(shared->nranks, "world", obey);
+    for (int r = 0; r < shared->nranks; r++)
+        obedient_order(r, OBEDIENT_REDUCE);
+    printf("slow: seed %llu: %s, %d ranks, rank %d\n", (unsigned long long)seed, names[kind], shared->nranks,
+           shared->odd);
+    if (slow_one() >= 0)
+        expect_slow(obedient_pids[slow_one()]);
+    else
+        expect_nobody();
+    atomic_store(&shared->over, 1);
+    for (int r = 0; r < shared->nranks; r++)
+        CHECK(obedient_settled(r) && !obedient[r].failed, "rank %d has failed", r);
+    obedient_order_all(OBEDIENT_END);
+    obedient_end();
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t seed = 80;
+    int count = NUM_KINDS;
+
+    test_begin("monitor/slow", 600);
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--count") == 0)
+            count = atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--seed") == 0)
+            seed = strtoull(argv[i + 1], NULL, 0);
+        else if (strcmp(argv[i], "--nodes") == 0)
+            obedient_nodes = atoi(argv[i + 1]);
+    }
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return 1;
+    for (int i = 0; i < count; i++)
+        trial(seed + (uint64_t)i, (kind_t)((seed + (uint64_t)i) % NUM_KINDS));
+    printf("slow: %d failures\n", failures);
+    return failures != 0;
+}
