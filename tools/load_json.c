@@ -52,6 +52,7 @@ static void load_process(load_t *l, const value_t *p)
     l->then.now_ns = amount(p, "now_ns");
     l->then.ticks_before = value_amount(value_item(ticks, 0));
     l->then.ticks = value_amount(value_item(ticks, 1));
+    l->then.queued = whole(p, "queued_percent", 0) / 100.0;
 }
 
 /* ---- communicators ---- */
@@ -89,6 +90,33 @@ static void load_board(rd_monitor_comm_t *c, const value_t *board)
     c->peer_behind = amount(wait, "peer_behind");
 }
 
+static uint64_t item(const value_t *list, size_t i)
+{
+    return value_amount(value_item(list, i)) & UINT32_MAX;
+}
+
+static void load_periods(rd_monitor_period_t *periods, int n, const value_t *from)
+{
+    for (size_t i = 0; i < value_items(from) && i < (size_t)n; i++) {
+        const value_t *p = value_item(from, i);
+        periods[i].number = value_amount(value_item(p, 0));
+        periods[i].waited = item(p, 1) << 32 | item(p, 2);
+        periods[i].calls = item(p, 3) << 32 | item(p, 4);
+        periods[i].peer = item(p, 5) << 32 | item(p, 6);
+    }
+}
+
+static void load_links(rd_monitor_link_t *links, const value_t *from)
+{
+    for (size_t i = 0; i < value_items(from) && i < RD_MONITOR_LINKS; i++) {
+        const value_t *l = value_item(from, i);
+        links[i].peer = item(l, 0);
+        links[i].period = item(l, 1) << 32 | item(l, 2);
+        for (size_t k = 0; k < RD_MONITOR_PACES; k++)
+            links[i].paces[k / 8] |= (item(l, 3 + k) & 0xff) << k % 8 * 8;
+    }
+}
+
 static void load_comm(load_t *l, int entry, const value_t *from)
 {
     const value_t *boards = value_of(from, "boards");
@@ -109,6 +137,9 @@ static void load_comm(load_t *l, int entry, const value_t *from)
         load_board(&l->comms[entry], value_item(boards, 0));
     }
     load_board(c, value_item(boards, value_items(boards) - 1));
+    load_periods(c->shorts, RD_PERIODS_SHORT, value_of(from, "short_periods"));
+    load_periods(c->longs, RD_PERIODS_LONG, value_of(from, "long_periods"));
+    load_links(c->links, value_of(from, "links"));
 }
 
 static size_t room_for_comms(const value_t *comms)

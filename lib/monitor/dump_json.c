@@ -36,9 +36,9 @@ static void write_process(rd_out_t *out, const rd_dump_t *dump, int process)
         text(out, "error", p->error);
     rd_out_printf(out,
                   ",\n  \"pid_space\": %llu, \"started\": %llu, \"made_ns\": %llu, \"made_unix_ns\": %llu, "
-                  "\"now_ns\": %llu, \"processor_ticks\": [%llu, %llu]}",
+                  "\"now_ns\": %llu, \"processor_ticks\": [%llu, %llu], \"queued_percent\": %d}",
                   (number_t)h->pid_space, (number_t)h->started, (number_t)h->made_ns, (number_t)h->made_unix_ns,
-                  (number_t)p->now_ns, p->ticks_before, p->ticks);
+                  (number_t)p->now_ns, p->ticks_before, p->ticks, (int)(100 * p->queued));
 }
 
 /* ---- communicators ---- */
@@ -55,6 +55,43 @@ static void write_board(rd_out_t *out, const rd_monitor_comm_t *c)
                   "\"step\": %lld, \"steps\": %lld, \"peer_in\": %llu, \"peer_behind\": %llu}}",
                   (long long)c->waits_for, (number_t)c->waits_in, (number_t)c->since_ms, (number_t)c->seen_ms,
                   (long long)c->step, (long long)c->steps, (number_t)c->peer_in, (number_t)c->peer_behind);
+}
+
+/* Words of two halves are two numbers. */
+static void write_periods(rd_out_t *out, const char *name, const rd_monitor_period_t *periods, int n)
+{
+    bool any = false;
+
+    rd_out_printf(out, ",\n    \"%s\": [", name);
+    for (int i = 0; i < n; i++) {
+        const rd_monitor_period_t *p = &periods[i];
+        if (!p->number)
+            continue;
+        rd_out_printf(out, "%s[%llu, %u, %u, %u, %u, %u, %u]", any ? ", " : "", (number_t)p->number,
+                      (unsigned)(p->waited >> 32), (unsigned)p->waited, (unsigned)(p->calls >> 32), (unsigned)p->calls,
+                      (unsigned)(p->peer >> 32), (unsigned)p->peer);
+        any = true;
+    }
+    rd_out_printf(out, "]");
+}
+
+static void write_links(rd_out_t *out, const rd_monitor_link_t *links)
+{
+    bool any = false;
+
+    rd_out_printf(out, ",\n    \"links\": [");
+    for (int i = 0; i < RD_MONITOR_LINKS; i++) {
+        const rd_monitor_link_t *l = &links[i];
+        if (!l->peer)
+            continue;
+        rd_out_printf(out, "%s[%llu, %u, %u", any ? ", " : "", (number_t)l->peer, (unsigned)(l->period >> 32),
+                      (unsigned)l->period);
+        for (int k = 0; k < RD_MONITOR_PACES; k++)
+            rd_out_printf(out, ", %u", (unsigned)(l->paces[k / 8] >> k % 8 * 8 & 0xff));
+        rd_out_printf(out, "]");
+        any = true;
+    }
+    rd_out_printf(out, "]");
 }
 
 static const rd_view_rank_t *rank_of(const rd_view_comm_t *comm, int process, int entry)
@@ -97,6 +134,9 @@ static void write_comm(rd_out_t *out, const rd_dump_t *dump, int process, int i)
     }
     write_board(out, c);
     rd_out_printf(out, "]");
+    write_periods(out, "short_periods", c->shorts, RD_PERIODS_SHORT);
+    write_periods(out, "long_periods", c->longs, RD_PERIODS_LONG);
+    write_links(out, c->links);
     if (now && rank_of(now, process, h->entries[i]))
         write_verdict(out, view, now);
     rd_out_printf(out, "}");

@@ -25,6 +25,8 @@ librondo_core_la_SOURCES += \
 	lib/monitor/out.h \
 	lib/monitor/own.c \
 	lib/monitor/own.h \
+	lib/monitor/pace.c \
+	lib/monitor/pace.h \
 	lib/monitor/periods.c \
 	lib/monitor/periods.h \
 	lib/monitor/pickle.c \
@@ -52,6 +54,7 @@ librondo_core_la_SOURCES += \
 	lib/monitor/verdict.h \
 	lib/monitor/verdict_device.c \
 	lib/monitor/verdict_int.h \
+	lib/monitor/verdict_link.c \
 	lib/monitor/verdict_slow.c \
 	lib/monitor/view.c \
 	lib/monitor/view.h \

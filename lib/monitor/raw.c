@@ -11,7 +11,7 @@
 #include "monitor/record.h"
 
 /* Signal stacks are small. */
-#define BLOCK 1664
+#define BLOCK 1920
 #define TRIES 4
 
 _Static_assert(BLOCK % sizeof(rd_monitor_comm_t) == 0 && BLOCK % sizeof(rd_monitor_event_t) == 0, "whole items");

@@ -75,6 +75,17 @@ typedef struct rd_monitor_period {
     _Atomic uint64_t peer;
 } rd_monitor_period_t;
 
+/* How fast long messages come from a rank of another node: their paces, in classes of a factor of two, class k from
+ * 2^(k-1) to 2^k MB/s. A count that would pass 255 halves all. */
+#define RD_MONITOR_LINKS 4
+#define RD_MONITOR_PACES 16
+
+typedef struct rd_monitor_link {
+    _Atomic uint64_t peer;   /* the rank plus one; 0: there is no link */
+    _Atomic uint64_t period; /* of the last one, a short period; in the upper half, in how many there was one */
+    _Atomic uint64_t paces[RD_MONITOR_PACES / 8]; /* bytes, from the lowest on */
+} rd_monitor_link_t;
+
 /* A rank in a communicator. The lines after the first two are the rank's board: it alone writes them. */
 typedef struct rd_monitor_comm {
     _Alignas(64) _Atomic uint64_t version; /* of what follows up to `name`; odd: it is being written */
@@ -99,6 +110,7 @@ typedef struct rd_monitor_comm {
     _Atomic int64_t step, steps;        /* of the program that waits; -1: several run */
     _Atomic uint64_t peer_in, peer_behind;
     _Alignas(64) rd_monitor_period_t shorts[RD_PERIODS_SHORT], longs[RD_PERIODS_LONG];
+    rd_monitor_link_t links[RD_MONITOR_LINKS];
 } rd_monitor_comm_t;
 
 /* With a number: of a call that was captured. All replays of the graph have it. */
@@ -160,7 +172,7 @@ typedef struct rd_monitor_event {
 } rd_monitor_event_t;
 
 _Static_assert(sizeof(rd_monitor_head_t) <= RD_MONITOR_PAGE, "the head is one page");
-_Static_assert(sizeof(rd_monitor_comm_t) == 832, "a communicator is thirteen lines");
+_Static_assert(sizeof(rd_monitor_comm_t) == 960, "a communicator is fifteen lines");
 _Static_assert(sizeof(rd_monitor_event_t) == 128, "an event is two lines");
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "monitor/pace.h"
 #include "monitor/periods.h"
 #include "monitor/record.h"
 #include "monitor/waited.h"
@@ -31,6 +32,7 @@ typedef struct rd_seat {
     rd_track_t message;
     uint64_t message_at;
     rd_period_wait_t wait;
+    rd_pace_t paces[RD_MONITOR_LINKS];
     rd_waited_t *waited; /* the communicator's; NULL: nobody counts waits */
     /* A call has ended, and is counted; NULL: nobody is told. */
     void (*ended)(struct rd_seat *seat, rd_track_t track, uint64_t entry, int result);

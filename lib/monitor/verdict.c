@@ -312,6 +312,7 @@ void rd_verdict_judge(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor
     if (v->status == RD_VERDICT_NONE)
         blame_failed(view, c, v);
     rd_verdict_slow(view, c, v);
+    rd_verdict_link(view, c, v);
 }
 
 void rd_verdict_of(const rd_view_t *view, const rd_view_comm_t *c, int rank, uint64_t number, rd_monitor_verdict_t *v)

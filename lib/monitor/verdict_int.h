@@ -18,6 +18,12 @@ void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const 
 const char *rd_verdict_doing(const rd_view_process_t *process);
 /* Is there a rank that comes late again and again? Adds that to the verdict. */
 void rd_verdict_slow(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_verdict_t *v);
+/* The same of links between nodes. */
+void rd_verdict_link(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_verdict_t *v);
+/* Makes a finding of something slow the verdict, instead of "unknown", or else what comes second. */
+void rd_verdict_say_slow(rd_monitor_verdict_t *v, int rank, const char *text);
+/* The clock of a rank's host at the last look, in ms. */
+int64_t rd_verdict_clock(const rd_view_t *view, const rd_view_rank_t *rank);
 
 /* Of a communicator on devices: whom kernels wait for. `then`: the look before. */
 void rd_verdict_kernels(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_comm_t *then,

@@ -36,7 +36,7 @@ typedef struct slow {
     rd_waits_t second_waits;
 } slow_t;
 
-static int64_t clock_of(const rd_view_t *view, const rd_view_rank_t *r)
+int64_t rd_verdict_clock(const rd_view_t *view, const rd_view_rank_t *r)
 {
     const rd_view_process_t *p = &view->processes[r->process];
 
@@ -46,7 +46,7 @@ static int64_t clock_of(const rd_view_t *view, const rd_view_rank_t *r)
 /* The part of a span that a rank has waited in calls of its communicator. */
 static double part(const rd_view_t *view, const rd_view_rank_t *r, rd_span_t span, rd_waits_t *w)
 {
-    int64_t now = clock_of(view, r), ms = rd_span_ms(span, &r->comm, now);
+    int64_t now = rd_verdict_clock(view, r), ms = rd_span_ms(span, &r->comm, now);
 
     rd_periods_read(&r->comm, span, now, w);
     return ms > 0 ? (double)w->ms / (double)ms : 0;
@@ -131,7 +131,7 @@ static bool waits_elsewhere(const slow_t *s)
     for (int i = 0; i < s->view->ncomms; i++)
         for (int k = 0; k < s->view->comms[i].nranks; k++) {
             const rd_view_rank_t *r = &s->view->comms[i].ranks[k];
-            int64_t ms = rd_span_ms(s->span, &s->rank->comm, clock_of(s->view, r));
+            int64_t ms = rd_span_ms(s->span, &s->rank->comm, rd_verdict_clock(s->view, r));
             if (r->process != s->rank->process || (s->view->comms[i].id == s->c->id && r != s->rank))
                 continue;
             part(s->view, r, s->span, &w);
@@ -151,7 +151,8 @@ static bool was_queued(const slow_t *s)
 static bool judge_span(slow_t *s, bool longs, int periods)
 {
     const rd_monitor_comm_t *any = &s->c->ranks[0].comm;
-    int64_t period = 1 << (longs ? RD_PERIOD_LONG_SHIFT : RD_PERIOD_SHORT_SHIFT), now = clock_of(s->view, s->c->ranks);
+    int64_t period = 1 << (longs ? RD_PERIOD_LONG_SHIFT : RD_PERIOD_SHORT_SHIFT),
+            now = rd_verdict_clock(s->view, s->c->ranks);
     int64_t lived = (now - (int64_t)(any->made_ns / 1000000)) / period;
 
     if (lived < periods - 1)
@@ -168,12 +169,12 @@ static bool judge_span(slow_t *s, bool longs, int periods)
 /* Returns for how many seconds it has been so, as far as the periods go back. */
 static double since(const slow_t *s)
 {
-    int64_t ms = rd_span_ms(s->span, &s->rank->comm, clock_of(s->view, s->rank));
+    int64_t ms = rd_span_ms(s->span, &s->rank->comm, rd_verdict_clock(s->view, s->rank));
 
     for (int ago = 1; ago < RD_PERIODS_LONG; ago++) {
         const rd_span_t span = {true, ago, 0}, alone = {true, ago, ago};
-        int64_t more = rd_span_ms(span, &s->rank->comm, clock_of(s->view, s->rank));
-        if (!rd_span_ms(alone, &s->rank->comm, clock_of(s->view, s->rank)) || !holds_in(s, alone, MARGIN, 1))
+        int64_t more = rd_span_ms(span, &s->rank->comm, rd_verdict_clock(s->view, s->rank));
+        if (!rd_span_ms(alone, &s->rank->comm, rd_verdict_clock(s->view, s->rank)) || !holds_in(s, alone, MARGIN, 1))
             break;
         ms = more > ms ? more : ms;
     }
@@ -184,7 +185,7 @@ static double since(const slow_t *s)
 static void say_how(const slow_t *s, char *text, size_t bytes)
 {
     const rd_waits_t *w = &s->second_waits;
-    int64_t ms = rd_span_ms(s->span, &s->rank->comm, clock_of(s->view, s->rank));
+    int64_t ms = rd_span_ms(s->span, &s->rank->comm, rd_verdict_clock(s->view, s->rank));
     double late = (s->others - s->waited) * (double)ms / (double)w->late;
 
     snprintf(text, bytes, "it came late to %llu of the last %llu collectives, by %.3g ms on average, since %.3g s",
@@ -205,12 +206,17 @@ static void add(const slow_t *s, rd_monitor_verdict_t *v)
     rd_view_rank_text(s->view, s->rank, who, sizeof who);
     snprintf(text, sizeof text, "%s is slow: %s; the others wait for it for %.0f %% of the time%s", who, how,
              100 * s->others, rd_verdict_doing(p));
+    rd_verdict_say_slow(v, s->rank->comm.rank, text);
+}
+
+void rd_verdict_say_slow(rd_monitor_verdict_t *v, int rank, const char *text)
+{
     if (v->status == RD_VERDICT_UNKNOWN) {
         memcpy(v->also, v->text, sizeof v->also);
         v->status = RD_VERDICT_NONE;
         v->next = -1;
     }
-    rd_verdict_say(v, RD_VERDICT_SLOW, s->rank->comm.rank, "%s", text);
+    rd_verdict_say(v, RD_VERDICT_SLOW, rank, "%s", text);
 }
 
 void rd_verdict_slow(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_verdict_t *v)

@@ -78,6 +78,7 @@ static rondo_result_t lanes_room(rd_queue_t *q, rd_run_t *run, const rd_plan_t *
 {
     int lanes = plan->program->nlanes;
 
+    run->seat = q->team->seat;
     if (lanes <= run->room)
         return RONDO_SUCCESS;
     rd_lane_run_t *more = realloc(run->lanes, (size_t)lanes * sizeof *more);

@@ -16,6 +16,7 @@ check_PROGRAMS += \
 	test/monitor/ras_tcp \
 	test/monitor/record \
 	test/monitor/slow \
+	test/monitor/slow_link \
 	test/monitor/socket \
 	test/monitor/stacks \
 	test/monitor/tags
@@ -61,6 +62,11 @@ test_monitor_ras_tcp_LDADD = libtest.la
 test_monitor_ras_tcp_SOURCES = test/monitor/ras_tcp.c test/monitor/obedient.c test/monitor/obedient.h test/monitor/ports.h
 test_monitor_slow_LDADD = libtest.la
 test_monitor_slow_SOURCES = test/monitor/slow.c test/monitor/obedient.c test/monitor/obedient.h
+test_monitor_slow_link_LDADD = librondo_core.la $(cuda_parts) -lm
+test_monitor_slow_link_CPPFLAGS = $(AM_CPPFLAGS)
+test_monitor_slow_link_SOURCES = test/monitor/slow_link.c test/monitor/obedient.c test/monitor/obedient.h \
+	test/transport/socketpair.h test/transport/socketpair_transport.c test/transport/socketpair_wireup.c \
+	test/util/harness.c test/util/harness.h
 test_monitor_socket_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_stacks_LDADD = libtest.la
 test_monitor_stacks_SOURCES = test/monitor/stacks.c test/monitor/obedient.c test/monitor/obedient.h

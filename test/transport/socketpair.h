@@ -48,6 +48,7 @@ typedef struct peer {
     bool deaf; /* it takes nothing, or is not reached by a socket */
     bool parted, left;
     rondo_result_t farewell;
+    int64_t next_ns; /* with a limit: the next packet of data may go then */
     int64_t lost_ms; /* when its socket ended without a farewell; 0: it has not */
 } peer_t;
 
@@ -62,6 +63,9 @@ typedef struct sp {
     char packet[sizeof(header_t) + PACKET + 1]; /* one byte more than may come */
     peer_t peers[];                             /* of all ranks; `fd` is -1 for those of this node */
 } sp_t;
+
+/* How many bytes go from one rank to another in a second; 0: as many as the socket takes. NULL: all links are so. */
+extern uint64_t (*sp_limit)(int from, int to);
 
 header_t sp_header(const sp_t *sp, kind_t kind, int channel, uint64_t number, uint64_t bytes);
 /* Sends one packet. Returns false if the socket takes none now, or no more. */

@@ -25,6 +25,7 @@
 #define FAILED_MS 50  /* the same after a failure */
 
 static const rd_transport_ops_t ops;
+uint64_t (*sp_limit)(int from, int to);
 
 /* ---- sending */
 
@@ -95,12 +96,28 @@ static void credits_send(peer_t *p)
     }
 }
 
+/* Is the next packet due? Then its successor is, when the limit has let this one pass. */
+static bool within_limit(peer_t *p, size_t bytes)
+{
+    uint64_t limit = sp_limit ? sp_limit(p->sp->rank, p->rank) : 0;
+    int64_t now = limit ? rd_clock_ns() : 0;
+
+    if (!limit)
+        return true;
+    if (now < p->next_ns)
+        return false;
+    p->next_ns = now + (int64_t)(bytes * UINT64_C(1000000000) / limit);
+    return true;
+}
+
 static void flush(peer_t *p)
 {
     credits_send(p);
     for (out_t *o; (o = p->first);) {
         size_t left = o->header.bytes - o->header.offset, part = left < PACKET ? left : PACKET;
         bool data = o->header.kind == DATA;
+        if (data && !within_limit(p, part))
+            return;
         if (!sp_packet_send(p, &o->header, data ? o->data + o->header.offset : NULL, data ? part : 0))
             return;
         o->header.offset += part;

@@ -88,8 +88,10 @@ static bool ready_slots(const turn_t *t)
         rd_recv_t *recv = step->src[i].where == RD_PEER ? plan->recvs[step->src[i].index] : NULL;
         if (recv && !rd_slot_arrived(recv, t->sign)) {
             t->run->waits_for = recv->peer;
-            if (recv->mirrored)
+            if (recv->mirrored) {
+                rd_pace_missed(t->run->seat ? t->run->seat->paces : NULL, recv, t->bytes);
                 expect_or_refuse(t, recv);
+            }
             return false;
         }
     }
@@ -168,6 +170,13 @@ static bool sends_more(const turn_t *t, rd_end_t e)
     return true;
 }
 
+static rondo_result_t returned(const turn_t *t, rd_recv_t *recv)
+{
+    if (recv->mirrored && t->run->seat)
+        rd_pace_took(t->run->seat->paces, t->run->seat->board, recv, recv->peer, t->bytes);
+    return rd_slot_return(recv, t->bytes);
+}
+
 static int step_slots(const turn_t *t)
 {
     const rd_step_t *step = t->step;
@@ -204,7 +213,7 @@ static int step_slots(const turn_t *t)
     }
     for (int i = 0; i < step->nsrc && t->run->result == RONDO_SUCCESS; i++) {
         if (step->src[i].where == RD_PEER)
-            t->run->result = rd_slot_return(plan->recvs[step->src[i].index], t->bytes);
+            t->run->result = returned(t, plan->recvs[step->src[i].index]);
     }
     return STEPPED;
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "monitor/seat.h"
 #include "plan/plan.h"
 
 typedef struct rd_lane_run {
@@ -33,10 +34,11 @@ typedef struct rd_run {
     uint64_t sent, wanted; /* with RONDO_ERR_MISMATCH: what `waits_for` sends, and what this rank expects */
     int room;              /* the number of entries of lanes[] */
     rd_lane_run_t *lanes;
-    uint64_t sign; /* of all messages: the signature of the call, or 0 */
+    uint64_t sign;   /* of all messages: the signature of the call, or 0 */
+    rd_seat_t *seat; /* where it is told how fast messages come; NULL: nowhere */
 } rd_run_t;
 
-/* Begins a run. The caller provides `run->lanes` and `room`. `sign`: monitor/called.h. */
+/* Begins a run. The caller provides `run->lanes`, `room` and `seat`. `sign`: monitor/called.h. */
 void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *out, char *tmp, uint64_t sign);
 /* Advances every lane as far as it goes. Returns true if anything moved. The run is over when `open` is 0 (then
  * `finish` has been applied) or `result` is an error. */

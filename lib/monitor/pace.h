@@ -1,0 +1,53 @@
+/* How fast long messages come over a link between nodes, within a call: from one for which this rank has waited, so
+ * that it came when it was taken, to each of those that follow it, up to the next such one.
+ *
+ * What has lain there for a while before it was taken, and a sender that has nothing to send yet, make that slower than
+ * the link is; nothing makes it faster. So what counts of a link is its best paces (verdict_link.c). The clock is read
+ * for messages of RD_PACE_LEAST or more alone, which take far longer. */
+#ifndef RD_MONITOR_PACE_H
+#define RD_MONITOR_PACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "monitor/record.h"
+
+#define RD_PACE_LEAST ((size_t)32 << 10) /* bytes */
+
+/* Of a connection. */
+typedef struct rd_pace {
+    const void *connection; /* NULL: the place is free */
+    bool missed;            /* this rank waits for the next message */
+    int64_t from_ns;        /* when that one was taken from which on is measured; 0: there is none */
+    uint64_t bytes;         /* that have come since */
+    uint64_t call;          /* collectives begun, in the call that this is about */
+} rd_pace_t;
+
+void rd_pace_note_taken(rd_pace_t *paces, rd_monitor_comm_t *board, const void *connection, int peer, size_t bytes);
+
+/* A message of so many bytes is waited for. `paces`: RD_MONITOR_LINKS, or NULL. */
+static inline void rd_pace_missed(rd_pace_t *paces, const void *connection, size_t bytes)
+{
+    if (!paces || bytes < RD_PACE_LEAST)
+        return;
+    for (int i = 0; i < RD_MONITOR_LINKS; i++)
+        if (paces[i].connection == connection)
+            paces[i].missed = true;
+}
+
+/* It is taken. */
+static inline void rd_pace_took(rd_pace_t *paces, rd_monitor_comm_t *board, const void *connection, int peer,
+                                size_t bytes)
+{
+    if (bytes >= RD_PACE_LEAST)
+        rd_pace_note_taken(paces, board, connection, peer, bytes);
+}
+
+/* ---- whoever reads the record ---- */
+
+/* Returns the class that a tenth of the paces reach or pass; -1: there are fewer than `least`, or they are of fewer
+ * than that many `periods`. `now_ms`: of the writer's clock; a link of which nothing came lately has none. */
+int rd_pace_best(const rd_monitor_link_t *link, int least, int periods, int64_t now_ms);
+double rd_pace_of(int class); /* in bytes each second, in the middle of the class */
+
+#endif

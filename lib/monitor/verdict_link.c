@@ -1,0 +1,134 @@
+/* A link that is slow: two ranks on different nodes both wait, and what one sends comes to the other at a pace far
+ * below what comes over other links.
+ *
+ * The receiver notes how fast long messages follow each other while it waits for them (pace.h). A sender that waits
+ * itself, for whatever it is to send, makes that longer, but no sender makes it shorter than the link does: so what
+ * counts is the best tenth of the paces. To say that a link is slow, all of this must hold:
+ *
+ *   - there are enough paces of it and of at least two others of the communicator, in several periods;
+ *   - its best pace is more than four times below the median of the others (in classes of two: RATIO);
+ *   - both ends wait for BUSY of the time at least, so neither is slow itself;
+ *   - no other link is slow that leads to its sender: or else what comes there is what it has to send;
+ *   - what its sender sends to others is not slow, too: that would be the sender's host, or its network's port. */
+#include <stdio.h>
+
+#include "monitor/pace.h"
+#include "monitor/periods.h"
+#include "monitor/verdict_int.h"
+
+#define RATIO 3 /* classes: of what lies so far apart one is more than four times the other */
+#define BUSY 0.25
+#define LEAST 12 /* paces */
+#define PERIODS 3
+#define OTHERS 2
+#define MOST 1024 /* links that are compared */
+
+typedef struct link {
+    const rd_view_rank_t *to;
+    int from, class;
+} link_t;
+
+typedef struct links {
+    const rd_view_t *view;
+    const rd_view_comm_t *c;
+    link_t of[MOST];
+    int n;
+} links_t;
+
+/* Several channels are one link: the best one counts. */
+static void add(links_t *l, const rd_view_rank_t *to, int from, int class)
+{
+    for (int i = 0; i < l->n; i++)
+        if (l->of[i].to == to && l->of[i].from == from) {
+            l->of[i].class = class > l->of[i].class ? class : l->of[i].class;
+            return;
+        }
+    if (l->n < MOST)
+        l->of[l->n++] = (link_t){to, from, class};
+}
+
+static void gather(links_t *l)
+{
+    for (int i = 0; i < l->c->nranks; i++) {
+        const rd_view_rank_t *r = &l->c->ranks[i];
+        for (int k = 0; r->comm.state == RD_MONITOR_ALIVE && k < RD_MONITOR_LINKS; k++) {
+            const rd_monitor_link_t *link = &r->comm.links[k];
+            int class = link->peer ? rd_pace_best(link, LEAST, PERIODS, rd_verdict_clock(l->view, r)) : -1;
+            if (class >= 0 && link->peer <= (uint64_t)r->comm.size)
+                add(l, r, (int)link->peer - 1, class);
+        }
+    }
+}
+
+/* Returns the class that half of the other links reach; -1: there are too few. */
+static int median_of_others(const links_t *l, const link_t *but)
+{
+    int counts[RD_MONITOR_PACES] = {0}, n = 0, above = 0, class = RD_MONITOR_PACES;
+
+    for (int i = 0; i < l->n; i++)
+        if (&l->of[i] != but) {
+            counts[l->of[i].class]++;
+            n++;
+        }
+    if (n < OTHERS)
+        return -1;
+    while (class > 0 && 2 * above < n)
+        above += counts[--class];
+    return class;
+}
+
+static bool is_slow(const links_t *l, const link_t *link)
+{
+    return link->class + RATIO <= median_of_others(l, link);
+}
+
+/* Does something slow come to the sender, or go from it to another rank? */
+static bool is_the_senders(const links_t *l, const link_t *link)
+{
+    for (int i = 0; i < l->n; i++) {
+        const link_t *other = &l->of[i];
+        bool touches = other->to->comm.rank == link->from || other->from == link->from;
+        if (other != link && touches && is_slow(l, other))
+            return true;
+    }
+    return false;
+}
+
+/* The part of the time that a rank has waited lately. */
+static double waited(const rd_view_t *view, const rd_view_rank_t *r)
+{
+    const rd_span_t span = {.from = 7};
+    int64_t now = rd_verdict_clock(view, r), ms = rd_span_ms(span, &r->comm, now);
+    rd_waits_t w;
+
+    rd_periods_read(&r->comm, span, now, &w);
+    return ms > 0 ? (double)(w.ms + w.message_ms) / (double)ms : 0;
+}
+
+static void say(const links_t *l, const link_t *link, const rd_view_rank_t *from, rd_monitor_verdict_t *v)
+{
+    char one[64], two[64], text[RD_VERDICT_BYTES];
+
+    rd_view_rank_text(l->view, from, one, sizeof one);
+    rd_view_rank_text(l->view, link->to, two, sizeof two);
+    snprintf(text, sizeof text,
+             "the link from %s to %s is slow: some %.3g MB/s at best, where half of the %d other links have %.3g or "
+             "more; both ends wait, for %.0f and %.0f %% of the time",
+             one, two, rd_pace_of(link->class) / 1e6, l->n - 1, rd_pace_of(median_of_others(l, link)) / 1e6,
+             100 * waited(l->view, from), 100 * waited(l->view, link->to));
+    rd_verdict_say_slow(v, link->to->comm.rank, text);
+}
+
+void rd_verdict_link(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_verdict_t *v)
+{
+    links_t l = {.view = view, .c = c};
+
+    gather(&l);
+    for (int i = 0; i < l.n; i++) {
+        const link_t *link = &l.of[i];
+        const rd_view_rank_t *from = rd_view_rank_of(c, link->from);
+        if (from && is_slow(&l, link) && !is_the_senders(&l, link) && waited(view, from) >= BUSY &&
+            waited(view, link->to) >= BUSY)
+            say(&l, link, from, v);
+    }
+}
