@@ -22,7 +22,7 @@ static uint64_t period_now(void)
 }
 
 /* Returns the connection's place, or one that is free or stale; -1: others have them all. */
-static int place_of(rd_pace_t *paces, rd_monitor_comm_t *board, const void *connection, int peer)
+static int entry_for(rd_pace_t *paces, rd_monitor_comm_t *board, const void *connection, int peer)
 {
     int at = -1;
 
@@ -84,7 +84,7 @@ static void turn(rd_monitor_link_t *link)
 
 void rd_pace_note_taken(rd_pace_t *paces, rd_monitor_comm_t *board, const void *connection, int peer, size_t bytes)
 {
-    int at = place_of(paces, board, connection, peer);
+    int at = entry_for(paces, board, connection, peer);
 
     if (at < 0)
         return;

@@ -78,12 +78,12 @@ void rd_periods_note(rd_monitor_comm_t *board, rd_period_wait_t *wait, rd_track_
 
 /* ---- whoever reads its record ---- */
 
-static int shift_of(rd_span_t span)
+static int shift_of(rd_ago_t span)
 {
     return span.longs ? RD_PERIOD_LONG_SHIFT : RD_PERIOD_SHORT_SHIFT;
 }
 
-int64_t rd_span_ms(rd_span_t span, const rd_monitor_comm_t *comm, int64_t now_ms)
+int64_t rd_span_ms(rd_ago_t span, const rd_monitor_comm_t *comm, int64_t now_ms)
 {
     int64_t period = now_ms >> shift_of(span), made = (int64_t)(comm->made_ns / 1000000);
     int64_t from = (period - span.from) << shift_of(span), to = (period - span.to + 1) << shift_of(span);
@@ -106,7 +106,7 @@ static int majority(const uint64_t *votes, int n, uint64_t ms)
     return -1;
 }
 
-void rd_periods_read(const rd_monitor_comm_t *comm, rd_span_t span, int64_t now_ms, rd_waits_t *w)
+void rd_periods_read(const rd_monitor_comm_t *comm, rd_ago_t span, int64_t now_ms, rd_waits_t *w)
 {
     const rd_monitor_period_t *periods = span.longs ? comm->longs : comm->shorts;
     const int n = span.longs ? RD_PERIODS_LONG : RD_PERIODS_SHORT;

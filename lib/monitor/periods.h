@@ -32,10 +32,10 @@ typedef struct rd_waits {
 typedef struct rd_span {
     bool longs;
     int from, to;
-} rd_span_t;
+} rd_ago_t;
 
 /* Returns the clock's milliseconds that the span has lasted, since the communicator was made at the earliest. */
-int64_t rd_span_ms(rd_span_t span, const rd_monitor_comm_t *comm, int64_t now_ms);
-void rd_periods_read(const rd_monitor_comm_t *comm, rd_span_t span, int64_t now_ms, rd_waits_t *waits);
+int64_t rd_span_ms(rd_ago_t span, const rd_monitor_comm_t *comm, int64_t now_ms);
+void rd_periods_read(const rd_monitor_comm_t *comm, rd_ago_t span, int64_t now_ms, rd_waits_t *waits);
 
 #endif

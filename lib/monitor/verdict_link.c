@@ -97,7 +97,7 @@ static bool is_the_senders(const links_t *l, const link_t *link)
 /* The part of the time that a rank has waited lately. */
 static double waited(const rd_view_t *view, const rd_view_rank_t *r)
 {
-    const rd_span_t span = {.from = 7};
+    const rd_ago_t span = {.from = 7};
     int64_t now = rd_verdict_clock(view, r), ms = rd_span_ms(span, &r->comm, now);
     rd_waits_t w;
 

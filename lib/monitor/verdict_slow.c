@@ -29,7 +29,7 @@
 typedef struct slow {
     const rd_view_t *view;
     const rd_view_comm_t *c;
-    rd_span_t span;
+    rd_ago_t span;
     const rd_view_rank_t *rank;   /* the one that has waited least */
     const rd_view_rank_t *second; /* of the others */
     double waited, others;        /* the parts of the time that those two have waited */
@@ -44,7 +44,7 @@ int64_t rd_verdict_clock(const rd_view_t *view, const rd_view_rank_t *r)
 }
 
 /* The part of a span that a rank has waited in calls of its communicator. */
-static double part(const rd_view_t *view, const rd_view_rank_t *r, rd_span_t span, rd_waits_t *w)
+static double part(const rd_view_t *view, const rd_view_rank_t *r, rd_ago_t span, rd_waits_t *w)
 {
     int64_t now = rd_verdict_clock(view, r), ms = rd_span_ms(span, &r->comm, now);
 
@@ -79,7 +79,7 @@ static bool find_least(slow_t *s)
 }
 
 /* Does the same rank hold up the others in a part of the span? */
-static bool holds_in(const slow_t *s, rd_span_t span, double margin, uint64_t calls)
+static bool holds_in(const slow_t *s, rd_ago_t span, double margin, uint64_t calls)
 {
     rd_waits_t w;
     double own = part(s->view, s->rank, span, &w);
@@ -159,8 +159,8 @@ static bool judge_span(slow_t *s, bool longs, int periods)
         periods = (int)lived + 1;
     if (lived < LEAST)
         return false;
-    s->span = (rd_span_t){longs, periods - 1, 0};
-    const rd_span_t older = {longs, periods - 1, periods / 2}, newer = {longs, periods / 2 - 1, 0};
+    s->span = (rd_ago_t){longs, periods - 1, 0};
+    const rd_ago_t older = {longs, periods - 1, periods / 2}, newer = {longs, periods / 2 - 1, 0};
     return find_least(s) && s->others - s->waited >= MARGIN && holds_in(s, s->span, MARGIN, CALLS) &&
            holds_in(s, older, MARGIN, 2) && holds_in(s, newer, MARGIN, 2) && all_lead_to_it(s) && !waits_elsewhere(s) &&
            !was_queued(s);
@@ -172,7 +172,7 @@ static double since(const slow_t *s)
     int64_t ms = rd_span_ms(s->span, &s->rank->comm, rd_verdict_clock(s->view, s->rank));
 
     for (int ago = 1; ago < RD_PERIODS_LONG; ago++) {
-        const rd_span_t span = {true, ago, 0}, alone = {true, ago, ago};
+        const rd_ago_t span = {true, ago, 0}, alone = {true, ago, ago};
         int64_t more = rd_span_ms(span, &s->rank->comm, rd_verdict_clock(s->view, s->rank));
         if (!rd_span_ms(alone, &s->rank->comm, rd_verdict_clock(s->view, s->rank)) || !holds_in(s, alone, MARGIN, 1))
             break;

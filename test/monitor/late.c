@@ -220,7 +220,8 @@ static int run(uint64_t seed, kind_t kind, int nranks, int nodes)
     shared->odd = (int)test_below(&random, (unsigned)shared->nranks);
     shared->calls = (int)test_below(&random, 4);
     setenv("RONDO_TIMEOUT_MS", "1500", 1);
-    int bad = test_run(TEST_PROCESSES, shared->nranks, 60, body, NULL) || judge();
+    int before = unsure, bad = test_run(TEST_PROCESSES, shared->nranks, 60, body, NULL) || judge();
+    printf("blamed: %s: %s\n", kinds[kind].name, bad ? "wrong" : unsure > before ? "unknown" : kinds[kind].name);
     unsetenv("RONDO_TIMEOUT_MS");
     if (bad)
         printf("late: seed %llu: %s, %d ranks on %d nodes, odd %d, after %d calls\n", (unsigned long long)seed,

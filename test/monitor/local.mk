@@ -76,4 +76,5 @@ script_tests += \
 	test/monitor/analyse.sh
 EXTRA_DIST += \
 	test/monitor/analyse.py \
+	test/monitor/blame.sh \
 	test/monitor/dump.py

@@ -23,8 +23,9 @@
 
 typedef enum { LINK, LINK_OF_RING, FREE, ALL, HALF, PORT, RANK, NUM_KINDS } trouble_t;
 
-static const char *const names[NUM_KINDS] = {
-    "a slow link", "a slow link of a ring", "free links", "all alike", "half as fast", "port", "rank"};
+static const char *const names[NUM_KINDS] = {"a slow link",     "a slow link of a ring", "free links",
+                                             "all links alike", "a link half as fast",   "a slow port",
+                                             "a slow rank"};
 
 static struct shared {
     trouble_t kind;
@@ -80,6 +81,12 @@ static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
 
 /* ---- what is said of it ---- */
 
+/* A line for the matrix of blame.sh. */
+static void note(const char *said)
+{
+    printf("blamed: %s: %s\n", names[shared->kind], said);
+}
+
 static void expect_link(void)
 {
     char words[160];
@@ -89,6 +96,7 @@ static void expect_link(void)
     for (int i = 0; i < 60 && !(status == SLOW && strstr(obedient_text, words)); i++)
         status = obedient_ras("who", obedient_job);
     const char *at = strstr(obedient_text, words);
+    note(at ? "slow link" : strstr(obedient_text, "is slow: ") ? "wrong" : "nobody");
     CHECK(status == SLOW && at, "%s: the link from %d to %d is to be named: exit %d: %s", names[shared->kind],
           shared->from, shared->to, status, obedient_text);
     snprintf(words, sizeof words, ":%d) to rank %d (", (int)obedient_pids[shared->from], shared->to);
@@ -100,12 +108,15 @@ static void expect_link(void)
 
 static void expect_no_link(void)
 {
+    int before = failures;
+
     for (int i = 0; i < 10; i++) {
         obedient_ras("who", obedient_job);
         CHECK(!strstr(obedient_text, "the link from"), "%s: a link is named: %s", names[shared->kind], obedient_text);
         CHECK(shared->kind == RANK || !strstr(obedient_text, ") is slow: it"), "%s: a rank is named: %s",
               names[shared->kind], obedient_text);
     }
+    note(failures != before ? "wrong" : strstr(obedient_text, ") is slow: it") ? "slow rank" : "nobody");
 }
 
 static void trial(uint64_t seed, trouble_t kind)
