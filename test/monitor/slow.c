@@ -1,22 +1,29 @@
 /* A rank that comes late to every call is named by rondo-ras, though nobody stands still; and nobody is where ranks
- * only do not have alike much to do, share cores, are late once, or are late because they wait themselves. Which rank
- * is slow, and why, is decided here before the ranks begin, and the number of its process is the truth.
+ * only do not have alike much to do, share cores, get none, are late once, or are late because they wait themselves.
+ * Which rank is slow, and why, is decided here before the ranks begin, and the number of its process is the truth.
  *
  *     slow [--seed S] [--count N] [--nodes N]
  *
- * Trials of one kind follow each other, so `--count 10` has all kinds. */
+ * Trials of one kind follow each other, so `--count 11` has all kinds. */
 #define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "monitor/obedient.h"
 #include "util/check.h"
 #include "util/harness.h"
 
+#define HOGS 2 /* on the core of a rank that is starved, which they take it from */
 #define SLOW 6 /* the exit status of `who` */
 
 typedef enum {
@@ -28,6 +35,7 @@ typedef enum {
     EVEN = NUM_SLOW,
     UNEVEN,
     CROWDED,
+    STARVED,
     ONCE,
     TWO,
     MESSAGES,
@@ -41,6 +49,7 @@ static const char *const names[NUM_KINDS] = {"slow, sleeps",
                                              "even",
                                              "half as much again",
                                              "crowded",
+                                             "starved",
                                              "late once",
                                              "two are slow",
                                              "serves others"};
@@ -68,6 +77,44 @@ static void compute_ms(int ms)
     while ((now.tv_sec - from.tv_sec) * 1000 + (now.tv_nsec - from.tv_nsec) / 1000000 < ms);
 }
 
+/* ---- a core that is crowded by others ---- */
+
+static pid_t hogs[HOGS];
+
+static void stay_on(int nth)
+{
+    cpu_set_t may, one;
+    int cpu = 0;
+
+    if (sched_getaffinity(0, sizeof may, &may) != 0)
+        return;
+    for (int found = -1; cpu < CPU_SETSIZE && (found += CPU_ISSET(cpu, &may) != 0) < nth;)
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu < CPU_SETSIZE ? cpu : 0, &one);
+    (void)sched_setaffinity(0, sizeof one, &one);
+}
+
+static void hogs_start(void)
+{
+    for (int i = 0; i < HOGS; i++)
+        if ((hogs[i] = fork()) == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            stay_on(0);
+            for (;;)
+                continue;
+        }
+}
+
+static void hogs_end(void)
+{
+    for (int i = 0; i < HOGS; i++)
+        if (hogs[i] > 0) {
+            kill(hogs[i], SIGKILL);
+            waitpid(hogs[i], NULL, 0);
+        }
+}
+
 /* What a rank does before its call number `call`. */
 static void work(int rank, int call)
 {
@@ -92,6 +139,13 @@ static void work(int rank, int call)
     case CROWDED:
         compute_ms(5);
         return;
+    case STARVED:
+        if (call == 0)
+            stay_on(odd ? 0 : 1);
+        if (call == 0 && odd)
+            (void)setpriority(PRIO_PROCESS, 0, 19);
+        compute_ms(5);
+        return;
     case ONCE:
         sleep_ms(odd && call == 20 ? 2500 : 2);
         return;
@@ -111,26 +165,30 @@ static rondo_result_t call(rondo_comm_t comm, int *over)
     return rondo_allreduce(&in, over, 1, RONDO_INT32, RONDO_MAX, comm, NULL);
 }
 
-/* The odd rank comes late to the calls of all because another one comes late to the calls of the two. */
+/* The odd rank comes late to the calls of one communicator because it waits for a rank of another one, which is late
+ * there. */
 static rondo_result_t two_comms(int rank, rondo_comm_t comm)
 {
     const int other = (shared->odd + 1) % shared->nranks;
     const bool pair = rank == shared->odd || rank == other;
-    rondo_comm_t both;
-    int over = 0, ended = 0;
+    rondo_comm_t both, most;
+    int over = 0;
     rondo_result_t result = rondo_comm_split(comm, pair ? 0 : -1, rank, &both, NULL);
 
+    if (result == RONDO_SUCCESS)
+        result = rondo_comm_split(comm, rank == other ? -1 : 0, rank, &most, NULL);
     while (result == RONDO_SUCCESS && !over) {
-        if (rank == other)
-            sleep_ms(40);
+        int mine = atomic_load(&shared->over), pairs = mine;
+        sleep_ms(rank == other ? 40 : 1);
         if (pair)
-            result = call(both, &ended);
+            result = rondo_allreduce(&mine, &pairs, 1, RONDO_INT32, RONDO_MAX, both, NULL);
+        over = pairs; /* the odd rank tells those of the one what those of the other have agreed on */
         if (result == RONDO_SUCCESS && rank != other)
-            sleep_ms(1);
-        if (result == RONDO_SUCCESS)
-            result = call(comm, &over);
+            result = rondo_broadcast(&pairs, &over, 1, RONDO_INT32, shared->odd - (shared->odd > other), most, NULL);
     }
-    return result == RONDO_SUCCESS && pair ? rondo_comm_destroy(both) : result;
+    if (result == RONDO_SUCCESS && pair)
+        result = rondo_comm_destroy(both);
+    return result == RONDO_SUCCESS && rank != other ? rondo_comm_destroy(most) : result;
 }
 
 /* A rank that serves others waits for them nearly always, and they are not slow. */
@@ -242,12 +300,16 @@ static void trial(uint64_t seed, kind_t kind)
     obedient_start(shared->nranks, "world", obey);
     for (int r = 0; r < shared->nranks; r++)
         obedient_order(r, OBEDIENT_REDUCE);
+    if (kind == STARVED)
+        hogs_start();
     printf("slow: seed %llu: %s, %d ranks, rank %d\n", (unsigned long long)seed, names[kind], shared->nranks,
            shared->odd);
     if (slow_one() >= 0)
         expect_slow(obedient_pids[slow_one()]);
     else
         expect_nobody();
+    if (kind == STARVED)
+        hogs_end();
     atomic_store(&shared->over, 1);
     for (int r = 0; r < shared->nranks; r++)
         CHECK(obedient_settled(r) && !obedient[r].failed, "rank %d has failed", r);
