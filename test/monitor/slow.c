@@ -143,8 +143,8 @@ static void work(int rank, int call)
         if (call == 0)
             stay_on(odd ? 0 : 1);
         if (call == 0 && odd)
-            (void)setpriority(PRIO_PROCESS, 0, 19);
-        compute_ms(5);
+            (void)setpriority(PRIO_PROCESS, 0, 10);
+        compute_ms(1);
         return;
     case ONCE:
         sleep_ms(odd && call == 20 ? 2500 : 2);
