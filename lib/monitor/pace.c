@@ -1,8 +1,6 @@
 /* See pace.h. */
 #include "monitor/pace.h"
 
-#include "base/wait.h"
-
 #define STALE 16 /* short periods after which a link's place is given away, and its paces count no more */
 #define MOST 255
 
@@ -89,21 +87,21 @@ void rd_pace_note_taken(rd_pace_t *paces, rd_monitor_comm_t *board, const void *
     if (at < 0)
         return;
     rd_pace_t *p = &paces[at];
-    uint64_t call = load(&board->calls[RD_TRACK_COLLECTIVE].begun);
+    uint32_t call = (uint32_t)load(&board->calls[RD_TRACK_COLLECTIVE].begun);
     if (p->call != call)
         p->from_ns = 0;
-    int64_t now = p->missed || p->from_ns ? rd_clock_ns() : 0;
-    p->bytes += bytes;
-    if (p->from_ns && now > p->from_ns) {
+    int64_t now = p->from_ns ? rd_clock_ns() : 0;
+    p->kb += (uint32_t)(bytes >> 10);
+    if (now > p->from_ns) {
         turn(&board->links[at]);
-        count(&board->links[at], class_of(p->bytes, now - p->from_ns));
+        count(&board->links[at], class_of((uint64_t)p->kb << 10, now - p->from_ns));
     }
-    if (p->missed) {
-        p->from_ns = now;
-        p->bytes = 0;
+    if (p->before_ns) {
+        p->from_ns = p->before_ns;
+        p->kb = 0;
     }
     p->call = call;
-    p->missed = false;
+    p->missed_ns = p->before_ns = 0;
 }
 
 /* ---- reading ---- */

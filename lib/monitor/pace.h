@@ -1,38 +1,40 @@
-/* How fast long messages come over a link between nodes, within a call: from one for which this rank has waited, so
- * that it came when it was taken, to each of those that follow it, up to the next such one.
+/* How fast long messages come over a link between nodes, within a call: from when the first of several was known not to
+ * be here, to when each of those that follow it is taken.
  *
- * What has lain there for a while before it was taken, and a sender that has nothing to send yet, make that slower than
+ * That moment is the last but one at which this rank has looked for it in vain: it has polled the network since. What
+ * has lain there for a while before it was taken, and a sender that has nothing to send yet, make the pace slower than
  * the link is; nothing makes it faster. So what counts of a link is its best paces (verdict_link.c). The clock is read
  * for messages of RD_PACE_LEAST or more alone, which take far longer. */
 #ifndef RD_MONITOR_PACE_H
 #define RD_MONITOR_PACE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
+#include "base/wait.h"
 #include "monitor/record.h"
 
 #define RD_PACE_LEAST ((size_t)32 << 10) /* bytes */
 
 /* Of a connection. */
 typedef struct rd_pace {
-    const void *connection; /* NULL: the place is free */
-    bool missed;            /* this rank waits for the next message */
-    int64_t from_ns;        /* when that one was taken from which on is measured; 0: there is none */
-    uint64_t bytes;         /* that have come since */
-    uint64_t call;          /* collectives begun, in the call that this is about */
+    const void *connection;       /* NULL: the place is free */
+    int64_t missed_ns, before_ns; /* when the next message was last looked for, and the time before; 0: it was not */
+    int64_t from_ns;              /* the first moment, from which on is measured; 0: there is none */
+    uint32_t kb, call;            /* that have come since; the low half of the number of collectives begun */
 } rd_pace_t;
 
 void rd_pace_note_taken(rd_pace_t *paces, rd_monitor_comm_t *board, const void *connection, int peer, size_t bytes);
 
-/* A message of so many bytes is waited for. `paces`: RD_MONITOR_LINKS, or NULL. */
+/* A message of so many bytes is looked for, and is not here. `paces`: RD_MONITOR_LINKS, or NULL. */
 static inline void rd_pace_missed(rd_pace_t *paces, const void *connection, size_t bytes)
 {
     if (!paces || bytes < RD_PACE_LEAST)
         return;
     for (int i = 0; i < RD_MONITOR_LINKS; i++)
-        if (paces[i].connection == connection)
-            paces[i].missed = true;
+        if (paces[i].connection == connection) {
+            paces[i].before_ns = paces[i].missed_ns;
+            paces[i].missed_ns = rd_clock_ns();
+        }
 }
 
 /* It is taken. */
