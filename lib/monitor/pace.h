@@ -1,10 +1,11 @@
 /* How fast long messages come over a link between nodes, within a call: from when the first of several was known not to
  * be here, to when each of those that follow it is taken.
  *
- * That moment is the last but one at which this rank has looked for it in vain: it has polled the network since. What
- * has lain there for a while before it was taken, and a sender that has nothing to send yet, make the pace slower than
- * the link is; nothing makes it faster. So what counts of a link is its best paces (verdict_link.c). The clock is read
- * for messages of RD_PACE_LEAST or more alone, which take far longer. */
+ * That moment is the last but one at which this rank has looked for it in vain, behind a poll of the network that
+ * brought nothing at all: it has polled again since. So what lay in the kernel's buffers already does not seem to come
+ * fast. What has lain there for a while before it was taken, and a sender that has nothing to send yet, make the pace
+ * slower than the link is. So what counts of a link is its best paces (verdict_link.c). The clock is read for messages
+ * of RD_PACE_LEAST or more alone, which take far longer. */
 #ifndef RD_MONITOR_PACE_H
 #define RD_MONITOR_PACE_H
 

@@ -33,6 +33,7 @@ typedef struct rd_seat {
     uint64_t message_at;
     rd_period_wait_t wait;
     rd_pace_t paces[RD_MONITOR_LINKS];
+    bool quiet;          /* the network was polled since the call began, and the last poll brought nothing */
     rd_waited_t *waited; /* the communicator's; NULL: nobody counts waits */
     /* A call has ended, and is counted; NULL: nobody is told. */
     void (*ended)(struct rd_seat *seat, rd_track_t track, uint64_t entry, int result);

@@ -418,6 +418,13 @@ static bool remote(rd_queue_t *q, int peer)
     return peer >= 0 && !q->controls[peer];
 }
 
+/* For the paces of links (monitor/pace.h). */
+static void quiet(rd_queue_t *q, bool is)
+{
+    if (q->team->seat)
+        q->team->seat->quiet = is;
+}
+
 /* Polls the network several times in a row. The less is done between two polls, the sooner a message is found; anything
  * else that may end the wait is seen a few polls later. A rank that shares its core gives it away after each poll. */
 static int poll_network(rd_queue_t *q, const rd_run_t *run)
@@ -426,6 +433,7 @@ static int poll_network(rd_queue_t *q, const rd_run_t *run)
 
     for (int n = 1; n < POLLS && !moved && q->spin && remote(q, run->waits_for); n++)
         moved = rd_transport_progress(q->net);
+    quiet(q, !moved);
     return moved;
 }
 
@@ -436,6 +444,8 @@ static rondo_result_t run_on(rd_queue_t *q, rd_run_t *run)
 
     wait_begin(q, q->polled ? (q->spin + POLLS - 1) / POLLS : q->spin);
     q->wait.slow = q->polled;
+    if (q->polled)
+        quiet(q, false);
     while (result == RONDO_SUCCESS && run->open) {
         int moved = rd_run_advance(run);
         result = run->result;

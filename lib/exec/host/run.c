@@ -89,7 +89,7 @@ static bool ready_slots(const turn_t *t)
         if (recv && !rd_slot_arrived(recv, t->sign)) {
             t->run->waits_for = recv->peer;
             if (recv->mirrored) {
-                rd_pace_missed(t->run->seat ? t->run->seat->paces : NULL, recv, t->bytes);
+                rd_pace_missed(t->run->seat && t->run->seat->quiet ? t->run->seat->paces : NULL, recv, t->bytes);
                 expect_or_refuse(t, recv);
             }
             return false;
