@@ -418,7 +418,7 @@ static bool judge(analysis_t *a, const rd_view_comm_t *c, const char *name, rd_m
     v->status = RD_VERDICT_NONE;
     if (c)
         rd_verdict_judge(a->dump->view, c, v);
-    if (!rd_verdict_names(v->status))
+    if (!rd_verdict_names(v->status) || v->status == RD_VERDICT_SLOW) /* that is said last, if nothing else is found */
         return false;
     say(a, v->status, name, v->text);
     return true;

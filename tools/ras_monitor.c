@@ -407,6 +407,11 @@ static void judge(follow_t *f, const rd_view_comm_t *c, followed_t *w)
     rd_monitor_verdict_t v;
 
     rd_verdict_judge(f->view, c, &v);
+    if (v.status == RD_VERDICT_SLOW) { /* what stands still is told here; of that nothing is known but `also` */
+        v.status = v.also[0] ? RD_VERDICT_UNKNOWN : RD_VERDICT_NONE;
+        v.rank = -1;
+        memcpy(v.text, v.also, sizeof v.text < sizeof v.also ? sizeof v.text : sizeof v.also);
+    }
     if (v.status == RD_VERDICT_NONE && w->stalled != RD_VERDICT_NONE) {
         say(f, of_comm(w, "goes_on", 0), "goes on, after %.1f s", (double)(rd_clock_ms() - w->since_ms) / 1000);
         w->stalled = RD_VERDICT_NONE;

@@ -1,6 +1,7 @@
 /* See origin.h. */
 #include "monitor/origin.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,13 +52,24 @@ bool rd_process_stat(const char *who, rd_process_stat_t *p)
 uint64_t rd_process_queued(const char *who)
 {
     char path[64];
-    unsigned long long queued = 0;
+    uint64_t sum = 0;
 
-    snprintf(path, sizeof path, "/proc/%s/schedstat", who);
-    FILE *f = rd_file_read(path);
-    if (f && fscanf(f, "%*u %llu", &queued) != 1)
-        queued = 0;
-    if (f)
-        fclose(f);
-    return queued;
+    snprintf(path, sizeof path, "/proc/%s/task", who);
+    DIR *tasks = opendir(path);
+    if (!tasks)
+        return 0;
+    for (struct dirent *d; (d = readdir(tasks)) != NULL;) {
+        char file[sizeof path + 280];
+        unsigned long long queued = 0;
+        if (d->d_name[0] == '.')
+            continue;
+        snprintf(file, sizeof file, "%s/%s/schedstat", path, d->d_name);
+        FILE *f = rd_file_read(file);
+        if (f && fscanf(f, "%*u %llu", &queued) == 1)
+            sum += queued;
+        if (f)
+            fclose(f);
+    }
+    closedir(tasks);
+    return sum;
 }

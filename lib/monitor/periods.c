@@ -86,7 +86,8 @@ static int shift_of(rd_ago_t span)
 int64_t rd_span_ms(rd_ago_t span, const rd_monitor_comm_t *comm, int64_t now_ms)
 {
     int64_t period = now_ms >> shift_of(span), made = (int64_t)(comm->made_ns / 1000000);
-    int64_t from = (period - span.from) << shift_of(span), to = (period - span.to + 1) << shift_of(span);
+    int64_t length = INT64_C(1) << shift_of(span), from = (period - span.from) * length,
+            to = (period - span.to + 1) * length;
 
     from = from > made ? from : made;
     to = to < now_ms ? to : now_ms;
@@ -118,8 +119,8 @@ void rd_periods_read(const rd_monitor_comm_t *comm, rd_ago_t span, int64_t now_m
     *w = (rd_waits_t){.peer = -1};
     for (int i = 0; i < n; i++) {
         const rd_monitor_period_t *p = &periods[i];
-        int64_t ago = now - (int64_t)p->number + 1;
-        if (!p->number || ago > span.from || ago < span.to)
+        uint64_t ago = (uint64_t)now - p->number + 1;
+        if (!p->number || ago > (uint64_t)span.from || ago < (uint64_t)span.to)
             continue;
         w->ms += HALF(p->waited);
         w->message_ms += HALF(p->calls);

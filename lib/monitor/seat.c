@@ -242,6 +242,8 @@ void rd_monitor_device_wait(rd_seat_t *seat, int peer, const rd_monitor_device_t
     atomic_store_explicit(&seat->board->peer_in, at->peer_in, memory_order_relaxed);
     atomic_store_explicit(&seat->board->peer_behind, at->peer_behind, memory_order_relaxed);
     wait_on_board(seat->board, peer, at->in, since_ms, now_ms);
+    if (peer >= 0) /* so it counts as a wait elsewhere, for communicators of the host */
+        rd_periods_note(seat->board, &seat->wait, RD_TRACK_COLLECTIVE, peer, since_ms, now_ms);
     if (seat->waited && peer >= 0)
         rd_waited_note(seat->waited, peer, since_ms, now_ms);
 }

@@ -49,7 +49,7 @@ static double part(const rd_view_t *view, const rd_view_rank_t *r, rd_ago_t span
     int64_t now = rd_verdict_clock(view, r), ms = rd_span_ms(span, &r->comm, now);
 
     rd_periods_read(&r->comm, span, now, w);
-    return ms > 0 ? (double)w->ms / (double)ms : 0;
+    return ms <= 0 ? 0 : w->ms < (uint64_t)ms ? (double)w->ms / (double)ms : 1; /* a wait counts where it is noted */
 }
 
 /* Finds who has waited least. Returns false if one of the ranks is no more there. */
@@ -155,10 +155,10 @@ static bool judge_span(slow_t *s, bool longs, int periods)
             now = rd_verdict_clock(s->view, s->c->ranks);
     int64_t lived = (now - (int64_t)(any->made_ns / 1000000)) / period;
 
-    if (lived < periods - 1)
-        periods = (int)lived + 1;
     if (lived < LEAST)
         return false;
+    if (lived < periods - 1)
+        periods = (int)lived + 1;
     s->span = (rd_ago_t){longs, periods - 1, 0};
     const rd_ago_t older = {longs, periods - 1, periods / 2}, newer = {longs, periods / 2 - 1, 0};
     return find_least(s) && s->others - s->waited >= MARGIN && holds_in(s, s->span, MARGIN, CALLS) &&
@@ -211,7 +211,7 @@ static void add(const slow_t *s, rd_monitor_verdict_t *v)
 
 void rd_verdict_say_slow(rd_monitor_verdict_t *v, int rank, const char *text)
 {
-    if (v->status == RD_VERDICT_UNKNOWN) {
+    if (v->status == RD_VERDICT_UNKNOWN && v->next < 0) { /* else ranks of another node may know why */
         memcpy(v->also, v->text, sizeof v->also);
         v->status = RD_VERDICT_NONE;
         v->next = -1;
