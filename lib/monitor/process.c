@@ -157,10 +157,13 @@ static int make_file(const char *folder, size_t bytes, char *path, size_t room)
     return -1;
 }
 
+static bool sealed; /* nobody can write to what is passed on */
+
 /* With the mapping made, nobody shall map it for writing again. An older kernel has no such seal. */
 static bool seal(int fd)
 {
-    return fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_FUTURE_WRITE) == 0 || fcntl(fd, F_ADD_SEALS, SEALS) == 0;
+    sealed = fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_FUTURE_WRITE) == 0;
+    return sealed || fcntl(fd, F_ADD_SEALS, SEALS) == 0;
 }
 
 /* What is passed on of a file is a descriptor that cannot write. */
@@ -173,6 +176,7 @@ static bool read_only(rd_record_t *made)
         return false;
     rd_fd_close(made->fd);
     made->fd = fd;
+    sealed = true;
     return true;
 }
 
@@ -248,7 +252,10 @@ bool rd_record_join(const rd_env_t *env, const rd_log_ctx_t *ctx)
     if (!env->monitor)
         return false;
     rd_fork_register(RD_FORK_MONITOR, &at_fork);
-    int64_t group = rd_serve_group(env->ras_group); /* without the lock, as it may take long */
+    rd_record_lock();
+    bool first = !record;
+    rd_record_unlock();
+    int64_t group = first ? rd_serve_group(env->ras_group) : -1; /* without the lock, as it may take long */
     int error = 0;
 
     rd_record_lock();
@@ -258,10 +265,16 @@ bool rd_record_join(const rd_env_t *env, const rd_log_ctx_t *ctx)
     if (!record)
         error = errno ? errno : ENOMEM;
     else if (users++ == 0)
-        rd_serve_open(group);
+        rd_serve_open(!first ? rd_serve_group(env->ras_group) : sealed ? group : -1);
+    bool unsealed = group >= 0 && record && !sealed;
     rd_record_unlock();
     if (group == -2)
         rd_log(ctx, RD_LOG_WARN, "RONDO_RAS_GROUP=%s: there is no such group, so nobody else may ask", env->ras_group);
+    if (unsealed)
+        rd_log(ctx, RD_LOG_WARN,
+               "RONDO_RAS_GROUP=%s: this kernel cannot keep others from writing to a record (Linux 5.1 can), so nobody "
+               "else may ask",
+               env->ras_group);
     if (error)
         rd_log(ctx, RD_LOG_INFO, "there will be no record of this process for rondo-ras: %s%s%s", rd_fd_strerror(error),
                env->monitor_dir[0] ? " in " : "", env->monitor_dir);
