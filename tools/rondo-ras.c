@@ -100,7 +100,7 @@ static const char usage[] =
     "    2 usage.\n"
     "    who, monitor, analyse: 3 a rank is late; 4 a rank is dead or stopped, or has left, or calls something else; 5 "
     "ranks\n"
-    "    wait, and it is unknown why.\n"
+    "    wait, and it is unknown why. who, analyse: 6 nothing stands still, and a rank or a link is slow.\n"
     "\n"
     "EXAMPLES\n"
     "    rondo-ras who\n"

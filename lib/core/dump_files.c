@@ -54,12 +54,12 @@ void rd_dump_own_folder(char *path, size_t room, const char *folder, int serial)
 
 /* What the process's part takes at most. A call takes less than 512 bytes of JSON, in Chrome's format with arrows and
  * in PyTorch's less than 1024, and there a run of equal calls has up to 2 * RD_STREAM_NEAR of them; a communicator less
- * than 4096. */
+ * than 8192. */
 static size_t most_bytes(rd_dump_format_t format, const rd_history_t *h)
 {
     size_t calls = format == RD_DUMP_AS_FR ? h->nruns * 2 * RD_STREAM_NEAR : h->nruns;
 
-    return calls * (format == RD_DUMP_AS_JSON ? 512 : 1024) + ((size_t)h->ncomms + 2) * 4096;
+    return calls * (format == RD_DUMP_AS_JSON ? 512 : 1024) + ((size_t)h->ncomms + 2) * 8192;
 }
 
 /* A file beyond the limit would raise a signal. */

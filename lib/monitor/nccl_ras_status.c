@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/numbers.h"
 #include "monitor/nccl_ras.h"
 #include "monitor/verdict.h"
 
@@ -92,7 +93,9 @@ static void comms_text(rd_out_t *out, const rd_view_t *view, bool verbose, doubl
 {
     char states[80], errors[40];
 
+    locale_t before = rd_numbers_begin();
     rd_out_printf(out, "Communicators... (%.3fs)\n=============\n\n", seconds);
+    rd_numbers_end(before);
     if (!view->ncomms)
         rd_out_printf(out, "There is none.\n");
     else
@@ -301,5 +304,7 @@ void rd_nccl_ras_json(rd_out_t *out, const rd_view_t *view, double seconds)
                   RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH, when, view->ncomms);
     for (int i = 0; i < view->ncomms; i++)
         comm_json(out, view, &view->comms[i], i == 0);
+    locale_t before = rd_numbers_begin();
     rd_out_printf(out, "],\n  \"ras\": {\"collection_time_sec\": %.3f, \"timeouts_count\": 0}\n}\n", seconds);
+    rd_numbers_end(before);
 }
