@@ -169,9 +169,10 @@ void rd_ras_tcp_leave(rondo_comm_t comm)
     pthread_mutex_lock(&lock);
     if (--users == 0) { /* with the lock: who listens next finds the port free */
         for (int i = 0; i < 2; i++) {
-            if (servers[i])
-                rd_ras_server_end(servers[i]);
-            servers[i] = NULL;
+            rd_ras_server_t *server = servers[i];
+            servers[i] = NULL; /* a fork in this moment finds none in its child */
+            if (server)
+                rd_ras_server_end(server);
         }
         decided = 0;
     }
