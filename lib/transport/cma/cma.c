@@ -24,6 +24,7 @@ typedef struct cma {
     rd_conns_t *conns;
     rd_log_ctx_t *ctx;
     int rank;
+    uint64_t word;        /* that the others read, to see that they can, and that it is this program still */
     process_word_t all[]; /* of each rank */
 } cma_t;
 
@@ -95,6 +96,18 @@ static bool is_same_process(const cma_t *cma, int peer)
     return other->process == own->process && other->pid == own->pid;
 }
 
+/* By exec another program has all memory from the moment on in which no thread of the old one runs any more. */
+bool rd_cma_same_program(const rd_recv_t *recv)
+{
+    const cma_t *cma = recv->link;
+    const process_word_t *other = &cma->all[recv->peer];
+    uint64_t word;
+
+    if (read_process((int32_t)other->pid, &word, other->address, sizeof word) == 0)
+        return word == other->word;
+    return errno != EFAULT && errno != ESRCH;
+}
+
 static bool can_read(const cma_t *cma, int peer)
 {
     const process_word_t *other = &cma->all[peer];
@@ -112,9 +125,9 @@ static rondo_result_t try_all(cma_t *cma, const rd_transport_args_t *args, unsig
 {
     const rd_node_t *node = args->node;
     process_word_t *own = &cma->all[args->rank];
-    uint64_t word = process_number ^ (uint64_t)args->rank ^ (uint64_t)(uintptr_t)cma;
 
-    *own = (process_word_t){(uint64_t)(uintptr_t)&word, word, process_number, getpid()};
+    cma->word = process_number ^ (uint64_t)args->rank ^ (uint64_t)(uintptr_t)cma;
+    *own = (process_word_t){(uint64_t)(uintptr_t)&cma->word, cma->word, process_number, getpid()};
     rondo_result_t result = rd_boot_allgather(args->boot, cma->all, sizeof *cma->all);
     if (result != RONDO_SUCCESS)
         return result;

@@ -19,4 +19,7 @@
 
 extern const rd_transport_ops_t rd_transport_cma;
 
+/* Returns false if the peer's process, which is another one, executes another program by now. */
+bool rd_cma_same_program(const rd_recv_t *recv);
+
 #endif

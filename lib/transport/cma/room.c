@@ -1,4 +1,5 @@
 /* See room.h. */
+#include "transport/cma/cma.h"
 #include "transport/cma/room.h"
 
 #include <errno.h>
@@ -47,7 +48,8 @@ int rd_room_put(rd_room_t *room, int32_t pid, const void *from, size_t bytes)
 }
 
 /* Returns false if the thread has ended, or is stopped: a thread stops on its way into the kernel or out of it, never
- * in a copy. What cannot be found out is taken for a thread that runs. */
+ * in a copy. What cannot be found out is taken for a thread that runs; so is a process that executes another program,
+ * whose first thread has the number of the old one's. */
 static bool may_copy(int32_t pid, int32_t thread)
 {
     char path[64], text[256];
@@ -74,7 +76,8 @@ static void close_room(const rd_recv_t *recv)
 
     atomic_store_explicit(&room->bytes, 0, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
-    while ((writer = atomic_load_explicit(&room->writer, memory_order_acquire)) && may_copy(recv->pid, writer))
+    while ((writer = atomic_load_explicit(&room->writer, memory_order_acquire)) && may_copy(recv->pid, writer) &&
+           (!recv->link || rd_cma_same_program(recv)))
         nanosleep(&while_copied, NULL);
 }
 
