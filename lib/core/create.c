@@ -499,6 +499,7 @@ rondo_result_t rd_comm_build(rondo_comm_t made, int nranks, const rondo_unique_i
             rd_error_again(&made->ctx, made->health.stop.text);
         char why[RD_ERROR_BYTES]; /* taking down may log what the others say of this rank */
         snprintf(why, sizeof why, "%s", rd_thread_error());
+        rd_conns_failed(&made->conns); /* its program may end in order for that */
         if (made->boot)
             say_why(made, result);
         rd_stop_known(&made->health.stop, result, rank, why); /* the network must not take this for an orderly end */

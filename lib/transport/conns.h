@@ -105,6 +105,13 @@ rondo_result_t rd_conns_bind(rd_conns_t *conns, rd_transport_t *transport, const
 /* Sets where a connection's inbox, of `layout->inbox_bytes`, and its pair of credits lie. */
 void rd_send_lay(rd_send_t *send, const rd_layout_t *layout, char *inbox, rd_counter_t *credits, int peer);
 void rd_recv_lay(rd_recv_t *recv, const rd_layout_t *layout, char *inbox, rd_counter_t *credits, int peer);
+/* This rank's creation has failed, so that its end is no death. Also for tables that were never made. */
+static inline void rd_conns_failed(const rd_conns_t *conns)
+{
+    if (conns->controls && conns->self)
+        atomic_store_explicit(&conns->self->failed, 1, memory_order_release);
+}
+
 void rd_conns_free(rd_conns_t *conns);
 
 /* Notifies every rank of the node that this one aborts or fails. `text`: the sentence, which goes along with an

@@ -198,7 +198,7 @@ static void on_death(slot_t *s, const char *how)
         return;
     }
     hear_all(w); /* the failure, because of which the program on that rank may have ended in order */
-    note_gone(w, rank, how_ended(w, rank, false));
+    note_gone(w, rank, how_ended(w, rank, w->gone[rank] == RD_LOST));
     rd_boot_died(w->boot, rank);
     rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank); /* first: once the stop word is set, the user may leave */
     rd_stop_set(w->stop, w->ctx, RONDO_ERR_REMOTE, rank,

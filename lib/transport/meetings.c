@@ -22,11 +22,14 @@ void rd_meeting_tell(rd_meeting_t *m)
                 gone_how[m->how]);
 }
 
+static bool failed_first(const rd_liveness_t *w, int rank)
+{
+    return rd_stop_get(w->stop) == RONDO_ERR_REMOTE && atomic_load(&w->stop->failed_rank) == rank;
+}
+
 int rd_how_gone(const rd_liveness_t *w, int rank)
 {
-    bool first = rd_stop_get(w->stop) == RONDO_ERR_REMOTE && atomic_load(&w->stop->failed_rank) == rank;
-
-    return first && w->gone[rank] < RD_FAILED ? RD_FAILED : w->gone[rank];
+    return failed_first(w, rank) && w->gone[rank] < RD_FAILED ? RD_FAILED : w->gone[rank];
 }
 
 static void note_gone_member(rd_meeting_t *m, const rd_liveness_t *w)
@@ -37,11 +40,13 @@ static void note_gone_member(rd_meeting_t *m, const rd_liveness_t *w)
         return;
     for (int i = 0; i < m->nmembers; i++)
         any |= w->gone[m->members[i]] != RD_HERE;
-    for (int i = 0; i < m->nmembers && any; i++)
-        if (rd_how_gone(w, m->members[i]) > m->how) {
+    for (int i = 0; i < m->nmembers && any; i++) {
+        int how = rd_how_gone(w, m->members[i]);
+        if (how > m->how || (how == m->how && how && failed_first(w, m->members[i]))) {
             m->gone = i;
-            m->how = rd_how_gone(w, m->members[i]);
+            m->how = how;
         }
+    }
     if (!any)
         return;
     m->how = w->gone[m->members[m->gone]] == RD_LEFT ? RD_LEFT : m->how; /* what is known of it is said */
