@@ -166,11 +166,11 @@ static void on_join(rendezvous_t *m, member_t *g, const unsigned char *data, siz
     g->join.whois[RD_WHOIS - 1] = 0;
     g->joined = 1;
     atomic_fetch_add(&m->served.members, 1);
+    m->roots.single |= !m->roots.known;
     if (m->njoined++ == 0 && !m->first_ms)
         first_came(m, g->chan->theirs.nranks);
     int most = m->roots.known ? m->roots.count : g->chan->theirs.nranks;
-    if (most > m->most)
-        m->most = most;
+    m->most = most > m->most ? most : m->most;
     m->most += !comes_here(m, rank_of(g)); /* those that should have come still do */
     if (!m->fail.code)
         examine(m, g);
@@ -295,7 +295,7 @@ static rd_contact_t contact_of(const rendezvous_t *m, int rank)
 {
     rd_contact_t contact = {0};
     const rd_contact_t *other = comes_here(m, rank) ? NULL : rd_roots_contact(&m->roots, rank);
-    if (other || !comes_here(m, rank))
+    if (other || !comes_here(m, rank) || m->by_rank[rank] < 0)
         return other ? *other : contact;
     const rd_join_t *join = &m->member[m->by_rank[rank]].join;
     contact.addr = join->addr;
@@ -444,7 +444,7 @@ static int admit(rendezvous_t *m, rd_chan_t *chan)
  * been joined. Where that fails it goes on as it is. */
 static void take_own_table(rendezvous_t *m)
 {
-    int *own = malloc((size_t)(2 + m->nmembers + RD_LISTENER_POLLS) * sizeof(int)), n = 0;
+    int *own = malloc((size_t)(2 + m->nmembers + RD_LISTENER_POLLS + rd_roots_polls(&m->roots)) * sizeof(int)), n = 0;
     if (!own)
         return;
     own[n++] = m->listener;
@@ -453,6 +453,7 @@ static void take_own_table(rendezvous_t *m)
             own[n++] = m->member[i].chan->fd;
     for (int i = 0; i < m->incoming.npending; i++)
         own[n++] = m->incoming.pending[i]->fd;
+    n += rd_roots_fds(&m->roots, own + n);
     own[n++] = m->served.wake;
     if (rd_fd_own_table(own, n) != 0) {
         free(own);

@@ -222,7 +222,13 @@ static void on_ask(rd_roots_t *r, rd_root_link_t *l, const unsigned char *data, 
         return;
     memcpy(&head, data, bytes);
     l->asked = 1;
-    if (!rd_roots_agree(r, &head))
+    if (r->single)
+        fail(
+            r, RONDO_ERR_INVALID_ARGUMENT,
+            "some ranks come with one id, made by %s, others with several: nranks and the list of ids must be equal on "
+            "all ranks",
+            r->maker);
+    else if (!rd_roots_agree(r, &head))
         fail(r, RONDO_ERR_INVALID_ARGUMENT,
              "the ranks that come to the id of %s have other ids, or another number of ranks, than those of other ids: "
              "the list of ids and nranks must be equal on all ranks",
@@ -324,6 +330,18 @@ int rd_roots_fill(const rd_roots_t *r, struct pollfd *p)
         const rd_chan_t *c = link_at(r, i)->dial.chan;
         if (c && !rd_chan_over(c))
             p[n++] = (struct pollfd){.fd = c->fd, .events = rd_chan_events(c)};
+    }
+    return n;
+}
+
+int rd_roots_fds(const rd_roots_t *r, int *fds)
+{
+    int n = 0;
+
+    for (int i = 0; i < r->nask + r->ncame; i++) {
+        const rd_chan_t *c = link_at(r, i)->dial.chan;
+        if (c && c->fd >= 0)
+            fds[n++] = c->fd;
     }
     return n;
 }

@@ -61,6 +61,7 @@ typedef struct rd_roots {
     rd_roots_plan_t plan;
     int known, index, first, count;  /* known: a rank or another root has said what this is; the block */
     int roots_known;                 /* the others are known */
+    bool single;                     /* a rank has come with one id, so there are no others */
     rd_root_link_t *ask, *came;      /* by this one; by others */
     int nask, ncame, room, expected; /* expected: the roots that will come */
     const rd_contact_t *own;         /* this root's block, when it is complete */
@@ -84,6 +85,7 @@ int rd_roots_begin(rd_roots_t *r, const rd_root_t *roots, int n);
 int rd_roots_admit(rd_roots_t *r, rd_chan_t *chan);
 int rd_roots_polls(const rd_roots_t *r);                  /* the most that the next one fills */
 int rd_roots_fill(const rd_roots_t *r, struct pollfd *p); /* returns their number */
+int rd_roots_fds(const rd_roots_t *r, int *fds); /* those of the links, as many at most; returns their number */
 /* Does what can be done without waiting. What goes wrong stands in r->fail then. */
 void rd_roots_pump(rd_roots_t *r);
 bool rd_roots_complete(const rd_roots_t *r); /* all blocks that are needed have come */
