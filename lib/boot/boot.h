@@ -59,6 +59,12 @@ rondo_result_t rd_boot_id_derive(rd_boot_t *boot, const int *members, int nmembe
 
 /* Derives a key of 32 bytes for another purpose ("node", "ucx") from the secret. It is the same on all ranks. */
 void rd_boot_key(const rd_boot_t *boot, const char *purpose, unsigned char key[32]);
+/* An id, as it is sent to other ranks of this bootstrap, who can reveal it and nobody else can. */
+typedef struct {
+    unsigned char bytes[sizeof(rondo_unique_id_t) + 40];
+} rd_concealed_id_t;
+void rd_boot_conceal(const rd_boot_t *boot, const rondo_unique_id_t *id, rd_concealed_id_t *concealed);
+rondo_result_t rd_boot_reveal(const rd_boot_t *boot, const rd_concealed_id_t *concealed, rondo_unique_id_t *id);
 int rd_boot_nranks(const rd_boot_t *boot);
 /* Returns the host and process of a rank, "host:pid", as learnt at creation. For messages. */
 const char *rd_boot_whois(const rd_boot_t *boot, int rank);

@@ -10,6 +10,7 @@ librondo_core_la_SOURCES += \
 	lib/boot/boot.c \
 	lib/boot/boot.h \
 	lib/boot/boot_int.h \
+	lib/boot/conceal.c \
 	lib/boot/deaths.c \
 	lib/boot/dial.c \
 	lib/boot/dial.h \

@@ -11,8 +11,13 @@
 /* What each member sends to the others. */
 typedef struct {
     int32_t nranks, has_id;
-    rondo_unique_id_t id;
+    rd_concealed_id_t id;
 } grow_t;
+
+typedef struct {
+    grow_t *all;
+    rondo_unique_id_t id; /* of those that have it */
+} members_t;
 
 static rondo_result_t differ(rondo_comm_t comm, int a, int b, const char *what)
 {
@@ -21,12 +26,16 @@ static rondo_result_t differ(rondo_comm_t comm, int a, int b, const char *what)
 }
 
 /* Every member finds the same. */
-static rondo_result_t compare(rondo_comm_t comm, const grow_t *all, int *holder)
+static rondo_result_t compare(rondo_comm_t comm, members_t *m)
 {
+    const grow_t *all = m->all;
+    rondo_result_t result;
+    int holder = -1;
     char what[96];
 
-    *holder = -1;
     for (int r = 0; r < comm->team.nranks; r++) {
+        rondo_unique_id_t id;
+
         if (all[r].nranks != all[0].nranks) {
             snprintf(what, sizeof what, "call for %d and %d ranks: nranks must be equal", (int)all[0].nranks,
                      (int)all[r].nranks);
@@ -34,29 +43,26 @@ static rondo_result_t compare(rondo_comm_t comm, const grow_t *all, int *holder)
         }
         if (!all[r].has_id)
             continue;
-        if (*holder < 0)
-            *holder = r;
-        else if (memcmp(&all[r].id, &all[*holder].id, sizeof all[r].id) != 0)
-            return differ(comm, *holder, r, "have different ids: one id brings members and new ranks together");
+        if ((result = rd_boot_reveal(comm->boot, &all[r].id, &id)))
+            return result;
+        if (holder >= 0 && memcmp(&id, &m->id, sizeof id) != 0)
+            return differ(comm, holder, r, "have different ids: one id brings members and new ranks together");
+        holder = holder < 0 ? r : holder;
+        m->id = id;
     }
-    if (*holder >= 0)
+    if (holder >= 0)
         return RONDO_SUCCESS;
     return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT,
                     "rondo_comm_grow: no rank of the communicator has the id with which the new ranks come: give it to "
                     "one of them at least");
 }
 
-typedef struct {
-    grow_t *all;
-    int holder; /* a rank that has the id */
-} members_t;
-
 static rondo_result_t exchange(rondo_comm_t comm, void *arg)
 {
     members_t *m = arg;
     rondo_result_t result = rd_boot_allgather(comm->boot, m->all, sizeof *m->all);
 
-    return result == RONDO_SUCCESS ? compare(comm, m->all, &m->holder) : result;
+    return result == RONDO_SUCCESS ? compare(comm, m) : result;
 }
 
 /* The members will not come: who has the id tells the new ranks. An abort here is this rank's death for them. */
@@ -78,15 +84,17 @@ static rondo_result_t grow(rd_job_t *job)
     if (!m.all)
         return rd_call_spoiled(
             comm, rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a list of %d ranks", comm->team.nranks));
-    m.all[comm->team.rank] = (grow_t){job->nranks, job->has_id, job->id};
+    m.all[comm->team.rank] = (grow_t){.nranks = job->nranks, .has_id = job->has_id};
+    if (job->has_id)
+        rd_boot_conceal(comm->boot, &job->id, &m.all[comm->team.rank].id);
     rd_comm_retain(comm);
     rondo_result_t result = rd_derive_exchange(comm, &members);
     if (result != RONDO_SUCCESS)
         refuse(comm, job, result);
     rd_job_used(job);
     if (result == RONDO_SUCCESS)
-        result = rd_derive_cause(comm, rd_comm_build(job->made, job->nranks, &m.all[m.holder].id, comm->team.rank,
-                                                     &job->config, NULL, comm));
+        result = rd_derive_cause(
+            comm, rd_comm_build(job->made, job->nranks, &m.id, comm->team.rank, &job->config, NULL, comm));
     rd_comm_release(comm);
     free(m.all);
     return result;

@@ -13,7 +13,7 @@
 /* What each rank sends to the others in a split. */
 typedef struct {
     int32_t color, key, makes; /* `makes`: this rank has made the id, for its color */
-    rondo_unique_id_t id;
+    rd_concealed_id_t id;
 } split_t;
 
 static bool before(const split_t *all, int a, int b)
@@ -39,6 +39,7 @@ static void find_rank(const split_t *all, int nranks, int self, int *rank, int *
 /* A split's two exchanges: colors and keys, then the ids that the first rank of each color has made. */
 typedef struct {
     split_t *all;
+    rondo_unique_id_t id; /* of this rank's color */
     int rank, size, first, served;
 } parts_t;
 
@@ -51,9 +52,14 @@ static rondo_result_t exchange(rondo_comm_t comm, void *arg)
     if (result != RONDO_SUCCESS)
         return result;
     find_rank(p->all, comm->team.nranks, comm->team.rank, &p->rank, &p->size, &p->first);
-    if (mine->color >= 0 && p->first == comm->team.rank) /* if it fails, the id carries the error */
-        p->served = rd_boot_id_create(&mine->id, &comm->env) == RONDO_SUCCESS;
-    return rd_boot_allgather(comm->boot, p->all, sizeof *p->all);
+    if (mine->color >= 0 && p->first == comm->team.rank) { /* if it fails, the id carries the error */
+        p->served = rd_boot_id_create(&p->id, &comm->env) == RONDO_SUCCESS;
+        rd_boot_conceal(comm->boot, &p->id, &mine->id);
+    }
+    result = rd_boot_allgather(comm->boot, p->all, sizeof *p->all);
+    if (result != RONDO_SUCCESS || mine->color < 0 || p->first == comm->team.rank)
+        return result;
+    return rd_boot_reveal(comm->boot, &p->all[p->first].id, &p->id);
 }
 
 static rondo_result_t split(rd_job_t *job)
@@ -65,16 +71,15 @@ static rondo_result_t split(rd_job_t *job)
     if (!p.all)
         return rd_call_spoiled(
             comm, rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks", comm->team.nranks));
-    p.all[comm->team.rank] = (split_t){job->color, job->key, 0, {{0}}};
+    p.all[comm->team.rank] = (split_t){.color = job->color, .key = job->key};
     rd_comm_retain(comm);
     rondo_result_t result = rd_derive_exchange(comm, &parts);
     if (result != RONDO_SUCCESS && p.served)
-        rd_boot_cancel(&p.all[comm->team.rank].id, 0, RONDO_ERR_ABORTED);
+        rd_boot_cancel(&p.id, 0, RONDO_ERR_ABORTED);
     rd_job_used(job);
     /* From here on nothing of `comm` is needed but its stop word: whoever aborts it does not wait for the new one. */
     if (result == RONDO_SUCCESS && job->color >= 0)
-        result = rd_derive_cause(
-            comm, rd_comm_build(job->made, p.size, &p.all[p.first].id, p.rank, &job->config, NULL, comm));
+        result = rd_derive_cause(comm, rd_comm_build(job->made, p.size, &p.id, p.rank, &job->config, NULL, comm));
     rd_comm_release(comm);
     free(p.all);
     return result;
