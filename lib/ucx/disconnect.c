@@ -42,7 +42,7 @@ void rd_ucx_cancel(rd_transport_t *transport)
         zcopies_wait(net, FAILED_MS);
     }
     for (rd_ucx_peer_t *p = rd_ucx_first(net); p && is_exposed(net); p = rd_ucx_next(p))
-        if (p->base.zcopies != 0)
+        if (p->base.zcopies != 0 && p->base.settled) /* see wireup.c */
             rd_ucx_forsake(p);
     zcopies_wait(net, FAREWELL_MS);
 }
@@ -232,8 +232,7 @@ void rd_ucx_end(rd_ucx_net_t *net)
 {
     rd_net_end_say(&net->base, is_unread);
     const char *held = half_made(net) ? "a connection that was being made when the failure came" : NULL;
-    bool leaves = held && !is_exposed(net); /* as it is: see wireup.c */
-    if (!leaves && !rd_ucx_disconnect(net) && !held)
+    if (!held && !rd_ucx_disconnect(net)) /* else it is left as it is, and reads nothing any more: see wireup.c */
         held = "a connection with a message that UCX does not give up";
     if (!held) {
         rd_ucx_close(net);
