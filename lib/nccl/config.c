@@ -151,7 +151,9 @@ ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, cons
         int most = value(given, &fields[3]);
         if (most != NCCL_CONFIG_UNDEF_INT)
             new.blocks = most < BLOCKS_MOST ? most : BLOCKS_MOST;
-        new.network = network(given, call);
+        const char *named = network(given, call);
+        if (named)
+            new.network = named;
         one_sided(given, &new);
         if (has(given, AT(commName), sizeof given->commName, 22700) && given->commName)
             snprintf(new.name, sizeof new.name, "%s", given->commName);
