@@ -7,7 +7,8 @@
  *
  *   - there are enough paces of it and of at least two others of the communicator, in several periods;
  *   - its best pace is more than four times below the median of the others (in classes of two: RATIO);
- *   - both ends wait for BUSY of the time at least, so neither is slow itself;
+ *   - both ends wait for BUSY of the time at least, so neither is slow itself, and for each other, or for nobody in
+ *     particular: a sender that waits mostly for a third rank has to pass on what comes from there;
  *   - no other link is slow that leads to its sender: or else what comes there is what it has to send;
  *   - what its sender sends to others is not slow, too: that would be the sender's host, or its network's port. */
 #include <stdio.h>
@@ -94,20 +95,33 @@ static bool is_the_senders(const links_t *l, const link_t *link)
     return false;
 }
 
-/* The part of the time that a rank has waited lately. */
-static double waited(const rd_view_t *view, const rd_view_rank_t *r)
+/* The part of the time that a rank has waited lately; *for_whom: for whom mostly, -1: for nobody in particular. */
+static double waited(const rd_view_t *view, const rd_view_rank_t *r, int *for_whom)
 {
     const rd_ago_t span = {.from = 7};
     int64_t now = rd_verdict_clock(view, r), ms = rd_span_ms(span, &r->comm, now);
     rd_waits_t w;
 
     rd_periods_read(&r->comm, span, now, &w);
+    *for_whom = w.peer;
     return ms > 0 ? (double)(w.ms + w.message_ms) / (double)ms : 0;
+}
+
+/* Do both ends wait, and neither of them for somebody else? A sender that waits for what it has to pass on is as slow
+ * as whoever it comes from, over any number of ranks. */
+static bool wait_for_each_other(const links_t *l, const link_t *link, const rd_view_rank_t *from)
+{
+    int sender_for, receiver_for;
+
+    if (waited(l->view, from, &sender_for) < BUSY || waited(l->view, link->to, &receiver_for) < BUSY)
+        return false;
+    return (sender_for < 0 || sender_for == link->to->comm.rank) && (receiver_for < 0 || receiver_for == link->from);
 }
 
 static void say(const links_t *l, const link_t *link, const rd_view_rank_t *from, rd_monitor_verdict_t *v)
 {
     char one[64], two[64], text[RD_VERDICT_BYTES];
+    int whom;
 
     rd_view_rank_text(l->view, from, one, sizeof one);
     rd_view_rank_text(l->view, link->to, two, sizeof two);
@@ -115,7 +129,7 @@ static void say(const links_t *l, const link_t *link, const rd_view_rank_t *from
              "the link from %s to %s is slow: some %.3g MB/s at best, where half of the %d other links have %.3g or "
              "more; both ends wait, for %.0f and %.0f %% of the time",
              one, two, rd_pace_of(link->class) / 1e6, l->n - 1, rd_pace_of(median_of_others(l, link)) / 1e6,
-             100 * waited(l->view, from), 100 * waited(l->view, link->to));
+             100 * waited(l->view, from, &whom), 100 * waited(l->view, link->to, &whom));
     rd_verdict_say_slow(v, link->to->comm.rank, text);
 }
 
@@ -127,8 +141,7 @@ void rd_verdict_link(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_
     for (int i = 0; i < l.n; i++) {
         const link_t *link = &l.of[i];
         const rd_view_rank_t *from = rd_view_rank_of(c, link->from);
-        if (from && is_slow(&l, link) && !is_the_senders(&l, link) && waited(view, from) >= BUSY &&
-            waited(view, link->to) >= BUSY)
+        if (from && is_slow(&l, link) && !is_the_senders(&l, link) && wait_for_each_other(&l, link, from))
             say(&l, link, from, v);
     }
 }
