@@ -28,8 +28,8 @@ rondo_result_t rd_boot_reveal(const rd_boot_t *b, const rd_concealed_id_t *conce
     rd_boot_key(b, "conceal", key);
     int bad = crypto_secretbox_open_easy((unsigned char *)id, nonce + NONCE, sizeof *concealed - NONCE, nonce, key);
     sodium_memzero(key, sizeof key);
-    return bad ? rd_error(b->ctx, RONDO_ERR_SYSTEM,
-                          "an id came over the bootstrap that this communicator has not "
-                          "concealed")
-               : RONDO_SUCCESS;
+    if (bad)
+        return rd_error(b->ctx, RONDO_ERR_SYSTEM,
+                        "an id came over the bootstrap that no rank of this communicator has concealed");
+    return RONDO_SUCCESS;
 }
