@@ -9,23 +9,18 @@
  * A new rank that comes after the maker of the id has died is told that nobody serves it. A trial that takes 20 seconds
  * has hung. By --seed S and --count N other and more moments. */
 #define _GNU_SOURCE
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/die_at.h"
 #include "util/harness.h"
 
 #define HANG_S 20
 #define CREATE_MS "4000" /* of a new rank that died before it came */
-#define SEEN_BY_LIBRONDO __attribute__((visibility("default")))
 
 typedef struct board {
     _Atomic int pids[TEST_MAX_RANKS]; /* the process of each rank */
@@ -48,57 +43,10 @@ static rondo_config_t host_config(void)
     return config;
 }
 
-static _Atomic int calls_left = -1;
-static plan_t *dying;
-
-static void die(plan_t *p)
-{
-    atomic_store(&p->board->died_us, test_clock_us());
-    kill(getpid(), SIGKILL);
-}
-
-static void count_call(void)
-{
-    if (atomic_load(&calls_left) >= 0 && atomic_fetch_sub(&calls_left, 1) == 0)
-        die(dying);
-}
-
-SEEN_BY_LIBRONDO int poll(struct pollfd *fds, nfds_t nfds, int timeout)
-{
-    const struct timespec t = {timeout / 1000, timeout % 1000 * 1000000L};
-    count_call();
-    return ppoll(fds, nfds, timeout < 0 ? NULL : &t, NULL);
-}
-
-SEEN_BY_LIBRONDO ssize_t send(int fd, const void *data, size_t bytes, int flags)
-{
-    ssize_t sent = sendto(fd, data, bytes, flags, NULL, 0);
-    count_call();
-    return sent;
-}
-
-SEEN_BY_LIBRONDO ssize_t recv(int fd, void *data, size_t bytes, int flags)
-{
-    count_call();
-    return recvfrom(fd, data, bytes, flags, NULL, NULL);
-}
-
-static void *die_later(void *arg)
-{
-    plan_t *p = arg;
-    usleep(p->delay_us);
-    die(p);
-    return NULL;
-}
-
 static void start_to_die(test_rank_t *t, plan_t *p)
 {
-    pthread_t thread;
-    dying = p;
-    if (t->rank == p->victim && p->calls >= 0)
-        atomic_store(&calls_left, p->calls);
-    else if (t->rank == p->victim && pthread_create(&thread, NULL, die_later, p) != 0)
-        test_stop(t, "cannot start a thread");
+    if (t->rank == p->victim)
+        die_at(t, p->calls, p->delay_us, &p->board->died_us);
 }
 
 /* ---- what the others must be told ---- */
@@ -177,7 +125,7 @@ static void body(test_rank_t *t, void *arg)
     rondo_result_t result = rondo_comm_grow(comm, p->nranks, !comm || t->rank == p->holder ? &id : NULL,
                                             comm ? -1 : t->rank, &made, &config);
     if (result == RONDO_SUCCESS && t->rank == p->victim && p->calls >= 0)
-        die(p); /* it has made fewer calls */
+        die_now(); /* it has made fewer calls */
     test_note(t, "barriers until the death");
     while (result == RONDO_SUCCESS)
         result = rondo_barrier(made, NULL);

@@ -61,6 +61,7 @@ test_core_group_memory_LDADD = libtest.la
 test_core_groups_LDADD = libtest.la
 test_core_grow_LDADD = libtest.la
 test_core_grow_kill_LDADD = libtest.la
+test_core_grow_kill_SOURCES = test/core/grow_kill.c test/core/die_at.c test/core/die_at.h
 test_core_hooks_LDADD = libtest.la
 test_core_order_SOURCES = test/core/order.c test/util/enter.h test/util/harness.c test/util/harness.h
 test_core_order_CPPFLAGS = $(AM_CPPFLAGS)
@@ -96,6 +97,7 @@ test_core_shrink_survivors_LDADD = libtest.la
 test_core_signature_mismatch_LDADD = libtest.la
 test_core_slow_ways_LDADD = libtest.la
 test_core_split_kill_LDADD = libtest.la
+test_core_split_kill_SOURCES = test/core/split_kill.c test/core/die_at.c test/core/die_at.h
 test_core_split_maker_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_split_maker_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_comm_build
 test_core_thread_signals_LDADD = libtest.la

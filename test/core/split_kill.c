@@ -9,22 +9,18 @@
  * RONDO_CREATE_TIMEOUT_MS is a minute, and a trial that takes 20 seconds has hung. By --seed S and --count N other and
  * more moments. */
 #define _GNU_SOURCE
-#include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/die_at.h"
 #include "util/harness.h"
 
 #define HANG_S 20
-#define SEEN_BY_LIBRONDO __attribute__((visibility("default")))
 
 typedef struct plan {
     uint64_t seed;
@@ -47,58 +43,10 @@ static rondo_config_t host_config(void)
     return config;
 }
 
-/* Half of the victims die at a moment, the other half at the k-th of these calls: rondo makes them at every step. */
-static _Atomic int calls_left = -1;
-static plan_t *dying;
-
-static void die(plan_t *p)
-{
-    atomic_store(&p->board->died_us, test_clock_us());
-    kill(getpid(), SIGKILL);
-}
-
-static void count_call(void)
-{
-    if (atomic_load(&calls_left) >= 0 && atomic_fetch_sub(&calls_left, 1) == 0)
-        die(dying);
-}
-
-SEEN_BY_LIBRONDO int poll(struct pollfd *fds, nfds_t nfds, int timeout)
-{
-    const struct timespec t = {timeout / 1000, timeout % 1000 * 1000000L};
-    count_call();
-    return ppoll(fds, nfds, timeout < 0 ? NULL : &t, NULL);
-}
-
-SEEN_BY_LIBRONDO ssize_t send(int fd, const void *data, size_t bytes, int flags)
-{
-    ssize_t sent = sendto(fd, data, bytes, flags, NULL, 0);
-    count_call();
-    return sent;
-}
-
-SEEN_BY_LIBRONDO ssize_t recv(int fd, void *data, size_t bytes, int flags)
-{
-    count_call();
-    return recvfrom(fd, data, bytes, flags, NULL, NULL);
-}
-
-static void *die_later(void *arg)
-{
-    plan_t *p = arg;
-    usleep(p->delay_us);
-    die(p);
-    return NULL;
-}
-
 static void start_to_die(test_rank_t *t, plan_t *p)
 {
-    pthread_t thread;
-    dying = p;
-    if (t->rank == p->victim && p->calls >= 0)
-        atomic_store(&calls_left, p->calls);
-    else if (t->rank == p->victim && pthread_create(&thread, NULL, die_later, p) != 0)
-        test_stop(t, "cannot start a thread");
+    if (t->rank == p->victim)
+        die_at(t, p->calls, p->delay_us, &p->board->died_us);
 }
 
 static void note_time(plan_t *p)
