@@ -25,25 +25,10 @@ typedef struct {
     uint64_t seed;
 } plan_t;
 
-static rondo_config_t host_config(void)
-{
-    rondo_config_t config = RONDO_CONFIG_INIT;
-    config.device = RONDO_DEVICE_HOST;
-    return config;
-}
-
-static void play_node(const test_rank_t *t, int nodes)
-{
-    char host[32];
-    snprintf(host, sizeof host, "node%d", t->rank % nodes);
-    if (nodes > 1)
-        setenv("RONDO_HOSTID", host, 1);
-}
-
 /* A communicator of ranks 0 to m-1; NULL on the others. */
 static rondo_comm_t members_comm(test_rank_t *t, int m)
 {
-    rondo_config_t config = host_config();
+    rondo_config_t config = test_host_config();
     rondo_comm_t comm = NULL;
     rondo_unique_id_t id;
     test_id(t, &id);
@@ -70,7 +55,7 @@ static rondo_result_t settled(rondo_comm_t *made, rondo_result_t result)
 static rondo_result_t grow(const test_rank_t *t, rondo_comm_t comm, int nranks, const rondo_unique_id_t *id,
                            rondo_comm_t *made, int blocking)
 {
-    rondo_config_t config = host_config();
+    rondo_config_t config = test_host_config();
     config.blocking = blocking;
     return settled(made, rondo_comm_grow(comm, nranks, id, comm ? -1 : t->rank, made, &config));
 }
@@ -105,7 +90,7 @@ static void sums_body(test_rank_t *t, void *arg)
     rondo_comm_t made = NULL;
     rondo_unique_id_t id;
     if (t->kind == TEST_PROCESSES)
-        play_node(t, p->nodes);
+        test_play_node(t, p->nodes);
     rondo_comm_t comm = members_comm(t, m);
     for (int round = 0; round < 2; round++) {
         unsigned has = test_below(&random, 1u << m) | 1u << holder;
@@ -136,7 +121,7 @@ static void steps_body(test_rank_t *t, void *arg)
     rondo_comm_t comm;
     rondo_unique_id_t id;
     if (t->kind == TEST_PROCESSES)
-        play_node(t, p->nodes);
+        test_play_node(t, p->nodes);
     comm = members_comm(t, 1);
     for (int n = 2; n <= t->nranks; n++) {
         rondo_comm_t made = NULL;
@@ -159,11 +144,11 @@ static void again_body(test_rank_t *t, void *arg)
     const plan_t *p = arg;
     uint64_t random = test_mix(p->seed);
     int out = (int)test_below(&random, (unsigned)t->nranks), rank, sum = 0;
-    rondo_config_t config = host_config();
+    rondo_config_t config = test_host_config();
     rondo_comm_t small = NULL, made = NULL;
     rondo_unique_id_t id;
     if (t->kind == TEST_PROCESSES)
-        play_node(t, p->nodes);
+        test_play_node(t, p->nodes);
     rondo_comm_t comm = test_comm(t, &config);
     test_note(t, "shrink without rank %d", out);
     if (t->rank != out && !TEST_OK(t, comm, rondo_comm_shrink(comm, &out, 1, &small, &config)))
@@ -203,7 +188,7 @@ static const struct {
 /* Three members and two new ranks; one of the last of either is wrong. In NO_ID nobody could tell the new ranks. */
 static void wrong_once(test_rank_t *t, rondo_comm_t comm, int wrong)
 {
-    const rondo_config_t config = host_config();
+    const rondo_config_t config = test_host_config();
     int n = t->nranks, rank = comm ? -1 : t->rank, nranks = n;
     rondo_comm_t made = NULL;
     rondo_unique_id_t id, other;
@@ -231,7 +216,7 @@ static void wrong_once(test_rank_t *t, rondo_comm_t comm, int wrong)
 /* What one member is told before the others hear anything. */
 static void refused(test_rank_t *t, rondo_comm_t comm)
 {
-    rondo_config_t config = host_config(), bad = host_config();
+    rondo_config_t config = test_host_config(), bad = test_host_config();
     int n = t->nranks;
     rondo_comm_t made = NULL;
     rondo_unique_id_t id;
@@ -272,13 +257,13 @@ static void wrong_body(test_rank_t *t, void *arg)
 
 static void late_body(test_rank_t *t, void *arg)
 {
-    const rondo_config_t config = host_config();
+    const rondo_config_t config = test_host_config();
     const plan_t *p = arg;
     char missing[32];
     rondo_comm_t made = NULL;
     rondo_unique_id_t id;
     if (t->kind == TEST_PROCESSES)
-        play_node(t, p->nodes);
+        test_play_node(t, p->nodes);
     rondo_comm_t comm = members_comm(t, p->members);
     test_note(t, "a new rank does not come");
     test_id(t, &id);
@@ -301,7 +286,7 @@ static void late_body(test_rank_t *t, void *arg)
 
 static void check_body(test_rank_t *t, void *arg)
 {
-    const rondo_config_t config = host_config();
+    const rondo_config_t config = test_host_config();
     rondo_comm_t comm = members_comm(t, 2), made = NULL;
     rondo_unique_id_t id;
     (void)arg;

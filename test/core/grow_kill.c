@@ -36,13 +36,6 @@ typedef struct plan {
     board_t *board;
 } plan_t;
 
-static rondo_config_t host_config(void)
-{
-    rondo_config_t config = RONDO_CONFIG_INIT;
-    config.device = RONDO_DEVICE_HOST;
-    return config;
-}
-
 static void start_to_die(test_rank_t *t, plan_t *p)
 {
     if (t->rank == p->victim)
@@ -85,7 +78,7 @@ static void judge(test_rank_t *t, const plan_t *p, rondo_result_t result)
 /* The members: as they were, or without the one that died. */
 static void go_on(test_rank_t *t, const plan_t *p, rondo_comm_t comm)
 {
-    rondo_config_t config = host_config();
+    rondo_config_t config = test_host_config();
     rondo_comm_t left = NULL;
     unsigned all = (1u << p->members) - 1;
     if (p->victim >= p->members) {
@@ -107,7 +100,7 @@ static void go_on(test_rank_t *t, const plan_t *p, rondo_comm_t comm)
 static void body(test_rank_t *t, void *arg)
 {
     plan_t *p = arg;
-    rondo_config_t config = host_config();
+    rondo_config_t config = test_host_config();
     rondo_comm_t comm = NULL, made = NULL;
     rondo_unique_id_t id;
     char host[32];

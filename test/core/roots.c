@@ -35,21 +35,6 @@ typedef struct plan {
 /* In shared memory: the ids, made by any rank. */
 static rondo_unique_id_t *ids;
 
-static rondo_config_t host_config(void)
-{
-    rondo_config_t config = RONDO_CONFIG_INIT;
-    config.device = RONDO_DEVICE_HOST;
-    return config;
-}
-
-static void play_node(const test_rank_t *t, int nodes)
-{
-    char host[32];
-    snprintf(host, sizeof host, "node%d", t->rank % nodes);
-    if (nodes > 1 && t->kind == TEST_PROCESSES)
-        setenv("RONDO_HOSTID", host, 1);
-}
-
 /* Each id is made by a drawn rank, but not by `never`. */
 static void make_ids(test_rank_t *t, int nids, uint64_t *random, int never)
 {
@@ -91,10 +76,10 @@ static void sums_body(test_rank_t *t, void *arg)
 {
     const plan_t *p = arg;
     uint64_t random = test_mix(p->seed);
-    rondo_config_t config = host_config();
+    rondo_config_t config = test_host_config();
     rondo_comm_t comm = NULL, half = NULL;
     int late = (int)test_below(&random, (unsigned)t->nranks);
-    play_node(t, p->nodes);
+    test_play_node(t, p->nodes);
     make_ids(t, p->nids, &random, -1);
     config.blocking = (int)test_below(&random, 2);
     if (t->rank == late)
@@ -123,11 +108,11 @@ static void wrong_body(test_rank_t *t, void *arg)
 {
     const plan_t *p = arg;
     uint64_t random = test_mix(p->seed);
-    rondo_config_t config = host_config();
+    rondo_config_t config = test_host_config();
     rondo_unique_id_t mine[MOST];
     int nids = p->nids, nranks = t->nranks, rank = t->rank, last = t->rank == t->nranks - 1;
     rondo_comm_t comm = NULL;
-    play_node(t, p->nodes);
+    test_play_node(t, p->nodes);
     make_ids(t, nids, &random, t->nranks - 1); /* whose process ends first */
     memcpy(mine, ids, sizeof mine);
     test_note(t, "%s", wrong_names[p->what]);
@@ -160,9 +145,9 @@ static void late_body(test_rank_t *t, void *arg)
 {
     const plan_t *p = arg;
     uint64_t random = test_mix(p->seed);
-    const rondo_config_t config = host_config();
+    const rondo_config_t config = test_host_config();
     rondo_comm_t comm = NULL;
-    play_node(t, p->nodes);
+    test_play_node(t, p->nodes);
     make_ids(t, p->nids, &random, -1);
     test_note(t, "%d ranks do not come", p->what);
     if (t->rank < t->nranks - p->what)
@@ -195,11 +180,11 @@ static void killed_body(test_rank_t *t, void *arg)
 {
     plan_t *p = arg;
     uint64_t random = test_mix(p->seed);
-    const rondo_config_t config = host_config();
+    const rondo_config_t config = test_host_config();
     rondo_comm_t comm = NULL;
     pthread_t thread;
     char missing[24], rank[24];
-    play_node(t, p->nodes);
+    test_play_node(t, p->nodes);
     make_ids(t, p->nids, &random, p->what ? -1 : p->victim);
     if (t->rank == p->victim && p->calls >= 0)
         atomic_store(&calls_left, p->calls);

@@ -31,13 +31,6 @@ typedef struct plan {
     unsigned *groups; /* [MOST_DEPTH][TEST_MAX_RANKS] + 1: who was in each group, as each rank saw it; 0: none */
 } plan_t;
 
-static rondo_config_t host_config(void)
-{
-    rondo_config_t config = RONDO_CONFIG_INIT;
-    config.device = RONDO_DEVICE_HOST;
-    return config;
-}
-
 static void *die_later(void *arg)
 {
     usleep(*(unsigned *)arg);
@@ -48,7 +41,7 @@ static void *die_later(void *arg)
 /* Shrinks until the group holds. */
 static void survive(test_rank_t *t, rondo_comm_t comm, plan_t *p)
 {
-    rondo_config_t config = host_config();
+    rondo_config_t config = test_host_config();
     unsigned group = 0;
     for (int depth = 0; depth < MOST_DEPTH && !group; depth++) {
         rondo_comm_t next = NULL;
@@ -70,7 +63,7 @@ static void survive(test_rank_t *t, rondo_comm_t comm, plan_t *p)
 static void body(test_rank_t *t, void *arg)
 {
     plan_t *p = arg;
-    rondo_config_t config = host_config();
+    rondo_config_t config = test_host_config();
     pthread_t thread;
     char host[32];
     float one = 1, sum;
@@ -158,7 +151,7 @@ static int trial(uint64_t seed, int nnodes)
 
 static void left_body(test_rank_t *t, void *arg)
 {
-    rondo_config_t config = host_config();
+    rondo_config_t config = test_host_config();
     rondo_comm_t comm = test_comm(t, &config), next = NULL;
     (void)arg;
     test_barrier(t);
@@ -181,7 +174,7 @@ static void left_body(test_rank_t *t, void *arg)
 
 static void waits_body(test_rank_t *t, void *arg)
 {
-    rondo_config_t config = host_config();
+    rondo_config_t config = test_host_config();
     rondo_comm_t comm, next = NULL;
     char name[16];
     int absent = *(int *)arg;
@@ -204,7 +197,7 @@ static void *abort_now(void *arg)
 
 static void aborted_body(test_rank_t *t, void *arg)
 {
-    rondo_config_t config = host_config();
+    rondo_config_t config = test_host_config();
     rondo_comm_t comm = test_comm(t, &config), next = NULL;
     pthread_t thread;
     (void)arg;
@@ -222,7 +215,7 @@ static void aborted_body(test_rank_t *t, void *arg)
 
 static void whole_body(test_rank_t *t, void *arg)
 {
-    rondo_config_t config = host_config();
+    rondo_config_t config = test_host_config();
     rondo_comm_t comm = test_comm(t, &config), next = NULL;
     (void)arg;
     if (TEST_OK(t, comm, rondo_comm_shrink(comm, NULL, RONDO_SURVIVORS, &next, &config))) {

@@ -36,13 +36,6 @@ typedef struct board {                /* shared */
     _Atomic int64_t last_us; /* when the last rank had its error */
 } board_t;
 
-static rondo_config_t host_config(void)
-{
-    rondo_config_t config = RONDO_CONFIG_INIT;
-    config.device = RONDO_DEVICE_HOST;
-    return config;
-}
-
 static void start_to_die(test_rank_t *t, plan_t *p)
 {
     if (t->rank == p->victim)
@@ -72,7 +65,7 @@ static void must_name_victim(test_rank_t *t, const plan_t *p, const char *what)
 
 static void survive(test_rank_t *t, const plan_t *p, rondo_comm_t comm)
 {
-    rondo_config_t config = host_config();
+    rondo_config_t config = test_host_config();
     rondo_comm_t left = NULL;
     unsigned must = ((1u << t->nranks) - 1) & ~(1u << p->victim) & ~(p->first >= 0 ? 1u << p->first : 0);
     test_note(t, "shrink to the survivors");
@@ -88,7 +81,7 @@ static void survive(test_rank_t *t, const plan_t *p, rondo_comm_t comm)
 /* One split. All ranks draw the same colors and keys. */
 static rondo_result_t split_once(test_rank_t *t, const plan_t *p, rondo_comm_t comm, uint64_t *random)
 {
-    rondo_config_t config = host_config();
+    rondo_config_t config = test_host_config();
     rondo_comm_t part = NULL;
     int color[TEST_MAX_RANKS] = {0}, key[TEST_MAX_RANKS];
     unsigned must = 0;
@@ -115,7 +108,7 @@ static rondo_result_t split_once(test_rank_t *t, const plan_t *p, rondo_comm_t c
 
 static rondo_comm_t begin(test_rank_t *t, plan_t *p)
 {
-    rondo_config_t config = host_config();
+    rondo_config_t config = test_host_config();
     char host[32];
     snprintf(host, sizeof host, "node%d", t->rank % p->nnodes);
     if (p->nnodes > 1)
@@ -147,7 +140,7 @@ static void split_body(test_rank_t *t, void *arg)
 static void shrink_body(test_rank_t *t, void *arg)
 {
     plan_t *p = arg;
-    rondo_config_t config = host_config();
+    rondo_config_t config = test_host_config();
     rondo_comm_t comm = begin(t, p), small = NULL;
     rondo_result_t result;
     if (t->rank == p->first)
@@ -205,7 +198,7 @@ static int trial(uint64_t seed, int nnodes, int shrink)
 
 static void config_body(test_rank_t *t, void *arg)
 {
-    rondo_config_t config = host_config(), wrong = host_config();
+    rondo_config_t config = test_host_config(), wrong = test_host_config();
     rondo_comm_t comm = test_comm(t, &config), part = NULL;
     unsigned all = (1u << t->nranks) - 1;
     (void)arg;

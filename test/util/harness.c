@@ -190,13 +190,29 @@ void test_sentence(test_rank_t *t, const char *word)
         test_fail(t, "the sentence must have \"%s\": %s", word, rondo_last_error(NULL));
 }
 
-rondo_comm_t test_comm_gives(test_rank_t *t, rondo_result_t want, const char *word)
+rondo_config_t test_host_config(void)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
+
+    config.device = RONDO_DEVICE_HOST;
+    return config;
+}
+
+void test_play_node(const test_rank_t *t, int nodes)
+{
+    char host[32];
+
+    snprintf(host, sizeof host, "node%d", t->rank % nodes);
+    if (nodes > 1 && t->kind == TEST_PROCESSES)
+        setenv("RONDO_HOSTID", host, 1);
+}
+
+rondo_comm_t test_comm_gives(test_rank_t *t, rondo_result_t want, const char *word)
+{
+    rondo_config_t config = test_host_config();
     rondo_comm_t comm = NULL;
     rondo_unique_id_t id;
 
-    config.device = RONDO_DEVICE_HOST;
     test_id(t, &id);
     test_result(t, NULL, rondo_comm_create(&comm, t->nranks, &id, t->rank, &config), want, "rondo_comm_create");
     if (!comm && want != RONDO_SUCCESS)
@@ -206,12 +222,11 @@ rondo_comm_t test_comm_gives(test_rank_t *t, rondo_result_t want, const char *wo
 
 rondo_comm_t test_comm_on(test_rank_t *t, int nodes)
 {
-    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_config_t config = test_host_config();
     rondo_comm_t comm = NULL;
     rondo_unique_id_t id;
     rondo_result_t result;
 
-    config.device = RONDO_DEVICE_HOST;
     if (nodes > 1) {
         char host[16];
         snprintf(host, sizeof host, "node%d", t->rank % nodes);

@@ -69,6 +69,9 @@ rondo_comm_t test_comm(test_rank_t *t, const rondo_config_t *config);
 rondo_comm_t test_comm_gives(test_rank_t *t, rondo_result_t want, const char *word);
 /* Fails unless the thread's last error has `word`. */
 void test_sentence(test_rank_t *t, const char *word);
+rondo_config_t test_host_config(void); /* all defaults, on host memory */
+/* Ranks in processes of their own play so many nodes, in turns. Before they make a communicator. */
+void test_play_node(const test_rank_t *t, int nodes);
 /* On host memory; if there are several "nodes", the ranks are dealt out to them, and UCX carries what passes between
  * them. NULL: it is not built in. */
 rondo_comm_t test_comm_on(test_rank_t *t, int nodes);
