@@ -167,7 +167,7 @@ static const tunable_t table[] = {
     {"RONDO_OFI_PROVIDER", TEXT, 1, AT(ofi_provider), "auto", 0, 31, NULL,
      "libfabric's provider between nodes, if RONDO_TRANSPORT=ofi; auto: the best that all ranks have"},
     {"RONDO_NCCL_HOST", FLAG, 0, AT(nccl_host), "0", 0, 1, NULL, "libnccl.so.2 makes communicators of host memory"},
-    {"RONDO_NCCL_STALL_MS", MILLISECONDS, 0, AT(nccl_stall_ms), "120000", 0, INT64_C(1) << 40, NULL,
+    {"RONDO_NCCL_STALL_MS", MILLISECONDS, 0, AT(nccl_stall_ms), "60000", 0, INT64_C(1) << 40, NULL,
      "in libnccl.so.2, how long streams stall behind the end of another rank before calls return its error; 0: calls "
      "return it at once"},
     {"RONDO_TOPO_FILE", TEXT, 0, AT(topo_file), "", 0, 255, NULL,
