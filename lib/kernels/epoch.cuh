@@ -22,28 +22,36 @@ struct rd_epoch_t {
     uint32_t cell;              /* bytes; 0: the operation is not short. If it is, each pass is an epoch of its own */
     uint32_t used[2];
     uint32_t begun; /* the epoch that the peer had begun when last checked */
+    uint4 page;     /* the first line of the control page, on its way until it is read */
     rd_wait_t wait;
 
     RD_MEMBER rd_epoch_t(const rd_kcomm_t &c, uint32_t p, uint32_t bytes = 0) : comm(c), peer(p), cell(bytes)
     {
         control = (rd_kcontrol_t *)comm.own;
         peer_begun = &((const rd_kcontrol_t *)comm.window[comm.rank])->begun[peer];
-        uint4 now = line_load(control);
+        page = line_load(control);
         begun = word_load(peer_begun);
-        number = now.x + 1;
-        first = now.y;
-        used[0] = now.z;
-        used[1] = now.w;
         wait.begin(comm, peer);
-        wait.dead = rd_control_failed(now);
+    }
+
+    /* Waits for the control page. What it says is not used before, so the warp's first data are loaded meanwhile. */
+    RD_MEMBER void read()
+    {
+        line_await(page);
+        number = page.x + 1;
+        first = page.y;
+        used[0] = page.z;
+        used[1] = page.w;
+        wait.dead = wait.dead || rd_control_failed(page);
     }
 
     /* Announces the epoch to all peers, and on this rank's own page the call, as rd_begun does for kernels without
-     * epochs. To be called when all loads that can be under way are. */
-    RD_MEMBER void announce() const
+     * epochs. To be called when all loads that can be under way are; what follows may use the epoch's numbers. */
+    RD_MEMBER void announce()
     {
         uint32_t to = gpu_thread();
 
+        read();
         if (gpu_block() == 0 && to < (uint32_t)comm.nranks) {
             rd_kcontrol_t *page = (rd_kcontrol_t *)comm.window[to];
             const bool own = to == (uint32_t)comm.rank;
@@ -126,6 +134,7 @@ struct rd_epoch_t {
     /* All threads call it at the end of the kernel. */
     RD_MEMBER void end(uint32_t passes)
     {
+        read(); /* for a warp that had nothing to do */
         bool dead = block_any(wait.dead);
 
         if (dead && gpu_thread() == 0)

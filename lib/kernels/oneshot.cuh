@@ -148,7 +148,7 @@ struct rd_shot_t {
     }
 
     RD_MEMBER void load(uint4 (&v)[PROTO::ITEMS], const ARITH &number, const rd_turn_t &t, const rd_group_t &g,
-                        const rd_epoch_t &e) const
+                        rd_epoch_t &e) const
     {
         rd_tile_load<PROTO>(v, in, t.at, g.lane);
         if (t.begins)

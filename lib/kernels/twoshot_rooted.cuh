@@ -71,12 +71,12 @@ rd_rooted_reduce(RD_WORK(rd_kwork_reduce_t))
     for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
             const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
-            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.tiles, pass);
-            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.tiles, pass);
             uint4 v[PROTO::ITEMS], *buffer = g.buffer<PROTO>(pass);
             rd_tile_load<PROTO>(v, in, at, g.lane);
             if (pass == 0)
                 e.announce();
+            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.tiles, pass);
+            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.tiles, pass);
             rd_tile_scale<PROTO>(v, number);
             if (x.other) {
                 if (e.gate(pass) && !x.rooted)
@@ -111,13 +111,13 @@ rd_rooted_broadcast(RD_WORK(rd_kwork_reduce_t))
     for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
             const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
-            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.tiles, pass);
-            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.tiles, pass);
             uint4 v[PROTO::ITEMS];
             if (!x.owner)
                 rd_tile_load<PROTO>(v, in, at, g.lane);
             if (pass == 0)
                 e.announce();
+            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.tiles, pass);
+            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.tiles, pass);
             if (x.other)
                 (void)e.gate(pass);
             if (last) {

@@ -64,6 +64,10 @@ void word_add(uint32_t *p, uint32_t v); /* likewise: atomic and relaxed */
 void far_store(void *p, uint4 v);
 bool last_to_arrive(uint32_t *p, uint32_t of);
 
+RD_DEVICE void line_await(uint4 &)
+{
+}
+
 RD_DEVICE void line_load_if(uint4 &v, const void *p, bool missing)
 {
     if (missing)

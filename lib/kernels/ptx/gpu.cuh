@@ -124,6 +124,13 @@ RD_DEVICE uint4 line_load(const void *p)
     return v;
 }
 
+/* Marks the place where a loaded line is needed: nothing that is computed from it comes before, so that loads that stand
+ * between are under way together with it. */
+RD_DEVICE void line_await(uint4 &v)
+{
+    asm volatile("" : "+r"(v.x), "+r"(v.y), "+r"(v.z), "+r"(v.w));
+}
+
 /* Loads the line if it is `missing`. The load is predicated, because a branch made the compiler spill registers. */
 RD_DEVICE void line_load_if(uint4 &v, const void *p, bool missing)
 {
