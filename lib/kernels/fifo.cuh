@@ -30,25 +30,21 @@ struct rd_fifo_t {
     uint32_t *landed; /* the sender writes here that it has stored a share in a registered buffer */
     uint32_t *post;   /* the receiver writes here where such a share may lie */
     char *base;
+    uint4 page; /* the first line of the control page, on its way like the counters until `read` */
+    bool is_read;
     rd_wait_t wait;
 
-    RD_MEMBER rd_fifo_t(const rd_kcomm_t &c, uint32_t peer, bool send, uint32_t fifo) : comm(c)
+    RD_MEMBER rd_fifo_t(const rd_kcomm_t &c, uint32_t peer, bool send, uint32_t fifo) : comm(c), is_read(false)
     {
-        const uint4 first = line_load(comm.own);
-
+        page = line_load(comm.own);
         attach(peer, send, fifo);
         moved = word_load(count);
         cleaned = send ? word_load(taken) : 0;
-        /* All three loads are under way before the first value is used. Lanes may have seen different values of the
-         * peer's word, and no lane may come to `keep` before all have loaded `count`. */
-        wait.dead = rd_control_failed(first);
-        moved = warp_first(moved);
-        cleaned = warp_first(cleaned);
     }
 
     /* For a caller that keeps the counters itself meanwhile. */
     RD_MEMBER rd_fifo_t(const rd_kcomm_t &c, uint32_t peer, bool send, uint32_t fifo, uint32_t m, uint32_t k)
-        : comm(c), moved(m), cleaned(k)
+        : comm(c), moved(m), cleaned(k), is_read(true)
     {
         attach(peer, send, fifo);
     }
@@ -69,9 +65,24 @@ struct rd_fifo_t {
         wait.begin(comm, peer);
     }
 
-    /* Keeps the counter at the end of a kernel, or records the failure. */
-    RD_MEMBER void keep(bool good) const
+    /* Waits for what the constructor loads. That is not used before, so the data of the first pieces, and the words of
+     * a second fifo, are loaded meanwhile. Lanes may have seen different values of the peer's word, and no lane may
+     * come to `keep` before all have loaded `count`. */
+    RD_MEMBER void read()
     {
+        if (is_read)
+            return;
+        line_await(page);
+        wait.dead = rd_control_failed(page);
+        moved = warp_first(moved);
+        cleaned = warp_first(cleaned);
+        is_read = true;
+    }
+
+    /* Keeps the counter at the end of a kernel, or records the failure. */
+    RD_MEMBER void keep(bool good)
+    {
+        read();
         if (lane == 0 && good)
             word_store(count, moved);
         else if (lane == 0)
@@ -86,6 +97,7 @@ struct rd_fifo_t {
     /* Receiver: posts `offset` in registered buffer `number`; NOWHERE: the message goes by slots. */
     RD_MEMBER void post_dest(uint32_t number, uint64_t offset)
     {
+        read();
         if (lane == 0)
             line_store(post,
                        make_uint4((uint32_t)offset, moved + 1, (uint32_t)(offset >> 32) << 16 | number, moved + 1));
@@ -98,6 +110,7 @@ struct rd_fifo_t {
         const uint32_t peer = wait.peer;
         uint4 line;
 
+        read();
         do
             line = line_load(post);
         while ((line.y != moved + 1 || line.w != moved + 1) && wait.more());
@@ -149,6 +162,7 @@ struct rd_fifo_t {
     template <uint32_t PIECES>
     RD_MEMBER bool put(const uint4 (&v)[PIECES][PROTO::ITEMS])
     {
+        read();
         if ((int32_t)(moved + PIECES - cleaned) > (int32_t)RD_KSLOTS) {
             do
                 cleaned = word_load(taken);
@@ -170,6 +184,7 @@ struct rd_fifo_t {
         uint4 wire[PIECES][PROTO::LINES];
         bool there;
 
+        read();
         do {
             there = true;
 #pragma unroll
