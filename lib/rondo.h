@@ -368,8 +368,10 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
  * the ranks of `comm` one at least gives it, too, best the one that has made it; the others may give NULL, and learn it
  * from that one. (If it is not the maker, and dies before that, the new ranks wait for RONDO_CREATE_TIMEOUT_MS.)
  *
- * `comm` is as it was, serves on, and may be grown again; so may what has come of it. A config of NULL is, for its
- * ranks, like `comm`. New ranks that do not come are waited for RONDO_CREATE_TIMEOUT_MS and then named
+ * `comm` is as it was, serves on, and may be grown again; so may what has come of it. On devices, too: what is under
+ * way goes on, graphs that were captured and windows stay those of `comm`, and the new communicator has none yet. A
+ * config of NULL is, for its ranks, like `comm`; they stay on its devices, and all new ranks come with a device, or
+ * with host memory as `comm` is. New ranks that do not come are waited for RONDO_CREATE_TIMEOUT_MS and then named
  * (RONDO_ERR_TIMEOUT); `comm` is unharmed then, and so it is when a new rank dies. When a rank of `comm` dies
  * meanwhile, `comm` has failed, and all others, the new ones too, get RONDO_ERR_REMOTE that names it. Different nranks,
  * a number that two claim or that is out of range, and different ids in `comm`, or none, are RONDO_ERR_INVALID_ARGUMENT

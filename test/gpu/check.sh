@@ -6,7 +6,7 @@
 #   --seed     of all that is drawn (1)         --shard    every N-th case of the matrix, from the I-th (few, drawn)
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
 #   --seconds  of random programs, each (10)    --part     matrix, forced, simple, programs, scheduled,
-#                                                          life, signature, verdicts, lengths, groups, registered, copy_engine,
+#                                                          life, grow, signature, verdicts, lengths, groups, registered, copy_engine,
 #                                                          rounds, narrow, user_kernels, window_host, nodes, rails, many, shim or gdr (wants UCX with CUDA,
 #                                                          and RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc);
 #              and, if they are named, mps (ranks that share GPUs, under MPS), sanitizers (compute-sanitizer's tools,
@@ -108,6 +108,9 @@ if wanted scheduled; then # programs of lib/sched beside all other kernels
 fi
 if wanted life; then
     part life --times "$times"
+fi
+if wanted grow; then
+    part grow --seed "$seed"
 fi
 if wanted signature; then
     part signature

@@ -116,15 +116,20 @@ static void play(const test_rank_t *t)
     setenv("RONDO_HOSTID", host, 1);
 }
 
-rondo_comm_t device_comm_config(test_rank_t *t, rondo_config_t config)
+int device_begin(test_rank_t *t)
 {
     int count;
 
     TEST_CUDA(t, cudaGetDeviceCount(&count));
-    config.device = t->rank % count;
-    TEST_CUDA(t, cudaSetDevice(config.device));
+    TEST_CUDA(t, cudaSetDevice(t->rank % count));
     device_pools(t);
     play(t);
+    return t->rank % count;
+}
+
+rondo_comm_t device_comm_config(test_rank_t *t, rondo_config_t config)
+{
+    config.device = device_begin(t);
     return test_comm(t, &config);
 }
 

@@ -21,6 +21,8 @@ int device_none(void);
 /* Plays nodes: "2+1" puts two ranks on one and the third on another, and so does "aab", as long as ranks are processes.
  * Returns their number; 0: that is no such text. NULL: all on one again. */
 int device_nodes(const char *text);
+/* Goes to device rank % devices, whose number it returns, and to the rank's node: then communicators may be made. */
+int device_begin(test_rank_t *t);
 /* A communicator on device rank % devices, which becomes the current one; the rank ends when it cannot be made. */
 rondo_comm_t device_comm(test_rank_t *t);
 /* The same with a config of the caller's, whose device is set here. */

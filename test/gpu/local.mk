@@ -6,6 +6,7 @@ gpu_tests = \
 	test/gpu/copy_engine \
 	test/gpu/fused \
 	test/gpu/gdr \
+	test/gpu/grow \
 	test/gpu/life \
 	test/gpu/long_groups \
 	test/gpu/matrix \
@@ -97,6 +98,10 @@ test_gpu_fused_SOURCES = test/gpu/fused.c test/gpu/device.c test/gpu/device.h
 test_gpu_fused_CPPFLAGS = $(gpu_cppflags)
 test_gpu_fused_LDADD = $(gpu_ldadd)
 test_gpu_fused_LDFLAGS = -static
+test_gpu_grow_SOURCES = test/gpu/grow.c test/gpu/device.c test/gpu/device.h
+test_gpu_grow_CPPFLAGS = $(gpu_cppflags)
+test_gpu_grow_LDADD = $(gpu_ldadd)
+test_gpu_grow_LDFLAGS = -static
 test_gpu_long_groups_SOURCES = test/gpu/long_groups.c test/gpu/device.c test/gpu/device.h
 test_gpu_long_groups_CPPFLAGS = $(gpu_cppflags)
 test_gpu_long_groups_LDADD = $(gpu_ldadd)

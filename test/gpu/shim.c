@@ -345,6 +345,45 @@ static void derived(test_rank_t *t, void *arg)
         TEST_TRUE(t, sim_contexts() == 1u << device_of(t)); /* threads of the library went to no other device */
 }
 
+/* The last rank comes new to those before it, with the id of one of them; what they had is as it was. */
+static void grown(test_rank_t *t, void *arg)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    int last = t->nranks - 1, rank = -1, device = -1;
+    ncclComm_t comm = shim_comm(t, 1), members = NULL, made = NULL;
+    cudaStream_t stream = shim_stream(t);
+
+    (void)arg;
+    NCCL_OK(t, ncclCommSplit(comm, t->rank == last ? NCCL_SPLIT_NOCOLOR : 0, 0, &members, NULL));
+    for (config.blocking = 0; config.blocking <= 1; config.blocking++) {
+        ncclUniqueId id;
+        unsigned char *bytes = device_memory(t, sizeof id, 1); /* the others' are 0, and the sum is the id */
+        test_note(t, "grow, blocking %d", config.blocking);
+        memset(&id, 0, sizeof id);
+        if (t->rank == config.blocking)
+            NCCL_OK(t, pncclCommGetUniqueId(members, &id));
+        memcpy(bytes, &id, sizeof id);
+        NCCL_OK(t, ncclAllReduce(bytes, bytes, sizeof id, ncclUint8, ncclSum, comm, stream));
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+        memcpy(&id, bytes, sizeof id);
+        ncclResult_t result =
+            pncclCommGrow(members, t->nranks, members ? NULL : &id, members ? -1 : last, &made, &config);
+        NCCL_OK(t, nccl_settled(made, result));
+        shim_sum_is(t, made, stream, t->nranks);
+        NCCL_OK(t, ncclCommUserRank(made, &rank));
+        NCCL_OK(t, ncclCommCuDevice(made, &device));
+        TEST_TRUE(t, rank == t->rank && device == device_of(t));
+        if (members)
+            shim_sum_is(t, members, stream, last);
+        NCCL_OK(t, ncclCommDestroy(made));
+        device_memory_back(bytes);
+    }
+    if (members)
+        NCCL_OK(t, ncclCommDestroy(members));
+    NCCL_OK(t, ncclCommDestroy(comm));
+    device_end(t, NULL, &stream, 1);
+}
+
 /* ---- memory ---- */
 
 /* In place in a window, of which blocks may be copied, and in memory that is in none. */
@@ -497,23 +536,15 @@ int main(int argc, char **argv)
         test_body_fn body;
         int ranks, kinds;
     } parts[] = {
-        {"operations", operations, 2, 1},
-        {"operations", operations, 3, 2},
-        {"streams", streams, 3, 3},
-        {"settings", settings, 2, 1},
-        {"settings", settings, 3, 1},
-        {"groups", groups, 2, 3},
-        {"wrong", wrong, 2, 1},
-        {"one_thread", shim_one_thread, 1, 1},
-        {"derived", derived, 3, 3},
-        {"memory", memory, 2, 3},
-        {"graphs", graphs, 2, 3},
-        {"aborted", shim_aborted, 3, 3},
-        {"watched", shim_watched, 3, 3},
-        {"gone", shim_gone, 3, 3},
-        {"traps", shim_traps, 2, 1},
-        {"lost", shim_lost, 2, 1},
-        {"unmatched", shim_unmatched, 2, 3},
+        {"operations", operations, 2, 1}, {"operations", operations, 3, 2},
+        {"streams", streams, 3, 3},       {"settings", settings, 2, 1},
+        {"settings", settings, 3, 1},     {"groups", groups, 2, 3},
+        {"wrong", wrong, 2, 1},           {"one_thread", shim_one_thread, 1, 1},
+        {"derived", derived, 3, 3},       {"grown", grown, 3, 3},
+        {"memory", memory, 2, 3},         {"graphs", graphs, 2, 3},
+        {"aborted", shim_aborted, 3, 3},  {"watched", shim_watched, 3, 3},
+        {"gone", shim_gone, 3, 3},        {"traps", shim_traps, 2, 1},
+        {"lost", shim_lost, 2, 1},        {"unmatched", shim_unmatched, 2, 3},
         {"shrunk", shim_shrunk, 3, 3},
     };
     const char *only = NULL;

@@ -151,6 +151,7 @@ sim_tests = \
 	test/sim/early \
 	test/sim/footprint \
 	test/sim/fused \
+	test/sim/grow \
 	test/sim/late \
 	test/sim/verdicts \
 	test/sim/peer_leaves \
@@ -268,6 +269,10 @@ test_sim_fused_SOURCES = test/gpu/fused.c test/gpu/device.c test/gpu/device.h
 test_sim_fused_CPPFLAGS = $(sim_cppflags)
 test_sim_fused_LDADD = $(sim_ldadd)
 nodist_EXTRA_test_sim_fused_SOURCES = dummy.cc
+test_sim_grow_SOURCES = test/gpu/grow.c test/gpu/device.c test/gpu/device.h
+test_sim_grow_CPPFLAGS = $(sim_cppflags)
+test_sim_grow_LDADD = $(sim_ldadd)
+nodist_EXTRA_test_sim_grow_SOURCES = dummy.cc
 test_sim_long_groups_SOURCES = test/gpu/long_groups.c test/gpu/device.c test/gpu/device.h
 test_sim_long_groups_CPPFLAGS = $(sim_cppflags)
 test_sim_long_groups_LDADD = $(sim_ldadd)
