@@ -25,6 +25,16 @@ static int waited_for(rd_queue_t *q)
     return peer >= 0 ? peer : rd_transport_zcopy_peer(q->net);
 }
 
+/* Returns a rank of another node that one of the runs waits for; -1: none does. */
+static int waited_far(const rd_queue_t *q)
+{
+    for (const rd_task_t *t = q->active; t; t = t->next) {
+        if (t->run.open && t->run.waits_far >= 0)
+            return t->run.waits_far;
+    }
+    return q->run.open ? q->run.waits_far : -1;
+}
+
 /* Returns how a rank has left: RONDO_SUCCESS in order, or RONDO_ERR_MISMATCH. RONDO_IN_PROGRESS: it has not left. */
 static rondo_result_t farewell(rd_queue_t *q, int peer)
 {
@@ -103,9 +113,10 @@ static void step_of(const rd_queue_t *q, int64_t *step, int64_t *steps)
 static void say_wait(rd_queue_t *q, int64_t now)
 {
     int peer = waited_for(q);
-    uint64_t waits = (uint64_t)(uint32_t)now << 32 | (uint32_t)(peer + 1);
+    uint64_t at = (uint64_t)(uint32_t)now << 32;
 
-    atomic_store_explicit(&q->self->waits, waits, memory_order_relaxed);
+    atomic_store_explicit(&q->self->waits_far, at | (uint32_t)(waited_far(q) + 1), memory_order_relaxed);
+    atomic_store_explicit(&q->self->waits, at | (uint32_t)(peer + 1), memory_order_relaxed);
     if (q->team->seat) {
         int64_t step, steps;
         step_of(q, &step, &steps);

@@ -14,14 +14,20 @@
 
 /* ---- by the waits that ranks of the node tell each other ---- */
 
+static int noted(_Atomic uint64_t *at, uint32_t now, uint32_t lately)
+{
+    uint64_t waits = atomic_load_explicit(at, memory_order_relaxed);
+
+    return waits && now - (uint32_t)(waits >> 32) <= lately ? (int)(uint32_t)waits - 1 : -1;
+}
+
 /* Returns the rank that `rank` has lately waited for; -1: it does not wait, or it is on another node, and that is
  * unknown. */
 static int waits_itself(rd_queue_t *q, int rank, uint32_t now, uint32_t lately)
 {
     rd_control_t *control = rank < 0 ? NULL : q->controls[rank];
-    uint64_t waits = control ? atomic_load_explicit(&control->waits, memory_order_relaxed) : 0;
 
-    return waits && now - (uint32_t)(waits >> 32) <= lately ? (int)(uint32_t)waits - 1 : -1;
+    return control ? noted(&control->waits, now, lately) : -1;
 }
 
 /* Returns the rank that is late: it is at the end of the chain of ranks that wait for each other. Lanes wait for
@@ -45,8 +51,11 @@ static int late_one(rd_queue_t *q, int peer)
         int next = waits_itself(q, r, now, lately);
         if (next < 0 && r != q->team->rank)
             return r;
+        int other = noted(&q->controls[r]->waits_far, now, lately);
         if (next >= 0 && !q->controls[next])
             far = next;
+        else if (other >= 0)
+            far = other;
     }
     return far >= 0 ? far : peer;
 }

@@ -43,6 +43,9 @@ typedef struct rd_control {
     /* The rank that this rank waits for, and when it last stored that: (clock in ms << 32) | (rank + 1); 0: it has
      * never waited. From this the others distinguish a rank that is late from one that waits for it as they do. */
     _Alignas(RD_LINE) _Atomic uint64_t waits;
+    /* Likewise a rank of another node for which it waits besides: lanes wait for several ranks, and `waits` names one.
+     */
+    _Atomic uint64_t waits_far;
     /* Set by a peer that aborts or fails: rd_notice(), or 0 if all is well. Read at every miss. */
     _Alignas(RD_LINE) _Atomic uint64_t notice;
     /* The sentence of the mismatch or NaN that this rank has found or heard of, of its own failure, or of that of a

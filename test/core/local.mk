@@ -26,6 +26,7 @@ check_PROGRAMS += \
 	test/core/status \
 	test/core/status_lines \
 	test/core/config \
+	test/core/late_far \
 	test/core/timeout_once \
 	test/core/timeout_set \
 	test/core/one_process \
@@ -80,6 +81,7 @@ test_core_footprint_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=mmap
 test_core_status_LDADD = libtest.la
 test_core_status_lines_LDADD = libtest.la
 test_core_config_LDADD = libtest.la
+test_core_late_far_LDADD = libtest.la
 test_core_timeout_once_LDADD = libtest.la
 test_core_timeout_set_LDADD = libtest.la
 test_core_one_process_LDADD = libtest.la

@@ -91,13 +91,17 @@ static bool ready_slots(const turn_t *t)
             if (recv->mirrored) {
                 rd_pace_missed(t->run->seat && t->run->seat->quiet ? t->run->seat->paces : NULL, recv, t->bytes);
                 expect_or_refuse(t, recv);
+                t->run->waits_far = recv->peer;
             }
             return false;
         }
     }
     for (int i = 0; i < step->ndst; i++) {
-        if (step->dst[i].where == RD_PEER && !rd_slot_may_send(plan->sends[step->dst[i].index], t->bytes)) {
-            t->run->waits_for = plan->sends[step->dst[i].index]->peer;
+        rd_send_t *send = step->dst[i].where == RD_PEER ? plan->sends[step->dst[i].index] : NULL;
+        if (send && !rd_slot_may_send(send, t->bytes)) {
+            t->run->waits_for = send->peer;
+            if (send->mirrored)
+                t->run->waits_far = send->peer;
             return false;
         }
     }
@@ -438,7 +442,7 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
     run->in = (const char *)((uintptr_t)in + (uintptr_t)plan->in.shift);
     run->out = (char *)((uintptr_t)out + (uintptr_t)plan->out.shift);
     run->tmp = tmp;
-    run->waits_for = -1;
+    run->waits_for = run->waits_far = -1;
     run->sign = sign;
     run->result = RONDO_SUCCESS;
     run->open = 0;
@@ -473,6 +477,7 @@ bool rd_run_advance(rd_run_t *run)
             rd_flat_check(run);
         return moved;
     }
+    run->waits_far = -1;
     /* Stops at a lane that has failed: the next lane's step would overwrite the failure, or be made twice. */
     for (int i = 0; i < run->plan->program->nlanes && run->result == RONDO_SUCCESS; i++) {
         if (is_open(&run->lanes[i]))

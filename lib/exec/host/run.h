@@ -30,6 +30,7 @@ typedef struct rd_run {
     int in_place;  /* input and output share memory */
     int flat;      /* of a flat plan: the current step */
     int waits_for; /* the peer for which a lane waited last */
+    int waits_far; /* the same of those on other nodes, in the last turn; -1: none */
     rondo_result_t result;
     uint64_t sent, wanted; /* with RONDO_ERR_MISMATCH: what `waits_for` sends, and what this rank expects */
     int room;              /* the number of entries of lanes[] */

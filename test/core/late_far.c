@@ -1,0 +1,71 @@
+/* A rank of another node does not come to a collective by two trees, in each of which the ranks of the first node wait
+ * for one another: their waits are a circle, in which one of them waits for that rank besides. Every error names it. So
+ * it is by a ring, whoever does not come. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/harness.h"
+
+#define MOST 60000
+
+typedef struct {
+    const char *algo;
+    int nranks, victim, count;
+} case_t;
+
+static void body(test_rank_t *t, void *arg)
+{
+    static int32_t in[MOST], out[MOST];
+    const case_t *c = arg;
+    rondo_config_t config = test_host_config();
+    char algo[64], node[16], name[16];
+
+    snprintf(algo, sizeof algo, "allreduce=%s", c->algo);
+    snprintf(node, sizeof node, "node%d", t->rank == c->victim);
+    snprintf(name, sizeof name, "rank %d ", c->victim);
+    setenv("RONDO_ALGO", algo, 1);
+    setenv("RONDO_HOSTID", node, 1);
+    rondo_comm_t comm = test_comm(t, &config);
+    TEST_OK(t, comm, rondo_barrier(comm, NULL));
+    test_barrier(t);
+    test_note(t, "%s of %d, without rank %d", algo, c->count, c->victim);
+    if (t->rank != c->victim &&
+        TEST_GIVES(t, comm, RONDO_ERR_TIMEOUT,
+                   rondo_allreduce(in, out, (size_t)c->count, RONDO_INT32, RONDO_SUM, comm, NULL)))
+        test_sentence(t, name);
+    test_barrier(t);
+    rondo_comm_destroy(comm);
+}
+
+static void probe(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = test_comm_on(t, 2);
+
+    if (comm)
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    else
+        test_fail(t, "%s", (const char *)arg);
+}
+
+int main(void)
+{
+    static const char *const algos[] = {"tree", "ring"};
+    int bad = 0;
+
+    test_begin("late_far", 200);
+    if (test_run(TEST_PROCESSES, 2, 40, probe, "there is no network") != 0)
+        return TEST_SKIPPED;
+    setenv("RONDO_TIMEOUT_MS", "1000", 1);
+    for (int i = 0; i < 2; i++)
+        for (int n = 4; n <= 5 - i; n++)
+            for (int victim = 0; victim < n; victim++)
+                for (int count = 100; count <= MOST; count *= 600) {
+                    case_t c = {algos[i], n, victim, count};
+                    int worse = test_run(TEST_PROCESSES, n, 40, body, &c);
+                    printf("late_far: %s of %d, %d ranks without %d: %s\n", c.algo, count, n, victim,
+                           worse ? "WRONG" : "right");
+                    bad += worse;
+                }
+    return bad != 0;
+}
