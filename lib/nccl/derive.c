@@ -44,6 +44,8 @@ ncclResult_t pncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *new
 }
 NC_TWIN(CommSplit);
 
+static const char grow_call[] = "ncclCommGrow";
+
 /* The id stays with the communicator whose rank has made it: NCCL's members pass none when they grow. */
 ncclResult_t pncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId)
 {
@@ -54,6 +56,11 @@ ncclResult_t pncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId)
         return result;
     if (!uniqueId)
         return nc_error(comm, ncclInvalidArgument, "%s: uniqueId is NULL", call);
+    if (nc_group_holds(comm, grow_call))
+        return nc_error(comm, ncclInvalidUsage,
+                        "%s: the open group holds an %s of the communicator, which would go without this id: call it "
+                        "before that, or when the group has ended",
+                        call, grow_call);
     result = pncclGetUniqueId(uniqueId);
     memcpy(&comm->grow_id, uniqueId, sizeof comm->grow_id); /* also one that carries an error to all ranks */
     comm->has_grow_id = 1;
@@ -114,7 +121,7 @@ static ncclResult_t grow_new(nc_job_t *job, const ncclUniqueId *id, nc_config_t 
 ncclResult_t pncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank, ncclComm_t *newcomm,
                            ncclConfig_t *config)
 {
-    const char *call = "ncclCommGrow";
+    const char *call = grow_call;
     nc_job_t job = {.run = grow, .creates = 1, .call = call, .parent = comm, .newcomm = newcomm};
     ncclResult_t result;
     nc_config_t read;

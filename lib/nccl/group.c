@@ -40,6 +40,14 @@ bool nc_group_has(ncclComm_t comm)
     return false;
 }
 
+bool nc_group_holds(ncclComm_t parent, const char *call)
+{
+    for (const nc_job_t *j = depth ? open_batch.jobs : NULL; j; j = j->next)
+        if (j->parent == parent && strcmp(j->call, call) == 0)
+            return true;
+    return false;
+}
+
 void nc_group_fail(ncclResult_t result)
 {
     if (depth && open_batch.result == ncclSuccess)

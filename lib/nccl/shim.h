@@ -188,7 +188,8 @@ typedef struct nc_job {
     int started;
 } nc_job_t;
 
-bool nc_group_has(ncclComm_t comm); /* returns true if the open group has a call on it */
+bool nc_group_has(ncclComm_t comm);                       /* returns true if the open group has a call on it */
+bool nc_group_holds(ncclComm_t parent, const char *call); /* that call, which makes a communicator from `parent` */
 void nc_group_fail(ncclResult_t result);
 ncclResult_t nc_group_op(nc_op_t *op);          /* takes ownership of what it refers to */
 ncclResult_t nc_group_job(const nc_job_t *job); /* copies the job and takes ownership of `list` */

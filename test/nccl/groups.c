@@ -245,10 +245,15 @@ static void grow_all(test_rank_t *t, ncclComm_t *comms, int n)
 {
     int32_t in = 1, out[MOST + 1] = {0};
     ncclComm_t grown[MOST + 1];
-    ncclUniqueId id;
+    ncclUniqueId id, late;
 
     test_note(t, "grow in a group");
     NCCL_OK(t, pncclCommGetUniqueId(comms[n - 1], &id));
+    NCCL_OK(t, ncclGroupStart()); /* an id behind the call that should have had it */
+    NCCL_OK(t, pncclCommGrow(comms[n - 1], n + 1, NULL, -1, &grown[0], NULL));
+    NCCL_GIVES(t, ncclInvalidUsage, pncclCommGetUniqueId(comms[n - 1], &late));
+    TEST_TRUE(t, strstr(ncclGetLastError(comms[n - 1]), "before that") != NULL);
+    NCCL_GIVES(t, ncclInvalidUsage, ncclGroupEnd());
     NCCL_OK(t, ncclGroupStart());
     for (int r = 0; r < n; r++)
         NCCL_OK(t, pncclCommGrow(comms[r], n + 1, NULL, -1, &grown[r], NULL));
