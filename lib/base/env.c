@@ -158,7 +158,7 @@ static const tunable_t table[] = {
     {"RONDO_CUDA_COPY", BYTES, 1, AT(cuda_copy), "0", 64, INT64_C(1) << 40, NULL,
      "bytes from which allgather, alltoall and broadcast use copy engines; their buffers must be registered alike; 0: "
      "never"},
-    {"RONDO_CUDA_BLOCKS", INT, 1, AT(cuda_blocks), "0", 0, 1024, NULL,
+    {"RONDO_CUDA_BLOCKS", INT, 1, AT(cuda_blocks), "0", 0, RD_ENV_BLOCKS_MOST, NULL,
      "multiprocessors that one launch may use; 0: all"},
     {"RONDO_UCX_TLS", TEXT, 0, AT(ucx_tls), "auto", 0, 63, NULL,
      "UCX's transports between nodes; auto: the fastest that all ranks have (RONDO_UCX_x takes precedence over UCX_x, "

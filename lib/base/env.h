@@ -10,6 +10,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
+#define RD_ENV_BLOCKS_MOST 1024 /* of RONDO_CUDA_BLOCKS, and of config.blocks */
+
 typedef struct rd_env {
     int debug;          /* RONDO_DEBUG: rd_log_level_t */
     char hostid[64];    /* RONDO_HOSTID: ranks with different values are treated as on different nodes; "" : unset */

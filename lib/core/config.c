@@ -8,7 +8,6 @@
 #include "exec/cuda/cuda.h"
 #include "rma/rma.h"
 
-#define BLOCKS_MOST 1024 /* as of RONDO_CUDA_BLOCKS */
 #define SHORTEST_CONFIG (offsetof(rondo_config_t, device) + sizeof((rondo_config_t *)NULL)->device)
 
 rondo_config_t rd_config_of(const rondo_config_t *given)
@@ -51,10 +50,10 @@ rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given)
     if (config.contexts < -1 || config.contexts == 0 || config.contexts > RD_RMA_CONTEXTS_MOST)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "config->contexts is %d: 1 to %d, or -1 (the default, 1)",
                         config.contexts, RD_RMA_CONTEXTS_MOST);
-    if (config.blocks < -1 || config.blocks > BLOCKS_MOST)
+    if (config.blocks < -1 || config.blocks > RD_ENV_BLOCKS_MOST)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
                         "config->blocks is %d: 1 to %d multiprocessors, 0 (all) or -1 (RONDO_CUDA_BLOCKS)",
-                        config.blocks, BLOCKS_MOST);
+                        config.blocks, RD_ENV_BLOCKS_MOST);
     if (config.network && (!*config.network || strlen(config.network) >= sizeof((rd_env_t *)NULL)->ucx_tls))
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
                         "config->network has %zu characters: 1 to %zu, as \"tcp\", or NULL (RONDO_UCX_TLS)",
