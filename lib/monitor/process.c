@@ -252,9 +252,7 @@ bool rd_record_join(const rd_env_t *env, const rd_log_ctx_t *ctx)
     if (!env->monitor)
         return false;
     rd_fork_register(RD_FORK_MONITOR, &at_fork);
-    rd_record_lock();
-    bool first = !record;
-    rd_record_unlock();
+    bool first = atomic_load(&open_fd) < 0;
     int64_t group = first ? rd_serve_group(env->ras_group) : -1; /* without the lock, as it may take long */
     int error = 0;
 
