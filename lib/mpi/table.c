@@ -14,6 +14,7 @@
  * which are the MPI, ranks, operation, bytes, rondo's microseconds and the MPI's. */
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,13 @@ static int class_of(int kind, uint64_t bytes)
     int class = bytes && !rd_mpi_unequal(kind) ? 64 - __builtin_clzll(bytes) : 0;
 
     return class < CLASSES ? class : CLASSES - 1;
+}
+
+/* Numbers in the file have points, also in a program that has called setlocale and has commas: until it goes back to
+ * `before`, this thread is in the C locale, which is the C library's own object. */
+static locale_t into_c_locale(void)
+{
+    return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
 }
 
 /* ---- what is known ---- */
@@ -169,10 +177,12 @@ static void read_file(const char *path, int nranks, rd_mpi_rules_t *rules)
         return;
     }
     name_of_mpi(mpi);
+    const locale_t before = into_c_locale();
     while (fgets(line, sizeof line, file)) {
         if (parse(line, mpi, &t) && t.nranks == nranks)
             learn(rules, &t);
     }
+    uselocale(before);
     fclose(file);
 }
 
@@ -202,8 +212,10 @@ static void append(const char *path, const rd_mpi_timing_t *t)
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666), length;
 
     name_of_mpi(mpi);
+    const locale_t before = into_c_locale();
     length = snprintf(line, sizeof line, "%s %d %s %llu %.2f %.2f\n", mpi, t->nranks, rd_mpi_names[t->kind],
                       (unsigned long long)t->bytes, t->rondo_us, t->mpi_us);
+    uselocale(before);
     if ((fd < 0 || write(fd, line, (size_t)length) != length) && !atomic_exchange(&warned, true))
         fprintf(stderr, "rondo: RONDO_MPI_TABLE=%s cannot be written: %s; this job uses what it has measured\n", path,
                 strerror(errno));

@@ -79,6 +79,13 @@ for mpi in $(mpis); do
     cp "$table" "$table.1"
     good 2 --table="$table" --log "$dir/corners.$mpi" choose
     cmp -s "$table" "$table.1" && ! grep -q 'rondo: measured' "$dir/out" || fail "it is measured again"
+    # Numbers in it have points, also where a program's have a comma.
+    good 2 --table="$table" --log "$dir/corners.$mpi" choose_comma
+    cmp -s "$table" "$table.1" && ! grep -q 'rondo: measured' "$dir/out" || fail "it is measured again with a comma"
+    good 2 --table="$table.comma" "$dir/corners.$mpi" choose_comma
+    for name in bcast gatherv scatterv alltoall allreduce; do
+        [ "$(grep -c " 2 $name [0-9]* [0-9.]* [0-9.]*\$" "$table.comma")" = 1 ] || fail "the table has no $name, or commas"
+    done
     # The MPI serves what a table says that was made here.
     read -r name rest <"$table"
     printf "$name %s\n" "2 bcast 8 10 5" "2 bcast 8192 10 5" "2 allreduce 8 10 20" "2 allreduce 2048 10 20" \

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../../util/comma.h"
 #include "corner.h"
 
 /* 3 to 5 in setup.c's manner: nothing but results. */
@@ -578,10 +579,18 @@ static void table(void)
     MPI_Comm_free(&dup);
 }
 
+/* In a program whose numbers have a comma. */
+static void choose_comma(void)
+{
+    if (!comma_set())
+        printf("skipped: comma\n");
+    choose();
+}
+
 static const corner_t corners[] = {{"plain", plain}, {"progress", progress}, {"in_flight", in_flight}, {"barrier", barrier},
     {"handles", handles}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"names", names}, {"ties", ties}, {"huge", huge}, {"equal_bits", equal_bits}, {"in_order", in_order},
     {"errors", errors}, {"wildcard", wildcard}, {"mixed", mixed}, {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
-    {"abort", abort_one}, {"die", die}, {"leave_one", leave_one}, {"table", table}, {"choose", choose}};
+    {"abort", abort_one}, {"die", die}, {"leave_one", leave_one}, {"table", table}, {"choose", choose}, {"choose_comma", choose_comma}};
 
 int main(int argc, char **argv)
 {
