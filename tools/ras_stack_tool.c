@@ -1,6 +1,7 @@
 /* rondo-ras stacks by a debugger: a program of its own, which may fail or hang without harm. It is given so much time,
  * and is asked to leave before it is killed; a process that it has stopped and left so is made to go on. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,6 +74,24 @@ static int read_number(const char *path, const char *before)
     if (f)
         fclose(f);
     return number;
+}
+
+bool stack_is_of(pid_t pid, uint64_t dev, uint64_t ino)
+{
+    char path[64];
+    struct stat st;
+    bool found = false;
+
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    const uid_t user =
+        (uid_t)read_number(path, "Uid:"); /* of /proc/PID itself it is root, where no core may be dumped */
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && !found && (e = readdir(d));)
+        found = fstatat(dirfd(d), e->d_name, &st, 0) == 0 && st.st_dev == dev && st.st_ino == ino && st.st_uid == user;
+    if (d)
+        closedir(d);
+    return found;
 }
 
 const char *stack_refused(pid_t pid)

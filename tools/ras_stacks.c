@@ -80,6 +80,10 @@ static bool show(const rd_view_t *view, int process, const stack_tool_t *tool, c
         printf("  it is another user's, or in another pid name space: ask from inside, as its user or root\n");
         return false;
     }
+    if (!stack_is_of(pid, p->reader.dev, p->reader.ino)) {
+        printf("  it does not have this record open, which is another process's or forged: nobody looks at it\n");
+        return false;
+    }
     const char *why = tool ? stack_refused(pid) : NULL;
     if (why)
         fprintf(stderr, "rondo-ras: no debugger may look at process %d: %s\n", (int)pid, why);

@@ -3,6 +3,7 @@
 #define RAS_STACKS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* A program that prints stacks. */
@@ -15,6 +16,10 @@ typedef struct stack_tool {
 const stack_tool_t *stack_tool_find(const char *name);
 /* All names, by commas. */
 #define STACK_TOOLS "eu-stack, gdb, pstack"
+
+/* Has the process, whose number a record states, that record open, a file of its own user? A forged record may state
+ * any number, also of a process that only root may look at. */
+bool stack_is_of(pid_t pid, uint64_t dev, uint64_t ino);
 
 /* Why no debugger may look at a process, and what can be done; NULL: one may. */
 const char *stack_refused(pid_t pid);

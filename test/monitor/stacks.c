@@ -3,16 +3,21 @@
  * process that was stopped stays so. The debuggers are played by scripts, but for one look by gdb where it is
  * installed.
  */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "monitor/obedient.h"
+#include "monitor/record.h"
 #include "util/check.h"
 #include "util/harness.h"
 
@@ -171,6 +176,72 @@ static void interrupted(void)
     goes_on(LATE);
 }
 
+/* ---- a record that states another process's number ---- */
+
+/* Copies the record of a rank; -1: it is not found. */
+static int copy_record(pid_t pid, char *bytes, size_t room)
+{
+    char path[64];
+    int n = -1;
+
+    for (int i = 0; i < 256 && n < 0; i++) {
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, i);
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        n = fd < 0 ? -1 : (int)pread(fd, bytes, room, 0);
+        const rd_monitor_head_t *head = (const void *)bytes;
+        if (n < RD_MONITOR_PAGE || head->magic != RD_MONITOR_MAGIC || head->pid != pid)
+            n = -1;
+        if (fd >= 0)
+            close(fd);
+    }
+    return n;
+}
+
+static unsigned long long started(pid_t pid)
+{
+    char path[64], line[1024] = "";
+    unsigned long long since = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "r");
+    if (f && fgets(line, sizeof line, f) && strrchr(line, ')'))
+        (void)sscanf(strrchr(line, ')'),
+                     ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &since);
+    if (f)
+        fclose(f);
+    return since;
+}
+
+/* A copy of a good record that says it were of a process that has none: no debugger looks at that one. */
+static void forged(void)
+{
+    static _Alignas(64) char bytes[2 << 20];
+    rd_monitor_head_t *head = (void *)bytes;
+    pid_t child = fork(); /* before there is a record that it would have from here */
+
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    int fd = memfd_create(RD_MONITOR_MEMFD, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int n = copy_record(obedient_pids[LATE], bytes, sizeof bytes);
+    head->pid = child;
+    head->started = started(child);
+    CHECK(n > 0 && head->started && fd >= 0, "no record to forge");
+    for (unsigned i = 0; n > 0 && i < head->ncomms; i++)
+        ((rd_monitor_comm_t *)(void *)(bytes + head->comms_at))[i].id += 1;
+    CHECK(n > 0 && write(fd, bytes, (size_t)n) == n, "the forged record is not written");
+    CHECK(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0, "it is not sealed");
+    play("echo '#0 frame'");
+    obedient_ras("stacks", child);
+    CHECK(is_said("it does not have this record open"), "a forged record is believed:\n%s", obedient_text);
+    CHECK(!is_said("#0 frame"), "a debugger looked at a process that has no record:\n%s", obedient_text);
+    close(fd);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
 /* The real one, where it is there and may look. */
 static void by_gdb(const char *path)
 {
@@ -212,6 +283,7 @@ int main(void)
     without_frames();
     traced();
     interrupted();
+    forged();
     by_gdb(path);
     obedient_order(LATE, OBEDIENT_REDUCE);
     for (int r = 0; r < RANKS; r++)
