@@ -3,11 +3,13 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/error.h"
 
-#define HOPS 4096 /* of a chain of waits: more than a host has ranks */
-#define BUSY 3    /* ticks of processor time between two looks, of some 30: the process computes */
+#define HOPS 4096   /* of a chain of waits: more than a host has ranks */
+#define BUSY 3      /* ticks of processor time between two looks, of some 30: the process computes */
+#define QUEUED 0.25 /* of the time without a core, though it would run: then it may have got fewer */
 
 static const int order[] = {RD_VERDICT_BLAMED, RD_VERDICT_LATE, RD_VERDICT_SLOW, RD_VERDICT_UNKNOWN,
                             RD_VERDICT_NONE}; /* what counts more comes first */
@@ -191,9 +193,14 @@ static void say_order(const rd_view_t *view, const rd_view_comm_t *c, const rd_v
 /* Processor time is that of all threads of the process. */
 const char *rd_verdict_doing(const rd_view_process_t *p)
 {
-    if (p->state == 'R' || (p->ticks_before && p->ticks >= p->ticks_before + BUSY))
+    const bool one_look =
+        !p->ticks_before; /* else one that happens to run at the second look may have slept till then */
+
+    if (one_look ? p->state == 'R' : p->ticks >= p->ticks_before + BUSY || (p->state == 'R' && p->queued > QUEUED))
         return "; its process computes";
-    return p->state == 'S' ? "; its process sleeps" : p->state == 'D' ? "; its process waits in the kernel" : "";
+    return p->state == 'S' || p->state == 'R' ? "; its process sleeps"
+           : p->state == 'D'                  ? "; its process waits in the kernel"
+                                              : "";
 }
 
 void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *late, uint64_t ahead,
@@ -229,48 +236,66 @@ static void say_outside(const rd_view_t *view, const rd_view_comm_t *c, const rd
     }
     rd_view_rank_text(view, waiter, by, sizeof by);
     rd_view_call_text(view, waiter, track, call, sizeof call);
+    if (track == RD_TRACK_COLLECTIVE && (int64_t)ahead <= 0) {
+        rd_view_rank_text(view, late, text, 64);
+        rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1,
+                       "unknown: %s waits in %s since %.1f s for %s, which has made that call and is outside: what it "
+                       "sent has not come",
+                       by, call, rd_view_waits_since(view, waiter), text);
+        return;
+    }
     rd_verdict_late_text(view, c, late, track == RD_TRACK_COLLECTIVE && (int64_t)ahead > 0 ? ahead : 0, text,
                          sizeof text);
     rd_verdict_say(v, RD_VERDICT_LATE, late->comm.rank, "%s; %s waits for it in %s since %.1f s", text, by, call,
                    rd_view_waits_since(view, waiter));
 }
 
-/* Follows whom one rank waits for, as far as the records tell. */
+/* The waits end at `at`: it waits for `peer`, of which there is the record `next`; NULL: there is none here. */
+static void say_end(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_comm_t *then,
+                    const rd_view_rank_t *at, const rd_view_rank_t *next, rd_monitor_verdict_t *v)
+{
+    const int peer = rd_view_waits_for(&at->comm);
+    char who[64], where[400];
+
+    rd_view_rank_text(view, at, who, sizeof who);
+    rd_view_where_text(view, at, true, where, sizeof where);
+    if (peer < 0) {
+        rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s is inside and waits for nobody (%s)", who, where);
+    } else if (!next) {
+        v->next = peer;
+        rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1,
+                       "unknown: %s waits for rank %d, of which there is no record on this host (%s)", who, peer,
+                       where);
+    } else if (next->comm.state == RD_MONITOR_ENDED) {
+        rd_verdict_say(v, RD_VERDICT_BLAMED, peer,
+                       "rank %d has left: it has destroyed its communicator, and %s waits for it (%s)", peer, who,
+                       where);
+    } else if (!still(then, next)) {
+        rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s waits for rank %d, which makes progress (%s)", who, peer,
+                       where);
+    } else {
+        say_outside(view, c, at, next, v);
+    }
+}
+
+/* Follows whom one rank waits for, as far as the records tell. `walks`: of each rank which walk has been there, so that
+ * one that comes to another's way ends there, as it would find the same; NULL: this is the only one. */
 static void follow(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_comm_t *then,
-                   const rd_view_rank_t *from, rd_monitor_verdict_t *v)
+                   const rd_view_rank_t *from, int *walks, rd_monitor_verdict_t *v)
 {
     const rd_view_rank_t *at = from, *next;
+    const int walk = (int)(from - c->ranks) + 1;
     char who[64], where[400];
 
     for (int hops = 0; hops <= c->nranks; hops++, at = next) {
-        int peer = rd_view_waits_for(&at->comm);
-        rd_view_rank_text(view, at, who, sizeof who);
-        rd_view_where_text(view, at, true, where, sizeof where);
-        if (peer < 0) {
-            rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s is inside and waits for nobody (%s)", who, where);
+        int *was = walks ? &walks[at - c->ranks] : NULL, peer = rd_view_waits_for(&at->comm);
+        if (was && *was && *was != walk)
             return;
-        }
-        next = rd_view_rank_of(c, peer);
-        if (!next) {
-            v->next = peer;
-            rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1,
-                           "unknown: %s waits for rank %d, of which there is no record on this host (%s)", who, peer,
-                           where);
-            return;
-        }
-        if (next->comm.state == RD_MONITOR_ENDED) {
-            rd_verdict_say(v, RD_VERDICT_BLAMED, peer,
-                           "rank %d has left: it has destroyed its communicator, and %s waits for it (%s)", peer, who,
-                           where);
-            return;
-        }
-        if (!still(then, next)) {
-            rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s waits for rank %d, which makes progress (%s)", who,
-                           peer, where);
-            return;
-        }
-        if (rd_view_inside(&next->comm) < 0) {
-            say_outside(view, c, at, next, v);
+        if (was)
+            *was = walk;
+        next = peer < 0 ? NULL : rd_view_rank_of(c, peer);
+        if (!next || next->comm.state == RD_MONITOR_ENDED || !still(then, next) || rd_view_inside(&next->comm) < 0) {
+            say_end(view, c, then, at, next, v);
             return;
         }
     }
@@ -284,15 +309,18 @@ static void follow(const rd_view_t *view, const rd_view_comm_t *c, const rd_view
 static void blame_waits(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_comm_t *then,
                         rd_monitor_verdict_t *v)
 {
+    int *walks = calloc((size_t)c->nranks, sizeof *walks); /* without memory it takes longer */
+
     for (int i = 0; i < c->nranks; i++) {
         const rd_view_rank_t *r = &c->ranks[i], *was = rd_verdict_before(then, r->comm.rank);
         rd_monitor_verdict_t one = {.rank = -1, .next = -1};
         if (rd_view_waits_for(&r->comm) < 0 || !was || rd_view_waits_for(&was->comm) < 0 || !still(then, r))
             continue;
-        follow(view, c, then, r, &one);
+        follow(view, c, then, r, walks, &one);
         if (weight_of(one.status) < weight_of(v->status))
             *v = one;
     }
+    free(walks);
 }
 
 int rd_verdict_worse(int one, int other)
@@ -325,7 +353,7 @@ void rd_verdict_of(const rd_view_t *view, const rd_view_comm_t *c, int rank, uin
     if (v->status != RD_VERDICT_NONE || !r)
         return;
     if (c->ranks[0].comm.device < 0 && rd_view_inside(&r->comm) >= 0) {
-        follow(view, c, NULL, r, v);
+        follow(view, c, NULL, r, NULL, v);
         return;
     }
     if (c->ranks[0].comm.device >= 0 && rd_verdict_kernel(view, c, rank, v))

@@ -20,7 +20,8 @@ const char *rd_verdict_doing(const rd_view_process_t *process);
 void rd_verdict_slow(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_verdict_t *v);
 /* The same of links between nodes. */
 void rd_verdict_link(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_verdict_t *v);
-/* Makes a finding of something slow the verdict, instead of "unknown", or else what comes second. */
+/* Makes a finding of something slow the verdict, instead of "unknown", or else what comes second. `rank`: -1 for a
+ * link. */
 void rd_verdict_say_slow(rd_monitor_verdict_t *v, int rank, const char *text);
 /* The clock of a rank's host at the last look, in ms. */
 int64_t rd_verdict_clock(const rd_view_t *view, const rd_view_rank_t *rank);

@@ -130,7 +130,7 @@ static void say(const links_t *l, const link_t *link, const rd_view_rank_t *from
              "more; both ends wait, for %.0f and %.0f %% of the time",
              one, two, rd_pace_of(link->class) / 1e6, l->n - 1, rd_pace_of(median_of_others(l, link)) / 1e6,
              100 * waited(l->view, from, &whom), 100 * waited(l->view, link->to, &whom));
-    rd_verdict_say_slow(v, link->to->comm.rank, text);
+    rd_verdict_say_slow(v, -1, text); /* neither end is slow */
 }
 
 void rd_verdict_link(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_verdict_t *v)

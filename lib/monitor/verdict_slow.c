@@ -11,10 +11,13 @@
  *   - whom the others have waited for leads to it, over any number of ranks, from nobody elsewhere, and from half of
  *     them for certain;
  *   - it is not late because it waits itself: in messages, or in another communicator;
- *   - nor because it got no core: without the time that it was ready to run and had none, it would still be busy for
- *     twice as long as any of the others. */
+ *   - it is outside of calls: in one of the two looks, and in most of some quick ones. A root that copies for all waits
+ *     for nobody either, but works inside;
+ *   - nor is it late because it got no core: without the time that it was ready to run and had none, it would still be
+ * busy for twice as long as any of the others. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/wait.h"
 #include "monitor/periods.h"
@@ -24,6 +27,8 @@
 #define ELSEWHERE 0.125 /* of the time, in which it may wait in other calls */
 #define CALLS 5
 #define LEAST 3 /* periods of a span */
+#define QUICK 9 /* looks, so many ms apart: */
+#define QUICK_MS 3
 
 /* Of one communicator. */
 typedef struct slow {
@@ -147,6 +152,26 @@ static bool was_queued(const slow_t *s)
     return busy < 2 * (1 - s->others);
 }
 
+/* A copy of a record does not change any more: there the two looks are all. */
+static bool is_outside(const slow_t *s)
+{
+    const rd_view_comm_t *then = rd_view_comm_of(s->view->before, s->view->nbefore, s->c->id);
+    const rd_view_rank_t *was = rd_verdict_before(then, s->rank->comm.rank);
+    const rd_reader_t *reader = &s->view->processes[s->rank->process].reader;
+    const struct timespec pause = {0, QUICK_MS * 1000000};
+    rd_monitor_comm_t now;
+    int looks = 0, outside = 0;
+
+    if (rd_view_inside(&s->rank->comm) >= 0 && (!was || rd_view_inside(&was->comm) >= 0))
+        return false;
+    for (; looks < QUICK && reader->mapped && !s->view->hurried && rd_reader_comm(reader, s->rank->entry, &now);
+         looks++) {
+        outside += rd_view_inside(&now) < 0;
+        nanosleep(&pause, NULL);
+    }
+    return !looks || 2 * outside > looks;
+}
+
 /* Looks at the span from `periods` ago on. */
 static bool judge_span(slow_t *s, bool longs, int periods)
 {
@@ -163,7 +188,7 @@ static bool judge_span(slow_t *s, bool longs, int periods)
     const rd_ago_t older = {longs, periods - 1, periods / 2}, newer = {longs, periods / 2 - 1, 0};
     return find_least(s) && s->others - s->waited >= MARGIN && holds_in(s, s->span, MARGIN, CALLS) &&
            holds_in(s, older, MARGIN, 2) && holds_in(s, newer, MARGIN, 2) && all_lead_to_it(s) && !waits_elsewhere(s) &&
-           !was_queued(s);
+           !was_queued(s) && is_outside(s);
 }
 
 /* Returns for how many seconds it has been so, as far as the periods go back. */

@@ -54,6 +54,7 @@ typedef struct rd_view {
     int64_t looked_ms, before_ms; /* when those two were; 0: not yet */
     int unreadable;               /* records that are none, or of another version */
     char why[128];                /* of the last such */
+    bool hurried;                 /* a call waits for what is found: nobody rests for a further look */
 } rd_view_t;
 
 /* All zero is a view of nothing. Adds the record behind a descriptor, which stays the caller's; one that is there

@@ -10,10 +10,16 @@
 
 const rd_view_rank_t *rd_view_rank_of(const rd_view_comm_t *comm, int rank)
 {
-    for (int i = 0; i < comm->nranks; i++)
-        if (comm->ranks[i].comm.rank == rank)
-            return &comm->ranks[i];
-    return NULL;
+    int low = 0, high = comm->nranks; /* the first that is not below `rank` lies between them */
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (comm->ranks[middle].comm.rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < comm->nranks && comm->ranks[low].comm.rank == rank ? &comm->ranks[low] : NULL;
 }
 
 bool rd_view_gone(const rd_view_t *view, const rd_view_rank_t *rank)

@@ -77,6 +77,8 @@ static void look(rd_queue_t *q)
     rd_view_t *view = calloc(1, sizeof *view);
 
     q->late.view = view;
+    if (view)
+        view->hurried = true;
     if (view && !(rd_held_view(view) && rd_view_look(view, 0)))
         forget(&q->late);
 }

@@ -7,6 +7,7 @@ check_PROGRAMS += \
 	test/monitor/events \
 	test/monitor/failed \
 	test/monitor/forged \
+	test/monitor/judged \
 	test/monitor/killed \
 	test/monitor/late \
 	test/monitor/metrics \
@@ -21,6 +22,7 @@ check_PROGRAMS += \
 	test/monitor/stacks \
 	test/monitor/tags
 test_monitor_forged_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_monitor_judged_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_killed_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_alike_LDADD = libtest.la
 test_monitor_differ_LDADD = libtest.la
