@@ -1,5 +1,6 @@
 check_PROGRAMS += \
 	test/monitor/alike \
+	test/monitor/blamed \
 	test/monitor/differ \
 	test/monitor/dump \
 	test/monitor/dump_slow \
@@ -13,6 +14,7 @@ check_PROGRAMS += \
 	test/monitor/metrics \
 	test/monitor/nccl_ras \
 	test/monitor/metrics_end \
+	test/monitor/quiet \
 	test/monitor/ras \
 	test/monitor/ras_tcp \
 	test/monitor/record \
@@ -58,17 +60,22 @@ test_monitor_nccl_ras_SOURCES = \
 	tools/value.c \
 	tools/value.h \
 	tools/value_json.c
+test_monitor_quiet_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_monitor_quiet_SOURCES = test/monitor/quiet.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_ras_LDADD = libtest.la
 test_monitor_ras_SOURCES = test/monitor/ras.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_ras_tcp_LDADD = libtest.la
 test_monitor_ras_tcp_SOURCES = test/monitor/ras_tcp.c test/monitor/obedient.c test/monitor/obedient.h test/monitor/ports.h
 test_monitor_slow_LDADD = libtest.la
 test_monitor_slow_SOURCES = test/monitor/slow.c test/monitor/obedient.c test/monitor/obedient.h
+played_links = test/transport/socketpair.h test/transport/socketpair_transport.c \
+	test/transport/socketpair_wireup.c test/util/harness.c test/util/harness.h
+test_monitor_blamed_LDADD = librondo_core.la $(cuda_parts) -lm
+test_monitor_blamed_CPPFLAGS = $(AM_CPPFLAGS)
+test_monitor_blamed_SOURCES = test/monitor/blamed.c test/monitor/obedient.c test/monitor/obedient.h $(played_links)
 test_monitor_slow_link_LDADD = librondo_core.la $(cuda_parts) -lm
 test_monitor_slow_link_CPPFLAGS = $(AM_CPPFLAGS)
-test_monitor_slow_link_SOURCES = test/monitor/slow_link.c test/monitor/obedient.c test/monitor/obedient.h \
-	test/transport/socketpair.h test/transport/socketpair_transport.c test/transport/socketpair_wireup.c \
-	test/util/harness.c test/util/harness.h
+test_monitor_slow_link_SOURCES = test/monitor/slow_link.c test/monitor/obedient.c test/monitor/obedient.h $(played_links)
 test_monitor_socket_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_stacks_LDADD = libtest.la
 test_monitor_stacks_SOURCES = test/monitor/stacks.c test/monitor/obedient.c test/monitor/obedient.h

@@ -66,6 +66,9 @@ typedef struct sp {
 
 /* How many bytes go from one rank to another in a second; 0: as many as the socket takes. NULL: all links are so. */
 extern uint64_t (*sp_limit)(int from, int to);
+/* Is that message lost on its way, though the sender takes it for sent? Then so must be those that follow it, or the
+ * receiver sees at once that one is missing. NULL: none is. */
+extern bool (*sp_lose)(int from, int to, uint64_t number);
 
 header_t sp_header(const sp_t *sp, kind_t kind, int channel, uint64_t number, uint64_t bytes);
 /* Sends one packet. Returns false if the socket takes none now, or no more. */

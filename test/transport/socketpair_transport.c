@@ -26,6 +26,7 @@
 
 static const rd_transport_ops_t ops;
 uint64_t (*sp_limit)(int from, int to);
+bool (*sp_lose)(int from, int to, uint64_t number);
 
 /* ---- sending */
 
@@ -116,6 +117,11 @@ static void flush(peer_t *p)
     for (out_t *o; (o = p->first);) {
         size_t left = o->header.bytes - o->header.offset, part = left < PACKET ? left : PACKET;
         bool data = o->header.kind == DATA;
+        if (data && sp_lose && sp_lose(p->sp->rank, p->rank, o->header.number)) {
+            p->first = o->next;
+            forget(p->sp, o);
+            continue;
+        }
         if (data && !within_limit(p, part))
             return;
         if (!sp_packet_send(p, &o->header, data ? o->data + o->header.offset : NULL, data ? part : 0))
