@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "monitor/origin.h"
@@ -46,10 +47,12 @@ static bool is_record(const char *link)
 }
 
 /* A process has its own record open, and those of its node: so those of the dead are found here, too, and it does not
- * matter whether any thread of it runs. */
+ * matter whether any thread of it runs. Of n processes there are n * n descriptors, most of which are known. */
 static void scan_process(int pid, found_t *found)
 {
     char path[64], link[512];
+    struct stat st;
+
     snprintf(path, sizeof path, "/proc/%d/fd", pid);
     DIR *d = opendir(path);
 
@@ -58,7 +61,10 @@ static void scan_process(int pid, found_t *found)
         if (n <= 0)
             continue;
         link[n] = 0;
-        int fd = is_record(link) ? openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+        if (!is_record(link) ||
+            (fstatat(dirfd(d), e->d_name, &st, 0) == 0 && rd_view_has(found->view, st.st_dev, st.st_ino)))
+            continue;
+        int fd = openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd >= 0)
             add(found, fd);
     }

@@ -42,6 +42,14 @@ bool rd_view_add(rd_view_t *v, int fd)
     return true;
 }
 
+bool rd_view_has(const rd_view_t *v, uint64_t dev, uint64_t ino)
+{
+    for (int i = 0; i < v->nprocesses; i++)
+        if (v->processes[i].reader.dev == dev && v->processes[i].reader.ino == ino)
+            return !v->processes[i].stale;
+    return false;
+}
+
 const char *rd_view_add_past(rd_view_t *v, char *base, size_t bytes, const rd_view_process_t *then)
 {
     rd_view_process_t process = *then;

@@ -60,6 +60,8 @@ typedef struct rd_view {
 /* All zero is a view of nothing. Adds the record behind a descriptor, which stays the caller's; one that is there
  * already is not added again. Returns false if there is no memory. */
 bool rd_view_add(rd_view_t *view, int fd);
+/* Is that file's record there, so that it need not be added? One that is stale is not. */
+bool rd_view_has(const rd_view_t *view, uint64_t dev, uint64_t ino);
 /* For a view that is kept for long: records that are copies, of files, are read again when they are added again. */
 void rd_view_stale(rd_view_t *view);
 /* Leaves out a process, in all looks. Those behind it have numbers that are less by one then. */

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every defence of the bootstrap is taken out, one at a time, and the test that is named beside it must then fail. From
-# a build folder in which the tests are built (make check TESTS=):
+# Every defence of the bootstrap and of the monitor is taken out, one at a time, and the test that is named beside it
+# must then fail. From a build folder in which the tests are built (make check TESTS=):
 #
 #   ../test/fault/mutants.sh [PATTERN]        only those whose line matches it
 #
@@ -14,7 +14,8 @@ missed=0 tried=0
 includes="-I $tmp/lib -I $here/lib -I $here/test -I ."
 cc=$(sed -n 's/^CC = //p' Makefile)
 flags=$(sed -n 's/^SODIUM_CFLAGS = //p' Makefile)
-mkdir -p "$tmp/lib/boot" "$tmp/lib/node"
+parts=$(sed -n 's/^cuda_library = //p;s/^CUDA_LIBS = //p' Makefile)
+mkdir -p "$tmp/lib/boot" "$tmp/lib/node" "$tmp/lib/monitor"
 
 # The test $1 with the changed file $2 in place of the library's own: what is linked first counts. boot/peers includes
 # the sources whose functions it calls.
@@ -25,7 +26,8 @@ build() {
         objects=$tmp/peers.o
         case $2 in boot/rendezvous.c | boot/join.c) ;; *) objects="$objects $tmp/changed.o" ;; esac
     fi
-    ./libtool --silent --tag=CC --mode=link $cc -g -o "$tmp/test.out" $objects librondo_core.la -lm
+    case $1 in monitor/*) objects="$objects libtest_parts.la" ;; esac
+    ./libtool --silent --tag=CC --mode=link $cc -g -o "$tmp/test.out" $objects librondo_core.la $parts -lm
 }
 
 while IFS='@' read -r what file change tests; do
@@ -39,7 +41,7 @@ while IFS='@' read -r what file change tests; do
         missed=$((missed + 1))
         continue
     fi
-    $cc -g -O2 -std=gnu11 -w $includes $flags -c "$tmp/lib/$file" -o "$tmp/changed.o" || exit 2
+    $cc -g -O2 -std=gnu11 -w -D_GNU_SOURCE= $includes $flags -c "$tmp/lib/$file" -o "$tmp/changed.o" || exit 2
     for test in $tests; do
         build "$test" "$file" || exit 2
         timeout 60 "$tmp/test.out" >"$tmp/said" 2>&1 || { caught=$test; break; }
@@ -100,6 +102,30 @@ the length of a death or a leave@boot/deaths.c@s/if (bytes != sizeof rank)/if (0
 the rank in a death or a leave@boot/deaths.c@s/rank >= 0 \&\& rank < b->nranks/1/@boot/peers
 the checksum of an id@boot/id.c@s/if (sodium_memcmp(sum, id->bytes + CHECKED, 16) != 0)/if (0)/@boot/wrong
 the version of an id@boot/id.c@s/if (id->bytes\[4\] != ID_VERSION)/if (0)/@boot/wrong
+a record's magic@monitor/read.c@s/if (h->magic != RD_MONITOR_MAGIC)/if (0)/@monitor/forged monitor/record
+a record's version@monitor/read.c@s/if (h->version != RD_MONITOR_VERSION)/if (0)/@monitor/forged monitor/record
+a record's length@monitor/read.c@s/if (h->bytes > r->bytes)/if (0)/@monitor/forged monitor/record
+the size of the entries of a record@monitor/read.c@s/h->event_bytes != sizeof(rd_monitor_event_t)/0/@monitor/forged monitor/record
+the number of events of a record@monitor/read.c@s/h->nevents == 0 ||/0 ||/;s/(h->nevents & (h->nevents - 1)) ||/0 ||/@monitor/forged monitor/record
+where the communicators of a record lie@monitor/read.c@s/!within(r, h->comms_at, h->ncomms, h->comm_bytes)/0/@monitor/forged
+where the events of a record lie@monitor/read.c@s/!within(r, h->events_at, h->nevents, h->event_bytes)/0/@monitor/forged
+what a text does to a terminal@monitor/read.c@s/(unsigned char)\*at < ' ' ||/0 ||/@monitor/forged
+the end of a text@monitor/read.c@s/text\[RD_MONITOR_NAME - 1\] = 0;/;/@monitor/forged
+how many communicators were used@monitor/read.c@s/used < r->head.ncomms ? used : r->head.ncomms/used/@monitor/forged
+a communicator's rank@monitor/read.c@s/comm->rank >= 0 \&\& comm->rank < comm->size/1/@monitor/forged
+an event that another one has replaced@monitor/read.c@s/stamp >> 8 == ((index + 1) \& (UINT64_MAX >> 8))/1/@monitor/record monitor/killed
+who has made the call is not late@monitor/verdict.c@s/track == RD_TRACK_COLLECTIVE \&\& (int64_t)ahead <= 0/0/@monitor/judged
+who has left@monitor/verdict.c@s/else if (next->comm.state == RD_MONITOR_ENDED) {/else if (0) {/@monitor/judged
+a walk ends on another's way@monitor/verdict.c@s/was \&\& \*was \&\& \*was != walk/0/@monitor/judged
+a wait that was not there before@monitor/verdict.c@s/!still(then, next) ||/0 ||/;s/else if (!still(then, next))/else if (0)/@monitor/judged
+who works inside is not slow@monitor/verdict_slow.c@s/ \&\& is_outside(s)/ /@monitor/judged
+the margin of who is slow@monitor/verdict_slow.c@s/s->others - s->waited >= MARGIN \&\&//;s/own + margin/own - 2/@monitor/judged
+waits that lead elsewhere@monitor/verdict_slow.c@s/if (way < 0)/if (0)/;s/return 2 \* certain >= s->c->nranks - 1 \&\& certain > 0;/return true;/@monitor/judged
+who waits in messages himself@monitor/verdict_slow.c@s/return sum > ELSEWHERE;/return false;/@monitor/judged
+how slow a link must be@monitor/verdict_link.c@s/link->class + RATIO <=/link->class <=/@monitor/judged
+both ends of a link wait@monitor/verdict_link.c@s/ \&\& wait_for_each_other(&l, link, from)/ /@monitor/judged
+a slow sender is no slow link@monitor/verdict_link.c@s/!is_the_senders(&l, link) \&\&//@monitor/judged
+neither end of a link is named@monitor/verdict_link.c@s/rd_verdict_say_slow(v, -1, text)/rd_verdict_say_slow(v, link->to->comm.rank, text)/@monitor/judged
 END
 echo "mutants: $tried defences taken out, $missed not noticed"
 [ "$missed" -eq 0 ]

@@ -3,6 +3,8 @@
 #
 #   test/fuzz/run.sh [SECONDS] [TARGET...]     SECONDS for each target (default 60)
 #
+# FUZZ_JOBS processes work on a target together (default 1), and FUZZ_RUNS inputs end it earlier.
+#
 # It builds into a folder of its own, with clang (CLANG), and works on a copy of the corpus: what it finds of use stays
 # in that folder, in new/TARGET; a crash ends the run and leaves its input beside it.
 set -eu
@@ -29,7 +31,7 @@ for target; do
         -o "fuzz_$target"
     mkdir -p "new/$target"
     echo "== $target, $seconds s =="
-    RONDO_DEBUG=none "./fuzz_$target" -max_total_time="$seconds" -max_len=$bytes -timeout=20 -print_final_stats=1 \
+    RONDO_DEBUG=none "./fuzz_$target" ${FUZZ_JOBS:+-fork=$FUZZ_JOBS} ${FUZZ_RUNS:+-runs=$FUZZ_RUNS} -max_total_time="$seconds" -max_len=$bytes -timeout=20 -print_final_stats=1 \
         "new/$target" "$source/test/fuzz/corpus/$target" >"$target.log" 2>&1 || { tail -40 "$target.log"; exit 1; }
     grep -E 'stat::|DONE|cov:' "$target.log" | tail -9
 done

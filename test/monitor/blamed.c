@@ -161,8 +161,8 @@ static void trial(uint64_t seed)
     shared->calls = (int)test_below(&random, 20);
     shared->way = (int)test_below(&random, 2);
     obedient_nodes = shared->kind == LOST || test_below(&random, 2) ? shared->nranks : 1;
-    printf("blamed: seed %llu: %s, rank %d of %d on %d nodes, after %d calls\n", (unsigned long long)seed,
-           names[shared->kind], shared->odd, shared->nranks, obedient_nodes, shared->calls);
+    printf("seed %llu: %s, rank %d of %d on %d nodes, after %d calls\n", (unsigned long long)seed, names[shared->kind],
+           shared->odd, shared->nranks, obedient_nodes, shared->calls);
     if (shared->kind == LOST)
         setenv("RONDO_ALGO", "allreduce=ring", 1);
     obedient_start(shared->nranks, "world", obey);
@@ -191,6 +191,6 @@ int main(int argc, char **argv)
     sp_lose = lose;
     for (int i = 0; i < count; i++)
         trial(seed + (uint64_t)i);
-    printf("blamed: %d failures\n", failures);
+    printf("%d failures\n", failures);
     return failures != 0;
 }

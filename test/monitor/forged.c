@@ -59,6 +59,40 @@ static void spoil(uint64_t *seed)
         *(uint64_t *)(void *)room = RD_MONITOR_MAGIC; /* else most would be refused at once */
 }
 
+/* One word of the head, and the record is refused. */
+static void refused(const void *own)
+{
+    rd_monitor_head_t *head = (void *)room;
+    rd_reader_t r;
+
+    head->magic ^= 1;
+    CHECK(rd_reader_memory(&r, room, bytes), "another magic is taken");
+    memcpy(room, own, bytes);
+    head->version++;
+    CHECK(rd_reader_memory(&r, room, bytes), "another version is taken");
+    memcpy(room, own, bytes);
+    head->bytes += 64;
+    CHECK(rd_reader_memory(&r, room, bytes), "one that is longer than what there is is taken");
+    memcpy(room, own, bytes);
+}
+
+/* What is in it is cut, or left out. */
+static void cut(const void *own)
+{
+    rd_monitor_head_t *head = (void *)room;
+    rd_monitor_comm_t *c = (void *)(room + head->comms_at), comm;
+    rd_reader_t r;
+
+    memset(head->host, 'x', sizeof head->host);
+    CHECK(!rd_reader_memory(&r, room, bytes) && strlen(r.head.host) < RD_MONITOR_NAME, "a name has no end");
+    CHECK(rd_reader_comm(&r, 0, &comm), "the communicator is not read");
+    c->rank = c->size;
+    CHECK(!rd_reader_comm(&r, 0, &comm), "a rank beyond its communicator is taken");
+    c->rank = -1;
+    CHECK(!rd_reader_comm(&r, 0, &comm), "a rank before its communicator is taken");
+    memcpy(room, own, bytes);
+}
+
 int main(void)
 {
     rd_env_t env = {.monitor = 1, .monitor_events = 64};
@@ -85,6 +119,8 @@ int main(void)
     memcpy(room, own.base, bytes);
     rd_reader_t r;
     CHECK(!rd_reader_memory(&r, room, bytes), "the good one is refused");
+    refused(own.base);
+    cut(own.base);
     for (size_t length = 0; length < bytes; length += 64) { /* cut short: it ends at the page as well */
         memmove(at + mapped - length, own.base, length);
         CHECK(rd_reader_memory(&r, at + mapped - length, length), "%zu bytes of it were taken", length);

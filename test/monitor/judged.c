@@ -137,6 +137,12 @@ static void late_or_lost(void)
     boards[1]->state = RD_MONITOR_ENDED;
     look_twice();
     EXPECT(RD_VERDICT_BLAMED, 1, "rank 1 has left");
+    boards[1]->state = RD_MONITOR_ALIVE;
+    calls(1, 3, 3);
+    CHECK(rd_view_look(&view, 0), "no memory");
+    calls(1, 4, 4); /* it moves */
+    judge();
+    EXPECT(RD_VERDICT_UNKNOWN, -1, "which makes progress");
     end();
 }
 
@@ -196,6 +202,18 @@ static void slow_or_works(void)
     calls(1, 1010, 1010);
     judge(); /* it was inside at the look before */
     EXPECT(RD_VERDICT_SLOW, 1, "is slow");
+    waited(1, 500, 5, -1); /* it has more to do than the others, but not much */
+    look_twice();
+    EXPECT(RD_VERDICT_NONE, -1, "");
+    waited(1, 0, 0, -1);
+    boards[1]->shorts[5].calls += UINT64_C(9000) << 32; /* ms that it waited in messages: so it is not its own fault */
+    look_twice();
+    EXPECT(RD_VERDICT_NONE, -1, "");
+    waited(1, 0, 0, -1);
+    waited(0, 900, 10, 2);
+    waited(2, 900, 10, 0); /* those two wait for each other */
+    look_twice();
+    EXPECT(RD_VERDICT_NONE, -1, "");
     end();
 }
 
@@ -212,7 +230,7 @@ static void pace(int rank, int place, int peer, int class)
 }
 
 /* No rank is named by number: neither end is slow. */
-static void slow_link(void)
+static void links(void)
 {
     begin(4);
     for (int r = 0; r < 4; r++) {
@@ -223,6 +241,20 @@ static void slow_link(void)
     }
     look_twice();
     EXPECT(RD_VERDICT_SLOW, -1, "the link from rank 3 (host:1003) to rank 2 (host:1002) is slow");
+    waited(3, 100, 10, -1); /* the sender has something else to do */
+    look_twice();
+    EXPECT(RD_VERDICT_NONE, -1, "");
+    waited(3, 800, 10, -1);
+    pace(1, 2, 3, 3); /* what it sends to another one is slow, too */
+    boards[1]->links[2].paces[1] = 0;
+    look_twice();
+    EXPECT(RD_VERDICT_NONE, -1, "");
+    pace(1, 2, 3, 10);
+    boards[1]->links[2].paces[0] = 0;
+    pace(2, 1, 3, 9); /* half as fast as the others */
+    boards[2]->links[1].paces[0] = 0;
+    look_twice();
+    EXPECT(RD_VERDICT_NONE, -1, "");
     end();
 }
 
@@ -231,7 +263,7 @@ int main(int argc, char **argv)
     test_begin("monitor/judged", 300);
     late_or_lost();
     slow_or_works();
-    slow_link();
+    links();
     long_chain(argc == 3 && strcmp(argv[1], "--ranks") == 0 ? atoi(argv[2]) : 4096);
     printf("%d failures\n", failures);
     return failures != 0;

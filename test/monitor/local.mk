@@ -1,6 +1,7 @@
 check_PROGRAMS += \
 	test/monitor/alike \
 	test/monitor/blamed \
+	test/monitor/crowd \
 	test/monitor/differ \
 	test/monitor/dump \
 	test/monitor/dump_slow \
@@ -27,6 +28,8 @@ test_monitor_forged_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_judged_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_killed_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_alike_LDADD = libtest.la
+test_monitor_crowd_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_monitor_crowd_SOURCES = test/monitor/crowd.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_differ_LDADD = libtest.la
 test_monitor_dump_LDADD = libtest.la
 test_monitor_dump_SOURCES = test/monitor/dump.c test/monitor/obedient.c test/monitor/obedient.h
@@ -82,8 +85,31 @@ test_monitor_stacks_SOURCES = test/monitor/stacks.c test/monitor/obedient.c test
 test_monitor_tags_LDADD = libtest.la
 
 script_tests += \
-	test/monitor/analyse.sh
+	test/monitor/analyse.sh \
+	test/monitor/blame.sh
 EXTRA_DIST += \
 	test/monitor/analyse.py \
-	test/monitor/blame.sh \
 	test/monitor/dump.py
+
+# For a machine of many cores that has no build: `make install-monitor-tests DESTDIR=DIR`, and there monitor-blame -n 100
+# and quiet --seconds 3600. They carry the library.
+monitor_trials = \
+	test/monitor/blamed \
+	test/monitor/crowd \
+	test/monitor/differ \
+	test/monitor/judged \
+	test/monitor/late \
+	test/monitor/quiet \
+	test/monitor/slow \
+	test/monitor/slow_link
+if HAVE_CUDA
+monitor_trials += test/sim/verdicts
+endif
+test_monitor_differ_LDFLAGS = -static
+test_monitor_late_LDFLAGS = -static
+test_monitor_slow_LDFLAGS = -static
+install-monitor-tests: libtest_parts.la rondo-ras $(monitor_trials)
+	$(MKDIR_P) $(DESTDIR)$(pkglibexecdir)
+	$(LIBTOOL) $(AM_V_lt) --mode=install $(INSTALL_PROGRAM) rondo-ras $(monitor_trials) $(DESTDIR)$(pkglibexecdir)
+	$(INSTALL_SCRIPT) $(srcdir)/test/monitor/blame.sh $(DESTDIR)$(pkglibexecdir)/monitor-blame
+.PHONY: install-monitor-tests

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#define OBEDIENT_MOST 16
+#define OBEDIENT_MOST 256
 
 typedef struct obedient_rank {
     _Alignas(64) _Atomic int what, number; /* the order, and how many there were */
