@@ -1,5 +1,6 @@
 /* The k-th failure: of all the calls by which one rank asks the system for something (memory, mappings, sockets,
- * threads, files), the k-th fails, for every k, while a communicator is made, used, divided, shrunk, and freed.
+ * threads, files), the k-th fails, for every k, while a communicator is made, used, divided, shrunk, explained, dumped,
+ * and freed.
  *
  * The rank must get an error with a sentence, or do without. The other ranks must come to an end too, before that rank
  * does anything more. Afterwards all ranks make a communicator once more and use it, and then the rank has exactly as
@@ -17,6 +18,7 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -36,9 +38,9 @@
 
 /* ---- one trial ---- */
 
-typedef enum { CREATE, USE, CHECK, SPLIT, SHRINK, DESTROY, ALL_IN_ONE, NUM_STAGES } stage_t;
-static const char *const stage_names[NUM_STAGES] = {"create", "use",     "check",     "split",
-                                                    "shrink", "destroy", "create_all"};
+typedef enum { CREATE, USE, CHECK, SPLIT, SHRINK, MONITOR, DESTROY, ALL_IN_ONE, NUM_STAGES } stage_t;
+static const char *const stage_names[NUM_STAGES] = {"create", "use",     "check",   "split",
+                                                    "shrink", "monitor", "destroy", "create_all"};
 
 /* What a rank has when nothing is under way. */
 typedef struct {
@@ -252,6 +254,29 @@ static void shrink(rank_t *r, rondo_comm_t comm)
     }
 }
 
+/* What is asked of the monitor fails by itself: no communicator does, so all go on. */
+static void monitored(rank_t *r, rondo_comm_t comm)
+{
+    rondo_status_t status = {.size = sizeof status};
+    int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    char text[512] = "";
+
+    test_note(r->t, "monitor");
+    right_sum(r, comm, r->t->nranks);
+    arm(r, 1);
+    (void)judged(r, comm, rondo_explain(comm, text, sizeof text), "rondo_explain");
+    (void)judged(r, comm, rondo_comm_status(comm, &status), "rondo_comm_status");
+    (void)judged(r, NULL, rondo_dump_fd(nothing, RONDO_DUMP_JSON), "rondo_dump_fd");
+    rondo_result_t record = rondo_dump_fd(nothing, RONDO_DUMP_RECORD); /* which makes no message */
+    arm(r, 0);
+    if (record != RONDO_SUCCESS && r->trial->k == 0)
+        test_fail(r->t, "rondo_dump_fd of the record failed though nothing was refused");
+    close(nothing);
+    test_note(r->t, "waits for the others to be through with the monitor");
+    test_barrier(r->t);
+    right_sum(r, comm, r->t->nranks);
+}
+
 /* The stage in which something fails; all that it has made is given back. */
 static void tried(rank_t *r)
 {
@@ -278,6 +303,8 @@ static void tried(rank_t *r)
         divide(r, comm);
     else if (trial->stage == SHRINK)
         shrink(r, comm);
+    else if (trial->stage == MONITOR)
+        monitored(r, comm);
     test_note(r->t, "destroy");
     arm(r, trial->stage == DESTROY);
     end(r, comm);
