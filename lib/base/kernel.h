@@ -23,7 +23,7 @@ typedef enum {
     RD_KERNEL_STREAMS,
     RD_KERNEL_MIXED,
     RD_KERNEL_FUSED,
-    RD_KERNEL_SUM,
+    RD_KERNEL_GDR,
     RD_NUM_KERNELS
 } rd_kernel_t;
 

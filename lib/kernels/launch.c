@@ -77,7 +77,7 @@ int rd_kernel_load(void)
     if (error == cudaSuccess)
         error = load(&rd_kernels_fused, 1);
     if (error == cudaSuccess)
-        error = load(rd_kernels_sum, RD_KN_NUMBERS);
+        error = load(rd_kernels_gdr, RD_KN_NUMBERS);
     if (error == cudaSuccess)
         error = load(rd_kernels_twoshot[0], all);
     if (error == cudaSuccess)

@@ -26,7 +26,7 @@
  *   STREAMS    as MESSAGES, but long messages go by slices       as MESSAGES, and blocks for the pairs with slices
  *   MIXED      rd_kproxied_messages_t: both, see mixed.cuh       as STREAMS and PROXIED_MESSAGES
  *   FUSED      rd_kfused_t: several operations of ONESHOT        n warps
- *   SUM        rd_ksummed_t: contributions that lie here         any number of warps
+ *   GDR        rd_kgdr_t: a collective between nodes            a block for messages, and any number for sums
  *
  * Buffers are aligned to their elements, no more. Operations may be in place as their definition allows: allreduce,
  * reduce,

@@ -22,7 +22,7 @@ kernel_sources = \
 	lib/kernels/chain.cu \
 	lib/kernels/oneshot.cu \
 	lib/kernels/fused.cu \
-	lib/kernels/sum.cu \
+	lib/kernels/gdr.cu \
 	lib/kernels/program.cu \
 	lib/kernels/ring.cu \
 	lib/kernels/twoshot_rooted.cu \
@@ -46,7 +46,8 @@ kernel_headers = \
 	lib/kernels/arith_wide.cuh \
 	lib/kernels/oneshot.cuh \
 	lib/kernels/fused.cuh \
-	lib/kernels/sum.cuh \
+	lib/kernels/gdr.cuh \
+	lib/kernels/gdr.h \
 	lib/kernels/program.cuh \
 	lib/kernels/ptx/gpu.cuh \
 	lib/kernels/ring.cuh \

@@ -35,7 +35,7 @@ extern "C" {
 extern const void *const rd_kernels_oneshot[RD_GPU_PROTOS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_oneshot_move[RD_GPU_PROTOS];
 extern const void *const rd_kernels_fused;
-extern const void *const rd_kernels_sum[RD_KN_NUMBERS];
+extern const void *const rd_kernels_gdr[RD_KN_NUMBERS];
 extern const void *const rd_kernels_twoshot[RD_GPU_PROTOS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_twoshot_ahead[RD_GPU_PROTOS][RD_KN_NUMBERS]; /* for two passes */
 extern const void *const rd_kernels_rooted_reduce[RD_GPU_PROTOS][RD_KN_NUMBERS]; /* of TWOSHOT */

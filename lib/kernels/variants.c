@@ -44,7 +44,7 @@ static const struct {
     [RD_KERNEL_STREAMS] = {.protos = LINES, .threads = RD_KT_STREAMS, .warps = 1},
     [RD_KERNEL_MIXED] = {.protos = LINES, .threads = RD_KT_FIFOS, .warps = 1},
     [RD_KERNEL_FUSED] = {.threads = RD_KT_GROUPS, .warps = EACH},
-    [RD_KERNEL_SUM] = {.threads = RD_KT_SINGLE, .warps = 1},
+    [RD_KERNEL_GDR] = {.threads = RD_KT_SINGLE, .warps = 1},
 };
 
 static rd_karith_t number_of(uint32_t type, uint32_t op)
@@ -133,8 +133,8 @@ const void *rd_kernel_find(const rd_klaunch_t *l, uint32_t passes)
         return rd_kernels_mixed[l->proto];
     if (kernel == RD_KERNEL_FUSED)
         return rd_kernels_fused;
-    if (kernel == RD_KERNEL_SUM)
-        return rd_kernels_sum[number_by(l)];
+    if (kernel == RD_KERNEL_GDR)
+        return rd_kernels_gdr[number_by(l)];
     if (kernel >= RD_KERNEL_COPY)
         return kernel < RD_NUM_KERNELS ? rd_kernels_single[kernel - RD_KERNEL_COPY] : NULL;
     if (!l->algo || l->coll >= RD_NUM_COLLS || !(l->algo->device.colls & BIT(l->coll)) ||

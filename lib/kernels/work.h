@@ -354,8 +354,10 @@ typedef struct rd_ktrigger {
 #define RD_KVALID 0x80000000u
 #define RD_KPROXY 0xffffu /* stands for the proxy as the peer of a wait */
 #define RD_KMESSAGE_CAPTURED 1u
-#define RD_KMESSAGE_LONG 2u /* the message has pieces for other proxy channels too */
-#define RD_KMESSAGE_GDR 4u  /* by GDR: the slot holds where the messages lie, and `what` is their number */
+#define RD_KMESSAGE_LONG 2u         /* the message has pieces for other proxy channels too */
+#define RD_KMESSAGE_GDR 4u          /* by GDR: the slot holds where the messages lie, and `what` is their number */
+#define RD_KMESSAGE_EACH (1u << 30) /* by GDR: the messages name their peers themselves */
+#define RD_KMESSAGE_RAIL (1u << 31) /* these are nodes of a rail */
 #define RD_KMESSAGE_PAIR(peer, send) ((uint32_t)(peer) << 4 | ((send) ? 8u : 0u))
 #define RD_KMESSAGE_PEER(round) ((round) >> 4)
 #define RD_KMESSAGE_SEND(round) ((round) >> 3 & 1u)
@@ -365,6 +367,8 @@ typedef struct rd_ktrigger {
  * proxy channel 0 has them all. */
 #define RD_KGDR (UINT64_C(1) << 63)
 #define RD_KGDR_HOST (UINT64_C(1) << 62)
+#define RD_KGDR_PEER 46 /* with RD_KMESSAGE_EACH the peer begins at this bit */
+#define RD_KGDR_PEERS 0x7fffu
 #define RD_KGDR_RUN 8u /* most messages of a trigger: as many rd_kmessage_t fit into the smallest slot */
 
 typedef struct rd_klane { /* in pinned memory */
@@ -380,6 +384,7 @@ typedef struct rd_klane_state {       /* in device memory */
     uint32_t leaving;                 /* blocks of the running grid that have finished with the lane */
     uint32_t arrived[RD_KLANE_SLOTS]; /* blocks that have done their part of a slot */
     uint32_t failed;                  /* lane 0: a kernel left without having finished; no kernel sends any more */
+    uint32_t come, summed, sent;      /* lane 0: pieces of the running collective by GDR, see gdr.cuh */
 } rd_klane_state_t;
 
 /* The same in every launch of a communicator that goes through proxies. */
@@ -431,13 +436,39 @@ typedef struct rd_kproxied_messages {
     rd_kpair_t pair[RD_KPAIRS];
 } rd_kproxied_messages_t;
 
-/* Contributions of several ranks that lie in this GPU's memory, and are summed there. */
-typedef struct rd_ksummed {
-    rd_kreduce_t reduce; /* `in`: this rank's contribution; `count` elements, to `out` */
-    const char *others;  /* the other ranks' contributions, in the order of the ranks */
-    uint64_t stride;     /* bytes from one of these to the next */
-    uint32_t n, own;     /* contributions, and which is this rank's */
-} rd_ksummed_t;
+/* A collective by GDR, of n ranks on different nodes: see gdr.h. Addresses are those of the whole's first element, of
+ * which the buffer may have only a part. */
+typedef struct rd_kgdr {
+    rd_kproxy_t proxy;
+    rd_kreduce_t reduce; /* type, and how contributions are scaled */
+    uint64_t in;         /* this rank's contribution */
+    uint64_t from;       /* the same, or a copy of it: what the first hop sends */
+    uint64_t own;        /* where this rank's own chunk comes to lie, which the second hop sends */
+    uint64_t out;        /* where the others' chunks come to lie */
+    char *scratch;       /* device memory: RD_KGDR_PIECES times a slot for each of the other ranks */
+    uint64_t slot;       /* bytes, at least a piece's chunk */
+    uint64_t count;      /* elements of the vector, or of every block */
+    uint64_t each;       /* the same of a piece */
+    uint64_t copied;     /* bytes that this rank has already, and copies from `keep` to `kept`; 0: none */
+    const char *keep;
+    char *kept;
+    uint32_t coll, root, n, rank; /* rd_coll_t; ranks as the net communicator counts */
+    uint32_t only;                /* the one rank that has a chunk, all of a piece; RD_KGDR_ALL: all have one */
+    uint32_t pieces, element;     /* element: bytes */
+    uint32_t grain;               /* elements that chunks are multiples of, but the last */
+    uint32_t hosted;              /* a bit for each of RD_KGDR_FROM, ...: the host can reach it */
+    uint32_t reduces, railed;     /* railed: ranks are nodes of a rail */
+    uint32_t tabled;              /* blocks have counts of their own, and n is at most RD_KRANKS */
+    rd_kpart_t block[RD_KRANKS];  /* in elements */
+} rd_kgdr_t;
+
+#define RD_KGDR_ALL UINT32_MAX
+#define RD_KGDR_FROM 0u
+#define RD_KGDR_OWN 1u
+#define RD_KGDR_OUT 2u
+#define RD_KGDR_SCRATCH 3u
+#define RD_KGDR_PIECES 4u /* pieces that have space in scratch */
+#define RD_KGDR_AHEAD 2u  /* first hops between the first and the second hop of a piece */
 
 typedef struct rd_kwork {
     rd_kcomm_t comm;
@@ -450,7 +481,7 @@ typedef struct rd_kwork {
         rd_kbarrier_t barrier;
         rd_kproxied_t proxied;
         rd_kproxied_messages_t proxied_messages;
-        rd_ksummed_t summed;
+        rd_kgdr_t gdr;
     };
 } rd_kwork_t; /* at most 4 KB: a kernel's arguments */
 
@@ -465,10 +496,10 @@ typedef struct rd_kwork_fused {
     rd_kfused_t fused;
 } rd_kwork_fused_t;
 
-typedef struct rd_kwork_summed {
+typedef struct rd_kwork_gdr {
     rd_kcomm_t comm;
-    rd_ksummed_t summed;
-} rd_kwork_summed_t;
+    rd_kgdr_t gdr;
+} rd_kwork_gdr_t;
 
 typedef struct rd_kwork_proxied {
     rd_kcomm_t comm;
@@ -482,7 +513,7 @@ static_assert(sizeof(rd_kwork_t) <= 4096, "arguments");
 static_assert(offsetof(rd_kwork_t, reduce) == offsetof(rd_kwork_reduce_t, reduce), "the same beginning");
 static_assert(offsetof(rd_kwork_t, fused) == offsetof(rd_kwork_fused_t, fused), "the same beginning");
 static_assert(2 * RD_KCELLS < 256, "rd_kshort_t.pass");
-static_assert(offsetof(rd_kwork_t, summed) == offsetof(rd_kwork_summed_t, summed), "the same beginning");
+static_assert(offsetof(rd_kwork_t, gdr) == offsetof(rd_kwork_gdr_t, gdr), "the same beginning");
 static_assert(offsetof(rd_kwork_t, proxied) == offsetof(rd_kwork_proxied_t, proxied), "the same beginning");
 #endif
 

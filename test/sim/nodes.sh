@@ -18,4 +18,6 @@ for nodes in 1+1 1+1+1 2+2 2+1; do
     timeout 60 "$here/test/sim/matrix" --nodes $nodes --share 1/40 &&
         timeout 60 "$here/test/sim/programs" --nodes $nodes --seconds 2 || exit 1
 done
+# A sum that is stored over what its rank still sends.
+RONDO_PROXY_THREADS=1 timeout 60 "$here/test/sim/matrix" --nodes 1+1+1+1+1 --operation reduce_scatter --share 1/6 || exit 1
 timeout 60 "$here/test/sim/rounds" --nodes && timeout 60 "$here/test/sim/narrow" --nodes

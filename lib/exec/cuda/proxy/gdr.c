@@ -67,6 +67,22 @@ static void deal(rd_proxy_path_t *s, rd_proxy_channel_t *to, int peer, int send,
                            .whole = send && s->offers ? rd_rcache_whole(s, m) : (rd_net_memory_t){NULL, 0, 0}};
 }
 
+/* Returns the communicator's rank of the message's peer, which the trigger names, or the message itself; -1: there is
+ * no such rank. A message that names it loses the name. */
+static int peer_of(const rd_proxy_path_t *s, const rd_ktrigger_t *trigger, rd_kmessage_t *m)
+{
+    const bool each = trigger->round & RD_KMESSAGE_EACH, rail = trigger->round & RD_KMESSAGE_RAIL;
+    int peer = (int)RD_KMESSAGE_PEER(trigger->round);
+
+    if (each) {
+        peer = (int)(m->bytes >> RD_KGDR_PEER & RD_KGDR_PEERS);
+        m->bytes &= ~((uint64_t)RD_KGDR_PEERS << RD_KGDR_PEER);
+    }
+    if (each && rail)
+        peer = s->rail && peer < s->net_comms[RD_NET_COMM_RAIL].nranks ? s->rail[peer] : -1;
+    return peer < s->cuda->k.nranks && peer != s->cuda->k.rank ? peer : -1;
+}
+
 /* Makes everything that was dealt to a proxy channel visible at once, so that it is announced together. */
 static void show(rd_proxy_channel_t *from, rd_proxy_channel_t *to)
 {
@@ -77,24 +93,30 @@ static void show(rd_proxy_channel_t *from, rd_proxy_channel_t *to)
         rd_proxy_wake(&to->client);
 }
 
-rondo_result_t rd_gdr_deal(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *lane, int peer, int send,
-                           const char *slot, uint32_t count)
+rondo_result_t rd_gdr_deal(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *lane, const rd_ktrigger_t *trigger,
+                           const char *slot)
 {
-    rd_completion_t *completion = &lane->flying[lane->taken & (channel->path->k.slots - 1)];
+    rd_proxy_path_t *s = channel->path;
+    rd_completion_t *completion = &lane->flying[lane->taken & (s->k.slots - 1)];
+    const uint32_t count = trigger->what;
+    const int send = (int)RD_KMESSAGE_SEND(trigger->round);
     rd_proxy_channel_t *last = NULL;
     rd_kmessage_t m;
 
     if (channel->number || !channel->dealt || count < 1 || count > RD_KGDR_RUN)
-        return rd_error(channel->path->cuda->team->ctx, RONDO_ERR_INTERNAL,
-                        "a kernel asks proxy channel %d for %u GDR messages", channel->number, count);
+        return rd_error(s->cuda->team->ctx, RONDO_ERR_INTERNAL, "a kernel asks proxy channel %d for %u GDR messages",
+                        channel->number, count);
     atomic_store(&completion->pending, (int)count);
     lane->taken++;
     for (uint32_t i = 0; i < count; i++) {
         memcpy(&m, slot + i * sizeof m, sizeof m);
-        rd_proxy_channel_t *to = next_channel(channel->path, peer, send, m.bytes & ~(RD_KGDR | RD_KGDR_HOST));
+        int peer = peer_of(s, trigger, &m);
+        if (peer < 0)
+            return rd_error(s->cuda->team->ctx, RONDO_ERR_INTERNAL, "a kernel asks for a message of no other rank");
+        rd_proxy_channel_t *to = next_channel(s, peer, send, m.bytes & ~(RD_KGDR | RD_KGDR_HOST));
         if (to != last)
             show(channel, last);
-        deal(channel->path, to, peer, send, &m, &completion->pending);
+        deal(s, to, peer, send, &m, &completion->pending);
         last = to;
     }
     show(channel, last);

@@ -2,8 +2,8 @@
  * and sums by the GPU. No byte passes through the host's memory. The ranks of the net communicator are on different
  * nodes: all ranks, one a node, or those of a rail.
  *
- * An operation has two hops. In the first, every rank sends each other rank that rank's chunk, and a kernel sums what
- * comes (kernels/sum.cuh). In the second, every rank sends its chunk, which is whole now, to all:
+ * An operation has two hops. In the first, every rank sends each other rank that rank's chunk, and the kernel sums what
+ * comes. In the second, every rank sends its chunk, which is whole now, to all:
  *
  *                      first hop                                second hop
  *     reduce_scatter   a block to each, into scratch; sum
@@ -16,246 +16,237 @@
  * carry at once. (Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005), section 4, uses such halves; here they are direct.)
  * Between two ranks, a reduce or a broadcast has one chunk and one hop.
  *
- * What comes to be summed must fit into scratch, so a long operation has pieces. The first hop of a piece and the
- * second hop of the piece before it are one launch of messages. A launch waits for its messages, so what follows it in
- * the stream may overwrite what they have read, and add up what they have written. Who cuts differently from its peers
- * is found out as with any message: lengths differ. */
-#include <stdlib.h>
-
+ * Pieces let the second hop and the sums of one piece overlap the first hop of the next ones. All are one launch
+ * (kernels/gdr.cuh), which also copies what a rank has already; kernels/gdr.h has the order of the messages. Who cuts
+ * differently from its peers is found out as with any message: lengths differ. */
 #include "exec/cuda/proxy/proxy.h"
+#include "kernels/gdr.h"
 #include "plan/candidates.h"
 
-#define GRAIN 256       /* bytes that chunks are multiples of, but the last */
-#define RAIL_PIECES 64u /* on a rail, at most: a stream takes some thousand launches, see hier_run.c */
+#define GRAIN 256  /* bytes that chunks are multiples of, but the last */
+#define BLOCKS 64u /* of a launch: they sum faster than a network sends, and wait for it most of the time */
+
+/* A chunk's bytes in a piece. A message takes some 30 us to be announced and acknowledged, in which a fast network
+ * carries some 8 MB; and of a piece the sum of the last one is not hidden. */
+#define PIECES 8
+#define PIECE_LEAST ((size_t)4 << 20)
+#define PIECE_MOST ((size_t)16 << 20)
 
 typedef struct direct {
-    rd_cuda_t *cuda;
+    rd_proxy_path_t *path;
     const rd_call_t *call;
-    int n, rank;     /* as the net communicator counts */
-    const int *rail; /* the communicator's rank of each; NULL: the same */
-    int only;        /* the one rank that has a chunk, all of a piece; -1: all have one */
-    size_t element, count;
-    size_t each, pieces; /* elements of a piece: of the vector, or of every block */
-    char *scratch;
-    size_t slot; /* bytes of scratch for each rank's part of a piece; this rank's own is for its sum */
-    rd_cuda_message_t *messages;
-    size_t used;
+    rd_kgdr_t *k;
 } direct_t;
-
-typedef struct range {
-    size_t at, n; /* elements of the whole */
-} range_t;
 
 /* ---- how it is cut ---- */
 
-/* Returns what rank p sums in a piece, or has of it after the first hop. */
-static range_t chunk(const direct_t *d, size_t piece, int p)
+static uint32_t sole_owner(const rd_kgdr_t *k)
 {
-    size_t begin = piece * d->each, left = d->count - begin, n = left < d->each ? left : d->each;
-    size_t grain = GRAIN / d->element, share;
-    rd_coll_t coll = d->call->desc.coll;
-
-    if (coll == RD_REDUCE_SCATTER || coll == RD_ALLGATHER)
-        return (range_t){(size_t)p * d->count + begin, n};
-    if (d->only >= 0)
-        return (range_t){begin, p == d->only ? n : 0};
-    share = ((n + (size_t)d->n - 1) / (size_t)d->n + grain - 1) / grain * grain;
-    size_t from = (size_t)p * share < n ? (size_t)p * share : n;
-    return (range_t){begin + from, n - from < share ? n - from : share};
+    if (k->n > 2)
+        return RD_KGDR_ALL;
+    return k->coll == RD_REDUCE ? k->root : k->coll == RD_BROADCAST ? 1 - k->root : RD_KGDR_ALL;
 }
 
-static int sole_owner(const direct_t *d)
+/* Returns the elements of the longest block, or of the vector. */
+static size_t longest(const rd_kgdr_t *k)
 {
-    if (d->n > 2)
-        return -1;
-    return d->call->desc.coll == RD_REDUCE      ? d->call->desc.root
-           : d->call->desc.coll == RD_BROADCAST ? 1 - d->call->desc.root
-                                                : -1;
+    size_t most = k->tabled ? 0 : k->count;
+
+    for (uint32_t p = 0; k->tabled && p < k->n; p++)
+        most = k->block[p].bytes > most ? k->block[p].bytes : most;
+    return most;
 }
 
-static void cut(direct_t *d)
+static void cut(rd_kgdr_t *k)
 {
-    size_t grain = GRAIN / d->element, most = d->slot / GRAIN * grain;
-    rd_coll_t coll = d->call->desc.coll;
+    const bool shares = k->coll != RD_REDUCE_SCATTER && k->coll != RD_ALLGATHER && k->only == RD_KGDR_ALL;
+    const size_t count = longest(k), parts = shares ? k->n : 1, chunk = (count + parts - 1) / parts * k->element;
+    size_t most = chunk / PIECES;
 
-    if (coll != RD_REDUCE_SCATTER && d->only < 0)
-        most *= (size_t)d->n;
-    if (coll == RD_ALLGATHER || (coll == RD_BROADCAST && d->only >= 0)) /* nothing goes through scratch */
-        most = d->count;
-    d->pieces = (d->count + most - 1) / most;
-    d->each = ((d->count + d->pieces - 1) / d->pieces + grain - 1) / grain * grain;
-    d->pieces = (d->count + d->each - 1) / d->each;
+    most = most < PIECE_LEAST ? PIECE_LEAST : most > PIECE_MOST ? PIECE_MOST : most;
+    if ((k->reduces || shares) && most > k->slot) /* nothing of a broadcast goes there, but its pieces are as long */
+        most = k->slot;
+    most = most / GRAIN * GRAIN / k->element * parts;
+    if (k->coll == RD_ALLGATHER || (k->coll == RD_BROADCAST && !shares)) /* one hop, and no sum */
+        most = count;
+    size_t pieces = (count + most - 1) / most;
+    k->grain = GRAIN / k->element;
+    k->each = ((count + pieces - 1) / pieces + k->grain - 1) / k->grain * k->grain;
+    k->pieces = (uint32_t)((count + k->each - 1) / k->each);
 }
 
-/* ---- what is sent ---- */
+/* ---- where it lies ---- */
 
-static const char *input(const direct_t *d, size_t at)
+static void set_blocks(rd_kgdr_t *k, const rd_tables_t *t)
 {
-    return (const char *)d->call->in + at * d->element;
-}
+    size_t at = 0;
 
-static char *output(const direct_t *d, size_t at)
-{
-    return (char *)d->call->out + at * d->element;
-}
-
-/* Returns where the part that rank p sends for this rank's sum lies; p = d->rank: where a sum may lie that belongs to
- * the root. */
-static char *slot_of(const direct_t *d, int p)
-{
-    int index = p == d->rank ? d->n - 1 : p - (p > d->rank);
-
-    return d->scratch + (size_t)index * d->slot;
-}
-
-static void message(direct_t *d, int send, int p, const void *buffer, size_t n)
-{
-    rd_cuda_message_t *m = &d->messages[d->used];
-
-    if (!n)
-        return;
-    *m = (rd_cuda_message_t){.buffer = (void *)(uintptr_t)buffer,
-                             .bytes = n * d->element,
-                             .stream = d->call->stream,
-                             .send = (int16_t)send,
-                             .peer = (int16_t)(d->rail ? d->rail[p] : p),
-                             .coll = true};
-    if (d->used++)
-        m[-1].next = m;
-}
-
-/* The messages of the first hop with rank p. */
-static void scatter(direct_t *d, size_t piece, int p)
-{
-    range_t theirs = chunk(d, piece, p), own = chunk(d, piece, d->rank);
-    const rd_coll_desc_t *desc = &d->call->desc;
-
-    if (desc->coll == RD_ALLGATHER)
-        return;
-    if (desc->coll != RD_BROADCAST || d->rank == desc->root)
-        message(d, 1, p, input(d, theirs.at), theirs.n);
-    if (desc->coll != RD_BROADCAST)
-        message(d, 0, p, slot_of(d, p), own.n);
-    else if (p == desc->root)
-        message(d, 0, p, output(d, own.at), own.n);
-}
-
-/* The messages of the second hop with rank p. */
-static void gather(direct_t *d, size_t piece, int p)
-{
-    range_t theirs = chunk(d, piece, p), own = chunk(d, piece, d->rank);
-    const rd_coll_desc_t *desc = &d->call->desc;
-    const bool at_root = d->rank == desc->root, to_root = p == desc->root;
-
-    switch (desc->coll) {
-    case RD_ALLREDUCE:
-        message(d, 1, p, output(d, own.at), own.n);
-        message(d, 0, p, output(d, theirs.at), theirs.n);
-        break;
-    case RD_ALLGATHER:
-        message(d, 1, p, input(d, own.at - (size_t)d->rank * d->count), own.n);
-        message(d, 0, p, output(d, theirs.at), theirs.n);
-        break;
-    case RD_REDUCE:
-        if (to_root)
-            message(d, 1, p, slot_of(d, d->rank), own.n);
-        if (at_root)
-            message(d, 0, p, output(d, theirs.at), theirs.n);
-        break;
-    case RD_BROADCAST:
-        if (!to_root)
-            message(d, 1, p, at_root ? input(d, own.at) : output(d, own.at), own.n);
-        if (!at_root)
-            message(d, 0, p, output(d, theirs.at), theirs.n);
-        break;
-    default: /* reduce_scatter is over */
-        break;
+    for (uint32_t p = 0; p < k->n; p++) {
+        k->block[p] = (rd_kpart_t){t->out_displs ? t->out_displs[p] : at, t->out_counts[p]};
+        at += t->out_counts[p];
     }
 }
 
-/* ---- what is summed ---- */
-
-static rondo_result_t sum(const direct_t *d, size_t piece)
+static rd_kgdr_t direct(const rd_proxy_path_t *s, int net_comm, const rd_call_t *call)
 {
-    const rd_coll_desc_t *desc = &d->call->desc;
-    range_t own = chunk(d, piece, d->rank);
-    rd_klaunch_t launch = {.kernel = RD_KERNEL_SUM, .coll = RD_ALLREDUCE};
-    rd_kwork_t work;
-    rd_ksummed_t *s = &work.summed;
+    const rd_net_comm_t *by = &s->net_comms[net_comm];
+    rd_kgdr_t k = {.coll = (uint32_t)call->desc.coll,
+                   .root = (uint32_t)call->desc.root,
+                   .n = (uint32_t)by->nranks,
+                   .rank = (uint32_t)by->rank,
+                   .element = (uint32_t)rondo_type_size(call->desc.type),
+                   .count = call->desc.count,
+                   .reduces = rd_coll_reduces(call->desc.coll),
+                   .railed = net_comm == RD_NET_COMM_RAIL,
+                   .tabled = call->tables != NULL,
+                   .scratch = s->area->scratch};
 
-    if (!rd_coll_reduces(desc->coll) || !own.n)
-        return RONDO_SUCCESS;
-    s->reduce = (rd_kreduce_t){.in = input(d, own.at), .count = own.n, .coll = RD_ALLREDUCE, .passes = 1, .tiles = 1};
-    rd_cuda_op(d->cuda, d->call, &s->reduce);
-    s->reduce.out = desc->coll == RD_REDUCE_SCATTER                    ? output(d, piece * d->each)
-                    : desc->coll == RD_REDUCE && d->rank != desc->root ? slot_of(d, d->rank)
-                                                                       : output(d, own.at);
-    s->others = d->scratch;
-    s->stride = d->slot;
-    s->n = (uint32_t)d->n;
-    s->own = (uint32_t)d->rank;
-    launch.type = s->reduce.type;
-    launch.op = s->reduce.op;
-    launch.narrow = s->reduce.narrow;
-    rd_cuda_spread(d->cuda, &launch, own.n * rondo_type_size((rondo_type_t)s->reduce.type));
-    work.comm = d->cuda->k;
-    return rd_cuda_launch(d->cuda, &launch, &work, d->call->stream);
+    k.slot = s->area->scratch_bytes / RD_KGDR_PIECES / (k.n - 1) / GRAIN * GRAIN;
+    k.only = sole_owner(&k);
+    if (k.tabled)
+        set_blocks(&k, call->tables);
+    cut(&k);
+    return k;
 }
 
-static rondo_result_t run(direct_t *d)
+/* Returns the address of the whole's first element, where a buffer has this rank's block alone. */
+static uint64_t block_of(const rd_kgdr_t *k, const void *buffer)
 {
+    return (uint64_t)(uintptr_t)buffer - rd_kgdr_chunk(k, 0, k->rank).at * k->element;
+}
+
+/* What this rank has already, and the others only send around, is copied. */
+static void set_buffers(rd_kgdr_t *k, const rd_call_t *call)
+{
+    const uint64_t in = (uint64_t)(uintptr_t)call->in, out = (uint64_t)(uintptr_t)call->out;
+    const bool at_root = k->rank == k->root;
+
+    k->in = k->from = in;
+    k->own = k->out = out;
+    if (k->coll == RD_REDUCE_SCATTER)
+        k->own = block_of(k, call->out);
+    if (k->coll == RD_ALLGATHER)
+        k->own = block_of(k, call->in);
+    if (k->coll == RD_BROADCAST && at_root)
+        k->own = in;
+    k->keep = call->in;
+    k->kept = call->out;
+    if (k->coll == RD_ALLGATHER)
+        k->kept += rd_kgdr_chunk(k, 0, k->rank).at * k->element;
+    if (k->keep != k->kept && (k->coll == RD_ALLGATHER || (k->coll == RD_BROADCAST && at_root)))
+        k->copied = (k->tabled ? k->block[k->rank].bytes : k->count) * k->element;
+}
+
+/* Sets *at, from which `bytes` bytes are sent, to a copy if the memory must not be announced. */
+static rondo_result_t announce(const direct_t *d, uint64_t *at, uint64_t offset, size_t bytes)
+{
+    const rd_cuda_t *cuda = d->path->cuda;
+    void *buffer = (void *)(uintptr_t)(*at + offset);
+    rd_kmessage_t m = {buffer, bytes | RD_KGDR | (rd_buffer_hosts(cuda, buffer) ? RD_KGDR_HOST : 0)};
+
+    if (!bytes)
+        return RONDO_SUCCESS;
+    rondo_result_t result = rd_rcache_copy(d->path, &m, d->call->stream);
+    *at = (uint64_t)(uintptr_t)m.buffer - offset;
+    return result;
+}
+
+/* Returns the bytes of the vector, or of all blocks, which are equal where this is asked. */
+static size_t span(const rd_kgdr_t *k)
+{
+    return k->count * k->element * (k->coll == RD_REDUCE_SCATTER ? k->n : 1);
+}
+
+/* Has copies made of what is sent from memory that must not be announced; sums are sent from such a copy's place, and
+ * copied back from there when the launch is over. */
+static rondo_result_t announce_all(const direct_t *d)
+{
+    rd_kgdr_t *k = d->k;
+    const bool at_root = k->rank == k->root, sums = k->coll == RD_ALLREDUCE;
+    const uint64_t own = rd_kgdr_chunk(k, 0, k->rank).at * k->element;
     rondo_result_t result = RONDO_SUCCESS;
 
-    for (size_t i = 0; i <= d->pieces && result == RONDO_SUCCESS; i++) {
-        d->used = 0;
-        for (int k = 1; k < d->n; k++) {
-            int p = (d->rank + k) % d->n;
-            if (i < d->pieces)
-                scatter(d, i, p);
-            if (i > 0)
-                gather(d, i - 1, p);
-        }
-        if (d->used) {
-            d->messages[d->used - 1].next = NULL;
-            result = rd_messages_run(d->cuda, d->messages);
-        }
-        if (i < d->pieces && result == RONDO_SUCCESS)
-            result = sum(d, i);
+    d->path->bounce_used = 0;
+    if (k->reduces)
+        result = announce(d, &k->from, 0, span(k));
+    else if (k->coll == RD_ALLGATHER)
+        result = announce(d, &k->own, own, (k->tabled ? k->block[k->rank].bytes : k->count) * k->element);
+    else if (at_root)
+        result = announce(d, &k->from, 0, span(k));
+    if (k->coll == RD_BROADCAST && at_root)
+        k->own = k->from;
+    if (result == RONDO_SUCCESS && (sums || (k->coll == RD_BROADCAST && !at_root && k->only == RD_KGDR_ALL)))
+        result = announce(d, &k->own, 0, span(k));
+    return result;
+}
+
+/* Behind the launch: puts this rank's own chunk where it belongs, if it was sent from elsewhere. */
+static rondo_result_t bring_back(const direct_t *d)
+{
+    const rd_kgdr_t *k = d->k;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    if (k->own == k->out || k->coll == RD_REDUCE_SCATTER || k->coll == RD_ALLGATHER || rd_kgdr_keeps(k) ||
+        (k->coll == RD_BROADCAST && k->rank == k->root))
+        return RONDO_SUCCESS;
+    for (uint32_t piece = 0; piece < k->pieces && result == RONDO_SUCCESS; piece++) {
+        const rd_kgdr_range_t own = rd_kgdr_chunk(k, piece, k->rank);
+        char *to = (char *)(uintptr_t)k->out + own.at * k->element;
+        result = rd_cuda_copy(d->path->cuda, to, rd_kgdr_own(k, piece), own.n * k->element, d->call->stream);
     }
     return result;
 }
 
+/* ---- the launch ---- */
+
+static void set_hosted(const direct_t *d)
+{
+    const uint64_t at[] = {[RD_KGDR_FROM] = d->k->from,
+                           [RD_KGDR_OWN] = d->k->own + rd_kgdr_chunk(d->k, 0, d->k->rank).at * d->k->element,
+                           [RD_KGDR_OUT] = d->k->out,
+                           [RD_KGDR_SCRATCH] = (uint64_t)(uintptr_t)d->k->scratch};
+
+    for (uint32_t i = 0; i < sizeof at / sizeof at[0]; i++)
+        d->k->hosted |= at[i] && rd_buffer_hosts(d->path->cuda, (void *)(uintptr_t)at[i]) ? 1u << i : 0;
+}
+
+/* Blocks that sum or copy: as many as a piece has work for. */
+static rd_klaunch_t grid(const direct_t *d)
+{
+    const rd_kgdr_t *k = d->k;
+    rd_cuda_t *cuda = d->path->cuda;
+    const uint32_t most = cuda->limits.blocks < BLOCKS ? cuda->limits.blocks : BLOCKS;
+    rd_klaunch_t l = {.kernel = RD_KERNEL_GDR,
+                      .coll = RD_ALLREDUCE,
+                      .type = k->reduce.type,
+                      .op = k->reduce.op,
+                      .narrow = k->reduce.narrow};
+    size_t bytes =
+        k->reduces ? rd_kgdr_chunk(k, 0, k->rank).n * rondo_type_size((rondo_type_t)k->reduce.type) : k->copied;
+
+    rd_cuda_spread(cuda, &l, bytes);
+    l.blocks = l.blocks + 1 < most ? l.blocks + 1 : most;
+    if (bytes && l.blocks < 2)
+        l.blocks = 2;
+    return l;
+}
+
+static rondo_result_t run(const direct_t *d, rd_kwork_t *work)
+{
+    rd_kgdr_t *k = d->k;
+
+    k->reduce = (rd_kreduce_t){.coll = RD_ALLREDUCE, .passes = 1, .tiles = 1};
+    if (k->reduces)
+        rd_cuda_op(d->path->cuda, d->call, &k->reduce);
+    else
+        k->reduce.type = RONDO_INT32;
+    set_hosted(d);
+    work->comm = d->path->cuda->k;
+    const rd_klaunch_t l = grid(d);
+    return rd_proxy_path_gdr(d->path, &l, work, rd_kgdr_triggers(k, 0) + rd_kgdr_triggers(k, 1), d->call->stream);
+}
+
 /* ---- the entry ---- */
-
-/* What this rank has already, and the others only send around. */
-static rondo_result_t keep(const direct_t *d)
-{
-    const rd_call_t *call = d->call;
-    size_t bytes = d->count * d->element;
-
-    if (call->desc.coll == RD_BROADCAST && d->rank == call->desc.root)
-        return rd_cuda_copy(d->cuda, call->out, call->in, bytes, call->stream);
-    if (call->desc.coll == RD_ALLGATHER)
-        return rd_cuda_copy(d->cuda, (char *)call->out + (size_t)d->rank * bytes, call->in, bytes, call->stream);
-    return RONDO_SUCCESS;
-}
-
-static direct_t direct(const rd_proxy_path_t *s, int net_comm, const rd_call_t *call)
-{
-    const rd_net_comm_t *by = &s->net_comms[net_comm];
-    direct_t d = {.cuda = s->cuda,
-                  .call = call,
-                  .n = by->nranks,
-                  .rank = by->rank,
-                  .rail = net_comm == RD_NET_COMM_RAIL ? s->rail : NULL,
-                  .element = rondo_type_size(call->desc.type),
-                  .count = call->desc.count,
-                  .scratch = s->area->scratch,
-                  .slot = s->area->scratch_bytes / (size_t)by->nranks / GRAIN * GRAIN};
-
-    d.only = sole_owner(&d);
-    return d;
-}
 
 /* Returns true if nothing is forced for the operation, which goes by GDR if its messages have `bytes` bytes. Each hop
  * costs as much as staging `gdr_coll_min` bytes does. A contribution is scaled by who sums it, so a scalar must be the
@@ -265,14 +256,25 @@ static bool by_gdr(const rd_proxy_path_t *s, const rd_call_t *call, size_t bytes
 {
     const rd_forced_t forced = rd_forced(s->cuda->team->env, call->desc.coll);
 
-    return s->gdr_coll_min && !s->signatures && bytes >= hops * s->gdr_coll_min && !call->tables && !forced.algo &&
-           !forced.protos && (!rd_coll_reduces(call->desc.coll) || call->desc.op < RONDO_NUM_OPS);
+    return s->gdr_coll_min && !s->signatures && bytes >= hops * s->gdr_coll_min && !forced.algo && !forced.protos &&
+           (!rd_coll_reduces(call->desc.coll) || call->desc.op < RONDO_NUM_OPS);
+}
+
+/* Returns the bytes of a block, on average. */
+static size_t block_bytes(const rd_call_t *call, size_t n)
+{
+    const size_t *counts = call->tables && call->desc.coll == RD_ALLGATHER ? call->tables->out_counts : NULL;
+    size_t sum = 0;
+
+    for (size_t p = 0; counts && p < n; p++)
+        sum += counts[p];
+    return (counts ? sum / n : call->desc.count) * rondo_type_size(call->desc.type);
 }
 
 /* Returns true if the call's messages are long enough. */
 static bool is_long(const rd_proxy_path_t *s, size_t n, const rd_call_t *call)
 {
-    size_t bytes = call->desc.count * rondo_type_size(call->desc.type);
+    size_t bytes = block_bytes(call, n);
 
     switch (call->desc.coll) {
     case RD_ALLREDUCE:
@@ -289,36 +291,36 @@ static bool is_long(const rd_proxy_path_t *s, size_t n, const rd_call_t *call)
     }
 }
 
+/* Returns true if the kernel takes the call's tables, of which it has room for those of few ranks. */
+static bool takes(size_t n, const rd_call_t *call)
+{
+    return !call->tables || (n <= RD_KRANKS && call->desc.coll == RD_ALLGATHER);
+}
+
 bool rd_gdr_serves(const rd_proxy_path_t *s, int net_comm, const rd_call_t *call)
 {
     size_t n = (size_t)s->net_comms[net_comm].nranks;
     const rd_team_t *team = s->cuda->team;
 
-    if (n < 2 || n > s->area->scratch_bytes / GRAIN || !is_long(s, n, call))
+    if (n < 2 || (n - 1) * RD_KGDR_PIECES > s->area->scratch_bytes / GRAIN || !takes(n, call) || !is_long(s, n, call))
         return false;
-    if (net_comm != RD_NET_COMM_RAIL)
-        return team->nranks == team->node->nnodes;
-    direct_t d = direct(s, net_comm, call);
-    cut(&d);
-    return d.pieces <= RAIL_PIECES;
+    return net_comm == RD_NET_COMM_RAIL || team->nranks == team->node->nnodes;
 }
 
 rondo_result_t rd_gdr_collective(rd_proxy_path_t *s, int net_comm, const rd_call_t *call)
 {
-    direct_t d = direct(s, net_comm, call);
-    rondo_result_t result;
+    rd_kwork_t work;
+    direct_t d = {.path = s, .call = call, .k = &work.gdr};
 
-    cut(&d);
-    if (!(d.messages = calloc(4 * (size_t)d.n, sizeof *d.messages)))
-        return rd_error(s->cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for messages to %d ranks", d.n);
+    *d.k = direct(s, net_comm, call);
     if (rd_log_enabled(RD_LOG_TRACE))
-        rd_log(s->cuda->team->ctx, RD_LOG_TRACE, "%s of %zu elements among %d ranks: by GDR, in %zu pieces of %zu",
-               rd_coll_name(call->desc.coll), d.count, d.n, d.pieces, d.each);
-    result = keep(&d);
+        rd_log(s->cuda->team->ctx, RD_LOG_TRACE, "%s of %zu elements among %u ranks: by GDR, in %u pieces of %llu",
+               rd_coll_name(call->desc.coll), longest(d.k), d.k->n, d.k->pieces, (unsigned long long)d.k->each);
+    set_buffers(d.k, call);
+    rondo_result_t result = announce_all(&d);
     if (result == RONDO_SUCCESS)
-        result = run(&d);
-    free(d.messages);
-    return result;
+        result = run(&d, &work);
+    return result == RONDO_SUCCESS ? bring_back(&d) : result;
 }
 
 /* ---- blocks of each rank's own: messages of all ranks, also within the nodes ---- */
@@ -328,5 +330,5 @@ bool rd_gdr_moves(const rd_proxy_path_t *s, const rd_call_t *call)
     rd_coll_t coll = call->desc.coll;
 
     return (coll == RD_ALLTOALL || coll == RD_GATHER || coll == RD_SCATTER) && s->cuda->k.nranks <= RD_KRANKS &&
-           by_gdr(s, call, call->desc.count * rondo_type_size(call->desc.type), 1);
+           !call->tables && by_gdr(s, call, call->desc.count * rondo_type_size(call->desc.type), 1);
 }

@@ -262,13 +262,31 @@ static void decide_beside(rd_proxy_path_t *s, const probe_t *all)
     snprintf(s->gdr_reason, sizeof s->gdr_reason, "rank %d (%s): %s", r, rd_boot_whois(team->boot, r), why);
 }
 
-/* Memory for what collectives receive before it is summed. */
+#define TRIES 8
+
+/* Memory for what collectives receive before it is summed, and send sums from: it must not lie where memory lay that
+ * has been announced (rcache.c). What lies there is held until other memory is found. */
+static cudaError_t scratch_take(rd_proxy_path_area_t *area)
+{
+    void *held[TRIES];
+    int n = 0;
+    cudaError_t error = cudaMalloc((void **)&area->scratch, area->scratch_bytes);
+
+    while (error == cudaSuccess && n < TRIES && rd_rcache_announce(area->scratch)) {
+        held[n++] = area->scratch;
+        error = n < TRIES ? cudaMalloc((void **)&area->scratch, area->scratch_bytes) : cudaErrorMemoryAllocation;
+    }
+    while (n > 0)
+        (void)cudaFree(held[--n]);
+    return error;
+}
+
 static rondo_result_t scratch(rd_proxy_path_t *s)
 {
     s->gdr_coll_min = s->cuda->team->env->gdr_coll_min;
     if (!s->gdr_coll_min || s->area->scratch)
         return RONDO_SUCCESS;
-    cudaError_t error = cudaMalloc((void **)&s->area->scratch, s->area->scratch_bytes);
+    cudaError_t error = scratch_take(s->area);
     if (error == cudaSuccess)
         return RONDO_SUCCESS;
     s->area->scratch = NULL;

@@ -428,6 +428,13 @@ uint32_t rd_proxy_path_beside_most(const rd_proxy_path_t *s)
     return rd_proxy_path_beside(s, host_windows < s->pairs ? host_windows : s->pairs);
 }
 
+/* Proxy channel 0 deals GDR messages out to these, which should be awake. */
+static void wake_dealt(rd_proxy_path_t *s)
+{
+    for (int c = 1; c < rd_gdr_channels(s); c++)
+        rd_proxy_wake(&s->channels[c].client);
+}
+
 rondo_result_t rd_proxy_path_messages(rd_cuda_t *cuda, rd_kwork_t *work, const rd_klaunch_t *near, cudaStream_t stream)
 {
     rd_proxy_path_t *s = cuda->path;
@@ -444,8 +451,17 @@ rondo_result_t rd_proxy_path_messages(rd_cuda_t *cuda, rd_kwork_t *work, const r
         l = *near;
     l.blocks += m->npairs * teams_of(&raises);
     rondo_result_t result = launch(s, &l, work, &m->proxy, NULL, &raises, stream);
-    /* Proxy channel 0 deals GDR messages out to these, which should be awake. */
-    for (int c = 1; gdr && c < rd_gdr_channels(s); c++)
-        rd_proxy_wake(&s->channels[c].client);
+    if (gdr)
+        wake_dealt(s);
+    return result;
+}
+
+rondo_result_t rd_proxy_path_gdr(rd_proxy_path_t *s, const rd_klaunch_t *l, rd_kwork_t *work, uint64_t triggers,
+                                 cudaStream_t stream)
+{
+    const raises_t raises = {1, {triggers}};
+    rondo_result_t result = launch(s, l, work, &work->gdr.proxy, NULL, &raises, stream);
+
+    wake_dealt(s);
     return result;
 }

@@ -195,6 +195,9 @@ rondo_result_t rd_proxy_path_run(rd_proxy_path_t *path, int net_comm, const rd_c
 /* Launches the messages in `work`, which has none of this rank to itself. `near`: the launch of those within the node;
  * NULL if there are none, and then work->comm is not that of the node either. */
 rondo_result_t rd_proxy_path_messages(rd_cuda_t *cuda, rd_kwork_t *work, const rd_klaunch_t *near, cudaStream_t stream);
+/* Launches a collective by GDR, whose triggers proxy channel 0 takes. */
+rondo_result_t rd_proxy_path_gdr(rd_proxy_path_t *path, const rd_klaunch_t *launch, rd_kwork_t *work, uint64_t triggers,
+                                 cudaStream_t stream);
 /* Return how many multiprocessors `pairs` pairs, or all pairs that a launch may have, take at most beside messages
  * within the node. */
 uint32_t rd_proxy_path_beside(const rd_proxy_path_t *path, uint32_t pairs);
@@ -225,12 +228,12 @@ rondo_result_t rd_gdr_find(rd_proxy_path_t *path);
 /* gdr.c. Returns the message in the form that a launch holds. */
 rd_kmessage_t rd_gdr_message(const rd_proxy_path_t *path, const rd_cuda_message_t *message);
 /* For proxies. rd_gdr_turn prepares the thread before its turn. rd_gdr_channels returns to how many channels messages
- * are dealt out. rd_gdr_deal is called for a trigger of proxy channel 0, whose slot says where `count` messages lie.
+ * are dealt out. rd_gdr_deal is called for a trigger of proxy channel 0, whose slot says where its messages lie.
  * rd_gdr_begin begins with what a channel has been dealt. rd_gdr_flush is called when messages have come. */
 void rd_gdr_turn(const rd_proxy_path_t *path);
 int rd_gdr_channels(const rd_proxy_path_t *path);
-rondo_result_t rd_gdr_deal(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *lane, int peer, int send,
-                           const char *slot, uint32_t count);
+rondo_result_t rd_gdr_deal(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *lane, const rd_ktrigger_t *trigger,
+                           const char *slot);
 rondo_result_t rd_gdr_begin(rd_proxy_channel_t *channel, int *moved);
 void rd_gdr_flush(void);
 

@@ -132,10 +132,12 @@ static rondo_result_t begin_message(rd_proxy_channel_t *channel, int l, const rd
 
     channel->answered += !captured;
     lane->receives = !send;
+    if (trigger->round & RD_KMESSAGE_EACH)
+        return rd_gdr_deal(channel, lane, trigger, channel->slots + at);
     if (peer >= s->cuda->k.nranks || peer == s->cuda->k.rank)
         return rd_error(s->cuda->team->ctx, RONDO_ERR_INTERNAL, "a kernel asks for a message of rank %d", peer);
     if (trigger->round & RD_KMESSAGE_GDR)
-        return rd_gdr_deal(channel, lane, peer, send, channel->slots + at, trigger->what);
+        return rd_gdr_deal(channel, lane, trigger, channel->slots + at);
     if (trigger->what > s->k.message_slot)
         return rd_error(s->cuda->team->ctx, RONDO_ERR_INTERNAL,
                         "a kernel asks for a message of %u bytes, longer than %u", trigger->what, s->k.message_slot);
