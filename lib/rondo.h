@@ -917,9 +917,9 @@ rondo_result_t rondo_group_start(void);
 rondo_result_t rondo_group_end(void);
 
 /* Ends the outermost group and does nothing of it, but says what the cost model predicts for it: the sum over each
- * communicator's collectives, the longest of all communicators, in microseconds. Where something
- * in the group has no price it returns RONDO_ERR_UNSUPPORTED: messages have none, nor on CUDA communicators blocks of
- * different lengths and what goes between nodes. */
+ * communicator's collectives, the longest of all communicators, in microseconds. On GPUs, what would be launched
+ * together is priced as one launch. Where something in the group has no price it returns RONDO_ERR_UNSUPPORTED:
+ * messages have none, nor on CUDA communicators blocks of different lengths and what goes between nodes. */
 rondo_result_t rondo_group_estimate(double *microseconds);
 
 /* Ends the outermost group too, but returns at once; the group goes on behind `*request`. Buffers stay rondo's until it

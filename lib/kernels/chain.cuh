@@ -19,10 +19,28 @@ struct rd_chain_t {
     bool receives, sends, keeps; /* keeps: this rank stores the result */
     typename ARITH::part_t in, out;
 
+    RD_MEMBER rd_chain_t(const rd_kreduce_t &reduce, const rd_kcomm_t &comm) : r(reduce)
+    {
+        const uint32_t n = (uint32_t)comm.nranks, rank = (uint32_t)comm.rank, root = (uint32_t)r.root;
+        const uint64_t bytes = r.count * rd_arith_size(r.type);
+        const bool reduces = r.coll == RD_REDUCE;
+
+        receives = rank != (reduces ? next(root, n) : root);
+        sends = reduces ? rank != root : next(rank, n) != root;
+        keeps = reduces ? rank == root : receives || r.in != r.out;
+        in = ARITH::part(r, r.in, 0, bytes);
+        out = ARITH::part(r, r.out, 0, bytes);
+    }
+
+    static RD_MEMBER uint32_t next(uint32_t rank, uint32_t n)
+    {
+        return rank + 1 == n ? 0 : rank + 1;
+    }
+
     /* Moves the tile at `at` and, if there are two, the one that lies one pass further on. Returns false if the kernel
      * has to leave. */
-    template <uint32_t PIECES>
-    RD_MEMBER bool step(rd_fifo_t<PROTO> &from, rd_fifo_t<PROTO> &to, uint64_t at, const ARITH &number) const
+    template <uint32_t PIECES, class FIFO>
+    RD_MEMBER bool step(FIFO &from, FIFO &to, uint64_t at, const ARITH &number) const
     {
         const bool reduces = r.coll == RD_REDUCE;
         const uint64_t row = (uint64_t)r.tiles * PROTO::DATA;
@@ -57,18 +75,11 @@ RD_KERNEL(THREADS)
 rd_chain(RD_WORK(rd_kwork_reduce_t))
 {
     const rd_kreduce_t &r = work.reduce;
-    const uint32_t n = (uint32_t)work.comm.nranks, rank = (uint32_t)work.comm.rank, root = (uint32_t)r.root;
+    const uint32_t n = (uint32_t)work.comm.nranks, rank = (uint32_t)work.comm.rank;
     const uint32_t next = rank + 1 == n ? 0 : rank + 1, previous = rank == 0 ? n - 1 : rank - 1;
     const uint32_t tile = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
-    const uint64_t bytes = r.count * rd_arith_size(r.type);
-    const bool reduces = r.coll == RD_REDUCE;
-    rd_chain_t<PROTO, ARITH> c = {r};
+    const rd_chain_t<PROTO, ARITH> c(r, work.comm);
 
-    c.receives = rank != (reduces ? (root + 1 == n ? 0 : root + 1) : root);
-    c.sends = reduces ? rank != root : next != root;
-    c.keeps = reduces ? rank == root : c.receives || r.in != r.out;
-    c.in = ARITH::part(r, r.in, 0, bytes);
-    c.out = ARITH::part(r, r.out, 0, bytes);
     gpu_begin();
     rd_begun(work.comm);
     if (tile >= r.tiles)

@@ -182,6 +182,20 @@ struct rd_fifo_t {
     RD_MEMBER bool take(uint4 (&v)[PIECES][PROTO::ITEMS])
     {
         uint4 wire[PIECES][PROTO::LINES];
+
+        if (!arrive<PIECES>(wire))
+            return false;
+        said(PIECES); /* the votes above come after every lane's loads */
+#pragma unroll
+        for (uint32_t i = 0; i < PIECES; i++)
+            PROTO::join(v[i], wire[i], lane);
+        return true;
+    }
+
+    /* Waits for the next pieces. Returns false if the kernel has to leave. */
+    template <uint32_t PIECES>
+    RD_MEMBER bool arrive(uint4 (&wire)[PIECES][PROTO::LINES])
+    {
         bool there;
 
         read();
@@ -191,13 +205,7 @@ struct rd_fifo_t {
             for (uint32_t i = 0; i < PIECES; i++)
                 there &= PROTO::poll(wire[i], slot(i), lane, moved + i + 1);
         } while (!PROTO::over(there, wait));
-        if (!rd_wait_over(wait))
-            return false;
-        said(PIECES); /* the votes above come after every lane's loads */
-#pragma unroll
-        for (uint32_t i = 0; i < PIECES; i++)
-            PROTO::join(v[i], wire[i], lane);
-        return true;
+        return rd_wait_over(wait);
     }
 };
 

@@ -34,17 +34,38 @@ RD_DEVICE bool rd_fused_serve(rd_fused_t &x, rd_group_t &g, rd_epoch_t &e)
     }
 }
 
+/* The part of a block that serves chains. Fifos have one protocol in a communicator. It is a function of its own, so
+ * that neither part spills registers. */
+RD_DEVICE_FAR void rd_fused_chained(const rd_kcomm_t &comm, const rd_kfused_t &f, uint32_t blocks)
+{
+    const uint32_t block = gpu_block() - blocks;
+
+    if (blocks == 0) /* else a block of cells says so, with the epoch */
+        rd_begun(comm);
+    const bool good = f.op[RD_KFUSED - 1].kind == RD_KKIND(RD_PROTO_LL, RD_KN_NUMBERS)
+                          ? rd_fused_chains<rd_lines_ll>(comm, f, block)
+                          : rd_fused_chains<rd_lines_ll128>(comm, f, block);
+    rd_epoch_t e(comm, 0, f.cell); /* the page stays as it is until this block, too, has come to the end */
+    e.wait.dead = e.wait.dead || !good;
+    e.end(f.passes);
+}
+
 template <uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_fused(RD_WORK(rd_kwork_fused_t))
 {
     const rd_kfused_t &f = work.fused;
+    const uint32_t blocks = gpu_blocks() - f.blocks; /* for cells */
     rd_group_t g(work.comm);
     bool good = true, begins = true;
 
     gpu_begin();
+    if (gpu_block() >= blocks) {
+        rd_fused_chained(work.comm, f, blocks);
+        return;
+    }
     rd_epoch_t e(work.comm, g.peer, f.cell);
-    for (; good && g.tile < f.tiles; g.next(0)) {
+    for (; good && g.tile < f.tiles; g.tile += blocks * (gpu_threads() / 32 / g.n)) {
         rd_fused_t x(f, g.tile, begins);
         good = rd_fused_serve(x, g, e);
         begins = false;

@@ -1,6 +1,7 @@
-/* Short operations of a group in one launch: any mix of operations, types, operators and roots. Each has cells of its
+/* Operations of a group in one launch: any mix of operations, types, operators and roots. A short one has cells of its
  * own (work.h), and its tiles are served as in oneshot.cuh and twoshot.cuh, by the protocol that it would have alone.
- * So all ranks' data are under way at once, and what a rank launches together its peers may launch one by one.
+ * So all ranks' data are under way at once, and what a rank launches together its peers may launch one by one. What
+ * goes by chain uses the fifos that it would have alone (fused_chain.cuh), and the launch's last blocks.
  *
  * The tiles of all operations are numbered through, in the order of the calls, and groups of warps take them in turn:
  * so an operation has multiprocessors in proportion to its bytes, and whoever waits, waits for a tile that its peers
@@ -8,6 +9,7 @@
 #ifndef RD_KERNELS_FUSED_CUH
 #define RD_KERNELS_FUSED_CUH
 
+#include "kernels/fused_chain.cuh"
 #include "kernels/twoshot.cuh"
 #include "kernels/table.h"
 
@@ -24,19 +26,7 @@ struct rd_fused_t {
         const uint32_t i = find(f, tile);
         const rd_kshort_t &s = f.op[i];
 
-        r.in = s.in;
-        r.out = s.out;
-        r.count = s.count;
-        r.gap = 0;
-        r.scale[0] = s.scale[0];
-        r.scale[1] = s.scale[1];
-        r.device_scale = s.scaled & RD_KPOINTED ? (const void *)s.scale[0] : nullptr;
-        r.root = s.root;
-        r.coll = s.coll;
-        r.narrow = s.narrow;
-        r.type = s.type;
-        r.op = s.op;
-        r.scaled = s.scaled & ~RD_KPOINTED;
+        rd_fused_unpack(r, s);
         r.passes = 0; /* of no interest: the launch's turns are its own */
         r.tiles = 1u << s.shift;
         r.slice = RD_KCELLED(f.cell, s.shift);

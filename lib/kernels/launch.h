@@ -26,6 +26,7 @@
  *   STREAMS    as MESSAGES, but long messages go by slices       as MESSAGES, and blocks for the pairs with slices
  *   MIXED      rd_kproxied_messages_t: both, see mixed.cuh       as STREAMS and PROXIED_MESSAGES
  *   FUSED      rd_kfused_t: several operations of ONESHOT        n warps
+ *              and TWOSHOT by cells, and of CHAIN by lines       `share` warps for each fifo
  *   GDR        rd_kgdr_t: a collective between nodes            a block for messages, and any number for sums
  *
  * Buffers are aligned to their elements, no more. Operations may be in place as their definition allows: allreduce,
@@ -66,6 +67,7 @@ typedef struct rd_klaunch {
     uint32_t banks;           /* 1 for RING of ALLREDUCE by lines whose passes take both banks as one; else 0 */
     rd_kernel_t kernel;
     uint32_t narrow; /* as in rd_kreduce_t */
+    uint32_t chains; /* FUSED: as `blocks` of rd_kfused_t */
 } rd_klaunch_t;
 
 static inline rd_kernel_t rd_launch_kernel(const rd_klaunch_t *launch)
@@ -78,8 +80,10 @@ static inline bool rd_launch_has_epoch(const rd_klaunch_t *launch)
 {
     const rd_kernel_t kernel = rd_launch_kernel(launch);
 
-    return kernel == RD_KERNEL_FUSED || kernel == RD_KERNEL_ONESHOT || kernel == RD_KERNEL_TWOSHOT ||
-           kernel == RD_KERNEL_COPY || (kernel == RD_KERNEL_RING && launch->proto != RD_PROTO_SIMPLE);
+    return kernel == RD_KERNEL_FUSED
+               ? launch->blocks > launch->chains
+               : kernel == RD_KERNEL_ONESHOT || kernel == RD_KERNEL_TWOSHOT || kernel == RD_KERNEL_COPY ||
+                     (kernel == RD_KERNEL_RING && launch->proto != RD_PROTO_SIMPLE);
 }
 
 /* Returns the kernel for work of `passes` passes, or NULL if there is none. `blocks` and `threads` do not matter. */
@@ -91,8 +95,10 @@ static inline uint32_t rd_kernel_cells(uint32_t tiles, uint32_t shift)
 {
     return (tiles + (1u << shift) - 1) >> shift;
 }
-/* Adds to the work of FUSED a short operation, as launch and arguments have it that is launched by itself. Returns
- * false if there is no more room; all operations of a launch must have cells of the same length. */
+/* May FUSED serve the operation by chain, which has this launch if it is launched by itself? */
+bool rd_kernel_chained(const rd_klaunch_t *launch, const rd_kreduce_t *reduce);
+/* Adds to the work of FUSED a short operation, or one by chain, as launch and arguments have it that is launched by
+ * itself. Returns false if there is no more room; all operations of a launch must have cells of the same length. */
 bool rd_kernel_fuse(rd_kfused_t *fused, const rd_klaunch_t *launch, const rd_kreduce_t *reduce);
 /* Returns the bytes of a chunk that a tile carries, or 0 if the algorithm's kernel does not have the protocol. */
 uint32_t rd_kernel_tile(const rd_algo_t *algo, rd_proto_t proto);

@@ -46,6 +46,7 @@ kernel_headers = \
 	lib/kernels/arith_wide.cuh \
 	lib/kernels/oneshot.cuh \
 	lib/kernels/fused.cuh \
+	lib/kernels/fused_chain.cuh \
 	lib/kernels/gdr.cuh \
 	lib/kernels/gdr.h \
 	lib/kernels/program.cuh \

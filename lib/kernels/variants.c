@@ -165,22 +165,13 @@ static uint32_t kind_of(const rd_klaunch_t *l)
            (l->algo->device.kernel == RD_KERNEL_TWOSHOT ? RD_KTWOSHOT : 0);
 }
 
-bool rd_kernel_fuse(rd_kfused_t *f, const rd_klaunch_t *l, const rd_kreduce_t *r)
+static rd_kshort_t short_of(const rd_kreduce_t *r)
 {
-    const uint32_t shift = RD_KCELL_SHIFT(r->slice), cells = rd_kernel_cells(r->passes, shift);
-
-    if (f->count == RD_KFUSED || f->passes + cells > 2 * RD_KCELLS)
-        return false;
-    f->cell = RD_KCELL(r->slice);
-    f->op[f->count++] = (rd_kshort_t){
+    return (rd_kshort_t){
         .in = r->in,
         .out = r->out,
         .scale = {r->device_scale ? (uintptr_t)r->device_scale : r->scale[0], r->scale[1]},
         .count = (uint32_t)r->count,
-        .tile = f->tiles & 0xffffff,
-        .pass = f->passes & 0xff,
-        .shift = (uint8_t)shift,
-        .kind = (uint8_t)kind_of(l),
         .coll = (uint8_t)r->coll,
         .type = (uint8_t)r->type,
         .op = (uint8_t)r->op,
@@ -188,9 +179,48 @@ bool rd_kernel_fuse(rd_kfused_t *f, const rd_klaunch_t *l, const rd_kreduce_t *r
         .scaled = (uint8_t)(r->scaled | (r->device_scale ? RD_KPOINTED : 0)),
         .root = (uint8_t)r->root,
     };
+}
+
+static void fuse_chain(rd_kfused_t *f, const rd_klaunch_t *l, const rd_kreduce_t *r)
+{
+    rd_kshort_t *s = &f->op[RD_KFUSED - ++f->chains];
+
+    *s = short_of(r);
+    s->kind = (uint8_t)RD_KKIND((uint32_t)l->proto, (uint32_t)RD_KN_NUMBERS);
+    s->tile = r->tiles & 0xffffff;
+    s->pass = r->passes & 0xff;
+    f->fifos = f->fifos < r->tiles ? r->tiles : f->fifos;
+    if (f->count == 0)
+        f->cell = 128; /* of none: any will do */
+}
+
+bool rd_kernel_fuse(rd_kfused_t *f, const rd_klaunch_t *l, const rd_kreduce_t *r)
+{
+    const uint32_t shift = RD_KCELL_SHIFT(r->slice), cells = rd_kernel_cells(r->passes, shift);
+
+    if (f->count + f->chains == RD_KFUSED)
+        return false;
+    if (l->algo->device.kernel == RD_KERNEL_CHAIN) {
+        fuse_chain(f, l, r);
+        return true;
+    }
+    if (f->passes + cells > 2 * RD_KCELLS)
+        return false;
+    rd_kshort_t *s = &f->op[f->count++];
+    *s = short_of(r);
+    s->tile = f->tiles & 0xffffff;
+    s->pass = f->passes & 0xff;
+    s->shift = (uint8_t)shift;
+    s->kind = (uint8_t)kind_of(l);
+    f->cell = RD_KCELL(r->slice);
     f->tiles += r->passes;
     f->passes += cells;
     return true;
+}
+
+bool rd_kernel_chained(const rd_klaunch_t *l, const rd_kreduce_t *r)
+{
+    return rd_launch_kernel(l) == RD_KERNEL_CHAIN && l->proto != RD_PROTO_SIMPLE && r->passes <= RD_KCHAINED;
 }
 
 uint32_t rd_kernel_tile(const rd_algo_t *algo, rd_proto_t proto)
@@ -323,7 +353,7 @@ void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts)
         narrow_simple(launch, sms, parts);
         return;
     }
-    if (kernel == RD_KERNEL_CHAIN)
+    if (kernel == RD_KERNEL_CHAIN || launch->chains) /* fifos have as many warps as were counted for them */
         return;
     uint32_t all = kernel == RD_KERNEL_PROGRAM ? RD_KT_FIT_PROGRAM : RD_KT_FIT;
     uint32_t group = 32 * (kernel == RD_KERNEL_FUSED ? (uint32_t)n : rd_kernel_warps(launch->algo, n));

@@ -234,7 +234,8 @@ typedef struct rd_kreduce {
 
 /* How an operation's tiles are served: the protocol, and rd_karith_t, or RD_KN_NUMBERS if its data are only moved. */
 #define RD_KKIND(proto, number) ((proto) << 4 | (number))
-#define RD_KTWOSHOT 64u /* a flag in `kind`: in two hops */
+#define RD_KTWOSHOT 64u  /* a flag in `kind`: in two hops */
+#define RD_KCHAINED 255u /* most passes of an operation by chain in a launch of several */
 
 #define RD_KPOINTED 4u /* a flag in `scaled`: scale[0] is the address of the scalar in device memory */
 
@@ -243,18 +244,25 @@ typedef struct rd_kshort {
     void *out;
     uint64_t scale[2];
     uint32_t count;
-    uint32_t tile : 24, pass : 8; /* its first tile, and its first pass, among those of the launch */
+    uint32_t tile : 24, pass : 8; /* its first tile and pass among those of the launch; by chain: how many it has */
     uint8_t kind, coll, type, op, narrow, scaled, root;
     uint8_t shift; /* a cell has 1 << shift tiles */
 } rd_kshort_t;
 
+/* Operations by cells are the first in `op`; those by chain the last, in reverse order. */
 typedef struct rd_kfused {
-    uint32_t count;  /* operations */
+    uint32_t count;  /* operations by cells */
     uint32_t tiles;  /* of all of them */
     uint32_t passes; /* likewise: at most 2 * RD_KCELLS */
     uint32_t cell;   /* bytes */
+    uint32_t chains; /* operations by chain */
+    uint32_t fifos;  /* that these use: the most tiles that any of them has */
+    uint32_t share;  /* warps of a fifo; a power of two, RD_KSHARE at most */
+    uint32_t blocks; /* the last blocks of the launch, which serve the chains */
     rd_kshort_t op[RD_KFUSED];
 } rd_kfused_t;
+
+#define RD_KSHARE (RD_KSLOTS / 2)
 
 /* A program of lib/sched in the form that a kernel reads. It is part of the arguments: the kernel need not fetch it,
  * nobody has to free it, and a graph keeps the one that it was captured with. A program's lanes are called *tracks*

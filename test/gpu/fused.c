@@ -1,7 +1,8 @@
 /* Groups of short collectives, which a rank launches together: any mix of operations, types, operators and roots, with
  * long ones between. Rank 0 has all in one group, rank 1 calls one by one, the others draw their groups; plain, and
  * from graphs in turns with plain calls. What depends on an earlier call of the group comes behind it. A list of 64 is
- * one kernel.
+ * one kernel: of allreduces; of broadcasts and reductions to and from all ranks, and mixed with allreduces. An estimate
+ * of such a list is less than the sum of those of its calls.
  *
  *   fused [--seed S]
  */
@@ -160,6 +161,90 @@ static int kernels_of(world_t *w, cudaGraph_t graph)
     return kernels;
 }
 
+/* Call i of a list, of `ints` ints each. */
+static void post_one(world_t *w, int i, int ints, int rooted)
+{
+    const int root = i / 3 % w->t->nranks, *in = w->in + i * ints;
+    int *out = w->out + i * ints;
+
+    if (!rooted || i % 3 == 2)
+        TEST_OK(w->t, w->comm, rondo_allreduce(in, out, ints, RONDO_INT32, RONDO_SUM, w->comm, w->stream));
+    else if (i % 3 == 1)
+        TEST_OK(w->t, w->comm, rondo_broadcast(in, out, ints, RONDO_INT32, root, w->comm, w->stream));
+    else
+        TEST_OK(w->t, w->comm, rondo_reduce(in, out, ints, RONDO_INT32, RONDO_SUM, root, w->comm, w->stream));
+}
+
+/* What is not the root's of a reduction stays as it was. */
+static void verify_one(world_t *w, int i, int ints, int round)
+{
+    const int n = w->t->nranks, root = i / 3 % n;
+
+    for (int k = 0; k < ints; k++) {
+        const int at = i * ints + k, sum = n * (n - 1) / 2 * 1000 + n * (at % 997);
+        const int want = i % 3 == 1 ? root * 1000 + at % 997 : i % 3 == 2 || w->t->rank == root ? sum : -1;
+        if (w->host[at] != want)
+            test_stop(w->t, "round %d, call %d: int %d is %d, should be %d", round, i, k, w->host[at], want);
+    }
+}
+
+/* Rank 0 replays a graph of one kernel, or of few where a launch does not serve all; the others have groups of 5, and
+ * call one by one. */
+static void rooted_list(world_t *w, int ints)
+{
+    cudaGraphExec_t exec;
+    cudaGraph_t graph;
+
+    TEST_CUDA(w->t, cudaStreamBeginCapture(w->stream, cudaStreamCaptureModeThreadLocal));
+    TEST_OK(w->t, NULL, rondo_group_start());
+    for (int i = 0; i < LIST; i++)
+        post_one(w, i, ints, 1);
+    TEST_OK(w->t, NULL, rondo_group_end());
+    TEST_CUDA(w->t, cudaStreamEndCapture(w->stream, &graph));
+    if (ints < 300) /* all by cells and chains */
+        TEST_TRUE(w->t, kernels_of(w, graph) == 1);
+    TEST_CUDA(w->t, cudaGraphInstantiate(&exec, graph, 0));
+    TEST_CUDA(w->t, cudaGraphDestroy(graph));
+    for (int round = 0; round < 6; round++) {
+        const int who = (w->t->rank + round) % w->t->nranks;
+
+        fill_list(w);
+        TEST_CUDA(w->t, cudaMemsetAsync(w->out, 0xff, LIST * INTS * sizeof(int), w->stream));
+        if (who == 0)
+            TEST_CUDA(w->t, cudaGraphLaunch(exec, w->stream));
+        for (int i = 0; i < LIST && who != 0; i++) {
+            if (who == 1 && i % 5 == 0)
+                TEST_OK(w->t, NULL, rondo_group_start());
+            post_one(w, i, ints, 1);
+            if (who == 1 && (i % 5 == 4 || i == LIST - 1))
+                TEST_OK(w->t, NULL, rondo_group_end());
+        }
+        TEST_CUDA(w->t, cudaMemcpyAsync(w->host, w->out, LIST * INTS * sizeof(int), cudaMemcpyDefault, w->stream));
+        TEST_CUDA(w->t, cudaStreamSynchronize(w->stream));
+        for (int i = 0; i < LIST; i++)
+            verify_one(w, i, ints, round);
+    }
+    device_graphs_destroy(w->t, &exec, 1);
+}
+
+static double estimate_of(world_t *w, int calls)
+{
+    double us = -1;
+
+    TEST_OK(w->t, NULL, rondo_group_start());
+    for (int i = 0; i < calls; i++)
+        post_one(w, i, 256, 1);
+    TEST_OK(w->t, w->comm, rondo_group_estimate(&us));
+    return us;
+}
+
+static void estimates(world_t *w)
+{
+    const double three = estimate_of(w, 3), all = estimate_of(w, LIST - LIST % 3);
+
+    TEST_TRUE(w->t, three > 0 && all >= three && all < LIST / 3 * three / 2);
+}
+
 static void list(world_t *w)
 {
     cudaGraphExec_t exec;
@@ -212,6 +297,9 @@ static void body(test_rank_t *t, void *arg)
     TEST_CUDA(t, cudaStreamCreateWithFlags(&w.stream, cudaStreamNonBlocking));
     test_barrier(t); /* kernels wait for each other from here on, and what CUDA makes may wait for kernels */
     list(&w);
+    rooted_list(&w, 256);
+    rooted_list(&w, INTS);
+    estimates(&w);
     chain(&w);
     plain(&w);
     graphs(&w);

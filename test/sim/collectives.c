@@ -3,8 +3,8 @@
  * only; several operations in a row, of different kinds and roots, that take the banks in turns while ranks run ahead
  * of each other. Results are compared bit by bit with the host's reducers; windows must be at rest in the end.
  *
- * Short operations are launched together or one by one, as each rank draws for itself, among some that take whole
- * banks, until the cells of the banks have come round.
+ * Short operations and chains are launched together or one by one, as each rank draws for itself, among some that take
+ * whole banks, until the cells of the banks, and the slots of fifos, have come round.
  *
  *   collectives [seed [rounds [ranks]]]   one seed gives one run; of so many ranks at most, and less of everything */
 #include <stdio.h>
@@ -284,8 +284,14 @@ static int both_banks(uint64_t seed, int n)
     return bad;
 }
 
-/* Mostly short operations; one in `others` is any that takes banks as a whole, if that is not 0. */
-static int short_ones(uint64_t seed, int n, int ops, uint32_t others)
+static int by_chain(const struct shape *s)
+{
+    return s->algo == &rd_algo_chain && s->proto != RD_PROTO_SIMPLE;
+}
+
+/* Mostly short operations and chains, or chains alone; one in `others` is any that takes banks as a whole, if that is
+ * not 0. */
+static int short_ones(uint64_t seed, int n, int ops, uint32_t others, int chains)
 {
     char text[16384];
     walk_t walk = {0, -1, 0};
@@ -299,7 +305,8 @@ static int short_ones(uint64_t seed, int n, int ops, uint32_t others)
         int whole = others && world_draw(&w, others) == 0;
         do
             s = &shapes[world_draw(&w, SHAPES)];
-        while (!fits(&w, s) || s->proto == RD_PROTO_SIMPLE || (!whole && !rd_kernel_by_cells(s->algo, s->coll)));
+        while (!fits(&w, s) || s->proto == RD_PROTO_SIMPLE ||
+               (!whole && !by_chain(s) && (chains || !rd_kernel_by_cells(s->algo, s->coll))));
         memset(&p, 0, sizeof p);
         p.launch.algo = s->algo;
         p.launch.proto = s->proto;
@@ -308,7 +315,8 @@ static int short_ones(uint64_t seed, int n, int ops, uint32_t others)
             next_number(&walk, &p);
         while (n > 8 && rondo_type_size((rondo_type_t)p.launch.type) < 4);
         draw_size(&w, &p);
-        p.is_short = !whole && p.tiles < 3 && rd_kernel_bank(s->algo, s->proto, s->coll, n, p.tiles) <= world_cell(&w);
+        p.is_short = !whole && !by_chain(s) && p.tiles < 3 &&
+                     rd_kernel_bank(s->algo, s->proto, s->coll, n, p.tiles) <= world_cell(&w);
         p.root = (int)world_draw(&w, (uint32_t)n);
         p.in_place = (int)world_draw(&w, 2);
         world_add(&w, &p);
@@ -363,8 +371,10 @@ int main(int argc, char **argv)
         bad = both_banks(seed + i, 3);
     bad = bad || (most == RD_KRANKS && both_banks(seed, RD_KRANKS));
     for (uint64_t i = 0; i < 4 && !bad; i++)
-        bad = short_ones(seed + i, i < 2 ? 2 : 3, most == RD_KRANKS ? WORLD_OPS : 6, i % 2 ? 12 : 0);
-    bad = bad || (most == RD_KRANKS && short_ones(seed, 8, 20, 6));
+        bad = short_ones(seed + i, i < 2 ? 2 : 3, most == RD_KRANKS ? WORLD_OPS : 6, i % 2 ? 12 : 0, 0);
+    for (uint64_t i = 0; i < 4 && !bad; i++)
+        bad = short_ones(seed + i, i < 2 ? 2 : 3, most == RD_KRANKS ? 60 : 6, 0, 1);
+    bad = bad || (most == RD_KRANKS && short_ones(seed, 8, 20, 6, 0));
     for (int round = 0; round < rounds && !bad; round++)
         for (size_t n = 0; n < sizeof ranks / sizeof *ranks && ranks[n] <= most && !bad; n++) {
             world_begin(&w, ranks[n], ++seed, 4, BANK);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "sched/algo/algos.h"
-#include "sim/world.h"
+#include "sim/world_int.h"
 
 #define SEEDS 12
 
@@ -21,7 +21,7 @@ typedef struct plant {
     uint32_t passes;
     int wrong_bank;
     uint32_t banks;
-    int fused; /* many short operations, as many as possible in each launch */
+    int fused; /* many operations, short or by chain, as many as possible in each launch */
 } plant_t;
 
 static const plant_t plants[] = {
@@ -52,6 +52,8 @@ static const plant_t plants[] = {
     {"no gate, one-shot", RD_SIM_NO_GATE, &rd_algo_oneshot, RD_PROTO_LL, RD_REDUCE, 2, 0, 0, 0},
     {"no gate, short ones together", RD_SIM_NO_GATE, &rd_algo_oneshot, RD_PROTO_LL, RD_REDUCE, 1, 0, 0, 1},
     {"no clean, short ones together", RD_SIM_NO_CLEAN, &rd_algo_oneshot, RD_PROTO_LL128, RD_ALLREDUCE, 1, 0, 0, 1},
+    {"no gate, chains together", RD_SIM_NO_GATE, &rd_algo_chain, RD_PROTO_LL, RD_BROADCAST, 3, 0, 0, 1},
+    {"torn lines, chains together", RD_SIM_TORN_LINES, &rd_algo_chain, RD_PROTO_LL128, RD_REDUCE, 1, 0, 0, 1},
     {"another cell", RD_SIM_SOUND, &rd_algo_oneshot, RD_PROTO_SENTINEL, RD_ALLREDUCE, 1, 2, 0, 1},
     {"another bank", RD_SIM_SOUND, &rd_algo_oneshot, RD_PROTO_SENTINEL, RD_ALLREDUCE, 1, 1, 0, 0},
 };
@@ -75,7 +77,7 @@ static int run(const plant_t *plant, int faulty, uint64_t seed)
                                   .op = RONDO_SUM,
                                   .banks = plant->banks};
         p.tiles = 1;
-        p.is_short = plant->fused;
+        p.is_short = plant->fused && plant->algo != &rd_algo_chain;
         p.root = plant->algo == &rd_algo_oneshot; /* rank 0 is the one that is broken: it has to send */
         p.passes = plant->passes;
         p.slice = plant->proto == RD_PROTO_SIMPLE ? WORLD_SLICE : 0;
@@ -138,6 +140,51 @@ static int leave(const char *what, uint32_t abort, uint32_t timeout, uint32_t fa
               ((rd_kcontrol_t *)w.window[r])->epoch != 0;
     printf("%-40s %s\n", what, bad ? "kernels did NOT LEAVE" : "left");
     world_end(&w);
+    return bad;
+}
+
+/* The same for what ranks 0 and 2 launch together: nothing has gone forward then, and the page says that a kernel of
+ * this rank has had to leave. */
+static int leave_together(const char *what, uint32_t abort, uint32_t timeout, uint32_t failed, int cells)
+{
+    static const op_plan_t plans[3] = {
+        {.launch = {&rd_algo_chain, RD_PROTO_LL, RD_BROADCAST, RONDO_FLOAT32, RONDO_SUM}, .tiles = 2, .passes = 3},
+        {.launch = {&rd_algo_chain, RD_PROTO_LL, RD_REDUCE, RONDO_FLOAT32, RONDO_SUM}, .tiles = 1, .passes = 2},
+        {.launch = {&rd_algo_oneshot, RD_PROTO_LL, RD_ALLREDUCE, RONDO_FLOAT32, RONDO_SUM},
+         .tiles = 1,
+         .passes = 1,
+         .is_short = 1}};
+    char text[16384];
+    int bad = 0;
+
+    for (uint64_t seed = 2; seed <= 8; seed += 2) { /* fifos by LL */
+        rd_sim_launch_t queue[3 * WORLD_OPS];
+        world_t w;
+        world_begin(&w, 3, seed, 2, RD_KCELLS * 3 * 1024);
+        w.fused = WORLD_FUSED_ALL;
+        for (int i = 0; i < 2 + cells; i++) {
+            op_plan_t p = plans[i];
+            p.root = i;
+            p.count = p.passes * p.tiles * rd_kernel_tile(p.launch.algo, p.launch.proto) / 4;
+            world_add(&w, &p);
+        }
+        for (int r = 0; r < 3; r++) {
+            w.host[r] = (rd_khost_t){.abort = abort, .timeout_ms = timeout};
+            if (r != 1)
+                world_queue(&w, r, queue + r * w.ops);
+        }
+        const rd_klaunch_t nothing = {.kernel = RD_KERNEL_NOTHING};
+        for (int i = 0; i < w.ops; i++)
+            queue[w.ops + i] = (rd_sim_launch_t){rd_kernel_find(&nothing, 1), 1, 32, 0, &w.work[WORLD_OPS + i], 0};
+        bad = bad || rd_sim_queues(queue, 3, w.ops, seed, text, sizeof text);
+        for (int r = 0; r < 3; r += 2) {
+            const rd_kcontrol_t *page = (const rd_kcontrol_t *)w.own[r];
+            bad = bad || w.host[r].failed != failed || page->epoch != 0 || page->passes != 0 ||
+                  (int32_t)(page->used[0] - page->epoch) <= 0;
+        }
+        world_end(&w);
+    }
+    printf("%-40s %s\n", what, bad ? "kernels did NOT LEAVE" : "left");
     return bad;
 }
 
@@ -209,6 +256,8 @@ int main(void)
                 0) ||
           bad;
     bad = leave("time limit, ring", 0, 20, RD_KFAILED_TIMEOUT, &rd_algo_ring, RD_PROTO_LL128, RD_ALLREDUCE, 0) || bad;
+    bad = leave_together("abort, chains together", 1, 0, RD_KFAILED_ABORT, 0) || bad;
+    bad = leave_together("time limit, chains and cells together", 0, 20, RD_KFAILED_TIMEOUT, 1) || bad;
     bad = in_its_place("next one, one-shot", 0, &rd_algo_oneshot, RD_PROTO_SENTINEL, RD_ALLREDUCE) || bad;
     bad = in_its_place("next one, two-shot", 1, &rd_algo_twoshot, RD_PROTO_LL128, RD_ALLREDUCE) || bad;
     bad = in_its_place("next one, two-shot broadcast", 1, &rd_algo_twoshot, RD_PROTO_LL128, RD_BROADCAST) || bad;

@@ -313,6 +313,21 @@ double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)
     return rd_cuda_choose(cuda, &one, &reduce, &choice) == RONDO_SUCCESS ? choice.us : -1;
 }
 
+double rd_cuda_price_least(rd_cuda_t *cuda, const rd_call_t *call, const rd_klaunch_t *launch)
+{
+    rd_call_t one = *call;
+    rd_kreduce_t reduce;
+    rd_kchoice_t choice;
+    fenv_t program;
+
+    one.desc.count = 1;
+    const rd_wanted_t wanted = wanted_of(cuda, &one, &reduce);
+    rd_fpenv_begin(&program);
+    const char *why = rd_kchoose_one(&wanted, &cuda->limits, launch->algo, launch->proto, &choice);
+    rd_fpenv_end(&program);
+    return why ? 0 : choice.us;
+}
+
 /* Runs the collective by one kernel, whose output may lie elsewhere; `gap`: bytes between the blocks of a
  * reduce-scatter's input. */
 static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out, size_t gap)

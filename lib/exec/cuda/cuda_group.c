@@ -138,17 +138,17 @@ double rd_cuda_group_estimate(void)
     double longest = 0;
 
     for (const part_t *part = parts; part; part = part->next) {
-        double sum = 0;
+        rd_fusion_t fusion;
 
         if (part->message_first)
             return -1;
-        for (const op_t *op = part->first; op; op = op->next) {
-            double us = rd_cuda_price(part->cuda, &op->call);
-            if (us < 0)
-                return us;
-            sum += us;
-        }
-        longest = sum > longest ? sum : longest;
+        rd_fusion_begin(&fusion, part->cuda, true);
+        for (const op_t *op = part->first; op; op = op->next)
+            (void)rd_fusion_add(&fusion, &op->call);
+        (void)rd_fusion_end(&fusion);
+        if (fusion.us < 0)
+            return -1;
+        longest = fusion.us > longest ? fusion.us : longest;
     }
     return longest;
 }
@@ -193,7 +193,7 @@ static rondo_result_t run_part(part_t *part)
     rondo_result_t result = RONDO_SUCCESS;
     rd_fusion_t fusion;
 
-    rd_fusion_begin(&fusion, part->cuda);
+    rd_fusion_begin(&fusion, part->cuda, false);
     for (const op_t *op = part->first; op && result == RONDO_SUCCESS; op = op->next)
         result = rd_fusion_add(&fusion, &op->call);
     if (result == RONDO_SUCCESS)

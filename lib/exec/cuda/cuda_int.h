@@ -269,6 +269,9 @@ rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, si
 /* Returns the expected microseconds of a collective; 0 for that of a single rank; a negative number for one that has no
  * price: between nodes, or with counts that differ from rank to rank. */
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call);
+/* Returns the part of the price of a call, by the algorithm and protocol of `launch`, that it would have with one
+ * element, too. */
+double rd_cuda_price_least(rd_cuda_t *cuda, const rd_call_t *call, const rd_klaunch_t *launch);
 /* Returns true if a kernel serves the call by what RONDO_ALGO and RONDO_PROTO force. */
 bool rd_cuda_follows(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, rd_kwork_t *work, cudaStream_t stream);
@@ -283,18 +286,25 @@ rondo_result_t rd_cuda_write(rd_cuda_t *cuda, size_t offset, const void *data, s
 
 /* fused.c. The calls of a group on one communicator, in their order. rd_fusion_add puts a call into the stream, or
  * keeps it, to be launched together with the next ones; rd_fusion_end launches what is left. A call must live as long
- * as the fusion. */
+ * as the fusion. If `priced`, nothing is launched: `us` is what it would take, or negative if something has no price.
+ */
 typedef struct rd_buffer_span {
     uintptr_t begin, end; /* addresses */
 } rd_buffer_span_t;
 typedef struct rd_fusion {
     rd_cuda_t *cuda;
-    const rd_call_t *first;                         /* of those in `work`, of which there are work.fused.count */
+    const rd_call_t *first;                         /* of those in `work` */
+    uint32_t count;                                 /* of these: by cells and by chain */
     rd_buffer_span_t in[RD_KFUSED], out[RD_KFUSED]; /* their buffers */
     rd_buffer_span_t ins, outs;                     /* what holds all of each */
+    uint64_t pieces;                                /* of those by chain, in all fifos */
+    uint32_t depth;                                 /* pieces in the first fifo */
+    bool priced;
+    double us;          /* of all launches before this one */
+    double least, flow; /* of this one: what its slowest operation takes with no bytes, and the bytes of all */
     rd_kwork_t work;
 } rd_fusion_t;
-void rd_fusion_begin(rd_fusion_t *fusion, rd_cuda_t *cuda);
+void rd_fusion_begin(rd_fusion_t *fusion, rd_cuda_t *cuda, bool priced);
 rondo_result_t rd_fusion_add(rd_fusion_t *fusion, const rd_call_t *call);
 rondo_result_t rd_fusion_end(rd_fusion_t *fusion);
 
