@@ -26,9 +26,9 @@
 #define MARGIN 0.5
 #define ELSEWHERE 0.125 /* of the time, in which it may wait in other calls */
 #define CALLS 5
-#define LEAST 3 /* periods of a span */
-#define QUICK 9 /* looks, so many ms apart: */
-#define QUICK_MS 3
+#define LEAST 3   /* periods of a span */
+#define SAMPLES 9 /* looks, so many ms apart: */
+#define SAMPLE_MS 3
 
 /* Of one communicator. */
 typedef struct slow {
@@ -158,18 +158,18 @@ static bool is_outside(const slow_t *s)
     const rd_view_comm_t *then = rd_view_comm_of(s->view->before, s->view->nbefore, s->c->id);
     const rd_view_rank_t *was = rd_verdict_before(then, s->rank->comm.rank);
     const rd_reader_t *reader = &s->view->processes[s->rank->process].reader;
-    const struct timespec pause = {0, QUICK_MS * 1000000};
+    const struct timespec pause = {0, SAMPLE_MS * 1000000};
     rd_monitor_comm_t now;
-    int looks = 0, outside = 0;
+    int tries = 0, outside = 0;
 
     if (rd_view_inside(&s->rank->comm) >= 0 && (!was || rd_view_inside(&was->comm) >= 0))
         return false;
-    for (; looks < QUICK && reader->mapped && !s->view->hurried && rd_reader_comm(reader, s->rank->entry, &now);
-         looks++) {
+    for (; tries < SAMPLES && reader->mapped && !s->view->hurried && rd_reader_comm(reader, s->rank->entry, &now);
+         tries++) {
         outside += rd_view_inside(&now) < 0;
         nanosleep(&pause, NULL);
     }
-    return !looks || 2 * outside > looks;
+    return !tries || 2 * outside > tries;
 }
 
 /* Looks at the span from `periods` ago on. */
