@@ -314,11 +314,13 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
 /* What a communicator takes of one rank's memory, in bytes. Not counted are tables of some hundred bytes for each rank,
  * what CUDA and UCX take for themselves, and memory of the user's own (rondo_mem_alloc, registered buffers). */
 typedef struct {
-    size_t size;      /* sizeof(rondo_memory_t) of the caller, who sets it; all else is filled */
-    uint64_t device;  /* memory of the GPU */
-    uint64_t pinned;  /* host memory pinned for the GPU; of what ranks share, this rank's part */
-    uint64_t shared;  /* this rank's part of the memory, not pinned, that the ranks of its node share */
-    uint64_t network; /* for messages to other nodes: address space, whose pages come when they are first used */
+    size_t size;        /* sizeof(rondo_memory_t) of the caller, who sets it; all else is filled */
+    uint64_t device;    /* memory of the GPU */
+    uint64_t pinned;    /* host memory pinned for the GPU; of what ranks share, this rank's part */
+    uint64_t shared;    /* this rank's part of the memory, not pinned, that the ranks of its node share */
+    uint64_t network;   /* for messages to other nodes: address space, whose pages come when they are first used */
+    uint64_t suspend;   /* of `device`: what rondo_comm_suspend would give back */
+    uint64_t suspended; /* not in `device`: what it has given back, and rondo_comm_resume takes again */
 } rondo_memory_t;
 
 /* Where the ranks of a communicator that is yet to be made will be. Initialise it with RONDO_SHAPE_INIT, then set what
@@ -432,6 +434,27 @@ rondo_result_t rondo_comm_abort(rondo_comm_t comm);
  * RONDO_ERR_ABORTED, for rondo_comm_shrink, rondo_comm_destroy or rondo_comm_abort. The call that was under way has
  * left when this returns. The other ranks' pending and later calls return RONDO_ERR_REMOTE and name this rank. */
 rondo_result_t rondo_comm_revoke(rondo_comm_t comm);
+
+/* Gives back what the communicator has of device memory while it is not used, and takes it again: for programs that
+ * need the memory for something else meanwhile. Both are collective and wait for the other ranks, for
+ * RONDO_CREATE_TIMEOUT_MS and also with blocking = 0; not inside a group; a thread that has several ranks cannot call
+ * for them one after the other.
+ *
+ * rondo_comm_suspend first waits until everything enqueued or submitted is complete. Then all of rondo_memory_t's
+ * `suspend` is free for the device's other users, and waits, as cudaFree does, for what else runs on the device: let
+ * no operation of another communicator be under way that waits for ranks which are yet to call this. Until
+ * rondo_comm_resume every call on `comm` is RONDO_ERR_INVALID_USAGE, but rondo_comm_rank, _size, _device, _status,
+ * _memory_now, _get_error, rondo_mem_free, revoke, abort and destroy, which need no resume before. What stays: memory
+ * of the program's (rondo_mem_alloc, windows, registrations, which all are valid afterwards), on several nodes what the
+ * network knows, and pinned and shared host memory; so a host communicator gives back nothing, but its calls are
+ * refused all the same.
+ *
+ * The memory lies elsewhere afterwards, so graphs that were captured before could not be launched: as long as one, or
+ * what was instantiated of it, is there on any rank, rondo_comm_suspend is RONDO_ERR_INVALID_USAGE on every rank and
+ * changes nothing. If a rank's device has too little memory, rondo_comm_resume is RONDO_ERR_NO_MEMORY on every rank,
+ * which may call it again. All other failures, a rank that dies or is late among them, fail the communicator. */
+rondo_result_t rondo_comm_suspend(rondo_comm_t comm);
+rondo_result_t rondo_comm_resume(rondo_comm_t comm);
 
 /* What went wrong, without waiting and without a message: RONDO_SUCCESS while all is well, RONDO_IN_PROGRESS while
  * something asked for with blocking = 0 is under way, else the result that every call returns. A dead rank shows here

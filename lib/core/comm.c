@@ -18,6 +18,11 @@ static bool is_busy(uint64_t alive)
     return alive == (rd_comm_mark | RD_COMM_BUSY);
 }
 
+static bool is_suspended(uint64_t alive)
+{
+    return alive == (rd_comm_mark | RD_COMM_SUSPENDED);
+}
+
 static uint64_t state(rondo_comm_t comm)
 {
     return comm ? atomic_load_explicit(&comm->alive, memory_order_acquire) : 0;
@@ -42,7 +47,7 @@ static rondo_result_t exists(rondo_comm_t comm, const char *call)
 {
     uint64_t alive = state(comm);
 
-    return is_making(alive) || is_busy(alive) ? RONDO_SUCCESS : rd_comm_valid(comm, call);
+    return is_making(alive) || is_busy(alive) ? RONDO_SUCCESS : rd_comm_valid_suspended(comm, call);
 }
 
 /* Frees what is left of a communicator that could not be made. Returns false if it has been made. */
@@ -58,6 +63,15 @@ static bool end_unmade(rondo_comm_t comm, uint64_t mark)
     return true;
 }
 
+/* A suspended communicator that has failed is a failed one: its calls say so, and it may be shrunk. */
+static bool awakes(rondo_comm_t comm, uint64_t suspended)
+{
+    if (rd_health_check(&comm->health) == RONDO_SUCCESS)
+        return false;
+    atomic_compare_exchange_strong(&comm->alive, &suspended, rd_comm_mark);
+    return true;
+}
+
 rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call)
 {
     uint64_t alive = comm ? atomic_load_explicit(&comm->alive, memory_order_acquire) : 0;
@@ -68,6 +82,11 @@ rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call)
         return RONDO_SUCCESS;
     if (is_making(alive) || is_busy(alive))
         return refuse(comm, call, alive);
+    if (is_suspended(alive) && awakes(comm, alive))
+        return RONDO_SUCCESS;
+    if (is_suspended(alive))
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_USAGE,
+                        "%s: comm is suspended: rondo_comm_resume, which all ranks call, comes first", call);
     if (comm && rd_comm_inherited(comm))
         return rd_error(NULL, RONDO_ERR_INVALID_USAGE,
                         "%s: comm is the parent process's: a forked child makes communicators of its own", call);
@@ -75,6 +94,11 @@ rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call)
         return rd_error(NULL, RONDO_ERR_ABORTED, "%s: comm has been aborted", call);
     return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: comm is %s", call,
                     comm ? "not a communicator, or one that has been destroyed" : "NULL");
+}
+
+rondo_result_t rd_comm_valid_suspended(rondo_comm_t comm, const char *call)
+{
+    return is_suspended(state(comm)) && !rd_in_hook ? RONDO_SUCCESS : rd_comm_valid(comm, call);
 }
 
 /* Ends a communicator. */
@@ -246,7 +270,7 @@ rondo_result_t rondo_comm_destroy(rondo_comm_t comm)
 
 rondo_result_t rondo_comm_revoke(rondo_comm_t comm)
 {
-    rondo_result_t result = is_busy(state(comm)) ? RONDO_SUCCESS : rd_comm_valid(comm, "rondo_comm_revoke");
+    rondo_result_t result = is_busy(state(comm)) ? RONDO_SUCCESS : rd_comm_valid_suspended(comm, "rondo_comm_revoke");
 
     if (result != RONDO_SUCCESS || !rd_comm_query_enter(comm))
         return result;
@@ -307,7 +331,7 @@ rondo_result_t rondo_comm_get_error(rondo_comm_t comm, rondo_result_t *error)
 
 static rondo_result_t give(rondo_comm_t comm, const char *call, int value, int *to)
 {
-    rondo_result_t result = rd_comm_valid(comm, call);
+    rondo_result_t result = rd_comm_valid_suspended(comm, call);
 
     if (result != RONDO_SUCCESS)
         return result;
@@ -371,8 +395,9 @@ const char *rondo_last_error(rondo_comm_t comm)
 {
     uint64_t alive = state(comm);
 
-    return alive == rd_comm_mark || is_making(alive) || is_busy(alive) ? rd_log_ctx_error(&comm->ctx)
-                                                                       : rd_thread_error();
+    return alive == rd_comm_mark || is_making(alive) || is_busy(alive) || is_suspended(alive)
+               ? rd_log_ctx_error(&comm->ctx)
+               : rd_thread_error();
 }
 
 rondo_result_t rondo_unique_id_create(rondo_unique_id_t *id)

@@ -18,6 +18,7 @@
  * (background.h): the communicator is being made, or could not be; or such a call uses it. */
 #define RD_COMM_MAKING (UINT64_C(1) << 63)
 #define RD_COMM_BUSY (UINT64_C(1) << 59)
+#define RD_COMM_SUSPENDED (UINT64_C(1) << 58) /* likewise: it has given its memory back (suspend.c) */
 
 struct rondo_comm {
     _Atomic uint64_t alive; /* rd_comm_mark: distinguishes a communicator from a stale or foreign pointer */
@@ -95,6 +96,9 @@ static inline const struct rondo_comm *rd_comm_of_team(const rd_team_t *team)
 /* Checks a communicator that was passed as an argument. A NULL, destroyed or foreign one, and the parent's after a
  * fork, is refused with a sentence; one that was just aborted gives RONDO_ERR_ABORTED. */
 rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call);
+
+/* The same for a call that a suspended one serves, too. */
+rondo_result_t rd_comm_valid_suspended(rondo_comm_t comm, const char *call);
 
 /* The mark that this process puts into the communicators that it makes. A forked child has a different mark: what the
  * parent made is not the child's, whose copy has lost its threads and sockets, but still has the memory that the other

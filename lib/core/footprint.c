@@ -140,7 +140,7 @@ rondo_result_t rondo_comm_memory(const rondo_config_t *config, const rondo_shape
 rondo_result_t rondo_comm_memory_now(rondo_comm_t comm, rondo_memory_t *memory)
 {
     const char *call = "rondo_comm_memory_now";
-    rondo_result_t result = rd_comm_valid(comm, call);
+    rondo_result_t result = rd_comm_valid_suspended(comm, call);
     rondo_memory_t all = {0};
 
     if (result != RONDO_SUCCESS || (result = fits(comm, call, memory)))

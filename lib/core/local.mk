@@ -73,6 +73,7 @@ librondo_core_la_SOURCES += \
 	lib/core/status_lines.h \
 	lib/core/submit.c \
 	lib/core/submit.h \
+	lib/core/suspend.c \
 	lib/core/transports.c \
 	lib/core/transports.h \
 	lib/core/triggers.c \

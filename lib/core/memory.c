@@ -97,7 +97,7 @@ rondo_result_t rondo_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm)
 
 rondo_result_t rondo_mem_free(void *buffer, rondo_comm_t comm)
 {
-    rondo_result_t result = rd_comm_valid(comm, "rondo_mem_free");
+    rondo_result_t result = rd_comm_valid_suspended(comm, "rondo_mem_free");
 
     if (result != RONDO_SUCCESS || !buffer)
         return result;

@@ -27,7 +27,7 @@ static void fill(rondo_status_t *status, const rd_own_t *own)
 
 rondo_result_t rondo_comm_status(rondo_comm_t comm, rondo_status_t *status)
 {
-    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_status");
+    rondo_result_t result = rd_comm_valid_suspended(comm, "rondo_comm_status");
     rondo_status_t full = {0};
     rd_own_t own;
 

@@ -130,6 +130,16 @@ void rondo_f_comm_abort(rondo_comm_t *comm, int *ierror)
     give("rondo_comm_abort", NULL, result, ierror);
 }
 
+void rondo_f_comm_suspend(const rondo_comm_t *comm, int *ierror)
+{
+    give("rondo_comm_suspend", *comm, rondo_comm_suspend(*comm), ierror);
+}
+
+void rondo_f_comm_resume(const rondo_comm_t *comm, int *ierror)
+{
+    give("rondo_comm_resume", *comm, rondo_comm_resume(*comm), ierror);
+}
+
 void rondo_f_comm_revoke(const rondo_comm_t *comm, int *ierror)
 {
     give("rondo_comm_revoke", *comm, rondo_comm_revoke(*comm), ierror);
@@ -156,12 +166,12 @@ typedef struct {
 } shape_t;
 
 typedef struct {
-    uint64_t device, pinned, shared, network;
+    uint64_t device, pinned, shared, network, suspend, suspended;
 } memory_t;
 
 static void give_memory(memory_t *to, const rondo_memory_t *from)
 {
-    *to = (memory_t){from->device, from->pinned, from->shared, from->network};
+    *to = (memory_t){from->device, from->pinned, from->shared, from->network, from->suspend, from->suspended};
 }
 
 void rondo_f_comm_memory(const config_t *config, const shape_t *shape, memory_t *memory, int *ierror)

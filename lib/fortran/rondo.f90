@@ -64,6 +64,20 @@ module rondo
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
+    !> Gives back the device memory of a communicator that is not used; collective. Until rondo_comm_resume its calls
+    !> are RONDO_ERR_INVALID_USAGE.
+    subroutine rondo_comm_suspend(comm, ierror) bind(C, name="rondo_f_comm_suspend")
+      import :: c_int, rondo_comm
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_comm_resume(comm, ierror) bind(C, name="rondo_f_comm_resume")
+      import :: c_int, rondo_comm
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
     !> Returns an error that has occurred in the background, without waiting.
     subroutine rondo_comm_get_error(comm, error, ierror) bind(C, name="rondo_f_comm_get_error")
       import :: c_int, rondo_comm

@@ -99,6 +99,7 @@ module rondo_types
   !> rondo_memory_t: bytes.
   type, bind(C) :: rondo_memory
     integer(c_int64_t) :: device = 0_c_int64_t, pinned = 0_c_int64_t, shared = 0_c_int64_t, network = 0_c_int64_t
+    integer(c_int64_t) :: suspend = 0_c_int64_t, suspended = 0_c_int64_t
   end type
 
   !> rondo_status_t, as rondo_comm_status fills it.

@@ -135,14 +135,16 @@ typedef enum rd_monitor_flag {
 #define RD_MONITOR_FLUSH 72
 #define RD_MONITOR_WINDOW 73 /* a window is made, or destroyed */
 #define RD_MONITOR_GROW 74
-#define RD_MONITOR_LAST RD_MONITOR_GROW
+#define RD_MONITOR_SUSPEND 75
+#define RD_MONITOR_RESUME 76
+#define RD_MONITOR_LAST RD_MONITOR_RESUME
 #define RD_MONITOR_BYTE 255    /* the type of a message: only its bytes are known */
 #define RD_MONITOR_UNKNOWN 255 /* the operator of a call that another library has dumped */
 
 /* Calls that have neither count nor type, as a barrier has none. */
 static inline int rd_monitor_bare(int kind)
 {
-    return kind == RD_MONITOR_SPLIT || kind == RD_MONITOR_WINDOW || kind == RD_MONITOR_GROW;
+    return kind == RD_MONITOR_SPLIT || (kind >= RD_MONITOR_WINDOW && kind <= RD_MONITOR_RESUME);
 }
 
 static inline int rd_monitor_one_sided(int kind)

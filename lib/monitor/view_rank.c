@@ -107,6 +107,8 @@ const char *rd_view_kind_name(int kind)
            : kind == RD_MONITOR_SPLIT         ? "comm_split"
            : kind == RD_MONITOR_WINDOW        ? "window"
            : kind == RD_MONITOR_GROW          ? "comm_grow"
+           : kind == RD_MONITOR_SUSPEND       ? "comm_suspend"
+           : kind == RD_MONITOR_RESUME        ? "comm_resume"
            : kind == RD_MONITOR_WAIT_SIGNAL   ? "wait_signal"
            : kind == RD_MONITOR_PUT           ? "put"
            : kind == RD_MONITOR_SIGNAL        ? "signal"

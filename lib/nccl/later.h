@@ -124,9 +124,11 @@ ncclResult_t pncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId);
 ncclResult_t pncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank, ncclComm_t *newcomm,
                            ncclConfig_t *config);
 
+#define NCCL_SUSPEND_MEM 0x01
+ncclResult_t pncclCommSuspend(ncclComm_t comm, int flags);
+ncclResult_t pncclCommResume(ncclComm_t comm);
+
 /* All of the following fail without reading their arguments. The calling convention lets the caller pass any. */
-ncclResult_t pncclCommSuspend(void);
-ncclResult_t pncclCommResume(void);
 ncclResult_t pncclSetEncryption(void);
 ncclResult_t pncclDevCommCreate(void);
 ncclResult_t pncclDevCommDestroy(void);

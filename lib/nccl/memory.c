@@ -234,7 +234,6 @@ ncclResult_t pncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUse
 }
 NC_TWIN(WinGetUserPtr);
 
-/* Nothing can be suspended yet, so all that there is persists. */
 ncclResult_t pncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value)
 {
     const char *call = "ncclCommMemStats";
@@ -248,7 +247,49 @@ ncclResult_t pncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t
                         value ? "stat is none of ncclCommMemStat_t" : "value is NULL");
     result = nc_result(comm, comm->rondo, rondo_comm_memory_now(comm->rondo, &memory));
     if (result == ncclSuccess)
-        *value = stat == ncclStatGpuMemPersist || stat == ncclStatGpuMemTotal ? memory.device : 0;
+        *value = stat == ncclStatGpuMemSuspend     ? memory.suspend
+                 : stat == ncclStatGpuMemSuspended ? memory.suspended
+                 : stat == ncclStatGpuMemPersist   ? memory.device - memory.suspend
+                                                   : memory.device;
     return result;
 }
 NC_TWIN(CommMemStats);
+
+static ncclResult_t suspend(nc_job_t *job)
+{
+    return nc_result(job->comm, job->comm->rondo, rondo_comm_suspend(job->comm->rondo));
+}
+
+static ncclResult_t resume(nc_job_t *job)
+{
+    return nc_result(job->comm, job->comm->rondo, rondo_comm_resume(job->comm->rondo));
+}
+
+/* They complete before they return, or at the end of the group, also with config.blocking = 0, as registering does. */
+static ncclResult_t run(ncclComm_t comm, const char *call, ncclResult_t (*job_run)(nc_job_t *job))
+{
+    const nc_job_t job = {.run = job_run, .call = call, .comm = comm, .blocking = 1};
+    ncclResult_t result = nc_comm_ready(comm, call);
+
+    return result == ncclSuccess ? nc_group_job(&job) : result;
+}
+
+ncclResult_t pncclCommSuspend(ncclComm_t comm, int flags)
+{
+    const char *call = "ncclCommSuspend";
+    ncclResult_t result = nc_comm_valid(comm, call);
+
+    if (result != ncclSuccess)
+        return result;
+    if (flags != NCCL_SUSPEND_MEM)
+        return nc_error(comm, ncclInvalidArgument, "%s: flags is %#x: NCCL_SUSPEND_MEM (1) is all there is", call,
+                        (unsigned)flags);
+    return run(comm, call, suspend);
+}
+NC_TWIN(CommSuspend);
+
+ncclResult_t pncclCommResume(ncclComm_t comm)
+{
+    return run(comm, "ncclCommResume", resume);
+}
+NC_TWIN(CommResume);

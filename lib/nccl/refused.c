@@ -25,8 +25,6 @@ static ncclResult_t refuse(const char *name)
     }                                                                                                                  \
     NC_TWIN(name)
 
-REFUSE(CommSuspend);
-REFUSE(CommResume);
 REFUSE(SetEncryption);
 REFUSE(DevCommCreate);
 REFUSE(DevCommDestroy);

@@ -8,7 +8,6 @@ static const char device_side[] =
 static const char per_call[] =
     "the tag is rondo's; a forced algSelection and launchCompletionEvent are refused, resources steer nothing";
 static const char one_sided[] = "on host memory; windows are registered before, with NCCL_WIN_COLL_SYMMETRIC";
-static const char later[] = "not built yet";
 
 const nc_function_t nc_functions[] = {
     {"GetVersion", "2.4", NC_SERVED, NULL},
@@ -59,9 +58,10 @@ const nc_function_t nc_functions[] = {
     {"Scatter", "2.28", NC_SERVED, NULL},
     {"CommGetUniqueId", "2.29", NC_SERVED, NULL},
     {"CommGrow", "2.29", NC_SERVED, "each rank of the communicator may also pass the id"},
-    {"CommSuspend", "2.29", NC_REFUSED, later},
-    {"CommResume", "2.29", NC_REFUSED, later},
-    {"CommMemStats", "2.29", NC_SERVED, "nothing can be suspended"},
+    {"CommSuspend", "2.29", NC_PARTLY,
+     "refused while a captured graph has operations of the communicator; on host memory nothing is given back"},
+    {"CommResume", "2.29", NC_SERVED, NULL},
+    {"CommMemStats", "2.29", NC_SERVED, NULL},
     {"WinGetUserPtr", "2.29", NC_SERVED, NULL},
     {"PutSignal", "2.29", NC_PARTLY, one_sided},
     {"Signal", "2.29", NC_PARTLY, one_sided},

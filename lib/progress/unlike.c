@@ -96,11 +96,13 @@ static const char *differs(const rd_signed_call_t *a, const rd_signed_call_t *b)
 
 static void fill(rd_signature_t *s, const rd_signed_call_t *c, uint64_t number)
 {
-    const char *name = c->call.kind < RD_NUM_COLLS         ? rd_coll_name((rd_coll_t)c->call.kind)
-                       : c->call.kind == RD_MONITOR_SPLIT  ? "comm_split"
-                       : c->call.kind == RD_MONITOR_WINDOW ? "window"
-                       : c->call.kind == RD_MONITOR_GROW   ? "comm_grow"
-                                                           : "?";
+    const char *name = c->call.kind < RD_NUM_COLLS          ? rd_coll_name((rd_coll_t)c->call.kind)
+                       : c->call.kind == RD_MONITOR_SPLIT   ? "comm_split"
+                       : c->call.kind == RD_MONITOR_WINDOW  ? "window"
+                       : c->call.kind == RD_MONITOR_GROW    ? "comm_grow"
+                       : c->call.kind == RD_MONITOR_SUSPEND ? "comm_suspend"
+                       : c->call.kind == RD_MONITOR_RESUME  ? "comm_resume"
+                                                            : "?";
 
     *s = (rd_signature_t){.sequence = number,
                           .count = c->call.count,

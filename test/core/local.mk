@@ -29,6 +29,7 @@ check_PROGRAMS += \
 	test/core/status_lines \
 	test/core/config \
 	test/core/late_far \
+	test/core/suspend \
 	test/core/timeout_once \
 	test/core/timeout_set \
 	test/core/one_process \
@@ -82,6 +83,7 @@ test_core_footprint_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_footprint_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=mmap
 test_core_status_LDADD = libtest.la
 test_core_status_lines_LDADD = libtest.la
+test_core_suspend_LDADD = libtest.la
 test_core_config_LDADD = libtest.la
 test_core_late_far_LDADD = libtest.la
 test_core_timeout_once_LDADD = libtest.la

@@ -372,6 +372,11 @@ contains
     call rondo_comm_memory_now(comm, memory)
     call expect(memory%shared == before%shared .and. memory%shared > 0, 'memory')
     call expect(memory%device == 0 .and. memory%pinned == 0 .and. memory%network == before%network, 'other memory')
+    call rondo_comm_suspend(comm)
+    call rondo_barrier(comm, ierror=ierror)
+    call expect(ierror == RONDO_ERR_INVALID_USAGE, 'a call on a suspended communicator')
+    call rondo_comm_resume(comm)
+    call expect(memory%suspend == 0 .and. memory%suspended == 0, 'what a suspension gives back')
     shape%nnodes = n + 1
     call rondo_comm_memory(shape=shape, memory=memory, ierror=ierror)
     call expect(ierror == RONDO_ERR_INVALID_ARGUMENT .and. memory%shared == 0, 'memory of more nodes than ranks')

@@ -6,7 +6,7 @@
 #   --seed     of all that is drawn (1)         --shard    every N-th case of the matrix, from the I-th (few, drawn)
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
 #   --seconds  of random programs, each (10)    --part     matrix, forced, simple, programs, scheduled,
-#                                                          life, grow, signature, verdicts, lengths, groups, registered, copy_engine,
+#                                                          life, grow, suspend, signature, verdicts, lengths, groups, registered, copy_engine,
 #                                                          rounds, narrow, user_kernels, window_host, nodes, rails, many, shim or gdr (wants UCX with CUDA,
 #                                                          and RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc);
 #              and, if they are named, mps (ranks that share GPUs, under MPS), sanitizers (compute-sanitizer's tools,
@@ -112,6 +112,10 @@ fi
 if wanted grow; then
     part grow --seed "$seed"
 fi
+if wanted suspend; then
+    part suspend
+    part suspend --host-windows
+fi
 if wanted signature; then
     part signature
 fi
@@ -163,6 +167,7 @@ if wanted nodes; then # played on this machine: their ranks meet over the networ
     part narrow --nodes
     part signature --nodes
     part life --nodes
+    part suspend --nodes
 fi
 if wanted rails; then # between nodes, and the ranks of one by their own kernels
     part rails --seed "$seed"

@@ -18,6 +18,7 @@ gpu_tests = \
 	test/gpu/registered \
 	test/gpu/rounds \
 	test/gpu/shim \
+	test/gpu/suspend \
 	test/gpu/user_kernels
 EXTRA_PROGRAMS += $(gpu_tests) $(cuda_examples)
 cuda_examples = \
@@ -129,6 +130,10 @@ test_gpu_shim_SOURCES = $(shim_sources) test/gpu/device.c test/gpu/device.h
 test_gpu_shim_CPPFLAGS = $(gpu_cppflags)
 test_gpu_shim_LDADD = libnccl_parts.la $(gpu_ldadd)
 test_gpu_shim_LDFLAGS = -static
+test_gpu_suspend_SOURCES = test/gpu/suspend.c test/gpu/device.c test/gpu/device.h
+test_gpu_suspend_CPPFLAGS = $(gpu_cppflags)
+test_gpu_suspend_LDADD = $(gpu_ldadd)
+test_gpu_suspend_LDFLAGS = -static
 test_gpu_user_kernels_SOURCES = test/gpu/user_kernels.c test/gpu/device.c test/gpu/device.h
 test_gpu_user_kernels_CPPFLAGS = $(gpu_cppflags)
 test_gpu_user_kernels_LDADD = test/gpu/device_kernels.lo $(gpu_ldadd)

@@ -423,8 +423,18 @@ static void statistics(test_rank_t *t, ncclComm_t comm)
     rondo_config_t config = RONDO_CONFIG_INIT;
     rondo_shape_t shape = RONDO_SHAPE_INIT;
 
-    TEST_TRUE(t, (total > 0) == (t->nranks > 1) && total == statistic(t, comm, ncclStatGpuMemPersist));
-    TEST_TRUE(t, statistic(t, comm, ncclStatGpuMemSuspend) == 0 && statistic(t, comm, ncclStatGpuMemSuspended) == 0);
+    const uint64_t rests = statistic(t, comm, ncclStatGpuMemSuspend);
+
+    TEST_TRUE(t, (total > 0) == (t->nranks > 1) && total == rests + statistic(t, comm, ncclStatGpuMemPersist));
+    TEST_TRUE(t, statistic(t, comm, ncclStatGpuMemSuspended) == 0);
+    NCCL_GIVES(t, ncclInvalidArgument, pncclCommSuspend(comm, 2));
+    NCCL_OK(t, pncclCommSuspend(comm, NCCL_SUSPEND_MEM));
+    TEST_TRUE(t,
+              statistic(t, comm, ncclStatGpuMemSuspended) == rests && statistic(t, comm, ncclStatGpuMemSuspend) == 0);
+    TEST_TRUE(t, statistic(t, comm, ncclStatGpuMemTotal) == total - rests);
+    NCCL_GIVES(t, ncclInvalidUsage, pncclCommSuspend(comm, NCCL_SUSPEND_MEM));
+    NCCL_OK(t, pncclCommResume(comm));
+    TEST_TRUE(t, statistic(t, comm, ncclStatGpuMemTotal) == total);
     config.device = device_of(t);
     shape.nranks = t->nranks;
     TEST_OK(t, NULL, rondo_comm_memory(&config, &shape, &memory));

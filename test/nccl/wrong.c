@@ -212,9 +212,7 @@ static void others(test_rank_t *t, ncclComm_t comm)
  * out of it. */
 static void refused(test_rank_t *t)
 {
-    static const char *const names[] = {"CommSuspend",
-                                        "CommResume",
-                                        "SetEncryption",
+    static const char *const names[] = {"SetEncryption",
                                         "DevCommCreate",
                                         "DevCommDestroy",
                                         "GetLsaDevicePointer",

@@ -168,6 +168,7 @@ sim_tests = \
 	test/sim/rcache \
 	test/sim/rounds \
 	test/sim/shim \
+	test/sim/suspend \
 	test/sim/user_kernels
 if HAVE_CUDA
 if HAVE_CXX
@@ -301,6 +302,10 @@ test_sim_programs_SOURCES = test/gpu/programs.c
 test_sim_programs_CPPFLAGS = $(sim_cppflags)
 test_sim_programs_LDADD = $(sim_ldadd)
 nodist_EXTRA_test_sim_programs_SOURCES = dummy.cc
+test_sim_suspend_SOURCES = test/gpu/suspend.c
+test_sim_suspend_CPPFLAGS = $(sim_cppflags)
+test_sim_suspend_LDADD = $(sim_ldadd)
+nodist_EXTRA_test_sim_suspend_SOURCES = dummy.cc
 shim_sources = \
 	test/gpu/shim.c \
 	test/gpu/shim.h \

@@ -81,10 +81,11 @@ static void add(block_t what)
     pthread_mutex_unlock(&sim_lock);
 }
 
+/* SIM_FULL=1: devices have no memory left. */
 static cudaError_t allocate(void **pointer, size_t bytes, enum cudaMemoryType type)
 {
     size_t whole = (bytes + 4095) / 4096 * 4096 + (bytes ? 0 : 4096);
-    int fd = memfd_create("sim", MFD_CLOEXEC);
+    int fd = type == cudaMemoryTypeDevice && getenv("SIM_FULL") ? -1 : memfd_create("sim", MFD_CLOEXEC);
 
     if (fd < 0 || ftruncate(fd, (off_t)whole) != 0)
         return sim_error(cudaErrorMemoryAllocation);

@@ -33,6 +33,7 @@ test "$lines" -ge 1 || {
     exit 1
 }
 RONDO_P2P=0 test/sim/life --times 6
+test/sim/suspend --host-windows
 RONDO_P2P=0 RONDO_TOPO_FILE=$planned ./rondo-info plan allreduce 1M --device cuda --ranks 8 >"$log"
 grep -q 'in pinned host memory' "$log" && grep -q '^\* .*sentinel' "$log" && ! grep -q '^. .*ll128 .* us ' "$log" || {
     cat "$log"

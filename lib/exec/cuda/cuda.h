@@ -42,6 +42,11 @@ void rd_cuda_free(rd_cuda_t *cuda, rd_node_t *node);
 /* Waits until everything enqueued is over. */
 rondo_result_t rd_cuda_drain(rd_cuda_t *cuda);
 rondo_result_t rd_cuda_drained(rd_cuda_t *cuda); /* the same without waiting: may return RONDO_IN_PROGRESS */
+/* Gives back the device memory that can be given back, when everything enqueued is over, and takes it again; both are
+ * collective over the team's bootstrap. If rd_cuda_suspend fails, and the communicator has not, nothing has changed;
+ * nor has it if rd_cuda_resume does. In between nothing but these two, the questions and the end may be called. */
+rondo_result_t rd_cuda_suspend(rd_cuda_t *cuda);
+rondo_result_t rd_cuda_resume(rd_cuda_t *cuda);
 /* Fails the communicator if a kernel has failed. Returns RONDO_SUCCESS if none has. */
 rondo_result_t rd_cuda_check(rd_cuda_t *cuda);
 

@@ -41,6 +41,18 @@ void rd_cuda_count(const rd_cuda_t *cuda, rondo_memory_t *memory)
     (void)cuda, (void)memory;
 }
 
+rondo_result_t rd_cuda_suspend(rd_cuda_t *cuda)
+{
+    (void)cuda;
+    return none();
+}
+
+rondo_result_t rd_cuda_resume(rd_cuda_t *cuda)
+{
+    (void)cuda;
+    return none();
+}
+
 void rd_cuda_limit(rd_cuda_t *cuda)
 {
     (void)cuda;

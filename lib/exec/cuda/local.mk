@@ -12,6 +12,7 @@ librondo_core_la_SOURCES += \
 	lib/exec/cuda/cuda_print.c \
 	lib/exec/cuda/device.c \
 	lib/exec/cuda/device_late.c \
+	lib/exec/cuda/graphs.c \
 	lib/exec/cuda/health_check.c \
 	lib/exec/cuda/init.c \
 	lib/exec/cuda/kernel_choose.c \
@@ -25,6 +26,7 @@ librondo_core_la_SOURCES += \
 	lib/exec/cuda/program_cache.c \
 	lib/exec/cuda/register.c \
 	lib/exec/cuda/stall.c \
+	lib/exec/cuda/suspend.c \
 	lib/exec/cuda/user.h \
 	lib/exec/cuda/user_device.c \
 	lib/exec/cuda/user_window.c \

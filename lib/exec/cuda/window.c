@@ -132,6 +132,7 @@ void rd_window_foresee(const rd_env_t *env, int nranks, bool host_windows, rondo
         return;
     rd_window_layout(&cuda, env, 1); /* the multiprocessors do not change the bytes */
     memory->device += cuda.window_bytes;
+    memory->suspend += cuda.window_bytes;
     memory->pinned += host_windows ? cuda.shared_bytes : 0;
 }
 
@@ -139,6 +140,8 @@ void rd_window_foresee(const rd_env_t *env, int nranks, bool host_windows, rondo
 void rd_window_count(const rd_cuda_t *cuda, rondo_memory_t *memory)
 {
     memory->device += cuda->window ? cuda->window_bytes : 0;
+    memory->suspend += cuda->window ? cuda->window_bytes : 0;
+    memory->suspended += cuda->kept && !cuda->window ? cuda->window_bytes : 0;
     memory->pinned += cuda->pinned ? cuda->shared.segment_bytes : 0;
     memory->pinned += cuda->host && !cuda->parent ? RD_WORD_BYTES : 0;
 }
@@ -346,6 +349,7 @@ static void close_shared(rd_cuda_t *cuda)
 
 /* ---- a communicator's window ---- */
 
+/* The control words of a communicator that is resumed are those that it had. */
 static cudaError_t clear(rd_cuda_t *cuda)
 {
     cudaStream_t stream;
@@ -355,7 +359,9 @@ static cudaError_t clear(rd_cuda_t *cuda)
         return error;
     error = cudaMemsetAsync(cuda->window, 0xff, cuda->window_bytes, stream);
     if (error == cudaSuccess)
-        error = cudaMemsetAsync(cuda->window, 0, sizeof(rd_kcontrol_t), stream);
+        error = cuda->kept
+                    ? cudaMemcpyAsync(cuda->window, cuda->kept, sizeof *cuda->kept, cudaMemcpyHostToDevice, stream)
+                    : cudaMemsetAsync(cuda->window, 0, sizeof(rd_kcontrol_t), stream);
     if (error == cudaSuccess)
         error = cudaStreamSynchronize(stream);
     (void)cudaStreamDestroy(stream);
@@ -402,6 +408,15 @@ size_t rd_window_scratch_bytes(const rd_cuda_t *cuda)
     return (size_t)fifos_of(cuda->team->env, 0, (size_t)cuda->team->node->most) * RD_KSLOTS * RD_KSLOT;
 }
 
+rondo_result_t rd_window_give_back(rd_cuda_t *cuda)
+{
+    cudaError_t error = cuda->window ? cudaFree(cuda->window) : cudaSuccess;
+
+    cuda->window = cuda->k.own = NULL;
+    cuda->scratch = NULL;
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "giving back device memory");
+}
+
 void rd_window_release(rd_cuda_t *cuda)
 {
     pthread_mutex_lock(&lock);
@@ -420,7 +435,7 @@ void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *contr
         *(volatile uint32_t *)&cuda->host->abort = 1;
     else if (cuda->host && !cuda->parent)
         words_give(cuda->host);
-    g = cuda->window ? close_comm(cuda->window, cuda->window_bytes, cuda->device) : NULL;
+    g = cuda->window || (cuda->kept && cuda->left) ? close_comm(cuda->window, cuda->window_bytes, cuda->device) : NULL;
     if (g && controls && !cuda->limits.host_windows) {
         g->peers = node->nlocal; /* at most RD_KRANKS ranks map windows */
         for (int m = 0; m < node->nlocal; m++)

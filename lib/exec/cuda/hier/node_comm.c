@@ -53,6 +53,7 @@ void rd_node_comm_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *co
         return;
     rd_import_close(in);
     rd_window_free(in, node, controls);
+    free(in->kept);
     cuda->node_comm = NULL;
     rd_cuda_programs_free(in);
     free(in->peers);
