@@ -150,7 +150,8 @@ struct rd_chains_t {
         rd_fused_unpack(r, s);
         r.passes = s.pass;
         r.tiles = s.tile;
-        const rd_chain_t<PROTO, ARITH> x(r, comm);
+        rd_chain_t<PROTO, ARITH> x = {r};
+        x.place((uint32_t)comm.rank, following(), (uint32_t)comm.nranks);
         const ARITH number(r, (uint32_t)comm.nranks);
         uint64_t at = (uint64_t)fifo * PROTO::DATA;
         for (uint32_t pass = 0; pass < s.pass; pass++, at += (uint64_t)r.tiles * PROTO::DATA) {
