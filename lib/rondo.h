@@ -449,9 +449,9 @@ rondo_result_t rondo_comm_revoke(rondo_comm_t comm);
  * network knows, and pinned and shared host memory; so a host communicator gives back nothing, but its calls are
  * refused all the same.
  *
- * The memory lies elsewhere afterwards, so graphs that were captured before could not be launched: as long as one, or
- * what was instantiated of it, is there on any rank, rondo_comm_suspend is RONDO_ERR_INVALID_USAGE on every rank and
- * changes nothing. If a rank's device has too little memory, rondo_comm_resume is RONDO_ERR_NO_MEMORY on every rank,
+ * The memory lies elsewhere afterwards, so graphs that were captured before could not be launched: where operations of
+ * `comm` have ever been captured, on any rank, rondo_comm_suspend is RONDO_ERR_INVALID_USAGE on every rank and changes
+ * nothing. If a rank's device has too little memory, rondo_comm_resume is RONDO_ERR_NO_MEMORY on every rank,
  * which may call it again. All other failures, a rank that dies or is late among them, fail the communicator. */
 rondo_result_t rondo_comm_suspend(rondo_comm_t comm);
 rondo_result_t rondo_comm_resume(rondo_comm_t comm);

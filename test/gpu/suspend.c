@@ -143,7 +143,7 @@ static void outstanding(test_rank_t *t, void *arg)
     device_end(t, comm, &stream, 1);
 }
 
-/* Rank 1 alone has kept its graph. */
+/* Rank 1 alone has captured its operations. The graph is of no consequence any more, but who knows? */
 static void graphs(test_rank_t *t, void *arg)
 {
     int *data = device_memory(t, 4096, 0);
@@ -155,32 +155,23 @@ static void graphs(test_rank_t *t, void *arg)
 
     (void)arg;
     TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    for (int round = 0; round < 2; round++) {
+    if (t->rank == 1)
         TEST_CUDA(t, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-        for (int i = 0; i < 3; i++)
-            TEST_OK(t, comm, rondo_allreduce(data, data, 100, RONDO_INT32, RONDO_SUM, comm, stream));
+    for (int i = 0; i < 3; i++)
+        TEST_OK(t, comm, rondo_allreduce(data, data, 100, RONDO_INT32, RONDO_SUM, comm, stream));
+    if (t->rank == 1) {
         TEST_CUDA(t, cudaStreamEndCapture(stream, &graph));
         TEST_CUDA(t, cudaGraphInstantiate(&exec, graph, 0));
         TEST_CUDA(t, cudaGraphDestroy(graph));
         TEST_CUDA(t, cudaGraphLaunch(exec, stream));
-        TEST_CUDA(t, cudaStreamSynchronize(stream));
-        if (t->rank != 1)
-            TEST_CUDA(t, cudaGraphExecDestroy(exec));
+    }
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
+    for (int round = 0; round < 2; round++) {
         TEST_GIVES(t, comm, RONDO_ERR_INVALID_USAGE, rondo_comm_suspend(comm));
-        TEST_TRUE(t, strstr(rondo_last_error(comm), "1 captured graphs") != NULL);
+        TEST_TRUE(t, strstr(rondo_last_error(comm), "have been captured") != NULL);
         operations(t, comm, stream, &random, 1); /* nothing has changed */
-        if (t->rank == 1)
-            TEST_CUDA(t, cudaGraphLaunch(exec, stream));
-        else
-            TEST_OK(t, comm, rondo_allreduce(data, data, 100, RONDO_INT32, RONDO_SUM, comm, stream));
-        for (int i = 1; i < 3 && t->rank != 1; i++)
-            TEST_OK(t, comm, rondo_allreduce(data, data, 100, RONDO_INT32, RONDO_SUM, comm, stream));
-        TEST_CUDA(t, cudaStreamSynchronize(stream));
-        if (t->rank == 1)
+        if (round == 0 && t->rank == 1)
             TEST_CUDA(t, cudaGraphExecDestroy(exec));
-        TEST_OK(t, comm, rondo_comm_suspend(comm));
-        TEST_OK(t, comm, rondo_comm_resume(comm));
-        operations(t, comm, stream, &random, 1);
     }
     device_end(t, comm, &stream, 1);
 }

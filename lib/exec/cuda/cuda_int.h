@@ -66,7 +66,7 @@ struct rd_cuda {
     void *scratch;                         /* device memory for the barrier's element */
     struct rd_cuda_window *user_windows;   /* user.h: those of the program's kernels */
     rd_kcontrol_t *kept;                   /* suspend.c: the window's control words; NULL: not suspended */
-    struct rd_graphs *graphs;              /* graphs.c: those that hold operations; NULL: none were captured */
+    bool was_captured;                     /* operations have been: graphs may have the window's address */
     struct rd_left *left;                  /* window.c: memory that outlives the communicator */
     struct rd_cuda_registered *registered; /* register.c: RD_KREGISTERED entries; NULL: none yet */
     struct rd_proxy_path *path;            /* exec/cuda/proxy/proxy.h; NULL: not needed */
@@ -240,12 +240,6 @@ typedef struct rd_fork {
 rondo_result_t rd_order_fork(rd_cuda_t *cuda, cudaStream_t stream, cudaStream_t beside, rd_fork_t *fork);
 rondo_result_t rd_order_forked(rd_cuda_t *cuda, rd_fork_t *fork);
 rondo_result_t rd_order_joined(rd_cuda_t *cuda, rd_fork_t *fork);
-
-/* graphs.c. An operation has been captured into this graph, the first one of its capture; and the number of captures
- * whose graphs are there. */
-cudaError_t rd_graphs_hold(rd_cuda_t *cuda, cudaGraph_t graph);
-int rd_graphs_alive(const rd_cuda_t *cuda);
-void rd_graphs_free(rd_cuda_t *cuda);
 
 /* occupancy.c. A communicator that is complete and has an order of its own joins, and leaves when it is freed.
  * rd_occupancy_parts returns into how many parts the device is to be divided now, rd_occupancy_part a launch that fits

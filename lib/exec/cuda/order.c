@@ -92,7 +92,7 @@ static bool follows(const capture_t *c, cudaGraphNode_t node)
     return false;
 }
 
-static cudaError_t before_captured(rd_cuda_t *cuda, rd_order_t *o, cudaStream_t stream, const capture_t *c, bool line)
+static cudaError_t before_captured(rd_order_t *o, cudaStream_t stream, const capture_t *c, bool line)
 {
     cudaGraphNode_t wait = o->node;
     cudaError_t error = cudaSuccess;
@@ -101,8 +101,6 @@ static cudaError_t before_captured(rd_cuda_t *cuda, rd_order_t *o, cudaStream_t 
     if (o->capture != c->id) {
         error = cudaGraphAddEventWaitNode(&wait, c->graph, line ? c->deps : NULL, line ? c->ndeps : 0, o->event);
         o->node = o->record = NULL;
-        if (error == cudaSuccess)
-            error = rd_graphs_hold(cuda, c->graph);
         if (line)
             how = cudaStreamSetCaptureDependencies;
     } else if (follows(c, wait)) {
@@ -119,7 +117,8 @@ rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream)
 
     o->captured = c.id != 0;
     if (error == cudaSuccess && c.id) {
-        error = before_captured(outer(cuda), o, stream, &c, in_line(cuda));
+        outer(cuda)->was_captured = true;
+        error = before_captured(o, stream, &c, in_line(cuda));
     } else if (error == cudaSuccess) {
         o->next = o->capture ? 0 : stream_id(stream); /* a replay may come between this call and the next */
         if (o->next == 0 || o->next != o->stream)

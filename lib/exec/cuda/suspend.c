@@ -9,18 +9,16 @@
  * Of the window only the control words say something when nothing is under way: they are kept on the host, and put into
  * the new window before any peer sees it. Everything else begins as it does in a new communicator. The new window lies
  * elsewhere. A graph whose nodes have the old addresses would then write into memory of somebody else, and nothing
- * could find that out, so a communicator with such graphs is not suspended (graphs.c).
+ * could find that out, so a communicator whose operations have been captured is not suspended. CUDA would tell of a
+ * graph's end through an object of the user's in it, which makes each launch of the graph some microseconds longer.
  *
  * Each phase ends with an exchange over the bootstrap, in which a rank says that it has failed, and which ends when a
  * rank dies or is late. cudaFree waits for whatever runs on the device: ranks that share it wait for one another behind
  * it, so that none launches meanwhile what waits for a rank that is still freeing. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "exec/cuda/cuda_int.h"
-
-#define GONE_MS 500 /* CUDA tells of a graph's end by a thread of its own, a moment later */
 
 /* The communicator that has the windows. */
 static rd_cuda_t *windows_of(rd_cuda_t *cuda)
@@ -53,18 +51,12 @@ static rondo_result_t failed(rd_cuda_t *cuda, rondo_result_t result)
 
 static rondo_result_t no_graphs(rd_cuda_t *cuda)
 {
-    const struct timespec pause = {0, 1000000};
-
-    for (int ms = 0; rd_graphs_alive(cuda) && ms < GONE_MS; ms++)
-        nanosleep(&pause, NULL);
-    if (!rd_graphs_alive(cuda))
+    if (!cuda->was_captured)
         return RONDO_SUCCESS;
-    return rd_error(
-        cuda->team->ctx, RONDO_ERR_INVALID_USAGE,
-        "rondo_comm_suspend: %d captured graphs have operations of this communicator, whose memory will lie "
-        "elsewhere: destroy them and what was instantiated of them first, and capture again after "
-        "rondo_comm_resume",
-        rd_graphs_alive(cuda));
+    return rd_error(cuda->team->ctx, RONDO_ERR_INVALID_USAGE,
+                    "rondo_comm_suspend: operations of this communicator have been captured, and graphs have the "
+                    "addresses of its memory, which will lie elsewhere: capture those of a communicator that is not "
+                    "suspended");
 }
 
 /* The control words of a window that is at rest. */
