@@ -13,6 +13,17 @@
 #include "kernels/fifo.cuh"
 #include "kernels/arith.cuh"
 
+/* Does a rank take part by receiving, and by sending to the rank after it, which is `next`? */
+RD_DEVICE bool rd_chain_receives(bool reduces, uint32_t rank, uint32_t root, uint32_t n)
+{
+    return rank != (reduces ? (root + 1 == n ? 0 : root + 1) : root);
+}
+
+RD_DEVICE bool rd_chain_sends(bool reduces, uint32_t rank, uint32_t next, uint32_t root)
+{
+    return reduces ? rank != root : next != root;
+}
+
 template <class PROTO, class ARITH>
 struct rd_chain_t {
     const rd_kreduce_t &r;
@@ -26,8 +37,8 @@ struct rd_chain_t {
         const uint64_t bytes = r.count * rd_arith_size(r.type);
         const bool reduces = r.coll == RD_REDUCE;
 
-        receives = rank != (reduces ? (root + 1 == n ? 0 : root + 1) : root);
-        sends = reduces ? rank != root : next != root;
+        receives = rd_chain_receives(reduces, rank, root, n);
+        sends = rd_chain_sends(reduces, rank, next, root);
         keeps = reduces ? rank == root : receives || r.in != r.out;
         in = ARITH::part(r, r.in, 0, bytes);
         out = ARITH::part(r, r.out, 0, bytes);
@@ -80,8 +91,8 @@ rd_chain(RD_WORK(rd_kwork_reduce_t))
 
     /* Not by `place`: then it would be done before the wait for the preceding kernel, and each launch take 0.1 us more
      * (two H200). */
-    c.receives = rank != (reduces ? (root + 1 == n ? 0 : root + 1) : root);
-    c.sends = reduces ? rank != root : next != root;
+    c.receives = rd_chain_receives(reduces, rank, root, n);
+    c.sends = rd_chain_sends(reduces, rank, next, root);
     c.keeps = reduces ? rank == root : c.receives || r.in != r.out;
     c.in = ARITH::part(r, r.in, 0, bytes);
     c.out = ARITH::part(r, r.out, 0, bytes);

@@ -132,18 +132,7 @@ struct rd_chains_t {
     }
 
     template <class ARITH>
-    RD_MEMBER bool piece(const rd_chain_t<PROTO, ARITH> &x, uint64_t at, const ARITH &number)
-    {
-        rd_fifo_shared_t<PROTO> from(comm, previous(), false, fifo, received, 0),
-            to(comm, following(), true, fifo, sent, cleaned);
-        const bool good = x.template step<1>(from, to, at, number);
-
-        cleaned = to.cleaned;
-        return good;
-    }
-
-    template <class ARITH>
-    RD_MEMBER bool serve(const rd_kshort_t &s)
+    RD_MEMBER bool piece(const rd_kshort_t &s, uint64_t at)
     {
         rd_kreduce_t r;
 
@@ -153,11 +142,26 @@ struct rd_chains_t {
         rd_chain_t<PROTO, ARITH> x = {r};
         x.place((uint32_t)comm.rank, following(), (uint32_t)comm.nranks);
         const ARITH number(r, (uint32_t)comm.nranks);
+        rd_fifo_shared_t<PROTO> from(comm, previous(), false, fifo, received, 0),
+            to(comm, following(), true, fifo, sent, cleaned);
+        const bool good = x.template step<1>(from, to, at, number);
+
+        cleaned = to.cleaned;
+        return good;
+    }
+
+    /* Only the warp whose turn it is reads the operation as a whole: that takes a microsecond. */
+    RD_MEMBER bool serve(const rd_kshort_t &s)
+    {
+        const uint32_t rank = (uint32_t)comm.rank;
+        const bool receives = rd_chain_receives(s.coll == RD_REDUCE, rank, s.root, (uint32_t)comm.nranks);
+        const bool sends = rd_chain_sends(s.coll == RD_REDUCE, rank, following(), s.root);
         uint64_t at = (uint64_t)fifo * PROTO::DATA;
-        for (uint32_t pass = 0; pass < s.pass; pass++, at += (uint64_t)r.tiles * PROTO::DATA) {
-            if (turn == index() && !piece(x, at, number))
+
+        for (uint32_t pass = 0; pass < s.pass; pass++, at += (uint64_t)s.tile * PROTO::DATA) {
+            if (turn == index() && !(s.narrow ? piece<rd_arith_wide>(s, at) : piece<rd_arith_any>(s, at)))
                 return false;
-            if (!next(x.receives, x.sends))
+            if (!next(receives, sends))
                 return false;
         }
         return true;
@@ -193,7 +197,7 @@ RD_DEVICE bool rd_fused_chains(const rd_kcomm_t &comm, const rd_kfused_t &f, uin
     for (uint32_t i = 0; i < f.chains && good; i++) {
         const rd_kshort_t &s = f.op[RD_KFUSED - 1 - i];
         if (fifo < s.tile)
-            good = s.narrow ? x.template serve<rd_arith_wide>(s) : x.template serve<rd_arith_any>(s);
+            good = x.serve(s);
     }
     return x.end(good);
 }
