@@ -31,7 +31,7 @@ struct rd_chain_t {
     typename ARITH::part_t in, out;
 
     /* `next`: the rank after `rank`. */
-    RD_MEMBER void place(uint32_t rank, uint32_t next, uint32_t n)
+    RD_MEMBER void roles(uint32_t rank, uint32_t next, uint32_t n)
     {
         const uint32_t root = (uint32_t)r.root;
         const uint64_t bytes = r.count * rd_arith_size(r.type);
@@ -89,7 +89,7 @@ rd_chain(RD_WORK(rd_kwork_reduce_t))
     const bool reduces = r.coll == RD_REDUCE;
     rd_chain_t<PROTO, ARITH> c = {r};
 
-    /* Not by `place`: then it would be done before the wait for the preceding kernel, and each launch take 0.1 us more
+    /* Not by `roles`: then it would be done before the wait for the preceding kernel, and each launch take 0.1 us more
      * (two H200). */
     c.receives = rd_chain_receives(reduces, rank, root, n);
     c.sends = rd_chain_sends(reduces, rank, next, root);

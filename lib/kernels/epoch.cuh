@@ -17,13 +17,28 @@ struct rd_epoch_t {
     rd_kcontrol_t *control;     /* this rank's page */
     const uint32_t *peer_begun; /* the peer writes here which epoch it has begun */
     uint32_t peer;              /* the rank that this warp sends to */
-    uint32_t number;            /* of this epoch */
-    uint32_t first;             /* pass, counted over all epochs */
     uint32_t cell;              /* bytes; 0: the operation is not short. If it is, each pass is an epoch of its own */
-    uint32_t used[2];
-    uint32_t begun; /* the epoch that the peer had begun when last checked */
-    uint4 page;     /* the first line of the control page, on its way until it is read */
+    uint32_t begun;             /* the epoch that the peer had begun when last checked */
+    uint4 page;                 /* the first line of the control page, on its way until it is read */
     rd_wait_t wait;
+
+    /* Returns the number of this epoch. */
+    RD_MEMBER uint32_t number() const
+    {
+        return page.x + 1;
+    }
+
+    /* Returns the number of its first pass, counted over all epochs. */
+    RD_MEMBER uint32_t first() const
+    {
+        return page.y;
+    }
+
+    /* Returns the last epoch that has used a bank. */
+    RD_MEMBER uint32_t used(uint32_t bank) const
+    {
+        return bank ? page.w : page.z;
+    }
 
     RD_MEMBER rd_epoch_t(const rd_kcomm_t &c, uint32_t p, uint32_t bytes = 0) : comm(c), peer(p), cell(bytes)
     {
@@ -38,10 +53,6 @@ struct rd_epoch_t {
     RD_MEMBER void read()
     {
         line_await(page);
-        number = page.x + 1;
-        first = page.y;
-        used[0] = page.z;
-        used[1] = page.w;
         wait.dead = wait.dead || rd_control_failed(page);
     }
 
@@ -55,14 +66,14 @@ struct rd_epoch_t {
         if (gpu_block() == 0 && to < (uint32_t)comm.nranks) {
             rd_kcontrol_t *page = (rd_kcontrol_t *)comm.window[to];
             const bool own = to == (uint32_t)comm.rank;
-            word_store(own ? &page->call : &page->begun[comm.rank], own ? comm.call : number);
+            word_store(own ? &page->call : &page->begun[comm.rank], own ? comm.call : number());
         }
     }
 
     /* A rank's bank of a pass of this epoch, or the cell of it. */
     RD_MEMBER char *bank(uint32_t rank, uint32_t pass) const
     {
-        const uint32_t at = first + pass;
+        const uint32_t at = first() + pass;
 
         return comm.window[rank] + (uint64_t)comm.bank_offset * RD_KALIGN + (uint64_t)(at & 1) * comm.bank_bytes +
                (at / 2 % RD_KCELLS) * cell;
@@ -77,9 +88,9 @@ struct rd_epoch_t {
      * least, so the bank of the first pass was last used by the epoch before the last one, unless that used both. */
     RD_MEMBER uint32_t last(uint32_t pass) const
     {
-        const uint32_t bound = number + pass - (cell ? 2 * RD_KCELLS : 2);
+        const uint32_t bound = number() + pass - (cell ? 2 * RD_KCELLS : 2);
 
-        return later((first + pass) & 1 ? used[1] : used[0], bound);
+        return later(used((first() + pass) & 1), bound);
     }
 
     /* Both banks as one, for kernels that have proof of their own from pass to pass. */
@@ -122,7 +133,7 @@ struct rd_epoch_t {
             fence_sys();
             return !wait.dead;
         }
-        return wait_begun(later(used[0], number - 1));
+        return wait_begun(later(used(0), number() - 1));
     }
 
     /* The same for a kernel that has cleaned every pass before this one. */
@@ -141,27 +152,27 @@ struct rd_epoch_t {
             rd_control_fail(control);
         if (dead || gpu_thread() != 0 || !last_to_arrive(&control->leaving, gpu_blocks()))
             return;
-        word_store(&control->passes, first + passes);
+        word_store(&control->passes, first() + passes);
         if (cell)
-            end_short(number + passes - 1);
+            end_short(number() + passes - 1);
         else
             end_whole(passes);
     }
 
     RD_MEMBER void end_whole(uint32_t passes)
     {
-        word_store(&control->epoch, number);
-        word_store(&control->used[first & 1], number);
+        word_store(&control->epoch, number());
+        word_store(&control->used[first() & 1], number());
         if (passes > 1)
-            word_store(&control->used[(first + 1) & 1], number);
+            word_store(&control->used[(first() + 1) & 1], number());
     }
 
     /* `used` keeps up, so that it stays comparable however many short operations follow one another. */
     RD_MEMBER void end_short(uint32_t epoch)
     {
         word_store(&control->epoch, epoch);
-        word_store(&control->used[0], later(used[0], epoch - 2 * RD_KCELLS));
-        word_store(&control->used[1], later(used[1], epoch - 2 * RD_KCELLS));
+        word_store(&control->used[0], later(used(0), epoch - 2 * RD_KCELLS));
+        word_store(&control->used[1], later(used(1), epoch - 2 * RD_KCELLS));
     }
 };
 

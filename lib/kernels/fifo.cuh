@@ -73,7 +73,7 @@ struct rd_fifo_t {
         if (is_read)
             return;
         line_await(page);
-        wait.dead = rd_control_failed(page);
+        wait.dead = warp_any(rd_control_failed(page));
         moved = warp_first(moved);
         cleaned = warp_first(cleaned);
         is_read = true;
@@ -163,7 +163,8 @@ struct rd_fifo_t {
     RD_MEMBER bool put(const uint4 (&v)[PIECES][PROTO::ITEMS])
     {
         read();
-        if ((int32_t)(moved + PIECES - cleaned) > (int32_t)RD_KSLOTS) {
+        /* Behind a kernel that has had to leave the numbers are those of pieces that it has not sent. */
+        if (wait.dead || (int32_t)(moved + PIECES - cleaned) > (int32_t)RD_KSLOTS) {
             do
                 cleaned = word_load(taken);
             while ((int32_t)(moved + PIECES - cleaned) > (int32_t)RD_KSLOTS && wait.more());

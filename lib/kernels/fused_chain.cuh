@@ -104,6 +104,7 @@ struct rd_chains_t {
     /* Waits for the other warps of the fifo. Returns false if one of them has to leave: then all of them leave. */
     RD_MEMBER bool meet(bool good)
     {
+        warp_sync();
         left = f.share == 1 ? !good : group_any(barrier, f.share * 32, !good);
         return !left;
     }
@@ -132,15 +133,16 @@ struct rd_chains_t {
     }
 
     template <class ARITH>
-    RD_MEMBER bool piece(const rd_kshort_t &s, uint64_t at)
+    RD_MEMBER bool piece(const rd_kshort_t &s, uint32_t pass)
     {
+        const uint64_t at = ((uint64_t)pass * s.tile + fifo) * PROTO::DATA;
         rd_kreduce_t r;
 
         rd_fused_unpack(r, s);
         r.passes = s.pass;
         r.tiles = s.tile;
         rd_chain_t<PROTO, ARITH> x = {r};
-        x.place((uint32_t)comm.rank, following(), (uint32_t)comm.nranks);
+        x.roles((uint32_t)comm.rank, following(), (uint32_t)comm.nranks);
         const ARITH number(r, (uint32_t)comm.nranks);
         rd_fifo_shared_t<PROTO> from(comm, previous(), false, fifo, received, 0),
             to(comm, following(), true, fifo, sent, cleaned);
@@ -156,10 +158,9 @@ struct rd_chains_t {
         const uint32_t rank = (uint32_t)comm.rank;
         const bool receives = rd_chain_receives(s.coll == RD_REDUCE, rank, s.root, (uint32_t)comm.nranks);
         const bool sends = rd_chain_sends(s.coll == RD_REDUCE, rank, following(), s.root);
-        uint64_t at = (uint64_t)fifo * PROTO::DATA;
 
-        for (uint32_t pass = 0; pass < s.pass; pass++, at += (uint64_t)s.tile * PROTO::DATA) {
-            if (turn == index() && !(s.narrow ? piece<rd_arith_wide>(s, at) : piece<rd_arith_any>(s, at)))
+        for (uint32_t pass = 0; pass < s.pass; pass++) {
+            if (turn == index() && !(s.narrow ? piece<rd_arith_wide>(s, pass) : piece<rd_arith_any>(s, pass)))
                 return false;
             if (!next(receives, sends))
                 return false;

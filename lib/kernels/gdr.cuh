@@ -235,6 +235,7 @@ RD_DEVICE void rd_gdr_summed(const rd_kgdr_t &d, uint32_t piece)
 {
     rd_klane_state_t *state = d.proxy.state;
 
+    warp_sync();
     (void)group_release(0, gpu_threads(), false, gpu_thread() == 0);
     if (gpu_thread() == 0 && last_to_arrive(&state[1].arrived[piece % RD_KGDR_PIECES], gpu_blocks() - 1)) {
         fence_sys();
@@ -272,6 +273,8 @@ RD_DEVICE bool rd_gdr_serve(const rd_kwork_gdr_t &work)
 RD_DEVICE void rd_gdr_leave(const rd_kgdr_t &d, bool whole)
 {
     rd_klane_state_t *state = d.proxy.state;
+
+    warp_sync();
     const bool dead = group_release(0, gpu_threads(), !whole, gpu_thread() == 0);
 
     if (gpu_thread() != 0)

@@ -15,6 +15,14 @@
 #include "sched/program.h"
 #include "kernels/work.h"
 
+#define RD_KGDR_ALL UINT32_MAX
+#define RD_KGDR_FROM 0u
+#define RD_KGDR_OWN 1u
+#define RD_KGDR_OUT 2u
+#define RD_KGDR_SCRATCH 3u
+#define RD_KGDR_PIECES 4u /* pieces that have space in scratch */
+#define RD_KGDR_AHEAD 2u  /* first hops between the first and the second hop of a piece */
+
 typedef struct rd_kgdr_range {
     uint64_t at, n; /* elements of the whole */
 } rd_kgdr_range_t;

@@ -470,14 +470,6 @@ typedef struct rd_kgdr {
     rd_kpart_t block[RD_KRANKS];  /* in elements */
 } rd_kgdr_t;
 
-#define RD_KGDR_ALL UINT32_MAX
-#define RD_KGDR_FROM 0u
-#define RD_KGDR_OWN 1u
-#define RD_KGDR_OUT 2u
-#define RD_KGDR_SCRATCH 3u
-#define RD_KGDR_PIECES 4u /* pieces that have space in scratch */
-#define RD_KGDR_AHEAD 2u  /* first hops between the first and the second hop of a piece */
-
 typedef struct rd_kwork {
     rd_kcomm_t comm;
     union {

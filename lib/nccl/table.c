@@ -59,7 +59,8 @@ const nc_function_t nc_functions[] = {
     {"CommGetUniqueId", "2.29", NC_SERVED, NULL},
     {"CommGrow", "2.29", NC_SERVED, "each rank of the communicator may also pass the id"},
     {"CommSuspend", "2.29", NC_PARTLY,
-     "refused while a captured graph has operations of the communicator; on host memory nothing is given back"},
+     "refused where operations of the communicator have been captured in a graph; on host memory nothing is given "
+     "back"},
     {"CommResume", "2.29", NC_SERVED, NULL},
     {"CommMemStats", "2.29", NC_SERVED, NULL},
     {"WinGetUserPtr", "2.29", NC_SERVED, NULL},

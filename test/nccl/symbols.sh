@@ -33,7 +33,7 @@ sed -n 's/^| `\(nccl[A-Za-z0-9]*\)` |\(.*\) |$/\1\2/p' "${header%/lib/nccl/nccl.
 # A program that finds a function which the version that ncclGetVersion names does not have will use what it offers.
 # All but the ones listed here, which give nothing away, fail as if they were not there.
 newer=$("$top_builddir/rondo-info" --nccl | awk '/^[a-z]/ { refused = /^not supported/ } $1 ~ /^nccl/ { split($2, v, "."); if (v[2] > 28 && !refused && $1 !~ /^nccl(Param.*|[A-Za-z]*Config)$/) print $1 }')
-[ "$(echo $newer)" = "ncclCommGetUniqueId ncclCommGrow ncclCommMemStats ncclWinGetUserPtr ncclPutSignal ncclSignal ncclWaitSignal" ] || { echo "newer than the version, and not refused: $newer"; failed=1; }
+[ "$(echo $newer)" = "ncclCommGetUniqueId ncclCommGrow ncclCommResume ncclCommMemStats ncclWinGetUserPtr ncclCommSuspend ncclPutSignal ncclSignal ncclWaitSignal" ] || { echo "newer than the version, and not refused: $newer"; failed=1; }
 
 "$top_builddir/rondo-info" --nccl | sed -n 's/^ *\(NCCL_.*\)/\1/p' | tr -s ' ' >"$dir/variables"
 [ "$(wc -l <"$dir/variables")" -ge 20 ] || { echo "rondo-info --nccl lists too few variables"; failed=1; }

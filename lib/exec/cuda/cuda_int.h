@@ -65,7 +65,7 @@ struct rd_cuda {
     void *imported[RD_KRANKS];             /* bases to be closed */
     void *scratch;                         /* device memory for the barrier's element */
     struct rd_cuda_window *user_windows;   /* user.h: those of the program's kernels */
-    rd_kcontrol_t *kept;                   /* suspend.c: the window's control words; NULL: not suspended */
+    rd_kcontrol_t *kept;                   /* suspend_device.c: the window's control words; NULL: not suspended */
     bool was_captured;                     /* operations have been: graphs may have the window's address */
     struct rd_left *left;                  /* window.c: memory that outlives the communicator */
     struct rd_cuda_registered *registered; /* register.c: RD_KREGISTERED entries; NULL: none yet */

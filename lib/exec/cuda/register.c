@@ -277,7 +277,7 @@ rondo_result_t rd_cuda_deregister(rd_cuda_t *cuda, int number)
         return RONDO_SUCCESS;
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     cuda->registered->all[number].state = LEFT;
-    rondo_result_t result = cuda->window ? write_entry(cuda, number, &none) : RONDO_SUCCESS; /* NULL: see suspend.c */
+    rondo_result_t result = cuda->window ? write_entry(cuda, number, &none) : RONDO_SUCCESS; /* NULL: suspended */
     rd_device_leave(guard);
     return result;
 }

@@ -124,8 +124,8 @@ RD_DEVICE uint4 line_load(const void *p)
     return v;
 }
 
-/* Marks the place where a loaded line is needed: nothing that is computed from it comes before, so that loads that stand
- * between are under way together with it. */
+/* Marks the place where a loaded line is needed: nothing that is computed from it comes before, so that loads that
+ * stand between are under way together with it. */
 RD_DEVICE void line_await(uint4 &v)
 {
     asm volatile("" : "+r"(v.x), "+r"(v.y), "+r"(v.z), "+r"(v.w));

@@ -69,7 +69,9 @@ static void cut(rd_kgdr_t *k)
         most = count;
     size_t pieces = (count + most - 1) / most;
     k->grain = GRAIN / k->element;
-    k->each = ((count + pieces - 1) / pieces + k->grain - 1) / k->grain * k->grain;
+    /* A multiple of what all ranks' chunks are: so whose chunk of a piece is empty has none in later ones either. */
+    const uint64_t unit = (uint64_t)k->grain * parts;
+    k->each = ((count + pieces - 1) / pieces + unit - 1) / unit * unit;
     k->pieces = (uint32_t)((count + k->each - 1) / k->each);
 }
 
@@ -213,7 +215,7 @@ static rd_klaunch_t grid(const direct_t *d)
 {
     const rd_kgdr_t *k = d->k;
     rd_cuda_t *cuda = d->path->cuda;
-    const uint32_t most = cuda->limits.blocks < BLOCKS ? cuda->limits.blocks : BLOCKS;
+    const uint32_t room = cuda->limits.blocks / rd_occupancy_parts(cuda), most = room < BLOCKS ? room : BLOCKS;
     rd_klaunch_t l = {.kernel = RD_KERNEL_GDR,
                       .coll = RD_ALLREDUCE,
                       .type = k->reduce.type,
@@ -224,8 +226,8 @@ static rd_klaunch_t grid(const direct_t *d)
 
     rd_cuda_spread(cuda, &l, bytes);
     l.blocks = l.blocks + 1 < most ? l.blocks + 1 : most;
-    if (bytes && l.blocks < 2)
-        l.blocks = 2;
+    const uint32_t least = bytes ? 2 : 1;
+    l.blocks = l.blocks < least ? least : l.blocks;
     return l;
 }
 

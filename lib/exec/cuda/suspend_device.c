@@ -86,9 +86,10 @@ static rondo_result_t suspend(rd_cuda_t *cuda)
 
     if (result == RONDO_SUCCESS)
         result = no_graphs(cuda);
-    if (result == RONDO_SUCCESS)
-        result = keep_control(in);
     if ((result = meet(cuda, result)) != RONDO_SUCCESS)
+        return result;
+    /* Now nothing runs anywhere any more, so no peer writes into this rank's control words. */
+    if ((result = meet(cuda, keep_control(in))) != RONDO_SUCCESS)
         return result;
     rd_import_close(in);
     if ((result = meet(cuda, RONDO_SUCCESS)) == RONDO_SUCCESS)
