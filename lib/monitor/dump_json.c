@@ -38,7 +38,7 @@ static void write_process(rd_out_t *out, const rd_dump_t *dump, int process)
                   ",\n  \"pid_space\": %llu, \"started\": %llu, \"made_ns\": %llu, \"made_unix_ns\": %llu, "
                   "\"now_ns\": %llu, \"processor_ticks\": [%llu, %llu], \"queued_percent\": %d}",
                   (number_t)h->pid_space, (number_t)h->started, (number_t)h->made_ns, (number_t)h->made_unix_ns,
-                  (number_t)p->now_ns, p->ticks_before, p->ticks, (int)(100 * p->queued));
+                  (number_t)p->now_ns, p->ticks_before, p->ticks, (int)(100 * p->queued + 0.5));
 }
 
 /* ---- communicators ---- */

@@ -138,11 +138,13 @@ static void live(int rank, uint64_t *own)
         obedient_pause((int)test_below(own, 1500));
         ends(&shared->away[rank]);
     } else if (what == 1) {
+        begins(&shared->away[rank]);
         pid_t child = fork();
         if (child == 0)
             _exit(0);
         if (child > 0)
             waitpid(child, NULL, 0);
+        ends(&shared->away[rank]);
     }
 }
 
@@ -181,7 +183,7 @@ static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
             result = messages(rank, comm, count);
         for (int again = 0; result == RONDO_SUCCESS && again < 100 && kind == 7; again++)
             result = rondo_allreduce(in, out, 1, RONDO_FLOAT32, RONDO_MAX, comm, NULL);
-        if (result == RONDO_SUCCESS && i % 64 == 0) {
+        if (result == RONDO_SUCCESS && i % 8 == 0) {
             int mine = atomic_load(&shared->over);
             result = rondo_allreduce(&mine, &over, 1, RONDO_INT32, RONDO_MAX, comm, NULL);
         }
@@ -265,7 +267,7 @@ static void disturb(void)
 
 /* ---- what is said ---- */
 
-static int asked, late, stopped;
+static int asked, answered, late, stopped;
 
 /* The process that the verdict begins with; -1: none. */
 static int named(void)
@@ -289,6 +291,7 @@ static void ask(void)
     int64_t to = now_ms();
 
     asked++;
+    answered += status != 1;
     if (status == NOBODY || status == UNKNOWN || status == 1) /* 1: no job, as everybody is stopped: nobody answers */
         return;
     bool is_stopped = rank >= 0 && was(&shared->stopped[rank], from, to);
@@ -320,6 +323,7 @@ static void run(int seconds)
     waitpid(disturber, NULL, 0);
     for (int r = 0; r < shared->nranks; r++)
         CHECK(obedient_settled(r) && !obedient[r].failed, "a call of rank %d has failed", r);
+    CHECK(answered > 0, "asked %d times, and nobody has answered", asked);
     obedient_order_all(OBEDIENT_END);
     obedient_end();
 }
