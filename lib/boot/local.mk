@@ -25,7 +25,6 @@ librondo_core_la_SOURCES += \
 	lib/boot/registry.h \
 	lib/boot/rendezvous.c \
 	lib/boot/rendezvous.h \
-	lib/boot/rendezvous_here.c \
 	lib/boot/roots.c \
 	lib/boot/roots.h \
 	lib/boot/session.c \

@@ -1,7 +1,6 @@
 /* Jobs, on the caller's thread or on their own: see background.h. */
 #include "core/background.h"
 
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -39,15 +38,6 @@ void rd_job_used(rd_job_t *job)
     job->used = NULL;
 }
 
-void rd_job_wipe(rd_job_t *job)
-{
-    sodium_memzero(&job->id, sizeof job->id);
-    if (job->ids)
-        sodium_memzero(job->ids, (size_t)job->nids * sizeof *job->ids);
-    free(job->ids);
-    job->ids = NULL;
-}
-
 static rondo_result_t run(rd_job_t *job)
 {
     if (job->config.name)
@@ -56,7 +46,7 @@ static rondo_result_t run(rd_job_t *job)
         job->config.network = job->network;
     rondo_result_t result = job->run(job);
     free(job->members);
-    rd_job_wipe(job);
+    free(job->ids);
     return result;
 }
 
@@ -104,8 +94,6 @@ static rondo_result_t start(const rd_job_t *job)
     rd_job_used(own);
     if (own->made)
         rd_comm_release(own->made);
-    own->ids = NULL; /* the caller's still */
-    rd_job_wipe(own);
     free(own);
     return rd_error(NULL, RONDO_ERR_SYSTEM, "no thread for a call with blocking = 0: see ulimit -u");
 }
@@ -121,11 +109,10 @@ rondo_result_t rd_job_begin(rd_job_t *job, rondo_comm_t *newcomm)
         *newcomm = made;
     else if (made)
         rd_comm_release(made);
-    if (result == RONDO_IN_PROGRESS)
-        job->ids = NULL; /* its thread's */
     if (job->waits || result == RONDO_IN_PROGRESS)
         return result;
     free(job->members);
+    free(job->ids);
     return job->made && job->used ? rd_call_spoiled(job->used, result) : result; /* the other ranks wait for it */
 }
 

@@ -20,7 +20,7 @@ typedef struct rd_job {
     char name[64], network[64]; /* those of the config, or nothing */
     rondo_unique_id_t id;
     bool has_id;            /* of a grow: this member has the id */
-    rondo_unique_id_t *ids; /* of a creation by several, `nids` of them; of the job that runs */
+    rondo_unique_id_t *ids; /* of a creation by several, `nids` of them; freed with the job */
     int nids, nranks, rank;
     int color, key; /* of a split */
     int *members;   /* of a shrink; freed with the job */
@@ -36,9 +36,6 @@ rondo_result_t rd_job_config(rd_job_t *job, const rondo_config_t *config, bool m
 rondo_result_t rd_job_begin(rd_job_t *job, rondo_comm_t *newcomm);
 /* The job uses `used` no more: others may. */
 void rd_job_used(rd_job_t *job);
-
-/* Wipes the ids, which are secrets, and frees those that are several. */
-void rd_job_wipe(rd_job_t *job);
 
 /* Waits until no job makes or uses the communicator. */
 void rd_job_wait(rondo_comm_t comm);

@@ -123,9 +123,6 @@ void rd_comm_abandon(rondo_comm_t comm);
 /* All of these, for a caller that waits. */
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                             const rondo_config_t *config);
-/* The same of an internal one, by variables of the caller's; NULL: those of the environment. */
-rondo_result_t rd_comm_make_by(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                               const rondo_config_t *config, const rd_env_t *env);
 /* A public call of a rank that joins by an id, with all checks; `call` is its name. */
 rondo_result_t rd_comm_join(const char *call, rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                             const rondo_config_t *config);

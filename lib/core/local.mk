@@ -49,7 +49,6 @@ librondo_core_la_SOURCES += \
 	lib/core/on_error.h \
 	lib/core/op.c \
 	lib/core/op.h \
-	lib/core/proxy_comm.c \
 	lib/core/ras_server.c \
 	lib/core/ras_server.h \
 	lib/core/ras_tcp.c \

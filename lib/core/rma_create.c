@@ -172,7 +172,7 @@ static rondo_result_t make_net(rondo_comm_t comm)
         serves = rd_boot_id_create(&ids[0], &comm->env) == RONDO_SUCCESS;
     rondo_result_t result = exchange(comm, ids, sizeof *ids);
     if (result != RONDO_SUCCESS && serves)
-        rd_boot_cancel(&ids[0], 1, 0, RONDO_ERR_ABORTED);
+        rd_boot_cancel(&ids[0], 0, RONDO_ERR_ABORTED);
     if (result == RONDO_SUCCESS) {
         rd_comm_pause(comm);
         result = rd_comm_net_ops.make(team, "rma", &ids[0], team->rank, team->nranks, &comm->rma_net);

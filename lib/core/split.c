@@ -1,6 +1,5 @@
 /* Communicators from communicators: split, shrink, and one process that holds all ranks. */
 #include <pthread.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +66,7 @@ static rondo_result_t split(rd_job_t *job)
 {
     rondo_comm_t comm = job->used;
     parts_t p = {.all = calloc((size_t)comm->team.nranks, sizeof *p.all)};
-    const rd_exchange_t parts = {"comm_split", RD_MONITOR_SPLIT, exchange, &p, NULL};
+    const rd_exchange_t parts = {"comm_split", RD_MONITOR_SPLIT, exchange, &p};
 
     if (!p.all)
         return rd_call_spoiled(
@@ -76,14 +75,13 @@ static rondo_result_t split(rd_job_t *job)
     rd_comm_retain(comm);
     rondo_result_t result = rd_derive_exchange(comm, &parts);
     if (result != RONDO_SUCCESS && p.served)
-        rd_boot_cancel(&p.id, 1, 0, RONDO_ERR_ABORTED);
+        rd_boot_cancel(&p.id, 0, RONDO_ERR_ABORTED);
     rd_job_used(job);
     /* From here on nothing of `comm` is needed but its stop word: whoever aborts it does not wait for the new one. */
     if (result == RONDO_SUCCESS && job->color >= 0)
         result = rd_derive_cause(comm, rd_comm_build(job->made, p.size, &p.id, p.rank, &job->config, NULL, comm));
     rd_comm_release(comm);
     free(p.all);
-    sodium_memzero(&p.id, sizeof p.id);
     return result;
 }
 
@@ -166,7 +164,6 @@ static rondo_result_t make_smaller(rd_job_t *job)
     result = derive_id(comm, job->members, job->nmembers, &id, &meeting);
     if (result == RONDO_SUCCESS)
         result = rd_comm_build(job->made, job->nmembers, &id, rank, &job->config, &meeting, NULL);
-    sodium_memzero(&id, sizeof id);
     rd_liveness_meeting_end(&meeting);
     if (result != RONDO_SUCCESS && atomic_load(&comm->closed)) /* what the others say is but the consequence */
         result =
@@ -229,7 +226,7 @@ static rondo_result_t make_all(maker_t *makers, int n)
             result = rd_error(NULL, RONDO_ERR_SYSTEM, "rondo_comm_create_all: no thread for rank %d of %d", r, n);
     }
     if (result != RONDO_SUCCESS)
-        rd_boot_cancel(makers[0].id, 1, 0, result);
+        rd_boot_cancel(makers[0].id, 0, result);
     for (int r = 0; r < n; r++) {
         if (makers[r].started)
             pthread_join(makers[r].thread, NULL);
@@ -248,7 +245,7 @@ static rondo_result_t begin_all(const maker_t *makers, int n, rondo_comm_t *comm
         rondo_result_t result = rondo_comm_create(&comms[r], n, makers[r].id, r, &makers[r].config);
         if (result == RONDO_IN_PROGRESS)
             continue;
-        rd_boot_cancel(makers[r].id, 1, r, result);
+        rd_boot_cancel(makers[r].id, r, result);
         while (r-- > 0)
             rondo_comm_abort(comms[r]);
         return result;
@@ -272,7 +269,7 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
         return result;
     maker_t *makers = calloc((size_t)ndevices, sizeof *makers);
     if (!makers) {
-        rd_boot_cancel(&id, 1, 0, RONDO_ERR_ABORTED);
+        rd_boot_cancel(&id, 0, RONDO_ERR_ABORTED);
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for %d communicators", ndevices);
     }
     for (int r = 0; r < ndevices; r++) {
@@ -282,7 +279,7 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
         if (makers[r].config.device == RONDO_DEVICE_AUTO) /* the caller's device: these threads have none yet */
             result = rd_cuda_device(RONDO_DEVICE_AUTO, &makers[r].config.device);
         if (result != RONDO_SUCCESS) {
-            rd_boot_cancel(&id, 1, r, result);
+            rd_boot_cancel(&id, r, result);
             free(makers);
             return result;
         }

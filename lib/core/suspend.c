@@ -17,6 +17,8 @@ static rondo_result_t meet(rondo_comm_t comm)
                               comm->team.nranks);
     rondo_result_t result = rd_boot_allgather(comm->boot, all, sizeof *all);
     free(all);
+    if (result != RONDO_SUCCESS && rd_health_check(&comm->health) == RONDO_SUCCESS) /* likewise */
+        return rd_health_fail(&comm->health, result, comm->team.rank, "%s", rd_thread_error());
     return result;
 }
 
@@ -45,7 +47,8 @@ static rondo_result_t run(rondo_comm_t comm, uint8_t kind, rondo_result_t (*phas
     rd_comm_pause(comm);
     result = phase(comm);
     rd_comm_resume(comm);
-    result = rd_derive_cause(comm, result);
+    if (result != RONDO_ERR_INVALID_USAGE) /* refused, which all ranks know */
+        result = rd_derive_cause(comm, result);
     rd_call_end_other(comm, entry, result);
     if (result == RONDO_SUCCESS)
         atomic_compare_exchange_strong(&comm->alive, &from, to);
