@@ -70,8 +70,8 @@ static void cut(rd_kgdr_t *k)
     size_t pieces = (count + most - 1) / most;
     k->grain = GRAIN / k->element;
     /* A multiple of what all ranks' chunks are: so whose chunk of a piece is empty has none in later ones either. */
-    const uint64_t unit = (uint64_t)k->grain * parts;
-    k->each = ((count + pieces - 1) / pieces + unit - 1) / unit * unit;
+    const uint64_t multiple = (uint64_t)k->grain * parts;
+    k->each = ((count + pieces - 1) / pieces + multiple - 1) / multiple * multiple;
     k->pieces = (uint32_t)((count + k->each - 1) / k->each);
 }
 
@@ -109,10 +109,22 @@ static rd_kgdr_t direct(const rd_proxy_path_t *s, int net_comm, const rd_call_t 
     return k;
 }
 
+/* Returns where this rank's own chunk begins, in bytes of the whole. */
+static uint64_t own_at(const rd_kgdr_t *k)
+{
+    return rd_kgdr_chunk(k, 0, k->rank).at * k->element;
+}
+
+/* Returns the bytes of the vector, or of this rank's block. */
+static size_t own_bytes(const rd_kgdr_t *k)
+{
+    return (k->tabled ? k->block[k->rank].bytes : k->count) * k->element;
+}
+
 /* Returns the address of the whole's first element, where a buffer has this rank's block alone. */
 static uint64_t block_of(const rd_kgdr_t *k, const void *buffer)
 {
-    return (uint64_t)(uintptr_t)buffer - rd_kgdr_chunk(k, 0, k->rank).at * k->element;
+    return (uint64_t)(uintptr_t)buffer - own_at(k);
 }
 
 /* What this rank has already, and the others only send around, is copied. */
@@ -132,9 +144,9 @@ static void set_buffers(rd_kgdr_t *k, const rd_call_t *call)
     k->keep = call->in;
     k->kept = call->out;
     if (k->coll == RD_ALLGATHER)
-        k->kept += rd_kgdr_chunk(k, 0, k->rank).at * k->element;
+        k->kept += own_at(k);
     if (k->keep != k->kept && (k->coll == RD_ALLGATHER || (k->coll == RD_BROADCAST && at_root)))
-        k->copied = (k->tabled ? k->block[k->rank].bytes : k->count) * k->element;
+        k->copied = own_bytes(k);
 }
 
 /* Sets *at, from which `bytes` bytes are sent, to a copy if the memory must not be announced. */
@@ -163,14 +175,13 @@ static rondo_result_t announce_all(const direct_t *d)
 {
     rd_kgdr_t *k = d->k;
     const bool at_root = k->rank == k->root, sums = k->coll == RD_ALLREDUCE;
-    const uint64_t own = rd_kgdr_chunk(k, 0, k->rank).at * k->element;
     rondo_result_t result = RONDO_SUCCESS;
 
     d->path->bounce_used = 0;
     if (k->reduces)
         result = announce(d, &k->from, 0, span(k));
     else if (k->coll == RD_ALLGATHER)
-        result = announce(d, &k->own, own, (k->tabled ? k->block[k->rank].bytes : k->count) * k->element);
+        result = announce(d, &k->own, own_at(k), own_bytes(k));
     else if (at_root)
         result = announce(d, &k->from, 0, span(k));
     if (k->coll == RD_BROADCAST && at_root)
@@ -202,7 +213,7 @@ static rondo_result_t bring_back(const direct_t *d)
 static void set_hosted(const direct_t *d)
 {
     const uint64_t at[] = {[RD_KGDR_FROM] = d->k->from,
-                           [RD_KGDR_OWN] = d->k->own + rd_kgdr_chunk(d->k, 0, d->k->rank).at * d->k->element,
+                           [RD_KGDR_OWN] = d->k->own + own_at(d->k),
                            [RD_KGDR_OUT] = d->k->out,
                            [RD_KGDR_SCRATCH] = (uint64_t)(uintptr_t)d->k->scratch};
 
