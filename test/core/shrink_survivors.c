@@ -231,14 +231,8 @@ int main(int argc, char **argv)
 {
     uint64_t seed = 1;
     int count = 24, bad = 0, absent;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--seed") == 0)
-            seed = strtoull(argv[i + 1], NULL, 0);
-        else if (strcmp(argv[i], "--count") == 0)
-            count = atoi(argv[i + 1]);
-        else
-            return 2;
-    }
+    if (!test_trials(argc, argv, &seed, &count))
+        return 2;
     test_begin("survive", 240 + count * 10);
     for (test_kind_t kind = TEST_PROCESSES; kind <= TEST_THREADS; kind++) {
         bad += test_run(kind, 4, 60, left_body, NULL);

@@ -225,14 +225,8 @@ int main(int argc, char **argv)
 {
     uint64_t seed = 1;
     int count = 24, bad = 0;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--seed") == 0)
-            seed = strtoull(argv[i + 1], NULL, 0);
-        else if (strcmp(argv[i], "--count") == 0)
-            count = atoi(argv[i + 1]);
-        else
-            return 2;
-    }
+    if (!test_trials(argc, argv, &seed, &count))
+        return 2;
     test_begin("split_kill", 120 + count * HANG_S);
     setenv("RONDO_CREATE_TIMEOUT_MS", "60000", 1);
     for (test_kind_t kind = TEST_PROCESSES; kind <= TEST_THREADS; kind++)

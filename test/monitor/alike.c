@@ -277,12 +277,8 @@ int main(int argc, char **argv)
     int count = 40, bad = 0;
 
     test_begin("alike", 600);
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--count") == 0)
-            count = atoi(argv[i + 1]);
-        else if (strcmp(argv[i], "--seed") == 0)
-            seed = strtoull(argv[i + 1], NULL, 0);
-    }
+    if (!test_trials(argc, argv, &seed, &count))
+        return 2;
     printf("alike: %d programs from seed %llu\n", count, (unsigned long long)seed);
     for (int i = 0; i < count; i++, seed++) {
         int nranks = 2 + (int)(test_mix(seed) % 4);

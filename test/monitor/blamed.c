@@ -179,12 +179,8 @@ int main(int argc, char **argv)
     int count = 2 * NUM_KINDS;
 
     test_begin("monitor/blamed", 600);
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--count") == 0)
-            count = atoi(argv[i + 1]);
-        else if (strcmp(argv[i], "--seed") == 0)
-            seed = strtoull(argv[i + 1], NULL, 0);
-    }
+    if (!test_trials(argc, argv, &seed, &count))
+        return 2;
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return 1;

@@ -56,6 +56,19 @@ static int slow_factor(void)
     return factor < 1 ? 1 : factor;
 }
 
+bool test_trials(int argc, char **argv, uint64_t *seed, int *count)
+{
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--seed") == 0)
+            *seed = strtoull(argv[i + 1], NULL, 0);
+        else if (strcmp(argv[i], "--count") == 0)
+            *count = atoi(argv[i + 1]);
+        else
+            return false;
+    }
+    return true;
+}
+
 void test_begin(const char *name, int seconds)
 {
     test_name = name;

@@ -8,6 +8,7 @@
 #define TEST_HARNESS_H
 
 #include <rondo.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -30,6 +31,9 @@ typedef void (*test_body_fn)(test_rank_t *t, void *arg);
 /* First thing in main: unbuffered lines, an alarm after `seconds` (times RONDO_TEST_SLOW, if set), the environment
  * that a test wants (host memory, quiet unless the caller said otherwise). */
 void test_begin(const char *name, int seconds);
+
+/* The command line of a test that makes trials: --seed and --count. Returns false if there is another option. */
+bool test_trials(int argc, char **argv, uint64_t *seed, int *count);
 /* Runs `body` on every rank, on the hosts of RONDO_TEST_HOSTS if it is set (played/play.c); returns the number of
  * failures, 0 when all is well. */
 int test_run(test_kind_t kind, int nranks, int seconds, test_body_fn body, void *arg);
