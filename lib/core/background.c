@@ -38,6 +38,17 @@ void rd_job_used(rd_job_t *job)
     job->used = NULL;
 }
 
+void rd_job_forget(rd_job_t *job)
+{
+    if (job->ids)
+        explicit_bzero(job->ids, (size_t)job->nids * sizeof *job->ids);
+    explicit_bzero(&job->id, sizeof job->id);
+    free(job->members);
+    free(job->ids);
+    job->members = NULL;
+    job->ids = NULL;
+}
+
 static rondo_result_t run(rd_job_t *job)
 {
     if (job->config.name)
@@ -45,8 +56,7 @@ static rondo_result_t run(rd_job_t *job)
     if (job->config.network)
         job->config.network = job->network;
     rondo_result_t result = job->run(job);
-    free(job->members);
-    free(job->ids);
+    rd_job_forget(job);
     return result;
 }
 
@@ -94,6 +104,7 @@ static rondo_result_t start(const rd_job_t *job)
     rd_job_used(own);
     if (own->made)
         rd_comm_release(own->made);
+    explicit_bzero(&own->id, sizeof own->id);
     free(own);
     return rd_error(NULL, RONDO_ERR_SYSTEM, "no thread for a call with blocking = 0: see ulimit -u");
 }
@@ -109,10 +120,10 @@ rondo_result_t rd_job_begin(rd_job_t *job, rondo_comm_t *newcomm)
         *newcomm = made;
     else if (made)
         rd_comm_release(made);
+    explicit_bzero(&job->id, sizeof job->id); /* the thread has its own */
     if (job->waits || result == RONDO_IN_PROGRESS)
         return result;
-    free(job->members);
-    free(job->ids);
+    rd_job_forget(job);
     return job->made && job->used ? rd_call_spoiled(job->used, result) : result; /* the other ranks wait for it */
 }
 

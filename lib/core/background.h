@@ -34,6 +34,8 @@ rondo_result_t rd_job_config(rd_job_t *job, const rondo_config_t *config, bool m
 /* Runs the job, or starts a thread that does if it need not wait. *newcomm is set if a communicator is made (with
  * blocking = 0 at once), to NULL if none is to be made; it may be NULL itself. */
 rondo_result_t rd_job_begin(rd_job_t *job, rondo_comm_t *newcomm);
+/* Frees what the job has, and wipes its ids, in which is the secret by which a rank may join. */
+void rd_job_forget(rd_job_t *job);
 /* The job uses `used` no more: others may. */
 void rd_job_used(rd_job_t *job);
 

@@ -135,7 +135,7 @@ static rondo_result_t join(rd_job_t *job, rondo_comm_t *comm, const rondo_config
     if (result == RONDO_SUCCESS)
         result = rd_job_begin(job, comm);
     else
-        free(job->ids);
+        rd_job_forget(job);
     if (result != RONDO_SUCCESS && result != RONDO_IN_PROGRESS)
         not_made(config);
     return result;
@@ -197,7 +197,7 @@ rondo_result_t rondo_comm_create_scalable(rondo_comm_t *comm, int nranks, const 
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "%s: no memory for %d ids", call, nids);
     memcpy(job.ids, ids, bytes);
     if (has_twins(job.ids, nids)) {
-        free(job.ids);
+        rd_job_forget(&job);
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: two of the %d ids are the same", call, nids);
     }
     memcpy(job.ids, ids, bytes);

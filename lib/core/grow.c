@@ -30,12 +30,11 @@ static rondo_result_t compare(rondo_comm_t comm, members_t *m)
 {
     const grow_t *all = m->all;
     rondo_result_t result;
+    rondo_unique_id_t id;
     int holder = -1;
     char what[96];
 
     for (int r = 0; r < comm->team.nranks; r++) {
-        rondo_unique_id_t id;
-
         if (all[r].nranks != all[0].nranks) {
             snprintf(what, sizeof what, "call for %d and %d ranks: nranks must be equal", (int)all[0].nranks,
                      (int)all[r].nranks);
@@ -45,10 +44,12 @@ static rondo_result_t compare(rondo_comm_t comm, members_t *m)
             continue;
         if ((result = rd_boot_reveal(comm->boot, &all[r].id, &id)))
             return result;
-        if (holder >= 0 && memcmp(&id, &m->id, sizeof id) != 0)
+        bool other = holder >= 0 && memcmp(&id, &m->id, sizeof id) != 0;
+        m->id = id;
+        explicit_bzero(&id, sizeof id);
+        if (other)
             return differ(comm, holder, r, "have different ids: one id brings members and new ranks together");
         holder = holder < 0 ? r : holder;
-        m->id = id;
     }
     if (holder >= 0)
         return RONDO_SUCCESS;
@@ -96,6 +97,7 @@ static rondo_result_t grow(rd_job_t *job)
         result = rd_derive_cause(
             comm, rd_comm_build(job->made, job->nranks, &m.id, comm->team.rank, &job->config, NULL, comm));
     rd_comm_release(comm);
+    explicit_bzero(&m.id, sizeof m.id);
     free(m.all);
     return result;
 }
@@ -148,5 +150,6 @@ rondo_result_t rondo_comm_grow(rondo_comm_t comm, int nranks, const rondo_unique
     if (id && result != RONDO_SUCCESS && result != RONDO_IN_PROGRESS && rd_health_check(&comm->health))
         rd_boot_cancel(id, comm->team.rank, result); /* if it failed before `grow` ran */
     rd_comm_release(comm);
+    explicit_bzero(&job.id, sizeof job.id);
     return result;
 }

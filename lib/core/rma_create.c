@@ -178,6 +178,7 @@ static rondo_result_t make_net(rondo_comm_t comm)
         result = rd_comm_net_ops.make(team, "rma", &ids[0], team->rank, team->nranks, &comm->rma_net);
         rd_comm_resume(comm);
     }
+    explicit_bzero(ids, (size_t)team->nranks * sizeof *ids);
     free(ids);
     if (result != RONDO_SUCCESS)
         return result;

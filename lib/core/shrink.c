@@ -106,5 +106,6 @@ rondo_result_t rd_comm_shrink_survivors(rd_job_t *job)
     }
     rd_agree_shrink_end(agreement);
     rd_comm_release(comm);
+    explicit_bzero(&id, sizeof id);
     return result;
 }

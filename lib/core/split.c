@@ -81,6 +81,7 @@ static rondo_result_t split(rd_job_t *job)
     if (result == RONDO_SUCCESS && job->color >= 0)
         result = rd_derive_cause(comm, rd_comm_build(job->made, p.size, &p.id, p.rank, &job->config, NULL, comm));
     rd_comm_release(comm);
+    explicit_bzero(&p.id, sizeof p.id);
     free(p.all);
     return result;
 }
@@ -165,6 +166,7 @@ static rondo_result_t make_smaller(rd_job_t *job)
     if (result == RONDO_SUCCESS)
         result = rd_comm_build(job->made, job->nmembers, &id, rank, &job->config, &meeting, NULL);
     rd_liveness_meeting_end(&meeting);
+    explicit_bzero(&id, sizeof id);
     if (result != RONDO_SUCCESS && atomic_load(&comm->closed)) /* what the others say is but the consequence */
         result =
             rd_error(&comm->ctx, RONDO_ERR_ABORTED, "rondo_comm_shrink: another thread has aborted the communicator");
@@ -253,6 +255,40 @@ static rondo_result_t begin_all(const maker_t *makers, int n, rondo_comm_t *comm
     return RONDO_IN_PROGRESS;
 }
 
+static rondo_result_t create_all(rondo_comm_t *comms, int ndevices, const int *devices, const rondo_config_t *config,
+                                 const rondo_unique_id_t *id)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    maker_t *makers = calloc((size_t)ndevices, sizeof *makers);
+
+    if (!makers) {
+        rd_boot_cancel(id, 0, RONDO_ERR_ABORTED);
+        return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for %d communicators", ndevices);
+    }
+    for (int r = 0; r < ndevices; r++) {
+        makers[r] = (maker_t){.id = id, .config = rd_config_of(config), .rank = r, .nranks = ndevices};
+        if (devices)
+            makers[r].config.device = devices[r];
+        if (makers[r].config.device == RONDO_DEVICE_AUTO) /* the caller's device: these threads have none yet */
+            result = rd_cuda_device(RONDO_DEVICE_AUTO, &makers[r].config.device);
+        if (result != RONDO_SUCCESS) {
+            rd_boot_cancel(id, r, result);
+            free(makers);
+            return result;
+        }
+    }
+    bool waits = makers[0].config.blocking;
+    result = waits ? make_all(makers, ndevices) : begin_all(makers, ndevices, comms);
+    for (int r = 0; r < ndevices && waits; r++) {
+        if (result == RONDO_SUCCESS)
+            comms[r] = makers[r].comm;
+        else if (makers[r].comm)
+            rondo_comm_abort(makers[r].comm);
+    }
+    free(makers);
+    return result;
+}
+
 rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const int *devices,
                                      const rondo_config_t *config)
 {
@@ -267,31 +303,7 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
                         comms ? "ndevices must be at least 1" : "comms is NULL");
     if ((result = rondo_unique_id_create(&id)))
         return result;
-    maker_t *makers = calloc((size_t)ndevices, sizeof *makers);
-    if (!makers) {
-        rd_boot_cancel(&id, 0, RONDO_ERR_ABORTED);
-        return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for %d communicators", ndevices);
-    }
-    for (int r = 0; r < ndevices; r++) {
-        makers[r] = (maker_t){.id = &id, .config = rd_config_of(config), .rank = r, .nranks = ndevices};
-        if (devices)
-            makers[r].config.device = devices[r];
-        if (makers[r].config.device == RONDO_DEVICE_AUTO) /* the caller's device: these threads have none yet */
-            result = rd_cuda_device(RONDO_DEVICE_AUTO, &makers[r].config.device);
-        if (result != RONDO_SUCCESS) {
-            rd_boot_cancel(&id, r, result);
-            free(makers);
-            return result;
-        }
-    }
-    bool waits = makers[0].config.blocking;
-    result = waits ? make_all(makers, ndevices) : begin_all(makers, ndevices, comms);
-    for (int r = 0; r < ndevices && waits; r++) {
-        if (result == RONDO_SUCCESS)
-            comms[r] = makers[r].comm;
-        else if (makers[r].comm)
-            rondo_comm_abort(makers[r].comm);
-    }
-    free(makers);
+    result = create_all(comms, ndevices, devices, config, &id);
+    explicit_bzero(&id, sizeof id);
     return result;
 }

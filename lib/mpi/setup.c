@@ -176,6 +176,7 @@ static void *make(void *data)
     int expected = RUNNING;
 
     m->result = rondo_comm_create(&m->comm, m->nranks, &m->id, m->rank, &m->config);
+    explicit_bzero(&m->id, sizeof m->id); /* in it is the secret by which a rank may join */
     if (m->result != RONDO_SUCCESS)
         snprintf(m->sentence, sizeof m->sentence, "%s", rondo_last_error(NULL));
     if (!atomic_compare_exchange_strong(&m->state, &expected, DONE)) { /* nobody waits for it any more */
@@ -340,6 +341,8 @@ static rd_mpi_core_t *make_own(rd_mpi_comm_t *c, const invitation_t *invitation,
         snprintf(text, 512, "%s", m->sentence);
     if (core)
         *failed = NULL;
+    if (m)
+        explicit_bzero(&m->id, sizeof m->id); /* no thread could be started */
     free(m);
     return core;
 }
@@ -348,16 +351,20 @@ static rd_mpi_core_t *make_own(rd_mpi_comm_t *c, const invitation_t *invitation,
 static rd_mpi_core_t *create(rd_mpi_comm_t *c)
 {
     MPI_Comm messages = MPI_COMM_NULL; /* no attribute of the user's is copied, as for a duplicate */
-    const char *failed;
+    const char *failed = NULL;
     char text[512];
     invitation_t invitation;
-    rd_mpi_core_t *core;
+    rd_mpi_core_t *core = NULL;
 
     invite(c, &invitation);
-    if (PMPI_Bcast(&invitation, (int)sizeof invitation, MPI_BYTE, 0, c->comm) != MPI_SUCCESS ||
-        PMPI_Comm_split(c->comm, 0, c->rank, &messages) != MPI_SUCCESS) /* all have come: nobody waits in rondo */
+    bool meets =
+        PMPI_Bcast(&invitation, (int)sizeof invitation, MPI_BYTE, 0, c->comm) == MPI_SUCCESS &&
+        PMPI_Comm_split(c->comm, 0, c->rank, &messages) == MPI_SUCCESS; /* all have come: nobody waits in rondo */
+    if (meets)
+        core = make_own(c, &invitation, messages, text, &failed);
+    explicit_bzero(&invitation.id, sizeof invitation.id);
+    if (!meets)
         return NULL;
-    core = make_own(c, &invitation, messages, text, &failed);
     if (all_made(c, failed, core != NULL, messages)) {
         keep(core);
     } else if (core) {

@@ -167,7 +167,7 @@ static ncclResult_t create(const char *call, ncclComm_t *newcomm, int nranks, co
     job.ids = nids > 1 ? malloc((size_t)nids * sizeof *job.ids) : NULL;
     job.comm = nc_comm_new(rank, nranks, device, &config);
     if (!job.comm || (nids > 1 && !job.ids)) {
-        free(job.ids);
+        nc_job_forget(&job);
         free(job.comm);
         return nc_error(NULL, ncclSystemError, "%s: no memory", call);
     }
@@ -197,6 +197,7 @@ ncclResult_t pncclGetUniqueId(ncclUniqueId *uniqueId)
         return nc_error(NULL, ncclInvalidArgument, "ncclGetUniqueId: uniqueId is NULL");
     result = rondo_unique_id_create(&id);
     memcpy(uniqueId, &id, sizeof *uniqueId); /* on failure the id carries the error to all ranks */
+    explicit_bzero(&id, sizeof id);
     return nc_result(NULL, NULL, result);
 }
 NC_TWIN(GetUniqueId);
@@ -264,6 +265,7 @@ ncclResult_t pncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
                                            : i,
                         NULL);
     ended = pncclGroupEnd();
+    explicit_bzero(&id, sizeof id);
     return result != ncclSuccess ? result : ended;
 }
 NC_TWIN(CommInitAll);
@@ -311,7 +313,7 @@ ncclResult_t pncclCommFinalize(ncclComm_t comm)
     result = nc_comm_ready(comm, call);
     if (result != ncclSuccess)
         return result;
-    const nc_job_t job = {.run = finalize, .call = call, .comm = comm, .blocking = comm->config.blocking};
+    nc_job_t job = {.run = finalize, .call = call, .comm = comm, .blocking = comm->config.blocking};
     return nc_group_job(&job);
 }
 NC_TWIN(CommFinalize);

@@ -72,8 +72,10 @@ static ncclResult_t grow(nc_job_t *job)
 {
     rondo_config_t config = nc_comm_config(job->comm);
     rondo_comm_t made = NULL;
-    if (job->parent)
-        job->parent->has_grow_id = 0; /* it serves one grow */
+    if (job->parent) { /* it serves one grow */
+        job->parent->has_grow_id = 0;
+        explicit_bzero(&job->parent->grow_id, sizeof job->parent->grow_id);
+    }
     rondo_result_t result = rondo_comm_grow(job->parent ? job->parent->rondo : NULL, job->number[0],
                                             job->has_id ? &job->id : NULL, job->number[1], &made, &config);
 

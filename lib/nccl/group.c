@@ -246,8 +246,8 @@ static ncclResult_t jobs_run(batch_t *b)
 
 static void job_free(nc_job_t *job)
 {
+    nc_job_forget(job);
     free(job->list);
-    free(job->ids);
     free(job);
 }
 
@@ -412,7 +412,16 @@ ncclResult_t nc_group_op(nc_op_t *op)
     return result == ncclSuccess ? batch_begin(&single) : result;
 }
 
-ncclResult_t nc_group_job(const nc_job_t *job)
+void nc_job_forget(nc_job_t *job)
+{
+    if (job->ids)
+        explicit_bzero(job->ids, (size_t)job->number[0] * sizeof *job->ids);
+    explicit_bzero(&job->id, sizeof job->id);
+    free(job->ids);
+    job->ids = NULL;
+}
+
+ncclResult_t nc_group_job(nc_job_t *job)
 {
     batch_t single = {0};
     nc_job_t *copy = malloc(sizeof *copy);
@@ -422,10 +431,11 @@ ncclResult_t nc_group_job(const nc_job_t *job)
         if (job->creates)
             nc_comm_free(job->comm);
         free(job->list);
-        free(job->ids);
+        nc_job_forget(job);
         return nc_error(NULL, ncclSystemError, "%s: no memory to record it", job->call);
     }
     *copy = *job;
+    explicit_bzero(&job->id, sizeof job->id);
     if (job->newcomm)
         *job->newcomm = job->comm;
     if (to->last)

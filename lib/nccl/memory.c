@@ -166,14 +166,14 @@ ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, n
     /* The call completes before it returns, also with config.blocking = 0, because PyTorch takes ncclInProgress for an
      * error here. */
     nc_log(NC_SUBSYS_REG, "register window comm %p buffer %p size %zu flags %d", (void *)comm, buff, size, winFlags);
-    const nc_job_t job = {.run = window_register,
-                          .call = call,
-                          .comm = comm,
-                          .blocking = 1,
-                          .number = {winFlags, 0},
-                          .buffer = buff,
-                          .bytes = size,
-                          .window = win};
+    nc_job_t job = {.run = window_register,
+                    .call = call,
+                    .comm = comm,
+                    .blocking = 1,
+                    .number = {winFlags, 0},
+                    .buffer = buff,
+                    .bytes = size,
+                    .window = win};
     return nc_group_job(&job);
 }
 NC_TWIN(CommWindowRegister);
@@ -268,7 +268,7 @@ static ncclResult_t resume(nc_job_t *job)
 /* They complete before they return, or at the end of the group, also with config.blocking = 0, as registering does. */
 static ncclResult_t run(ncclComm_t comm, const char *call, ncclResult_t (*job_run)(nc_job_t *job))
 {
-    const nc_job_t job = {.run = job_run, .call = call, .comm = comm, .blocking = 1};
+    nc_job_t job = {.run = job_run, .call = call, .comm = comm, .blocking = 1};
     ncclResult_t result = nc_comm_ready(comm, call);
 
     return result == ncclSuccess ? nc_group_job(&job) : result;

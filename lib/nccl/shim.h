@@ -191,8 +191,9 @@ typedef struct nc_job {
 bool nc_group_has(ncclComm_t comm);                       /* returns true if the open group has a call on it */
 bool nc_group_holds(ncclComm_t parent, const char *call); /* that call, which makes a communicator from `parent` */
 void nc_group_fail(ncclResult_t result);
-ncclResult_t nc_group_op(nc_op_t *op);          /* takes ownership of what it refers to */
-ncclResult_t nc_group_job(const nc_job_t *job); /* copies the job and takes ownership of `list` */
+ncclResult_t nc_group_op(nc_op_t *op);    /* takes ownership of what it refers to */
+ncclResult_t nc_group_job(nc_job_t *job); /* copies the job and takes ownership of `list` and `ids` */
+void nc_job_forget(nc_job_t *job); /* frees its ids, and wipes them: in them is the secret by which a rank may join */
 
 rondo_result_t nc_op_run(const nc_op_t *op); /* operations.c */
 void nc_call_tag(uint64_t tag);              /* of this thread's calls from now on; 0: none */

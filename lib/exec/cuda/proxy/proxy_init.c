@@ -157,6 +157,7 @@ static rondo_result_t net_comms_make(rd_proxy_path_t *s, int net_comm, int chann
     }
     for (size_t c = made; team->rank == first && c < each; c++)
         rd_boot_cancel(&its[c], rank, RONDO_ERR_ABORTED);
+    explicit_bzero(ids, (size_t)team->nranks * each * sizeof *ids);
     free(ids);
     return result;
 }
