@@ -163,22 +163,27 @@ static rondo_result_t allocate(making_t *m)
 static rondo_result_t make_net(rondo_comm_t comm)
 {
     const rd_team_t *team = &comm->team;
-    rondo_unique_id_t *ids = calloc((size_t)team->nranks, sizeof *ids);
+    rd_concealed_id_t *ids = calloc((size_t)team->nranks, sizeof *ids);
+    rondo_unique_id_t id;
     bool serves = false;
 
     if (!ids)
         return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for the ids of %d ranks", team->nranks);
-    if (team->rank == 0) /* if it fails, the id carries the error */
-        serves = rd_boot_id_create(&ids[0], &comm->env) == RONDO_SUCCESS;
+    if (team->rank == 0) { /* if it fails, the id carries the error */
+        serves = rd_boot_id_create(&id, &comm->env) == RONDO_SUCCESS;
+        rd_boot_conceal(comm->boot, &id, &ids[0]);
+    }
     rondo_result_t result = exchange(comm, ids, sizeof *ids);
     if (result != RONDO_SUCCESS && serves)
-        rd_boot_cancel(&ids[0], 0, RONDO_ERR_ABORTED);
+        rd_boot_cancel(&id, 0, RONDO_ERR_ABORTED);
+    if (result == RONDO_SUCCESS)
+        result = rd_boot_reveal(comm->boot, &ids[0], &id);
     if (result == RONDO_SUCCESS) {
         rd_comm_pause(comm);
-        result = rd_comm_net_ops.make(team, "rma", &ids[0], team->rank, team->nranks, &comm->rma_net);
+        result = rd_comm_net_ops.make(team, "rma", &id, team->rank, team->nranks, &comm->rma_net);
         rd_comm_resume(comm);
     }
-    explicit_bzero(ids, (size_t)team->nranks * sizeof *ids);
+    explicit_bzero(&id, sizeof id);
     free(ids);
     if (result != RONDO_SUCCESS)
         return result;

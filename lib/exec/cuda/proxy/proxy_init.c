@@ -140,25 +140,30 @@ static rondo_result_t net_comms_make(rd_proxy_path_t *s, int net_comm, int chann
     static const char *const names[RD_NET_COMMS] = {"net", "rail", "check"};
     size_t each = (size_t)channels;
     const rd_team_t *team = s->cuda->team;
-    rondo_unique_id_t *ids = calloc((size_t)team->nranks * each, sizeof *ids), *its;
+    rd_concealed_id_t *all = calloc((size_t)team->nranks * each, sizeof *all), *its;
+    rondo_unique_id_t ids[RD_PROXIES];
     size_t made = 0;
 
-    if (!ids)
+    if (!all)
         return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for the ids of %d ranks", team->nranks);
-    its = ids + (size_t)first * each;
-    for (size_t c = 0; team->rank == first && c < each; c++) /* on failure an id that carries the error */
-        (void)rd_boot_id_create(&its[c], team->env);
-    rondo_result_t result = rd_boot_allgather(team->boot, ids, each * sizeof *ids);
+    its = all + (size_t)first * each;
+    for (size_t c = 0; team->rank == first && c < each; c++) { /* on failure an id that carries the error */
+        (void)rd_boot_id_create(&ids[c], team->env);
+        rd_boot_conceal(team->boot, &ids[c], &its[c]);
+    }
+    rondo_result_t result = rd_boot_allgather(team->boot, all, each * sizeof *all);
     s->net_comms[net_comm] = (rd_net_comm_t){rank, nranks};
     while (nranks && made < each && result == RONDO_SUCCESS) {
-        result = s->cuda->net_comms->make(team, names[net_comm], &its[made], rank, nranks,
-                                          &s->channels[made].net_comms[net_comm]);
+        result = rd_boot_reveal(team->boot, &its[made], &ids[made]);
+        if (result == RONDO_SUCCESS)
+            result = s->cuda->net_comms->make(team, names[net_comm], &ids[made], rank, nranks,
+                                              &s->channels[made].net_comms[net_comm]);
         made++;
     }
     for (size_t c = made; team->rank == first && c < each; c++)
-        rd_boot_cancel(&its[c], rank, RONDO_ERR_ABORTED);
-    explicit_bzero(ids, (size_t)team->nranks * each * sizeof *ids);
-    free(ids);
+        rd_boot_cancel(&ids[c], rank, RONDO_ERR_ABORTED);
+    explicit_bzero(ids, sizeof ids);
+    free(all);
     return result;
 }
 
