@@ -66,6 +66,20 @@ void obedient_pause(int ms)
     nanosleep(&pause, NULL);
 }
 
+void obedient_stay_on(uint64_t nth)
+{
+    cpu_set_t may, one;
+    int cpu = -1;
+
+    if (sched_getaffinity(0, sizeof may, &may) != 0)
+        return;
+    for (uint64_t left = nth % (uint64_t)CPU_COUNT(&may) + 1; left; left -= CPU_ISSET(cpu, &may) != 0)
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    (void)sched_setaffinity(0, sizeof one, &one);
+}
+
 int obedient_settled(int rank)
 {
     for (int i = 0; i < 20000 && obedient[rank].done != obedient[rank].number + 1; i++)

@@ -5,6 +5,7 @@
 
 #include <rondo.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define OBEDIENT_MOST 256
@@ -34,6 +35,7 @@ void obedient_order_all(int what);         /* and waits until all have done it, 
 int obedient_settled(int rank);            /* waits until all its orders are carried out; 0: they were not */
 void obedient_state(int rank, char state); /* waits until /proc says so */
 void obedient_pause(int ms);
+void obedient_stay_on(uint64_t nth); /* of the cores that this thread may use, counted round */
 
 /* Runs rondo-ras with these arguments, and `--job` of this job if it has one. Returns its exit status; its output is in
  * obedient_text. */

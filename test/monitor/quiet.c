@@ -5,7 +5,6 @@
  *
  *     quiet [--seconds S] [--seed N] [--ranks N]     10 s, ten ranks, on one core that the seed chooses */
 #define _GNU_SOURCE
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -148,20 +147,6 @@ static void live(int rank, uint64_t *own)
     }
 }
 
-static void stay_on_one_core(uint64_t nth)
-{
-    cpu_set_t may, one;
-    int cpu = -1;
-
-    if (sched_getaffinity(0, sizeof may, &may) != 0)
-        return;
-    for (uint64_t left = nth % (uint64_t)CPU_COUNT(&may) + 1; left; left -= CPU_ISSET(cpu, &may) != 0)
-        cpu++;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    (void)sched_setaffinity(0, sizeof one, &one);
-}
-
 static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
 {
     uint64_t alike = shared->seed, own = shared->seed + (uint64_t)rank + 1;
@@ -170,7 +155,7 @@ static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
 
     if (what == OBEDIENT_END)
         return rondo_comm_destroy(comm);
-    stay_on_one_core(shared->seed);
+    obedient_stay_on(shared->seed);
     for (uint64_t i = 0; result == RONDO_SUCCESS && !over; i++) {
         size_t count = 1 + test_below(&alike, test_below(&alike, 8) ? 16 : COUNT);
         unsigned kind = test_below(&alike, 8), odd = test_below(&alike, 256);

@@ -6,7 +6,6 @@
  *
  * Trials of one kind follow each other, so `--count 11` has all kinds. */
 #define _GNU_SOURCE
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -81,26 +80,12 @@ static void compute_ms(int ms)
 
 static pid_t hogs[HOGS];
 
-static void stay_on(int nth)
-{
-    cpu_set_t may, one;
-    int cpu = 0;
-
-    if (sched_getaffinity(0, sizeof may, &may) != 0)
-        return;
-    for (int found = -1; cpu < CPU_SETSIZE && (found += CPU_ISSET(cpu, &may) != 0) < nth;)
-        cpu++;
-    CPU_ZERO(&one);
-    CPU_SET(cpu < CPU_SETSIZE ? cpu : 0, &one);
-    (void)sched_setaffinity(0, sizeof one, &one);
-}
-
 static void hogs_start(void)
 {
     for (int i = 0; i < HOGS; i++)
         if ((hogs[i] = fork()) == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
-            stay_on(0);
+            obedient_stay_on(0);
             for (;;)
                 continue;
         }
@@ -141,7 +126,7 @@ static void work(int rank, int call)
         return;
     case STARVED:
         if (call == 0)
-            stay_on(odd ? 0 : 1);
+            obedient_stay_on(odd ? 0 : 1);
         if (call == 0 && odd)
             (void)setpriority(PRIO_PROCESS, 0, 10);
         compute_ms(1);
