@@ -9,7 +9,8 @@
 #
 # PROGRAM: of late, slow, slow_link, blamed, differ and verdicts; by default all, or, where it is a test by itself (no
 # argument), those that take the shortest. The programs are those beside this script (make install-monitor-tests), or of
-# the build folder (make check TESTS=).
+# the build folder (make check TESTS=). Where there is no CUDA, verdicts, whose ranks have simulated GPUs, is not built,
+# and is left out unless it is named.
 #
 # Rows are the truth, columns the verdicts. It fails unless in each row all are right, or of slow ranks and links 95 of
 # a hundred; a message that was lost, and only that, may be "unknown". A verdict that names another rank or link is in
@@ -17,8 +18,8 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 build=${top_builddir:-.}
-trials=1 seed=1 jobs=$(($(nproc) / 4 + 1)) folder=
-[ $# -gt 0 ] || set -- blamed verdicts differ
+trials=1 seed=1 jobs=$(($(nproc) / 4 + 1)) folder= named=yes
+[ $# -gt 0 ] || { named= && set -- blamed verdicts differ; }
 while getopts n:j:s:d: option; do
     case $option in
     n) trials=$OPTARG ;;
@@ -29,7 +30,7 @@ while getopts n:j:s:d: option; do
     esac
 done
 shift $((OPTIND - 1))
-[ $# -gt 0 ] || set -- blamed verdicts differ late slow slow_link
+[ $# -gt 0 ] || { named= && set -- blamed verdicts differ late slow slow_link; }
 if [ ! "$folder" ]; then
     folder=$(mktemp -d) || exit 1
     trap 'rm -rf "$folder"' EXIT
@@ -40,7 +41,7 @@ if [ -x "$here/rondo-ras" ]; then
     export top_builddir
 fi
 
-# Where a program is; it has so many kinds, and the seed chooses which.
+# Where a program is; it has so many kinds, and the seed chooses which. Returns 1 if it is to be left out.
 program() {
     case $1 in
     verdicts) sub=sim kinds=1 ;;
@@ -53,7 +54,13 @@ program() {
     esac
     path=$here/$1
     [ -x "$path" ] || path=$build/test/$sub/$1
-    [ -x "$path" ] || { echo "blame: $path is not built" >&2 && exit 77; }
+    [ -x "$path" ] && return
+    if [ "$1" = verdicts ] && [ ! "$named" ]; then
+        echo "blame: $path is not built, as there is no CUDA: verdicts on devices are left out"
+        return 1
+    fi
+    echo "blame: $path is not built" >&2
+    exit 77
 }
 
 # One trial, whose output is whole when it has its name.
@@ -91,7 +98,7 @@ END
 list=$folder/list
 : >"$list"
 for name; do
-    program "$name"
+    program "$name" || continue
     n=0
     while [ $n -lt $((trials * kinds)) ]; do
         echo "$path $name $((seed * kinds + n)) $kinds $folder" >>"$list"
