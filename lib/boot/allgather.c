@@ -1,6 +1,7 @@
 /* Bruck's allgather over the neighbours' connections. After round k a rank holds the blocks of ranks rank..rank+2^k-1
  * (counted round the circle): it sends the blocks that it has to rank - 2^k and receives the next ones from rank + 2^k.
- * There are log2(n) rounds, and each block reaches each rank once; no rank does more than another. */
+ * There are log2(n) rounds, and each block reaches each rank once; no rank does more than another. What else ranks
+ * exchange goes by the same rounds (meet.c). */
 #include "boot/boot_int.h"
 
 #include <errno.h>
@@ -158,25 +159,6 @@ static rondo_result_t run_round(round_t *r)
     }
 }
 
-static rondo_result_t run(rd_boot_t *b, unsigned char *turned, size_t each, round_t *r)
-{
-    size_t n = (size_t)b->nranks;
-    *r = (round_t){.b = b, .news.failed_rank = -1};
-    r->until_ms = b->timeout_ms > 0 ? rd_clock_ms() + b->timeout_ms : 0;
-    for (int k = 0; k < b->rounds; k++) {
-        size_t have = (size_t)1 << k, more = have < n - have ? have : n - have;
-        r->from = &b->from[k];
-        r->to = &b->to[k];
-        r->out = turned;
-        r->in = turned + have * each;
-        r->out_left = r->in_left = more * each;
-        rondo_result_t code = run_round(r);
-        if (code)
-            return code;
-    }
-    return RONDO_SUCCESS;
-}
-
 /* From here on the liveness thread reads from the neighbours again. It gets no event for what came before, so this
  * function reads a last time, under the lock that the thread takes: what comes later is a new edge for it. */
 static void end_busy(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
@@ -199,50 +181,71 @@ static void end_busy(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
     pthread_mutex_unlock(&b->lock);
 }
 
-rondo_result_t rd_boot_allgather(rd_boot_t *b, void *all, size_t each)
+rondo_result_t rd_boot_rounds(rd_boot_t *b, rd_boot_round_fn each, void *arg)
 {
-    size_t n = (size_t)b->nranks, own = (size_t)b->rank;
-    round_t r;
-    if (n == 1 || each == 0)
-        return RONDO_SUCCESS;
-    unsigned char *turned = malloc(n * each);
-    b->exchanges++;
-    b->exchanged += each;
-    if (!turned)
-        return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory to exchange %zu bytes with each of %zu ranks", each, n);
+    round_t r = {.b = b, .news.failed_rank = -1};
+
     pthread_mutex_lock(&b->lock);
     b->busy = 1;
     pthread_mutex_unlock(&b->lock);
-    memcpy(turned, (unsigned char *)all + own * each, each);
+    r.until_ms = b->timeout_ms > 0 ? rd_clock_ms() + b->timeout_ms : 0;
     rondo_result_t code = rd_stop_get(b->stop);
-    r.news.failed_rank = -1;
-    r.news.reporter = 0;
-    r.news.text[0] = 0;
-    if (!code)
-        code = run(b, turned, each, &r);
+    for (int k = 0; k < b->rounds && !code; k++) {
+        r.from = &b->from[k];
+        r.to = &b->to[k];
+        r.out_left = r.in_left = each(arg, k, &r.out, &r.in);
+        code = run_round(&r);
+    }
     if (code && r.news.silent)
         code = heard_instead(b, code, &r.news);
-    if (!code) {
-        memcpy((unsigned char *)all + own * each, turned, (n - own) * each);
-        memcpy(all, turned + (n - own) * each, own * each);
-    }
-    free(turned);
     end_busy(b, code, &r.news);
     return code;
 }
 
-rondo_result_t rd_boot_cause(rd_boot_t *b, int failed, const char *why, char text[RD_ERROR_BYTES])
-{
-    char(*all)[RD_ERROR_BYTES] = calloc((size_t)b->nranks, RD_ERROR_BYTES);
+typedef struct gathered {
+    unsigned char *turned; /* all blocks, this rank's first */
+    size_t n, each;
+} gathered_t;
 
-    snprintf(text, RD_ERROR_BYTES, "its own message says why");
-    if (all)
-        snprintf(all[b->rank], RD_ERROR_BYTES, "%s", why);
-    rondo_result_t code = all ? rd_boot_allgather(b, all, RD_ERROR_BYTES)
-                              : rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for what rank %d says", failed);
-    if (code == RONDO_SUCCESS)
-        snprintf(text, RD_ERROR_BYTES, "%.*s", RD_ERROR_BYTES - 1, all[failed]);
-    free(all);
+static size_t gather(void *arg, int k, const unsigned char **out, unsigned char **in)
+{
+    const gathered_t *g = arg;
+    size_t have = (size_t)1 << k, more = have < g->n - have ? have : g->n - have;
+
+    *out = g->turned;
+    *in = g->turned + have * g->each;
+    return more * g->each;
+}
+
+/* The others, which wait for this rank, are told. */
+static rondo_result_t no_memory(rd_boot_t *b, size_t each)
+{
+    rd_boot_news_t news = {.failed_rank = b->rank};
+
+    rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory to exchange %zu bytes with each of %d ranks", each, b->nranks);
+    snprintf(news.text, sizeof(news.text), "rank %d (%s) cannot go on with an exchange: %.300s", b->rank,
+             rd_boot_whois(b, b->rank), rd_thread_error());
+    end_busy(b, RONDO_ERR_NO_MEMORY, &news);
+    return RONDO_ERR_NO_MEMORY;
+}
+
+rondo_result_t rd_boot_allgather(rd_boot_t *b, void *all, size_t each)
+{
+    size_t n = (size_t)b->nranks, own = (size_t)b->rank;
+    if (n == 1 || each == 0)
+        return RONDO_SUCCESS;
+    gathered_t g = {malloc(n * each), n, each};
+    b->exchanges++;
+    b->exchanged += each;
+    if (!g.turned)
+        return no_memory(b, each);
+    memcpy(g.turned, (unsigned char *)all + own * each, each);
+    rondo_result_t code = rd_boot_rounds(b, gather, &g);
+    if (!code) {
+        memcpy((unsigned char *)all + own * each, g.turned, (n - own) * each);
+        memcpy(all, g.turned + (n - own) * each, own * each);
+    }
+    free(g.turned);
     return code;
 }
 

@@ -41,6 +41,11 @@ void rd_boot_refuse(const rondo_unique_id_t *id, int rank, int nranks, const rd_
 /* Collective: gathers a block of `each` bytes (at most 64 KiB) of every rank. On entry the caller's block lies at all +
  * rank * each; on return all blocks are there. Takes O(log n) rounds. */
 rondo_result_t rd_boot_allgather(rd_boot_t *boot, void *all, size_t each);
+/* Collective: returns when all ranks have come. It takes no memory, nor does the next one. */
+rondo_result_t rd_boot_barrier(rd_boot_t *boot);
+/* The same, for ranks that tell each other how they have fared. If any has failed, all get the error of the lowest one
+ * that has, which says `why`; the others with its number. */
+rondo_result_t rd_boot_meet(rd_boot_t *boot, rondo_result_t own, const char *why);
 /* Collective, where an exchange has shown all ranks that `failed` gives up, and that all therefore do: copies its
  * sentence, `why` there, to all, or says where it can be read. Returns the result of that exchange. */
 rondo_result_t rd_boot_cause(rd_boot_t *boot, int failed, const char *why, char text[RD_ERROR_BYTES]);

@@ -1,4 +1,4 @@
-/* The bootstrap's internals, shared by boot.c, join.c, allgather.c and leave.c. */
+/* The bootstrap's internals, shared by boot.c, join.c, allgather.c, meet.c and leave.c. */
 #ifndef RD_BOOT_BOOT_INT_H
 #define RD_BOOT_BOOT_INT_H
 
@@ -66,6 +66,11 @@ struct rd_boot {
     int exchanges;
     size_t exchanged;
 };
+
+/* Runs the rounds of an exchange. In round k this rank sends so many bytes to rank - 2^k and receives as many from rank
+ * + 2^k: `each` returns the number, and where they lie. What fails it is told to all. Defined in allgather.c. */
+typedef size_t (*rd_boot_round_fn)(void *arg, int k, const unsigned char **out, unsigned char **in);
+rondo_result_t rd_boot_rounds(rd_boot_t *b, rd_boot_round_fn each, void *arg);
 
 /* Finds the neighbours through the rendezvous. Defined in join.c. */
 rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env);

@@ -21,6 +21,7 @@ librondo_core_la_SOURCES += \
 	lib/boot/lifeline.c \
 	lib/boot/listener.c \
 	lib/boot/listener.h \
+	lib/boot/meet.c \
 	lib/boot/registry.c \
 	lib/boot/registry.h \
 	lib/boot/rendezvous.c \

@@ -43,11 +43,11 @@ static record_t *mine(const making_t *m)
     return &m->all[m->comm->team.rank];
 }
 
-/* Others may wait for something of this rank meanwhile, so waits make progress for it. */
+/* Others may wait for something of this rank meanwhile, so waits make progress for it. `all` NULL: a barrier. */
 static rondo_result_t exchange(rondo_comm_t comm, void *all, size_t each)
 {
     rd_comm_pause(comm);
-    rondo_result_t result = rd_boot_allgather(comm->boot, all, each);
+    rondo_result_t result = all ? rd_boot_allgather(comm->boot, all, each) : rd_boot_barrier(comm->boot);
     rd_comm_resume(comm);
     if (result != RONDO_SUCCESS && rd_queue_news(&comm->queue))
         return rd_health_check(&comm->health);
@@ -331,7 +331,6 @@ bool rd_comm_has_window(rondo_comm_t comm, rondo_window_t window)
 /* Nobody uses the window any more when all ranks have had their puts flushed and have said so. */
 rondo_result_t rd_comm_window_destroy(rondo_comm_t comm, rondo_window_t window)
 {
-    unsigned char *here = calloc((size_t)comm->team.nranks, 1);
     rd_rma_op_t flush = {.rma = comm->rma, .kind = RD_RMA_FLUSH, .peer = RONDO_PEER_ALL};
     rondo_result_t result = rd_comm_enter(comm);
     uint64_t entry = 0;
@@ -339,19 +338,16 @@ rondo_result_t rd_comm_window_destroy(rondo_comm_t comm, rondo_window_t window)
 
     if (entered)
         entry = rd_call_begin_other(comm, RD_MONITOR_WINDOW);
-    if (entered && !here)
-        result = rd_call_spoiled(comm, rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory to end a window"));
     if (result == RONDO_SUCCESS)
         result = check(comm, "window_destroy");
     if (result == RONDO_SUCCESS)
         result = rd_rma_run(comm->rma, &flush);
     if (result == RONDO_SUCCESS)
-        result = exchange(comm, here, 1);
+        result = exchange(comm, NULL, 0);
     if (entered)
         rd_call_end_other(comm, entry, result);
     if (!rd_comm_gone(comm)) /* else it went with the communicator */
         rd_rma_window_free(comm->rma, window);
-    free(here);
     return rd_comm_leave(comm, result);
 }
 

@@ -1,35 +1,19 @@
 /* A communicator that rests: rondo_comm_suspend gives its device memory back, rondo_comm_resume takes it again. In
  * between `alive` is not the mark that calls look for, so they find out without another test that they must not be
  * served; rd_comm_valid says why. */
-#include <stdlib.h>
-
 #include "core/derive.h"
 #include "core/submit.h"
 #include "exec/cuda/cuda.h"
 
 /* Nothing of a host communicator is given back, but no rank goes on before all have come to rest. */
-static rondo_result_t meet(rondo_comm_t comm)
-{
-    int32_t *all = calloc((size_t)comm->team.nranks, sizeof *all);
-
-    if (!all) /* the others would wait for this rank */
-        return rd_health_fail(&comm->health, RONDO_ERR_NO_MEMORY, comm->team.rank, "no memory for a list of %d ranks",
-                              comm->team.nranks);
-    rondo_result_t result = rd_boot_allgather(comm->boot, all, sizeof *all);
-    free(all);
-    if (result != RONDO_SUCCESS && rd_health_check(&comm->health) == RONDO_SUCCESS) /* likewise */
-        return rd_health_fail(&comm->health, result, comm->team.rank, "%s", rd_thread_error());
-    return result;
-}
-
 static rondo_result_t rest(rondo_comm_t comm)
 {
-    return comm->cuda ? rd_cuda_suspend(comm->cuda) : meet(comm);
+    return comm->cuda ? rd_cuda_suspend(comm->cuda) : rd_boot_barrier(comm->boot);
 }
 
 static rondo_result_t wake(rondo_comm_t comm)
 {
-    return comm->cuda ? rd_cuda_resume(comm->cuda) : meet(comm);
+    return comm->cuda ? rd_cuda_resume(comm->cuda) : rd_boot_barrier(comm->boot);
 }
 
 /* One of the two, by all ranks. What is refused, on whichever rank, leaves the communicator as it was. An abort that

@@ -1,9 +1,12 @@
-/* Ranks find each other and exchange, as processes and as threads, 1 to 9 of them; nobody is left waiting, and what is
- * exchanged is what was given. Prints the time of a creation (for reading, not asserted). */
+/* Ranks find each other, exchange and meet, as processes and as threads, 1 to 9 of them; nobody is left waiting or goes
+ * on too early, what is exchanged is what was given, and of failures all hear the same one. Prints the time of a
+ * creation (for reading, not asserted). */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,6 +40,38 @@ static int exchange(rd_boot_t *boot, int rank, int n, size_t each)
     return bad;
 }
 
+static _Atomic int *came; /* to barriers, of all ranks */
+
+/* Nobody leaves a barrier before the one has come that comes late. */
+static int barriers(rd_boot_t *boot, int rank, int n)
+{
+    int bad = 0;
+    for (int late = 0; late < n; late++) {
+        if (late == rank)
+            usleep(2000);
+        atomic_fetch_add(came, 1);
+        bad |= rd_boot_barrier(boot) != RONDO_SUCCESS || atomic_load(came) < n * (late + 1);
+    }
+    return bad;
+}
+
+/* From rank `first` on all have failed, each for another reason. */
+static int meets(rd_boot_t *boot, int rank, int n)
+{
+    int bad = rd_boot_meet(boot, RONDO_SUCCESS, "of no matter") != RONDO_SUCCESS;
+    char why[40], want[40], text[RD_ERROR_BYTES];
+    for (int first = 0; first < n; first++) {
+        snprintf(why, sizeof(why), "rank %d lacks it", rank);
+        snprintf(want, sizeof(want), "rank %d lacks it", first);
+        rondo_result_t own = rank < first ? RONDO_SUCCESS : first % 2 ? RONDO_ERR_NO_MEMORY : RONDO_ERR_CUDA;
+        own = rank > first ? RONDO_ERR_SYSTEM : own;
+        bad |= rd_boot_meet(boot, own, why) != (first % 2 ? RONDO_ERR_NO_MEMORY : RONDO_ERR_CUDA);
+        bad |= rank != first && (!strstr(rd_thread_error(), want) || !strchr(rd_thread_error(), ':'));
+        bad |= rd_boot_cause(boot, first, why, text) != RONDO_SUCCESS || strcmp(text, want) != 0;
+    }
+    return bad;
+}
+
 static void *run_rank(void *arg)
 {
     rank_t *r = arg;
@@ -54,7 +89,8 @@ static void *run_rank(void *arg)
         return NULL;
     double took = now_ms() - began;
     r->bad = exchange(boot, r->rank, r->nranks, 1) || exchange(boot, r->rank, r->nranks, 100) ||
-             exchange(boot, r->rank, r->nranks, 65536);
+             exchange(boot, r->rank, r->nranks, 65536) || barriers(boot, r->rank, r->nranks) ||
+             meets(boot, r->rank, r->nranks);
     rd_boot_key(boot, "a", key[0]);
     rd_boot_key(boot, "b", key[1]);
     r->bad |= memcmp(key[0], key[1], 32) == 0;
@@ -130,11 +166,16 @@ static int as_processes(int n, int inside)
 int main(void)
 {
     alarm(60);
-    for (int n = 1; n <= 9; n++) {
-        if (as_threads(n) || as_processes(n, 1) || as_processes(n, 0)) {
-            printf("FAILED with %d ranks\n", n);
-            return 1;
+    came = mmap(NULL, sizeof(*came), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (came == MAP_FAILED)
+        return 1;
+    for (int n = 1; n <= 9; n++)
+        for (int how = 0; how < 3; how++) {
+            atomic_store(came, 0);
+            if (how == 0 ? as_threads(n) : as_processes(n, how == 1)) {
+                printf("FAILED with %d ranks\n", n);
+                return 1;
+            }
         }
-    }
     return 0;
 }

@@ -216,24 +216,22 @@ static void unlist(rd_cuda_t *cuda, const rd_cuda_window_t *w)
 /* Memory that others have mapped may be freed when they have unmapped it. */
 rondo_result_t rd_cuda_window_destroy(rd_cuda_t *cuda, rd_cuda_window_t *w)
 {
-    rd_verdict_t closed[RONDO_DEVICE_RANKS];
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     rondo_result_t result;
 
-    memset(closed, 0, sizeof closed);
     unlist(cuda, w);
     for (int r = 0; r < RONDO_DEVICE_RANKS; r++) {
         if (w->imported[r])
             (void)cudaIpcCloseMemHandle(w->imported[r]);
         w->imported[r] = NULL;
     }
-    result = rd_verdicts_exchange(cuda, closed, sizeof closed[0]);
+    result = rd_boot_barrier(cuda->team->boot);
     if (result == RONDO_SUCCESS && w->memory && !w->kept) {
         (void)cudaFree(w->memory);
         w->memory = NULL;
     }
     if (result == RONDO_SUCCESS) /* where ranks share a GPU, cudaFree would wait for what another one launches next */
-        result = rd_verdicts_exchange(cuda, closed, sizeof closed[0]);
+        result = rd_boot_barrier(cuda->team->boot);
     leave(cuda, w, result != RONDO_SUCCESS);
     rd_device_leave(guard);
     return result;

@@ -72,13 +72,11 @@ static rondo_result_t greet_all(rd_net_t *net, const rd_env_t *env)
                        net->library->unreached);
 }
 
-/* The exchange at the end is the barrier: before it no messages come for which nothing is bound here yet. */
+/* Before the barrier at the end no messages come for which nothing is bound here yet. */
 rondo_result_t rd_net_wireup(rd_net_t *net, const rd_env_t *env)
 {
-    unsigned char all[MEET_MOST] = {0};
     if (!rd_net_wires_all(net))
         return RONDO_SUCCESS;
     rondo_result_t result = greet_all(net, env);
-    all[net->rank] = 1;
-    return result == RONDO_SUCCESS ? rd_boot_allgather(net->boot, all, 1) : result;
+    return result == RONDO_SUCCESS ? rd_boot_barrier(net->boot) : result;
 }
