@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "gpu/device.h"
+#include "sim/poor.h"
 
 #define ROUNDS 2
 
@@ -201,6 +203,72 @@ static void full(test_rank_t *t, void *arg)
     device_end(t, comm, &stream, 1);
 }
 
+typedef struct outcome {
+    rondo_result_t result, error;
+    int hit;
+} outcome_t;
+
+static outcome_t *outcomes; /* of each rank */
+
+/* How a suspension or resumption went where the last rank ran out of host memory: alike for all. */
+static rondo_result_t alike(test_rank_t *t, rondo_comm_t comm, rondo_result_t result, int hit)
+{
+    rondo_result_t error = RONDO_SUCCESS;
+
+    TEST_OK(t, comm, rondo_comm_get_error(comm, &error));
+    outcomes[t->rank] = (outcome_t){result, error, hit};
+    test_barrier(t);
+    for (int r = 0; r < t->nranks; r++)
+        if ((outcomes[r].result == RONDO_SUCCESS) != (result == RONDO_SUCCESS) ||
+            (outcomes[r].error == RONDO_SUCCESS) != (error == RONDO_SUCCESS))
+            test_stop(t, "%s, and the communicator has %s; on rank %d %s and %s", rondo_result_string(result),
+                      rondo_result_string(error), r, rondo_result_string(outcomes[r].result),
+                      rondo_result_string(outcomes[r].error));
+    test_barrier(t);
+    return error;
+}
+
+/* The k-th request of the last rank for host memory is refused, and all that follow, for every k. A suspension leaves
+ * everything as it was then, a resumption that, or the communicator fails for all, and in time. */
+static void poor(test_rank_t *t, void *arg)
+{
+    const int last = t->nranks - 1;
+    uint64_t random = 14;
+    cudaStream_t stream;
+
+    (void)arg;
+    device_begin(t);
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (int resumes = 0; resumes < 2; resumes++) {
+        rondo_comm_t comm = device_comm(t);
+        int hit = 1;
+        operations(t, comm, stream, &random, 1);
+        long k = 1;
+        for (; hit; k++) {
+            if (resumes)
+                TEST_OK(t, comm, rondo_comm_suspend(comm));
+            test_note(t, "%s, request %ld", resumes ? "resume" : "suspend", k);
+            if (t->rank == last)
+                sim_poor(k);
+            rondo_result_t result = resumes ? rondo_comm_resume(comm) : rondo_comm_suspend(comm);
+            rondo_result_t failed = alike(t, comm, result, t->rank == last ? sim_poor_end() : 0);
+            hit = outcomes[last].hit;
+            TEST_TRUE(t, resumes || failed == RONDO_SUCCESS);
+            if (failed != RONDO_SUCCESS) {
+                TEST_OK(t, NULL, rondo_comm_abort(comm));
+                comm = device_comm(t);
+            } else if ((result == RONDO_SUCCESS) != resumes) {
+                TEST_OK(t, comm, rondo_comm_resume(comm));
+            }
+            operations(t, comm, stream, &random, 1);
+        }
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+        if (t->rank == last)
+            printf("suspend: %ld requests to %s\n", k - 2, resumes ? "resume" : "suspend");
+    }
+    device_end(t, NULL, &stream, 1);
+}
+
 /* Rank 1 does not come, to a suspension or to what follows it. */
 static void late(test_rank_t *t, void *arg)
 {
@@ -276,10 +344,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         test_body_fn body;
-        int ranks, kinds, sim;
-    } parts[] = {{"rounds", rounds, 3, 3, 0}, {"outstanding", outstanding, 3, 3, 0},
-                 {"graphs", graphs, 2, 3, 0}, {"full", full, 2, 1, 1},
-                 {"late", late, 2, 1, 0},     {"aborted", aborted, 3, 3, 0}};
+        int ranks, kinds, sim; /* sim: on the simulated runtime alone; 1: and without nodes; 3: with them */
+    } parts[] = {{"rounds", rounds, 3, 3, 0},  {"outstanding", outstanding, 3, 3, 0},
+                 {"graphs", graphs, 2, 3, 0},  {"full", full, 2, 1, 1},
+                 {"poor", poor, 3, 1, 2},      {"late", late, 2, 1, 0},
+                 {"aborted", aborted, 3, 3, 0}};
     const char *only = NULL;
     int bad = 0;
 
@@ -296,12 +365,16 @@ int main(int argc, char **argv)
     test_begin("suspend", 400);
     if (device_none())
         return TEST_SKIPPED;
+    outcomes = mmap(NULL, TEST_MAX_RANKS * sizeof *outcomes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (outcomes == MAP_FAILED)
+        return 1;
     if (host_windows)
         setenv("RONDO_P2P", "0", 1);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && bad == 0; i++)
         for (int kind = TEST_PROCESSES; kind <= TEST_THREADS && bad == 0; kind++) {
             if ((only && strcmp(only, parts[i].name) != 0) || !(parts[i].kinds & 1 << kind) ||
-                (played && kind == TEST_THREADS) || (parts[i].sim && (!sim_live || played)))
+                (played && kind == TEST_THREADS) || (parts[i].sim && !sim_live) || (parts[i].sim == 1 && played) ||
+                (parts[i].sim == 3 && !played))
                 continue;
             if (played)
                 device_nodes(parts[i].ranks == 3 ? "2+1" : "1+1");

@@ -180,6 +180,7 @@ libsim_la_SOURCES = \
 	lib/kernels/launch.c \
 	test/gpu/device.c \
 	test/gpu/device.h \
+	test/sim/poor.h \
 	test/sim/runtime.h \
 	test/sim/runtime_device.c \
 	test/sim/runtime_graph.c \
@@ -302,9 +303,10 @@ test_sim_programs_SOURCES = test/gpu/programs.c
 test_sim_programs_CPPFLAGS = $(sim_cppflags)
 test_sim_programs_LDADD = $(sim_ldadd)
 nodist_EXTRA_test_sim_programs_SOURCES = dummy.cc
-test_sim_suspend_SOURCES = test/gpu/suspend.c
+test_sim_suspend_SOURCES = test/gpu/suspend.c test/sim/poor.c test/sim/poor.h
 test_sim_suspend_CPPFLAGS = $(sim_cppflags)
 test_sim_suspend_LDADD = $(sim_ldadd)
+test_sim_suspend_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc
 nodist_EXTRA_test_sim_suspend_SOURCES = dummy.cc
 shim_sources = \
 	test/gpu/shim.c \

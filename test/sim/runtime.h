@@ -25,6 +25,9 @@ void sim_jitter(unsigned seed);
 extern pthread_mutex_t sim_lock; /* everything below */
 extern pthread_cond_t sim_moved; /* something has completed */
 
+/* As realloc, or memory that is zero if `old` is NULL. It is not what a test refuses (poor.h). */
+void *sim_memory(void *old, size_t bytes);
+
 enum { SIM_ALLOCATION, SIM_STREAM, SIM_EVENT, SIM_GRAPH, SIM_EXEC, SIM_USER_OBJECT, SIM_IMPORT, SIM_KINDS };
 void sim_count(int kind, int by);
 

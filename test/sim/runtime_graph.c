@@ -63,7 +63,7 @@ static _Thread_local int own_captures; /* of this thread, global or thread-local
 
 static void hold(held_t **list, cudaUserObject_t object)
 {
-    held_t *h = malloc(sizeof *h);
+    held_t *h = sim_memory(NULL, sizeof *h);
 
     *h = (held_t){*list, object};
     *list = h;
@@ -93,7 +93,7 @@ cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, void *pointer, cudaHo
                                  unsigned flags)
 {
     (void)flags;
-    *object = malloc(sizeof **object);
+    *object = sim_memory(NULL, sizeof **object);
     **object = (struct CUuserObject_st){pointer, destroy, (int)refs};
     sim_count(SIM_USER_OBJECT, 1);
     return cudaSuccess;
@@ -126,19 +126,19 @@ static void depend(cudaGraphNode_t node, cudaGraphNode_t on)
         if (node->deps[i] == on)
             return;
     }
-    node->deps = realloc(node->deps, (node->ndeps + 1) * sizeof *node->deps);
+    node->deps = sim_memory(node->deps, (node->ndeps + 1) * sizeof *node->deps);
     node->deps[node->ndeps++] = on;
 }
 
 static cudaGraphNode_t add_node(cudaGraph_t graph, sim_op_t *op, const cudaGraphNode_t *deps, size_t ndeps)
 {
-    cudaGraphNode_t node = calloc(1, sizeof *node);
+    cudaGraphNode_t node = sim_memory(NULL, sizeof *node);
 
     node->op = op;
     node->index = (int)graph->n;
     for (size_t i = 0; i < ndeps; i++)
         depend(node, deps[i]);
-    graph->nodes = realloc(graph->nodes, (graph->n + 1) * sizeof *graph->nodes);
+    graph->nodes = sim_memory(graph->nodes, (graph->n + 1) * sizeof *graph->nodes);
     graph->nodes[graph->n++] = node;
     return node;
 }
@@ -224,7 +224,7 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *t
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags)
 {
     (void)flags;
-    *graph = calloc(1, sizeof **graph);
+    *graph = sim_memory(NULL, sizeof **graph);
     sim_count(SIM_GRAPH, 1);
     return cudaSuccess;
 }
@@ -264,7 +264,7 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode
 
 static void set_deps(cudaStream_t s, const cudaGraphNode_t *deps, size_t n)
 {
-    s->deps = realloc(s->deps, (n + 1) * sizeof *s->deps);
+    s->deps = sim_memory(s->deps, (n + 1) * sizeof *s->deps);
     if (n)
         memmove(s->deps, deps, n * sizeof *deps);
     s->ndeps = n;
@@ -276,7 +276,7 @@ static void add_dep(cudaStream_t s, cudaGraphNode_t node)
         if (s->deps[i] == node)
             return;
     }
-    s->deps = realloc(s->deps, (s->ndeps + 1) * sizeof *s->deps);
+    s->deps = sim_memory(s->deps, (s->ndeps + 1) * sizeof *s->deps);
     s->deps[s->ndeps++] = node;
 }
 
@@ -307,7 +307,7 @@ cudaError_t sim_capture_record(cudaStream_t s, cudaEvent_t event, int external)
     }
     event->capture = s->capture;
     event->ndeps = s->ndeps;
-    event->deps = realloc(event->deps, (s->ndeps + 1) * sizeof *event->deps);
+    event->deps = sim_memory(event->deps, (s->ndeps + 1) * sizeof *event->deps);
     if (s->ndeps)
         memcpy(event->deps, s->deps, s->ndeps * sizeof *event->deps);
     return cudaSuccess;
@@ -342,7 +342,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
         return sim_error(cudaErrorStreamCaptureImplicit);
     cudaGraphCreate(&graph, 0);
     pthread_mutex_lock(&sim_lock);
-    struct sim_capture *c = calloc(1, sizeof *c);
+    struct sim_capture *c = sim_memory(NULL, sizeof *c);
     c->graph = graph;
     c->id = ++last_id;
     c->origin = c->streams[0] = stream;
@@ -376,7 +376,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
         pthread_mutex_unlock(&sim_lock);
         return sim_error(c ? cudaErrorStreamCaptureUnmatched : cudaErrorIllegalState);
     }
-    char *seen = calloc(c->graph->n + 1, 1);
+    char *seen = sim_memory(NULL, c->graph->n + 1);
     if (c->spoiled)
         error = cudaErrorStreamCaptureInvalidated;
     for (size_t i = 0; i < stream->ndeps; i++)
@@ -449,13 +449,13 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t s, cudaGraphNode_t 
 
 static struct sim_run *run_new(size_t n)
 {
-    struct sim_run *r = calloc(1, sizeof *r);
+    struct sim_run *r = sim_memory(NULL, sizeof *r);
 
     r->n = n;
-    r->ops = calloc(n + 1, sizeof *r->ops);
-    r->deps = calloc(n + 1, sizeof *r->deps);
-    r->ndeps = calloc(n + 1, sizeof *r->ndeps);
-    r->done = calloc(n + 1, sizeof *r->done);
+    r->ops = sim_memory(NULL, (n + 1) * sizeof *r->ops);
+    r->deps = sim_memory(NULL, (n + 1) * sizeof *r->deps);
+    r->ndeps = sim_memory(NULL, (n + 1) * sizeof *r->ndeps);
+    r->done = sim_memory(NULL, (n + 1) * sizeof *r->done);
     return r;
 }
 
@@ -476,7 +476,7 @@ void sim_run_free(struct sim_run *r)
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
 {
-    cudaGraphExec_t made = calloc(1, sizeof *made);
+    cudaGraphExec_t made = sim_memory(NULL, sizeof *made);
 
     (void)flags;
     pthread_mutex_lock(&sim_lock);
@@ -490,7 +490,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsig
         const struct CUgraphNode_st *node = graph->nodes[i];
         made->model->ops[i] = sim_op_copy(node->op);
         made->model->ndeps[i] = (int)node->ndeps;
-        made->model->deps[i] = calloc(node->ndeps + 1, sizeof(int));
+        made->model->deps[i] = sim_memory(NULL, (node->ndeps + 1) * sizeof(int));
         for (size_t k = 0; k < node->ndeps; k++)
             made->model->deps[i][k] = node->deps[k]->index;
     }
@@ -523,7 +523,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
     for (size_t i = 0; i < r->n; i++) {
         r->ops[i] = sim_op_copy(model->ops[i]);
         r->ndeps[i] = model->ndeps[i];
-        r->deps[i] = malloc((size_t)(model->ndeps[i] + 1) * sizeof(int));
+        r->deps[i] = sim_memory(NULL, (size_t)(model->ndeps[i] + 1) * sizeof(int));
         memcpy(r->deps[i], model->deps[i], (size_t)model->ndeps[i] * sizeof(int));
         if (r->ops[i]->kind == SIM_WAIT)
             r->ops[i]->mark = sim_mark_keep(r->ops[i]->event->mark);
@@ -577,7 +577,7 @@ static void *run_node(void *arg)
 
 void sim_run_all(struct sim_run *r)
 {
-    runner_t *nodes = calloc(r->n + 1, sizeof *nodes);
+    runner_t *nodes = sim_memory(NULL, (r->n + 1) * sizeof *nodes);
 
     for (size_t i = 0; i < r->n; i++) {
         nodes[i] = (runner_t){r, i, sim_current(), 0};

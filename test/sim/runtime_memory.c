@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "sim/poor.h"
 #include "sim/runtime.h"
 
 typedef struct block {
@@ -69,9 +70,19 @@ void sim_copy(const sim_op_t *op)
         ((unsigned char *)op->to)[op->bytes / 3] ^= 0x10;
 }
 
+void *sim_memory(void *old, size_t bytes)
+{
+    long poor = sim_poor_end ? sim_poor_pause() : 0;
+    void *memory = old ? realloc(old, bytes) : calloc(1, bytes);
+
+    if (poor)
+        sim_poor_go_on(poor);
+    return memory;
+}
+
 static void add(block_t what)
 {
-    block_t *b = malloc(sizeof *b);
+    block_t *b = sim_memory(NULL, sizeof *b);
 
     *b = what;
     pthread_mutex_lock(&sim_lock);
@@ -81,11 +92,18 @@ static void add(block_t what)
     pthread_mutex_unlock(&sim_lock);
 }
 
-/* SIM_FULL=1: devices have no memory left. */
+/* SIM_FULL=N: devices have no memory left for allocations of N bytes and more. */
+static int is_full(size_t bytes)
+{
+    const char *full = getenv("SIM_FULL");
+
+    return full && bytes >= strtoull(full, NULL, 0);
+}
+
 static cudaError_t allocate(void **pointer, size_t bytes, enum cudaMemoryType type)
 {
     size_t whole = (bytes + 4095) / 4096 * 4096 + (bytes ? 0 : 4096);
-    int fd = type == cudaMemoryTypeDevice && getenv("SIM_FULL") ? -1 : memfd_create("sim", MFD_CLOEXEC);
+    int fd = type == cudaMemoryTypeDevice && is_full(whole) ? -1 : memfd_create("sim", MFD_CLOEXEC);
 
     if (fd < 0 || ftruncate(fd, (off_t)whole) != 0)
         return sim_error(cudaErrorMemoryAllocation);

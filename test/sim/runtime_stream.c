@@ -26,7 +26,7 @@ void sim_jitter(unsigned seed)
 
 sim_mark_t *sim_mark_new(void)
 {
-    sim_mark_t *mark = calloc(1, sizeof *mark);
+    sim_mark_t *mark = sim_memory(NULL, sizeof *mark);
     mark->refs = 1;
     return mark;
 }
@@ -46,7 +46,7 @@ void sim_mark_drop(sim_mark_t *mark)
 
 sim_op_t *sim_op_new(sim_kind_t kind)
 {
-    sim_op_t *op = calloc(1, sizeof *op);
+    sim_op_t *op = sim_memory(NULL, sizeof *op);
     op->kind = kind;
     return op;
 }
@@ -54,13 +54,13 @@ sim_op_t *sim_op_new(sim_kind_t kind)
 /* For a graph's replay: without marks. */
 sim_op_t *sim_op_copy(const sim_op_t *op)
 {
-    sim_op_t *copy = malloc(sizeof *copy);
+    sim_op_t *copy = sim_memory(NULL, sizeof *copy);
 
     *copy = *op;
     copy->next = NULL;
     copy->mark = copy->done = NULL;
     if (op->work) {
-        copy->work = malloc(sizeof(rd_kwork_t));
+        copy->work = sim_memory(NULL, sizeof(rd_kwork_t));
         memcpy(copy->work, op->work, sizeof(rd_kwork_t));
     }
     return copy;
@@ -173,7 +173,7 @@ static void *work(void *arg)
 
 static cudaStream_t make(int device, int blocking)
 {
-    cudaStream_t s = calloc(1, sizeof *s);
+    cudaStream_t s = sim_memory(NULL, sizeof *s);
 
     s->device = device;
     s->id = ++ids;
@@ -394,7 +394,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
     op->blocks = config->gridDim.x;
     op->threads = config->blockDim.x;
     op->shared = config->dynamicSmemBytes;
-    op->work = malloc(sizeof(rd_kwork_t));
+    op->work = sim_memory(NULL, sizeof(rd_kwork_t));
     memcpy(op->work, args[0], sizeof(rd_kwork_t));
     return enqueue(config->stream, op);
 }
@@ -419,7 +419,7 @@ cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute at
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
     (void)flags;
-    *event = calloc(1, sizeof **event);
+    *event = sim_memory(NULL, sizeof **event);
     sim_count(SIM_EVENT, 1);
     return cudaSuccess;
 }

@@ -195,8 +195,8 @@ rondo_result_t rd_verdicts_exchange(rd_cuda_t *cuda, void *all, size_t each);
 rondo_result_t rd_import_facts(rd_cuda_t *cuda);
 rondo_result_t rd_import_windows(rd_cuda_t *cuda);
 /* Creates windows in device memory that all ranks map; sets *host_windows if that is impossible and the windows have
- * been given up. */
-rondo_result_t rd_import_device_windows(rd_cuda_t *cuda, bool *host_windows);
+ * been given up. `again`: the communicator has rested, and goes on resting if a rank has no memory. */
+rondo_result_t rd_import_device_windows(rd_cuda_t *cuda, bool again, bool *host_windows);
 /* Returns the offset of `pointer` within its allocation. */
 uint64_t rd_import_offset(const void *pointer);
 void rd_import_close(rd_cuda_t *cuda);

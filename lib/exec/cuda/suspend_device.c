@@ -26,19 +26,10 @@ static rd_cuda_t *windows_of(rd_cuda_t *cuda)
     return cuda->node_comm ? cuda->node_comm : cuda;
 }
 
-/* Every rank says how its phase went, and returns the first failure of any. */
+/* Every rank says how its phase went, and returns the first failure of any. This takes no memory. */
 static rondo_result_t meet(rd_cuda_t *cuda, rondo_result_t own)
 {
-    rd_verdict_t *all = calloc((size_t)cuda->team->nranks, sizeof *all);
-    rondo_result_t result;
-
-    if (!all) /* the others would wait for this rank */
-        return rd_health_fail(cuda->team->health, RONDO_ERR_NO_MEMORY, cuda->team->rank,
-                              "no memory for the verdicts of %d ranks", cuda->team->nranks);
-    rd_verdict_set(&all[cuda->team->rank], own);
-    result = rd_verdicts_exchange(cuda, all, sizeof *all);
-    free(all);
-    return result;
+    return rd_boot_meet(cuda->team->boot, own, rd_thread_error());
 }
 
 /* Beyond the point of return a failure is one of the communicator. */
@@ -116,7 +107,7 @@ static rondo_result_t windows_again(rd_cuda_t *cuda, rd_cuda_t *in)
         return meet(cuda, RONDO_SUCCESS);
     if (in->limits.host_windows)
         return meet(cuda, rd_window_create(in));
-    result = rd_import_device_windows(in, &host_windows);
+    result = rd_import_device_windows(in, true, &host_windows);
     if (result == RONDO_SUCCESS && host_windows)
         return failed(cuda, rd_error(cuda->team->ctx, RONDO_ERR_CUDA,
                                      "rondo_comm_resume: a GPU does not reach the memory of another one any more"));

@@ -347,13 +347,17 @@ static rondo_result_t map_windows(rd_cuda_t *cuda, offer_t *offers, rd_missed_t 
 }
 
 /* See cuda_int.h. */
-rondo_result_t rd_import_device_windows(rd_cuda_t *cuda, bool *host_windows)
+rondo_result_t rd_import_device_windows(rd_cuda_t *cuda, bool again, bool *host_windows)
 {
     const rd_team_t *team = cuda->team;
     offer_t *offers = calloc((size_t)team->nranks, sizeof *offers);
     rd_missed_t *missed = calloc((size_t)team->nranks, sizeof *missed);
-    rondo_result_t result = offers && missed ? map_windows(cuda, offers, missed) : no_memory(cuda);
+    rondo_result_t result = offers && missed ? RONDO_SUCCESS : no_memory(cuda);
 
+    if (again) /* it is no end of a creation, which the others would hear of */
+        result = rd_boot_meet(team->boot, result, rd_thread_error());
+    if (result == RONDO_SUCCESS)
+        result = map_windows(cuda, offers, missed);
     for (int r = 0; result == RONDO_SUCCESS && r < team->nranks && !*host_windows; r++) {
         if ((*host_windows = missed[r].is))
             distinguish(cuda, r, &missed[r]);
@@ -377,7 +381,7 @@ rondo_result_t rd_import_windows(rd_cuda_t *cuda)
     if (cuda->k.nranks == 1)
         return rd_window_create(cuda);
     if (!cuda->limits.host_windows) {
-        if ((result = rd_import_device_windows(cuda, &host_windows)) || !host_windows)
+        if ((result = rd_import_device_windows(cuda, false, &host_windows)) || !host_windows)
             return result;
         cuda->limits.host_windows = true;
         rd_window_layout(cuda, cuda->team->env, (int)cuda->limits.blocks);

@@ -36,7 +36,7 @@ rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, bool *host_windows)
         in->peers[i] = cuda->peers[team->node->local[i]];
     if (in->k.nranks > 1)
         rd_window_layout(in, team->env, room_for_lines(cuda));
-    return rd_import_device_windows(in, host_windows);
+    return rd_import_device_windows(in, false, host_windows);
 }
 
 void rd_node_comm_close(rd_cuda_t *cuda)
