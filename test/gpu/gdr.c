@@ -318,6 +318,84 @@ static void refused(test_rank_t *t, void *arg)
         TEST_OK(t, NULL, rondo_comm_destroy(comm));
 }
 
+/* Vectors of many lengths, and their sums. */
+static void sums(test_rank_t *t, rondo_comm_t comm)
+{
+    const size_t most = (size_t)1 << 19;
+    int *data = device_memory(t, most * sizeof(int), 0), *host = device_memory(t, most * sizeof(int), 1);
+    cudaStream_t stream;
+
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (size_t count = 100; count <= most; count *= 8) {
+        for (size_t i = 0; i < count; i++)
+            host[i] = t->rank + (int)i;
+        TEST_CUDA(t, cudaMemcpyAsync(data, host, count * sizeof(int), cudaMemcpyDefault, stream));
+        TEST_OK(t, comm, rondo_allreduce(data, data, count, RONDO_INT32, RONDO_SUM, comm, stream));
+        TEST_CUDA(t, cudaMemcpyAsync(host, data, count * sizeof(int), cudaMemcpyDefault, stream));
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+        for (size_t i = 0; i < count; i++)
+            if (host[i] != t->nranks * (t->nranks - 1) / 2 + t->nranks * (int)i)
+                test_stop(t, "%zu elements, element %zu: %d", count, i, host[i]);
+    }
+    device_end(t, comm, &stream, 1);
+}
+
+#define SCRATCH ((unsigned long long)200 << 20)
+
+/* The last rank has no RONDO_GDR_SCRATCH bytes: sums are staged then, on all ranks, and no rank holds that memory. */
+static void without_scratch(test_rank_t *t, void *arg)
+{
+    rondo_memory_t m = {.size = sizeof m};
+    const int is_short = *(const int *)arg;
+    char bytes[24];
+
+    snprintf(bytes, sizeof bytes, "%llu", SCRATCH);
+    setenv("RONDO_GDR_SCRATCH", bytes, 1);
+    setenv("RONDO_GDR_COLL_MIN", "1024", 1);
+    if (is_short && t->rank == t->nranks - 1)
+        setenv("SIM_FULL", bytes, 1);
+    rondo_comm_t comm = device_comm(t);
+    TEST_OK(t, comm, rondo_comm_memory_now(comm, &m));
+    TEST_TRUE(t, (m.device < SCRATCH) == is_short);
+    sums(t, comm);
+}
+
+/* Has a log line said it? Rank 0 says how the communicator goes. */
+static int is_said(const char *name, const char *word)
+{
+    char line[1024];
+    int said = 0;
+    FILE *file = fopen(name, "r");
+
+    while (file && fgets(line, sizeof line, file))
+        said |= strstr(line, word) != NULL;
+    if (file)
+        fclose(file);
+    return said;
+}
+
+/* Of 64K, three others have 5376 bytes each: that is enough for messages of 4992, and not of 6016. */
+static void little_scratch(test_rank_t *t, void *arg)
+{
+    const char *least = arg;
+    char log[32];
+
+    snprintf(log, sizeof log, "gdr_said.%d", (int)getpid());
+    setenv("RONDO_GDR_SCRATCH", "64K", 1);
+    setenv("RONDO_GDR_COLL_MIN", least, 1);
+    if (t->rank == 0) {
+        setenv("RONDO_DEBUG", "trace", 1);
+        setenv("RONDO_DEBUG_FILE", log, 1);
+    }
+    sums(t, device_comm(t));
+    if (t->rank == 0 && is_said(log, ": by GDR, in ") == (atoi(least) == 6016))
+        test_fail(t, "messages of at least %s bytes", least);
+    if (t->rank == 0 && is_said(log, "do not go by GDR: RONDO_GDR_SCRATCH") != (atoi(least) == 6016))
+        test_fail(t, "of messages of at least %s bytes rank 0 has not said whether they go by GDR", least);
+    if (t->rank == 0)
+        unlink(log);
+}
+
 /* Can a communicator be made? Where one cannot, its peer may have heard only of that. */
 static void probe(test_rank_t *t, void *unsupported)
 {
@@ -409,6 +487,11 @@ int main(int argc, char **argv)
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
     setenv("RONDO_GDR", "1", 1);
     printf("direct: as many streams as the GPU has queues: %s\n", bad ? "WRONG" : "right");
+    for (int is_short = 0; is_short < 2 && sim_live; is_short++)
+        bad += test_run(TEST_PROCESSES, device_nodes("1+1+1"), 60, without_scratch, &is_short);
+    for (int i = 0; i < 2; i++)
+        bad += test_run(TEST_PROCESSES, device_nodes("1+1+1+1"), 60, little_scratch, i ? "6016" : "4992");
+    printf("direct: without scratch, and with little of it: %s\n", bad ? "WRONG" : "right");
     for (int i = 0; i < 3; i++) {
         setenv("RONDO_PROXY_THREADS", channels[i], 1);
         bad += run(nodes[i], seed + (uint64_t)i);

@@ -87,6 +87,11 @@ static void set_blocks(rd_kgdr_t *k, const rd_tables_t *t)
     }
 }
 
+size_t rd_gdr_slot_bytes(const rd_proxy_path_t *s, size_t n)
+{
+    return s->gdr_scratch / RD_KGDR_PIECES / (n - 1) / GRAIN * GRAIN;
+}
+
 static rd_kgdr_t direct(const rd_proxy_path_t *s, int net_comm, const rd_call_t *call)
 {
     const rd_net_comm_t *by = &s->net_comms[net_comm];
@@ -101,7 +106,7 @@ static rd_kgdr_t direct(const rd_proxy_path_t *s, int net_comm, const rd_call_t 
                    .tabled = call->tables != NULL,
                    .scratch = s->area->scratch};
 
-    k.slot = s->area->scratch_bytes / RD_KGDR_PIECES / (k.n - 1) / GRAIN * GRAIN;
+    k.slot = rd_gdr_slot_bytes(s, k.n);
     k.only = sole_owner(&k);
     if (k.tabled)
         set_blocks(&k, call->tables);
@@ -302,6 +307,15 @@ static bool is_long(const rd_proxy_path_t *s, size_t n, const rd_call_t *call)
     }
 }
 
+/* Where there are many ranks, pieces are short: messages of fewer bytes than are worth it would be sent of the longest
+ * vector. */
+bool rd_gdr_has_room(const rd_proxy_path_t *s, size_t n)
+{
+    const size_t least = s->gdr_coll_min < GRAIN ? GRAIN : s->gdr_coll_min / GRAIN * GRAIN;
+
+    return rd_gdr_slot_bytes(s, n) >= least;
+}
+
 /* Returns true if the kernel takes the call's tables, of which it has room for those of few ranks. */
 static bool takes(size_t n, const rd_call_t *call)
 {
@@ -313,7 +327,7 @@ bool rd_gdr_serves(const rd_proxy_path_t *s, int net_comm, const rd_call_t *call
     size_t n = (size_t)s->net_comms[net_comm].nranks;
     const rd_team_t *team = s->cuda->team;
 
-    if (n < 2 || (n - 1) * RD_KGDR_PIECES > s->area->scratch_bytes / GRAIN || !takes(n, call) || !is_long(s, n, call))
+    if (n < 2 || (call->desc.coll != RD_ALLGATHER && !rd_gdr_has_room(s, n)) || !takes(n, call) || !is_long(s, n, call))
         return false;
     return net_comm == RD_NET_COMM_RAIL || team->nranks == team->node->nnodes;
 }

@@ -32,6 +32,7 @@ typedef struct probe {
     int32_t able; /* UCX accepts the memory, and there was some to try with; 2: it also fetches by keys */
     uint32_t device, offered, host; /* MB/s with the slowest peer; host 0: it is the same memory */
     int32_t held;                   /* messages were held up while streams waited */
+    int32_t scratch;                /* it has memory for what collectives sum */
 } probe_t;
 
 /* Returns true while either message is under way; with NULL, while this rank still has anything to send. */
@@ -262,44 +263,71 @@ static void decide_beside(rd_proxy_path_t *s, const probe_t *all)
     snprintf(s->gdr_reason, sizeof s->gdr_reason, "rank %d (%s): %s", r, rd_boot_whois(team->boot, r), why);
 }
 
-#define TRIES 8
-
 /* Memory for what collectives receive before it is summed, and send sums from: it must not lie where memory lay that
- * has been announced (rcache.c). What lies there is held until other memory is found. */
-static cudaError_t scratch_take(rd_proxy_path_area_t *area)
+ * has been announced. */
+static void scratch_take(rd_proxy_path_area_t *area)
 {
-    void *held[TRIES];
-    int n = 0;
-    cudaError_t error = cudaMalloc((void **)&area->scratch, area->scratch_bytes);
+    bool fresh;
 
-    while (error == cudaSuccess && n < TRIES && rd_rcache_announce(area->scratch)) {
-        held[n++] = area->scratch;
-        error = n < TRIES ? cudaMalloc((void **)&area->scratch, area->scratch_bytes) : cudaErrorMemoryAllocation;
+    if (rd_rcache_allocate(area->scratch_bytes, &area->scratch, &fresh) != cudaSuccess) {
+        (void)cudaGetLastError();
+        area->scratch = NULL;
+    } else if (!fresh) {
+        (void)cudaFree(area->scratch);
+        area->scratch = NULL;
     }
-    while (n > 0)
-        (void)cudaFree(held[--n]);
-    return error;
 }
 
-static rondo_result_t scratch(rd_proxy_path_t *s)
+static void say_room(const rd_proxy_path_t *s)
 {
-    s->gdr_coll_min = s->cuda->team->env->gdr_coll_min;
-    if (!s->gdr_coll_min || s->area->scratch)
+    const rd_team_t *team = s->cuda->team;
+    const size_t n = (size_t)team->node->nnodes;
+
+    if (team->rank == 0 && !rd_gdr_has_room(s, n))
+        rd_log(team->ctx, RD_LOG_INFO,
+               "collectives between GPUs of %zu nodes that sum, or broadcast, do not go by GDR: RONDO_GDR_SCRATCH (%zu "
+               "bytes) has %zu for each rank's part of a piece, and RONDO_GDR_COLL_MIN is %zu",
+               n, s->gdr_scratch, rd_gdr_slot_bytes(s, n), s->gdr_coll_min);
+}
+
+/* Where a rank has no such memory, collectives that need it are staged on all; messages are not concerned. */
+static rondo_result_t scratch(rd_proxy_path_t *s, probe_t *all)
+{
+    const rd_team_t *team = s->cuda->team;
+    int r = 0;
+
+    s->gdr_coll_min = team->env->gdr_coll_min;
+    if (!s->gdr_coll_min)
         return RONDO_SUCCESS;
-    cudaError_t error = scratch_take(s->area);
-    if (error == cudaSuccess)
-        return RONDO_SUCCESS;
-    s->area->scratch = NULL;
-    return rd_cuda_error(
-        s->cuda->team->ctx, error,
-        "allocating RONDO_GDR_SCRATCH bytes for collectives between GPUs of different nodes (RONDO_GDR_COLL_MIN=0 does "
-        "without)");
+    if (!s->area->scratch)
+        scratch_take(s->area);
+    all[team->rank].scratch = s->area->scratch != NULL;
+    rondo_result_t result = rd_boot_allgather(team->boot, all, sizeof *all);
+    if (result != RONDO_SUCCESS)
+        return result;
+    while (r < team->nranks && all[r].scratch)
+        r++;
+    if (r == team->nranks) {
+        s->gdr_scratch = s->area->scratch_bytes;
+        (void)rd_rcache_announce(s->area->scratch);
+        say_room(s);
+    } else if (team->rank == 0) {
+        rd_log(team->ctx, RD_LOG_INFO,
+               "collectives between GPUs of different nodes that sum, or broadcast, do not go by GDR: rank %d (%s) has "
+               "no RONDO_GDR_SCRATCH bytes (%zu) of device memory for them",
+               r, rd_boot_whois(team->boot, r), s->area->scratch_bytes);
+    }
+    if (r < team->nranks && s->area->scratch) {
+        (void)cudaFree(s->area->scratch);
+        s->area->scratch = NULL;
+    }
+    return RONDO_SUCCESS;
 }
 
 /* Each proxy channel that carries such messages exchanges some with all peers before kernels wait for it. */
-static rondo_result_t share(rd_proxy_path_t *s)
+static rondo_result_t share(rd_proxy_path_t *s, probe_t *all)
 {
-    rondo_result_t result = scratch(s);
+    rondo_result_t result = scratch(s, all);
 
     if (result != RONDO_SUCCESS)
         return result;
@@ -353,9 +381,12 @@ rondo_result_t rd_gdr_find(rd_proxy_path_t *s)
     if (!all)
         return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", team->nranks);
     rondo_result_t result = find(s, all);
+    const bool found = result == RONDO_SUCCESS && s->gdr_min;
+    if (found)
+        result = share(s, all);
     free(all);
-    if (result == RONDO_SUCCESS && s->gdr_min)
-        return share(s);
+    if (found)
+        return result;
     if (result != RONDO_SUCCESS || team->env->gdr < 0)
         return result;
     rd_boot_farewell_alike(team->boot);

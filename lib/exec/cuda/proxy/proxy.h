@@ -117,14 +117,15 @@ typedef struct rd_proxy_path {
     rd_net_comm_t net_comms[RD_NET_COMMS];
     rd_proxy_path_area_t *area;
     rd_proxy_path_tasks_t *tasks;
-    rd_kproxy_t k;                   /* passed to kernels */
-    char *inlined;                   /* flagged lines, as the host sees them */
-    size_t gdr_min;                  /* messages to other nodes of this many bytes or more go by GDR; 0: none do */
-    size_t gdr_coll_min;             /* the same for the messages that a collective is made of */
-    bool offers;                     /* several of them are announced together, with keys to their memory */
-    uint32_t *gdr;                   /* [2 * peer + send]: messages by GDR so far; the other end counts the same */
-    struct rd_bounce *bounce;        /* rcache.c: memory for copies; NULL: none yet */
-    size_t bounce_used;              /* bytes used by the launch that is being put together */
+    rd_kproxy_t k;            /* passed to kernels */
+    char *inlined;            /* flagged lines, as the host sees them */
+    size_t gdr_min;           /* messages to other nodes of this many bytes or more go by GDR; 0: none do */
+    size_t gdr_coll_min;      /* the same for the messages that a collective is made of */
+    size_t gdr_scratch;       /* bytes in which these are received to be summed, on all ranks; 0: there are none */
+    bool offers;              /* several of them are announced together, with keys to their memory */
+    uint32_t *gdr;            /* [2 * peer + send]: messages by GDR so far; the other end counts the same */
+    struct rd_bounce *bounce; /* rcache.c: memory for copies; NULL: none yet */
+    size_t bounce_used;       /* bytes used by the launch that is being put together */
     rd_signature_list_t *signatures; /* RONDO_CHECK; NULL: off */
     bool flushes;                    /* kernels see what a network device has written only after rd_gdr_flush */
     char gdr_reason[320];            /* why messages go by GDR, or why not */
@@ -241,6 +242,9 @@ void rd_gdr_flush(void);
  * its ranks; then rd_gdr_collective puts it into the call's stream. */
 bool rd_gdr_serves(const rd_proxy_path_t *path, int net_comm, const rd_call_t *call);
 rondo_result_t rd_gdr_collective(rd_proxy_path_t *path, int net_comm, const rd_call_t *call);
+/* Of `n` ranks: how much scratch there is for what each other one sends of a piece, and whether that is enough. */
+size_t rd_gdr_slot_bytes(const rd_proxy_path_t *path, size_t n);
+bool rd_gdr_has_room(const rd_proxy_path_t *path, size_t n);
 /* The same for operations of all ranks that move blocks: then rd_messages_collective serves the call. */
 bool rd_gdr_moves(const rd_proxy_path_t *path, const rd_call_t *call);
 
@@ -256,6 +260,8 @@ bool rd_queues_free(rd_queues_t *queues);
 rondo_result_t rd_rcache_copy(rd_proxy_path_t *path, rd_kmessage_t *message, cudaStream_t stream);
 /* Notes memory that is announced in other ways. Returns true if it must not be announced. */
 bool rd_rcache_announce(const void *memory);
+/* Allocates device memory. *fresh: it may be announced. It is looked for in other places if it may not. */
+cudaError_t rd_rcache_allocate(size_t bytes, char **memory, bool *fresh);
 /* Returns the announced memory that contains the message, which goes by GDR; of 0 bytes if only UCX knows it. */
 rd_net_memory_t rd_rcache_whole(const rd_proxy_path_t *path, const rd_kmessage_t *message);
 void rd_rcache_free(rd_proxy_path_t *path);          /* when no kernel runs any more */

@@ -116,6 +116,43 @@ bool rd_rcache_announce(const void *memory)
     return reused(memory, &result) || result != RONDO_SUCCESS;
 }
 
+/* Returns true if the memory lies where another allocation has been announced. */
+static bool lies_over(const void *memory)
+{
+    allocation_t t;
+
+    if (!allocation_of(memory, &t))
+        return false;
+    pthread_mutex_lock(&announced.lock);
+    size_t at = index_of(t.base);
+    bool over = at < announced.count && announced.all[at].base < t.base + t.bytes && announced.all[at].id != t.id;
+    pthread_mutex_unlock(&announced.lock);
+    return over;
+}
+
+/* What lies where it must not be announced is held until other memory is found, or there is none. */
+cudaError_t rd_rcache_allocate(size_t bytes, char **memory, bool *fresh)
+{
+    void *held[TRIES], *more = NULL;
+    int n = 0;
+    cudaError_t error = cudaMalloc(&more, bytes);
+
+    *fresh = false;
+    while (error == cudaSuccess && !*fresh && n < TRIES) {
+        held[n++] = more;
+        *fresh = !lies_over(more);
+        if (!*fresh && n < TRIES && cudaMalloc(&more, bytes) != cudaSuccess) {
+            (void)cudaGetLastError();
+            break;
+        }
+    }
+    if (n > 0)
+        *memory = held[--n];
+    while (n > 0)
+        (void)cudaFree(held[--n]);
+    return error;
+}
+
 rd_net_memory_t rd_rcache_whole(const rd_proxy_path_t *s, const rd_kmessage_t *m)
 {
     size_t bytes = (size_t)(m->bytes & ~(RD_KGDR | RD_KGDR_HOST));
