@@ -269,6 +269,36 @@ static void poor(test_rank_t *t, void *arg)
     device_end(t, NULL, &stream, 1);
 }
 
+/* By GDR, rails send from the node communicators' windows, and from where they lie, though after a suspension they lie
+ * where others have been. */
+static void rails(test_rank_t *t, void *arg)
+{
+    cudaStream_t stream;
+    uint64_t random = 15;
+
+    (void)arg;
+    setenv("RONDO_GDR", "1", 1);
+    setenv("RONDO_GDR_MIN", "256", 1);
+    setenv("RONDO_GDR_COLL_MIN", "64", 1);
+    setenv("RONDO_PROXY_ROUND", "1024", 1);
+    setenv("RONDO_CUDA_FIFOS", "1", 1);
+    rondo_comm_t comm = device_comm(t);
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    operations(t, comm, stream, &random, 3);
+    const rondo_memory_t had = memory_of(t, comm);
+    for (int round = 0; round < 3; round++) {
+        test_note(t, "round %d", round);
+        TEST_OK(t, comm, rondo_comm_suspend(comm));
+        TEST_OK(t, comm, rondo_comm_resume(comm));
+        operations(t, comm, stream, &random, 3);
+        const rondo_memory_t now = memory_of(t, comm);
+        if (now.device > had.device)
+            test_stop(t, "messages are copied to %llu bytes of device memory",
+                      (unsigned long long)(now.device - had.device));
+    }
+    device_end(t, comm, &stream, 1);
+}
+
 /* Rank 1 does not come, to a suspension or to what follows it. */
 static void late(test_rank_t *t, void *arg)
 {
@@ -345,10 +375,10 @@ int main(int argc, char **argv)
         const char *name;
         test_body_fn body;
         int ranks, kinds, sim; /* sim: on the simulated runtime alone; 1: and without nodes; 3: with them */
-    } parts[] = {{"rounds", rounds, 3, 3, 0},  {"outstanding", outstanding, 3, 3, 0},
-                 {"graphs", graphs, 2, 3, 0},  {"full", full, 2, 1, 1},
-                 {"poor", poor, 3, 1, 2},      {"late", late, 2, 1, 0},
-                 {"aborted", aborted, 3, 3, 0}};
+    } parts[] = {{"rounds", rounds, 3, 3, 0}, {"outstanding", outstanding, 3, 3, 0},
+                 {"graphs", graphs, 2, 3, 0}, {"full", full, 2, 1, 1},
+                 {"poor", poor, 3, 1, 2},     {"rails", rails, 4, 1, 3},
+                 {"late", late, 2, 1, 0},     {"aborted", aborted, 3, 3, 0}};
     const char *only = NULL;
     int bad = 0;
 
@@ -377,7 +407,7 @@ int main(int argc, char **argv)
                 (parts[i].sim == 3 && !played))
                 continue;
             if (played)
-                device_nodes(parts[i].ranks == 3 ? "2+1" : "1+1");
+                device_nodes(parts[i].ranks == 4 ? "2+2" : parts[i].ranks == 3 ? "2+1" : "1+1");
             bad += test_run((test_kind_t)kind, parts[i].ranks, 120, parts[i].body, NULL);
             printf("suspend: %s, %d %s: %s\n", parts[i].name, parts[i].ranks, test_kind_name((test_kind_t)kind),
                    bad ? "WRONG" : "right");

@@ -368,6 +368,16 @@ static cudaError_t clear(rd_cuda_t *cuda)
     return error;
 }
 
+/* Rails send from a node communicator's window, which they can where nothing else was announced: after a suspension
+ * CUDA likes to give the same place again. Where no other is found, they send from copies. */
+static cudaError_t allocate(rd_cuda_t *cuda)
+{
+    bool fresh;
+
+    return cuda->parent ? rd_rcache_allocate(cuda->window_bytes, &cuda->window, &fresh)
+                        : cudaMalloc((void **)&cuda->window, cuda->window_bytes);
+}
+
 rondo_result_t rd_window_create(rd_cuda_t *cuda)
 {
     cudaError_t error = cudaSuccess;
@@ -379,7 +389,7 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
     if (cuda->window_bytes)
         cuda->window = reuse(cuda->device, cuda->window_bytes);
     if (cuda->window_bytes && !cuda->window)
-        error = cudaMalloc((void **)&cuda->window, cuda->window_bytes);
+        error = allocate(cuda);
     if (error == cudaSuccess && !cuda->host)
         cuda->host = cuda->parent ? cuda->parent->host : words_take(&error);
     pthread_mutex_unlock(&lock);
