@@ -23,9 +23,10 @@
 #define PATIENCE 20000 /* turns in which a root that does not wait would be over */
 
 /* What happens to the victim's first write. */
-typedef enum { WRITES, REFUSED, HALF, STOPPED, SLOW, KILLED, KINDS } kind_t;
-static const char *const kind_names[KINDS] = {"all write",      "one is refused", "one writes a half",
-                                              "one is stopped", "one is slow",    "one is killed"};
+typedef enum { WRITES, REFUSED, HALF, STOPPED, SLOW, KILLED, EXECUTES, KINDS } kind_t;
+static const char *const kind_names[KINDS] = {
+    "all write",   "one is refused", "one writes a half",           "one is stopped",
+    "one is slow", "one is killed",  "one executes another program"};
 
 typedef struct {
     _Atomic int writes, held, over, written; /* calls; the victim is in its own; the root's call is over */
@@ -78,6 +79,9 @@ __attribute__((visibility("default"))) ssize_t process_vm_writev(pid_t pid, cons
         break;
     case KILLED:
         raise(SIGKILL);
+        break;
+    case EXECUTES: /* its mark stays, and so does a thread of that number */
+        execl("/bin/sleep", "sleep", "1000", (char *)NULL);
         break;
     default:
         break;
@@ -164,7 +168,7 @@ static void fail(test_rank_t *t, const job_t *j, rondo_comm_t comm, const unsign
 {
     const int n = t->nranks;
 
-    if (t->rank == n - 1 && j->kind != KILLED) {
+    if (t->rank == n - 1 && j->kind < KILLED) {
         wait_for(&seen->held);
         while (j->kind == STOPPED && !is_stopped(atomic_load(&seen->pid)))
             sched_yield();
@@ -216,12 +220,15 @@ static void body(test_rank_t *t, void *arg)
     free(in);
 }
 
-/* The victim goes on when the root's user has the buffer back. */
+/* The victim goes on when the root's user has the buffer back; the other program has no end of its own. */
 static void wake(test_director_t *d, const pid_t *pid)
 {
-    (void)d;
-    if (atomic_load(&seen->over) && pid[VICTIM] && is_stopped(pid[VICTIM]))
+    if (!atomic_load(&seen->over) || !pid[VICTIM])
+        return;
+    if (is_stopped(pid[VICTIM]))
         kill(pid[VICTIM], SIGCONT);
+    if (*(const kind_t *)d->arg == EXECUTES)
+        kill(pid[VICTIM], SIGKILL);
 }
 
 int main(void)
@@ -237,7 +244,7 @@ int main(void)
     for (j.kind = WRITES; j.kind < KINDS; j.kind++)
         for (int uneven = 0; uneven < 2; uneven++)
             for (int n = 3; n <= 5; n++, runs++) {
-                test_director_t d = {.step = wake, .victims = j.kind == KILLED ? 1u << VICTIM : 0};
+                test_director_t d = {.step = wake, .arg = &j.kind, .victims = j.kind >= KILLED ? 1u << VICTIM : 0};
                 j.uneven = uneven;
                 memset((void *)seen, 0, sizeof *seen);
                 bad += test_run_directed(&d, n, 30, body, &j) != 0;
