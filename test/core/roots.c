@@ -1,11 +1,13 @@
 /* rondo_comm_create_scalable: creation with several ids.
  *
  *   sums    every number of ids, up to the number of ranks, on one node and two, as processes and threads, waiting or
- * in the background; ids made by drawn ranks, whichever block these are in. The sum is right wrong   a number claimed
- * twice, another order of ids, another number of ids or ranks: every rank gets INVALID_ARGUMENT
- * (INVALID_USAGE for the last) late    a rank that never comes, all of a block that never come: TIMEOUT on all others,
- * of any block killed  a rank dies at a random moment or at the k-th call of poll: all others end, with REMOTE, or with
- * TIMEOUT that names it where it died before it came; nobody hangs
+ *           in the background; ids made by drawn ranks, whichever block these are in. The sum is right
+ *   wrong   a number claimed twice, another order of ids, another number of ids or ranks: every rank gets
+ *           INVALID_ARGUMENT
+ *   mixed   some ranks come by one id, others by all: every rank gets INVALID_ARGUMENT
+ *   late    a rank that never comes, all of a block that never come: TIMEOUT on all others, of any block
+ *   killed  a rank dies at a random moment or at the k-th call of poll: all others end, with REMOTE, or with TIMEOUT
+ *           that names it where it died before it came; nobody hangs
  *
  * By --seed S others. */
 #define _GNU_SOURCE
@@ -138,6 +140,36 @@ static void wrong_body(test_rank_t *t, void *arg)
     TEST_TRUE(t, comm == NULL);
 }
 
+/* ---- mixed ---- */
+
+enum { ODD_BY_FIRST, ODD_BY_OWN, ONLY_FIRST, ALL_BUT_LAST, NUM_MIXED };
+
+static const char *const mixed_names[NUM_MIXED] = {"odd ranks come by the first id alone",
+                                                   "odd ranks come by the id of their block alone",
+                                                   "rank 0 comes by one id alone", "only the last rank has all ids"};
+
+/* Some ranks call rondo_comm_create, and the others rondo_comm_create_scalable: all are told so. */
+static void mixed_body(test_rank_t *t, void *arg)
+{
+    const plan_t *p = arg;
+    uint64_t random = test_mix(p->seed);
+    const rondo_config_t config = test_host_config();
+    const int n = t->nranks, last = n - 1;
+    const bool alone = p->what == ONLY_FIRST ? t->rank == 0 : p->what == ALL_BUT_LAST ? t->rank < last : t->rank % 2;
+    rondo_comm_t comm = NULL;
+    rondo_result_t result;
+
+    make_ids(t, p->nids, &random, -1);
+    test_note(t, "%s", mixed_names[p->what]);
+    if (alone)
+        result = rondo_comm_create(&comm, n, &ids[p->what == ODD_BY_OWN ? t->rank * p->nids / n : 0], t->rank, &config);
+    else
+        result = rondo_comm_create_scalable(&comm, n, ids, p->nids, t->rank, &config);
+    TEST_GIVES(t, NULL, RONDO_ERR_INVALID_ARGUMENT, result);
+    test_sentence(t, "ids");
+    test_barrier(t); /* a rendezvous ends with its process */
+}
+
 /* ---- late ---- */
 
 /* `what` ranks, the last ones, do not come. */
@@ -258,6 +290,9 @@ int main(int argc, char **argv)
     for (int what = 0; what < NUM_WRONG; what++)
         for (int nids = 2; nids <= 4; nids++)
             bad += run(TEST_PROCESSES, "wrong", 6, nids, 1, what, test_mix(seed++), wrong_body);
+    for (int what = 0; what < NUM_MIXED; what++)
+        for (int nids = 2; nids <= 4; nids++)
+            bad += run(TEST_PROCESSES, "mixed", 6, nids, 1, what, test_mix(seed++), mixed_body);
     setenv("RONDO_CREATE_TIMEOUT_MS", "1000", 1);
     for (int what = 1; what <= 3; what++)
         bad += run(TEST_PROCESSES, "late", 7, 3, 1, what, test_mix(seed++), late_body);
