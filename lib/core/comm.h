@@ -122,7 +122,7 @@ void rd_comm_publish(rondo_comm_t comm);
 void rd_comm_abandon(rondo_comm_t comm);
 /* All of these, for a caller that waits. */
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                            const rondo_config_t *config);
+                            const rondo_config_t *config, const rd_env_t *env);
 /* A public call of a rank that joins by an id, with all checks; `call` is its name. */
 rondo_result_t rd_comm_join(const char *call, rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                             const rondo_config_t *config);

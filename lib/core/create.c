@@ -26,8 +26,6 @@
 #include "core/transports.h"
 #include "core/triggers.h"
 #include "core/tuned.h"
-#include "plan/candidates.h"
-#include "progress/net_comm.h"
 
 #define SPIN 4000     /* polls before the first yield where every rank has a core */
 #define SPIN_US 20    /* or as many microseconds, whichever is sooner */
@@ -531,8 +529,8 @@ void rd_comm_publish(rondo_comm_t comm)
     atomic_store(&comm->background, RONDO_SUCCESS);
 }
 
-static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                           const rondo_config_t *config, const rd_env_t *env)
+rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                            const rondo_config_t *config, const rd_env_t *env)
 {
     rondo_comm_t made;
     rondo_result_t result = rd_comm_allocate(&made, env);
@@ -550,51 +548,3 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
     *comm = made;
     return RONDO_SUCCESS;
 }
-
-rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                            const rondo_config_t *config)
-{
-    return make(comm, nranks, id, rank, config, NULL);
-}
-
-/* ---- net sub-communicators: see progress/net_comm.h ---- */
-
-static rondo_result_t make_net_comm(const rd_team_t *of, const char *purpose, const rondo_unique_id_t *id, int rank,
-                                    int nranks, rd_queue_t **queue)
-{
-    rondo_config_t config = RONDO_CONFIG_INIT;
-    const struct rondo_comm *comm = rd_comm_of_team(of);
-    rondo_comm_t made;
-    char name[sizeof comm->ctx.name + sizeof "/check"];
-    rd_env_t env;
-
-    rd_forced_between(&comm->env, &env);
-    snprintf(name, sizeof name, "%s/%.5s", comm->ctx.name, purpose);
-    config.name = name;
-    config.device = RONDO_DEVICE_HOST;
-    config.timeout_ms = comm->team.timeout_ms;
-    rondo_result_t result = make(&made, nranks, id, rank, &config, &env);
-    if (result == RONDO_SUCCESS)
-        *queue = &made->queue;
-    return result;
-}
-
-static void leave_net_comm(rd_queue_t *queue)
-{
-    if (rondo_comm_finalize(rd_comm_of(queue)) == RONDO_SUCCESS)
-        rd_transport_leave(queue->net);
-}
-
-static void end_net_comm(rd_queue_t *queue)
-{
-    (void)rondo_comm_destroy(rd_comm_of(queue));
-}
-
-static void count_net_comm(const rd_queue_t *queue, rondo_memory_t *memory)
-{
-    const char *at = (const char *)queue - offsetof(struct rondo_comm, queue);
-
-    rd_footprint_count((const struct rondo_comm *)(const void *)at, memory);
-}
-
-const rd_net_comm_ops_t rd_comm_net_ops = {make_net_comm, leave_net_comm, end_net_comm, count_net_comm};

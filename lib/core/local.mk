@@ -45,6 +45,7 @@ librondo_core_la_SOURCES += \
 	lib/core/monitor_thread.h \
 	lib/core/nan_check.c \
 	lib/core/nan_check.h \
+	lib/core/net_comms.c \
 	lib/core/on_error.c \
 	lib/core/on_error.h \
 	lib/core/op.c \

@@ -1,0 +1,50 @@
+/* Net communicators: communicators on host memory that another one makes for itself, for data between nodes. See
+ * progress/net_comm.h. */
+#include "progress/net_comm.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "core/footprint.h"
+#include "core/lifetime.h"
+#include "plan/candidates.h"
+
+static rondo_result_t make(const rd_team_t *of, const char *purpose, const rondo_unique_id_t *id, int rank, int nranks,
+                           rd_queue_t **queue)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    const struct rondo_comm *comm = rd_comm_of_team(of);
+    rondo_comm_t made;
+    char name[sizeof comm->ctx.name + sizeof "/check"];
+    rd_env_t env;
+
+    rd_forced_between(&comm->env, &env);
+    snprintf(name, sizeof name, "%s/%.5s", comm->ctx.name, purpose);
+    config.name = name;
+    config.device = RONDO_DEVICE_HOST;
+    config.timeout_ms = comm->team.timeout_ms;
+    rondo_result_t result = rd_comm_make(&made, nranks, id, rank, &config, &env);
+    if (result == RONDO_SUCCESS)
+        *queue = &made->queue;
+    return result;
+}
+
+static void leave(rd_queue_t *queue)
+{
+    if (rondo_comm_finalize(rd_comm_of(queue)) == RONDO_SUCCESS)
+        rd_transport_leave(queue->net);
+}
+
+static void end(rd_queue_t *queue)
+{
+    (void)rondo_comm_destroy(rd_comm_of(queue));
+}
+
+static void count(const rd_queue_t *queue, rondo_memory_t *memory)
+{
+    const char *at = (const char *)queue - offsetof(struct rondo_comm, queue);
+
+    rd_footprint_count((const struct rondo_comm *)(const void *)at, memory);
+}
+
+const rd_net_comm_ops_t rd_comm_net_ops = {make, leave, end, count};
