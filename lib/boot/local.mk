@@ -28,6 +28,7 @@ librondo_core_la_SOURCES += \
 	lib/boot/rendezvous.h \
 	lib/boot/roots.c \
 	lib/boot/roots.h \
+	lib/boot/serving.c \
 	lib/boot/session.c \
 	lib/boot/session.h \
 	lib/boot/sock.c \
