@@ -27,6 +27,7 @@ test_nccl_per_call_LDADD = libtestnccl.la
 test_nccl_signals_LDADD = libtestnccl.la
 test_nccl_together_LDADD = libtestnccl.la
 test_nccl_tuner_LDADD = libtestnccl.la
+test_nccl_tuner_SOURCES = test/nccl/tuner.c test/nccl/tuner_cases.h
 test_nccl_wrong_LDADD = libtestnccl.la
 test_nccl_tuner_CPPFLAGS = $(AM_CPPFLAGS)
 if HAVE_UCX
