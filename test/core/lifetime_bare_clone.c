@@ -3,7 +3,8 @@
  * the victim's sockets ends; and a rank that leaves in order, or is stopped for a while, must not be called dead.
  *
  *   killed   the victim's child lives on; the others get RONDO_ERR_REMOTE and the victim's name
- *   left     the victim destroys its communicator and ends, and its child lives on; the others do so later
+ *   left     the victim destroys its communicator and ends, and its child lives on; another rank, which is not in that
+ *            communicator, is killed then, as above: when that is known, the others still have this one
  *   stopped  the victim is stopped for longer than those five seconds, and goes on
  *
  * On two nodes and on as many as there are ranks. */
@@ -29,7 +30,7 @@ static const char *const names[] = {"killed", "left", "stopped"};
 typedef struct job {
     end_t end;
     int nnodes, victim;
-    _Atomic int met; /* ranks that have their communicator, and have met in it */
+    _Atomic int met, gone; /* ranks that have their communicator, and have met in it; the victim has left */
     pid_t children[TEST_MAX_RANKS];
     volatile int64_t died_us, heard_us; /* heard: by the last one */
 } job_t;
@@ -46,46 +47,90 @@ static rondo_comm_t make(test_rank_t *t, const job_t *j)
     return test_comm(t, &config);
 }
 
-static void end(test_rank_t *t, job_t *j, rondo_comm_t comm)
+static void have_child(test_rank_t *t, job_t *j)
+{
+    if ((j->children[t->rank] = bare_child(alive[0])) < 0)
+        test_stop(t, "cannot clone");
+}
+
+static void end(test_rank_t *t, job_t *j)
 {
     while (atomic_load(&j->met) < t->nranks)
         usleep(1000); /* what it has sent last would be lost with it */
-    if (j->end != STOPPED && (j->children[t->rank] = bare_child(alive[0])) < 0)
-        test_stop(t, "cannot clone");
+    if (j->end != STOPPED)
+        have_child(t, j);
     j->died_us = test_clock_us();
-    if (j->end == LEFT) {
-        TEST_OK(t, comm, rondo_comm_destroy(comm));
+    kill(getpid(), j->end == STOPPED ? SIGSTOP : SIGKILL);
+}
+
+/* Waits until it is known that a rank has died. */
+static void hear(test_rank_t *t, job_t *j, rondo_comm_t comm, int rank)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    char named[32];
+
+    while (result == RONDO_SUCCESS)
+        result = rondo_barrier(comm, NULL);
+    j->heard_us = test_clock_us();
+    snprintf(named, sizeof named, "rank %d ", rank);
+    if (result != RONDO_ERR_REMOTE || !strstr(rondo_last_error(comm), named))
+        test_fail(t, "%s, %s", rondo_result_string(result), rondo_last_error(comm));
+}
+
+/* Who is killed after the victim has left is known to be dead later than that one could be taken for it. */
+static void leave(test_rank_t *t, job_t *j, rondo_comm_t comm)
+{
+    const int killed = j->victim - 1;
+    rondo_comm_t ours = NULL, lost = NULL; /* without the one that is killed, and without the one that leaves */
+    char out = (char)t->rank, in = 0;
+
+    TEST_OK(t, comm, rondo_comm_split(comm, t->rank == killed ? -1 : 0, t->rank, &ours, NULL));
+    TEST_OK(t, comm, rondo_comm_split(comm, t->rank == j->victim ? -1 : 0, t->rank, &lost, NULL));
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    if (ours)
+        TEST_OK(t, ours, rondo_barrier(ours, NULL));
+    if (lost)
+        TEST_OK(t, lost, rondo_barrier(lost, NULL));
+    atomic_fetch_add(&j->met, 1);
+    if (t->rank == j->victim) {
+        have_child(t, j);
+        TEST_OK(t, NULL, rondo_comm_destroy(ours));
+        atomic_store(&j->gone, 1);
         _exit(test_failures(t) != 0);
     }
-    kill(getpid(), j->end == KILLED ? SIGKILL : SIGSTOP);
+    while (t->rank == killed && !atomic_load(&j->gone))
+        usleep(1000);
+    if (t->rank == killed)
+        end(t, j);
+    hear(t, j, lost, killed);
+    TEST_OK(t, NULL, rondo_comm_abort(lost));
+    TEST_OK(t, NULL, rondo_group_start());
+    TEST_OK(t, ours, rondo_send(&out, 1, RONDO_INT8, 1 - t->rank, ours, NULL));
+    TEST_OK(t, ours, rondo_recv(&in, 1, RONDO_INT8, 1 - t->rank, ours, NULL));
+    TEST_OK(t, ours, rondo_group_end());
+    TEST_TRUE(t, in == 1 - t->rank);
+    TEST_OK(t, NULL, rondo_comm_destroy(ours));
 }
 
 static void body(test_rank_t *t, void *arg)
 {
     job_t *j = arg;
     rondo_comm_t comm = make(t, j);
-    rondo_result_t result = RONDO_SUCCESS;
-    char named[32];
 
     close(alive[1]);
     TEST_OK(t, comm, rondo_barrier(comm, NULL));
     test_note(t, "rank %d is %s", j->victim, names[j->end]);
-    atomic_fetch_add(&j->met, 1);
-    if (t->rank == j->victim)
-        end(t, j, comm);
     if (j->end == LEFT) {
-        sleep(3); /* longer than the library doubts a connection that has ended */
-        TEST_OK(t, comm, rondo_comm_destroy(comm));
+        leave(t, j, comm);
         return;
     }
-    for (int i = 0; result == RONDO_SUCCESS && (j->end == KILLED || i < 3); i++)
-        result = rondo_barrier(comm, NULL);
-    j->heard_us = test_clock_us();
-    snprintf(named, sizeof named, "rank %d ", j->victim);
-    if (j->end == STOPPED)
-        TEST_OK(t, comm, result);
-    else if (result != RONDO_ERR_REMOTE || !strstr(rondo_last_error(comm), named))
-        test_fail(t, "%s, %s", rondo_result_string(result), rondo_last_error(comm));
+    atomic_fetch_add(&j->met, 1);
+    if (t->rank == j->victim)
+        end(t, j);
+    if (j->end == KILLED)
+        hear(t, j, comm, j->victim);
+    for (int i = 0; i < 3 && j->end == STOPPED; i++)
+        TEST_OK(t, comm, rondo_barrier(comm, NULL));
     TEST_OK(t, comm, j->end == STOPPED ? rondo_comm_destroy(comm) : rondo_comm_abort(comm));
 }
 
@@ -104,12 +149,12 @@ static int run(job_t *j, end_t end, int nranks, int nnodes)
     j->nnodes = nnodes;
     j->victim = nranks - 1;
     printf("lifetime_bare_clone: %s, %d ranks on %d nodes\n", names[end], nranks, nnodes);
-    test_director_t d = {.step = wake, .arg = j, .victims = end == KILLED ? 1u << j->victim : 0};
+    test_director_t d = {.step = wake, .arg = j, .victims = end == STOPPED ? 0 : 1u << (j->victim - (end == LEFT))};
     int bad = test_run_directed(&d, nranks, 30, body, j);
     for (int r = 0; r < nranks; r++)
         if (j->children[r] > 0)
             kill(j->children[r], SIGKILL);
-    if (end == KILLED && j->heard_us)
+    if (end != STOPPED && j->heard_us)
         printf("lifetime_bare_clone: the last rank heard of it after %lld ms\n",
                (long long)(j->heard_us - j->died_us) / 1000);
     return bad;
@@ -124,8 +169,8 @@ int main(void)
     if (j == MAP_FAILED || pipe(alive) != 0)
         return 1;
     for (end_t end = KILLED; end <= STOPPED; end++) {
-        bad += run(j, end, 2, 2);
-        bad += run(j, end, 4, end == STOPPED ? 4 : 2);
+        bad += end == LEFT ? 0 : run(j, end, 2, 2);
+        bad += run(j, end, 4, end == KILLED ? 2 : 4);
     }
     return bad != 0;
 }
