@@ -153,16 +153,14 @@ static rondo_result_t make(rd_cuda_t *cuda, rd_cuda_window_t *w, void *buffer, s
 {
     const int rank = cuda->k.rank;
     offer_t offers[RONDO_DEVICE_RANKS];
-    rd_verdict_t mapped[RONDO_DEVICE_RANKS];
 
     memset(offers, 0, sizeof offers);
-    memset(mapped, 0, sizeof mapped);
     rd_verdict_set(&offers[rank].verdict, own_offer(cuda, w, buffer, bytes, &offers[rank]));
     rondo_result_t result = rd_verdicts_exchange(cuda, offers, sizeof offers[0]);
     if (result != RONDO_SUCCESS)
         return result;
-    rd_verdict_set(&mapped[rank], map_all(cuda, w, offers));
-    return rd_verdicts_exchange(cuda, mapped, sizeof mapped[0]);
+    result = map_all(cuda, w, offers);
+    return rd_boot_meet(cuda->team->boot, result, rd_thread_error());
 }
 
 /* `used`: kernels may still touch it. */

@@ -88,7 +88,6 @@ static rondo_result_t open_windows(rd_cuda_t *cuda)
 rondo_result_t rd_window_host_map(rd_cuda_t *cuda)
 {
     const rd_team_t *team = cuda->team;
-    rd_verdict_t verdicts[RD_KRANKS];
     rondo_result_t result;
 
     if ((result = rd_node_find(&cuda->shared, team->boot, team->rank, team->nranks, team->env, -1, team->ctx,
@@ -97,7 +96,6 @@ rondo_result_t rd_window_host_map(rd_cuda_t *cuda)
                               "a smaller RONDO_CUDA_BANK or RONDO_CUDA_CHANNELS", team->env, team->ctx,
                               &team->health->stop)))
         return result;
-    memset(verdicts, 0, sizeof verdicts);
-    rd_verdict_set(&verdicts[team->rank], open_windows(cuda));
-    return rd_verdicts_exchange(cuda, verdicts, sizeof verdicts[0]);
+    result = open_windows(cuda);
+    return rd_boot_meet(team->boot, result, rd_thread_error());
 }
