@@ -24,6 +24,8 @@ librondo_core_la_SOURCES += \
 	lib/base/outstanding.c \
 	lib/base/outstanding.h \
 	lib/base/page.h \
+	lib/base/process_barrier.c \
+	lib/base/process_barrier.h \
 	lib/base/proto.h \
 	lib/base/reducer.h \
 	lib/base/result.c \

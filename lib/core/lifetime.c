@@ -1,13 +1,10 @@
 /* Entering, leaving and ending a communicator: see lifetime.h. */
 #include "core/lifetime.h"
 
-#include <linux/membarrier.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "base/process_barrier.h"
 #include "core/dumps.h"
 #include "core/hooks.h"
 #include "core/metrics.h"
@@ -19,19 +16,6 @@
 #include "transport/cma/room.h"
 
 #define KEPT 32 /* structs of communicators that were ended */
-
-/* After it, what the threads of this process have stored so far is seen here, and what they read from now on is new. It
- * uses the slow kind, some milliseconds, because the fast one costs as much at every process's first communicator.
- * Where it is forbidden, this thread sleeps: stores leave their buffer long before the sleep ends. */
-static void barrier_for_all(void)
-{
-    const struct timespec while_stores_drain = {0, 2000000};
-
-    if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0)
-        return;
-    atomic_thread_fence(memory_order_seq_cst);
-    nanosleep(&while_stores_drain, NULL);
-}
 
 static void wait_until_gone(rondo_comm_t comm)
 {
@@ -111,7 +95,7 @@ void rd_comm_cancel(rondo_comm_t comm)
     atomic_store_explicit(&comm->conns.self->failed, 1, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst); /* before the user's next store into a buffer that was posted */
     if (rd_conns_shared(&comm->conns)) {
-        barrier_for_all();
+        rd_process_barrier();
         rd_conns_wait_unread(&comm->conns);
     }
     rd_rooms_close(&comm->conns);
@@ -134,7 +118,7 @@ void rd_comm_query_leave(rondo_comm_t comm)
 
 void rd_comm_empty(rondo_comm_t comm)
 {
-    barrier_for_all();
+    rd_process_barrier();
     while (atomic_load_explicit(&comm->inside, memory_order_acquire))
         sched_yield();
     rd_outstanding_settle();
@@ -149,7 +133,7 @@ bool rd_comm_close(rondo_comm_t comm)
     rd_living_remove(comm);
     if (rd_health_check(&comm->health) !=
         RONDO_SUCCESS) /* else no thread can be inside: an orderly end is not called concurrently with a call */
-        barrier_for_all();
+        rd_process_barrier();
     while (atomic_load_explicit(&comm->inside, memory_order_acquire) || atomic_load(&comm->queries))
         sched_yield();
     rd_outstanding_unlist(&comm->queue.outstanding);

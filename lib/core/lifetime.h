@@ -18,8 +18,8 @@ rondo_result_t rd_comm_leave_slowly(rondo_comm_t comm, rondo_result_t result);
 
 /* Marks that this thread is inside. Returns the health. Whatever that is, rd_comm_leave must follow; but if
  * rd_comm_gone, there are no modules any more, and no other thread uses what is left of the communicator's tasks. The
- * mark is a plain store: the thread that ends the communicator issues the barrier for both sides (membarrier), because
- * that is rare and a call is not. */
+ * mark is a plain store: the thread that ends the communicator issues the barrier for both sides
+ * (base/process_barrier.h), because that is rare and a call is not. */
 static inline rondo_result_t rd_comm_enter(rondo_comm_t comm)
 {
     atomic_store_explicit(&comm->inside, 1, memory_order_relaxed);

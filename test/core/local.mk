@@ -18,6 +18,7 @@ check_PROGRAMS += \
 	test/core/lifetime_exit_fork \
 	test/core/lifetime_peer_leaves \
 	test/core/lifetime_revoke \
+	test/core/lifetime_slow_kernel \
 	test/core/lifetime_use_after_end \
 	test/core/mismatch_exit \
 	test/core/nan_check \
@@ -72,6 +73,8 @@ test_core_lifetime_create_destroy_LDADD = libtest.la
 test_core_lifetime_exit_fork_LDADD = libtest.la
 test_core_lifetime_peer_leaves_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_lifetime_revoke_LDADD = libtest.la
+test_core_lifetime_slow_kernel_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_core_lifetime_slow_kernel_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall
 test_core_lifetime_use_after_end_LDADD = libtest.la
 test_core_mismatch_exit_LDADD = libtest.la
 test_core_nan_check_LDADD = libtest.la
