@@ -115,6 +115,7 @@ static void one_of_two(test_rank_t *t, float *buffer)
     test_note(t, "one communicator of two is aborted");
     buffer[COUNT] = 1;
     if (t->rank == 0) {
+        test_barrier(t); /* all others have submitted */
         test_barrier(t); /* all others have aborted */
         TEST_OK(t, comm[1],
                 rondo_allreduce(buffer + COUNT, buffer + COUNT, COUNT, RONDO_FLOAT32, RONDO_SUM, comm[1], NULL));
@@ -124,6 +125,7 @@ static void one_of_two(test_rank_t *t, float *buffer)
         thread = start(t, wait_for_it, (other_t *)&w);
         while (!atomic_load(&w.other.begun))
             sched_yield();
+        test_barrier(t); /* nobody's abort comes before this */
         usleep(2000);
         TEST_OK(t, NULL, rondo_comm_abort(comm[0]));
         TEST_TRUE(t, !atomic_load(&w.other.over));

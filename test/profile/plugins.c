@@ -306,6 +306,7 @@ static void aborted(test_rank_t *t, void *arg)
     rondo_comm_t first = named(t, "aborted"), second = named(t, "open");
     sum_ones(t, first, 2);
     sum_ones(t, second, 2);
+    test_barrier(t); /* nobody's abort comes before this */
     if (t->rank == 1) {
         test_barrier(t);
         rondo_comm_abort(first);
