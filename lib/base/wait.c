@@ -26,6 +26,8 @@
 
 #define CLOCK_PAUSES 1024 /* pauses between two readings of the clock */
 #define SPIN_PAUSES 32    /* the same of the fine clock */
+#define YIELDS 100        /* to another thread of the process, before the first sleep */
+#define NAP_NS 100000
 
 int64_t rd_clock_ms(void)
 {
@@ -87,4 +89,16 @@ rondo_result_t rd_wait_backoff(rd_wait_t *w)
         sched_yield(); /* costs far more than reading the clock; on a busy machine it may be long until the next one */
     w->misses = w->spin; /* stays in the yielding phase; the count never overflows */
     return read_clock(w);
+}
+
+void rd_wait_thread(int *yields)
+{
+    const struct timespec nap = {0, NAP_NS};
+
+    if (*yields >= YIELDS) {
+        nanosleep(&nap, NULL);
+        return;
+    }
+    ++*yields;
+    sched_yield();
 }

@@ -33,6 +33,10 @@ static inline void rd_wait_progress(rd_wait_t *w)
     w->began_ms = 0;
 }
 
+/* To be called again and again until another thread of this process has done something: yields, and after a while
+ * sleeps, so that the other one gets a core. `yields` counts them, from 0. */
+void rd_wait_thread(int *yields);
+
 int64_t rd_clock_ms(void); /* monotonic, some milliseconds coarse */
 int64_t rd_clock_ns(void); /* monotonic and fine: costs several times as much */
 

@@ -1,10 +1,10 @@
 /* Entering, leaving and ending a communicator: see lifetime.h. */
 #include "core/lifetime.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
 #include "base/process_barrier.h"
+#include "base/wait.h"
 #include "core/dumps.h"
 #include "core/hooks.h"
 #include "core/metrics.h"
@@ -19,8 +19,10 @@
 
 static void wait_until_gone(rondo_comm_t comm)
 {
+    int yields = 0;
+
     while (!rd_comm_gone(comm))
-        sched_yield();
+        rd_wait_thread(&yields);
 }
 
 rondo_result_t rd_comm_enter_slowly(rondo_comm_t comm)
@@ -80,12 +82,12 @@ rondo_result_t rd_comm_leave_slowly(rondo_comm_t comm, rondo_result_t result)
 
 void rd_comm_cancel(rondo_comm_t comm)
 {
-    int failed_rank = atomic_load(&comm->health.stop.failed_rank), nobody = 0;
+    int failed_rank = atomic_load(&comm->health.stop.failed_rank), nobody = 0, yields = 0;
 
     if (!atomic_compare_exchange_strong(&comm->cancelled, &nobody, 1)) {
         /* A revocation from another thread is doing it, and has only readers to wait for. */
         while (atomic_load_explicit(&comm->cancelled, memory_order_acquire) != 2)
-            sched_yield();
+            rd_wait_thread(&yields);
         return;
     }
     /* Before the mark: a rank that finds that what was posted here is void knows by then which rank is to blame. */
@@ -118,14 +120,18 @@ void rd_comm_query_leave(rondo_comm_t comm)
 
 void rd_comm_empty(rondo_comm_t comm)
 {
+    int yields = 0;
+
     rd_process_barrier();
     while (atomic_load_explicit(&comm->inside, memory_order_acquire))
-        sched_yield();
+        rd_wait_thread(&yields);
     rd_outstanding_settle();
 }
 
 bool rd_comm_close(rondo_comm_t comm)
 {
+    int yields = 0;
+
     if (atomic_exchange(&comm->closed, 1)) {
         wait_until_gone(comm);
         return false;
@@ -135,7 +141,7 @@ bool rd_comm_close(rondo_comm_t comm)
         RONDO_SUCCESS) /* else no thread can be inside: an orderly end is not called concurrently with a call */
         rd_process_barrier();
     while (atomic_load_explicit(&comm->inside, memory_order_acquire) || atomic_load(&comm->queries))
-        sched_yield();
+        rd_wait_thread(&yields);
     rd_outstanding_unlist(&comm->queue.outstanding);
     return true;
 }

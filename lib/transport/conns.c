@@ -1,13 +1,13 @@
 /* The tables of connections: see conns.h for the layout. */
 #include "transport/conns.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/page.h"
+#include "base/wait.h"
 
 #define COUNTERS ((size_t)(2 * RD_LINE)) /* of one inbox or one pair of credits: neighbours are fetched in pairs */
 #define LINES 256                        /* 8 KiB of short messages in flight */
@@ -319,7 +319,8 @@ void rd_conns_wait_unread(const rd_conns_t *c)
             continue;
         _Atomic uint32_t *reading = &c->controls[r]->reading;
         uint32_t seen = atomic_load_explicit(reading, memory_order_acquire);
+        int yields = 0;
         while (seen % 2 && atomic_load_explicit(reading, memory_order_acquire) == seen)
-            sched_yield();
+            rd_wait_thread(&yields);
     }
 }
