@@ -95,12 +95,24 @@ static rd_boot_t *boot_alloc(int nranks)
     return NULL;
 }
 
-void rd_boot_cancel(const rondo_unique_id_t *id, int rank, rondo_result_t code)
+void rd_boot_cancel(const rondo_unique_id_t *ids, int nids, int rank, rondo_result_t code)
 {
-    rd_id_t open;
-    if (rd_id_unpack(&open, id, NULL) == RONDO_SUCCESS)
-        rd_rendezvous_leave(&open, rank, code);
-    sodium_memzero(&open, sizeof(open));
+    char why[RD_ERROR_BYTES];
+    rd_id_t one, *open = nids > 1 ? calloc((size_t)nids, sizeof(*open)) : &one;
+    int n = 0;
+
+    snprintf(why, sizeof why, "%s", rd_thread_error());
+    if (!open) { /* the first is better than none */
+        open = &one;
+        nids = 1;
+    }
+    for (int i = 0; i < nids; i++)
+        n += rd_id_unpack(&open[n], &ids[i], NULL) == RONDO_SUCCESS;
+    rd_thread_error_set(why); /* of this rank, not of an id that is none */
+    rd_rendezvous_leave(open, n, rank, code);
+    sodium_memzero(open, (size_t)nids * sizeof(*open));
+    if (open != &one)
+        free(open);
 }
 
 void rd_boot_refuse(const rondo_unique_id_t *id, int rank, int nranks, const rd_env_t *env, rondo_result_t code,
@@ -118,21 +130,49 @@ void rd_boot_refuse(const rondo_unique_id_t *id, int rank, int nranks, const rd_
     if (b)
         rd_boot_destroy(b);
     rd_thread_error_set(why);
-    rd_boot_cancel(id, rank, code);
+    rd_boot_cancel(id, 1, rank, code);
     rd_thread_error_set(why);
+}
+
+void rd_boot_give_up(const rondo_unique_id_t *ids, int nids, int rank, int nranks, const rd_env_t *env,
+                     rondo_result_t code)
+{
+    if (nids == 1)
+        rd_boot_refuse(ids, rank, nranks, env, code, rank);
+    else
+        rd_boot_cancel(ids, nids, rank, code);
+}
+
+/* Unpacks all ids, and says which of them cannot be used, and why. */
+static rondo_result_t unpack_ids(rd_boot_t *b, const rondo_unique_id_t *ids)
+{
+    char text[RD_ERROR_BYTES] = "";
+    rondo_result_t code = RONDO_SUCCESS;
+    size_t used = 0;
+
+    for (int i = 0; i < b->nids; i++) {
+        rondo_result_t one = rd_id_unpack(&b->ids[i], &ids[i], b->nids > 1 ? NULL : b->ctx);
+        if (one == RONDO_SUCCESS)
+            continue;
+        memset(&b->ids[i], 0, sizeof(b->ids[i]));
+        code = code ? code : one;
+        if (used < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%sids[%d]: %s", used ? "; " : "", i,
+                                     rd_thread_error());
+    }
+    return code && b->nids > 1 ? rd_error(b->ctx, code, "of %d ids: %.400s", b->nids, text) : code;
 }
 
 /* Unpacks the ids, and finds this rank's among them. */
 static rondo_result_t take_ids(rd_boot_t *b, const rondo_unique_id_t *ids, int nids)
 {
     int n = nids < b->nranks ? nids : b->nranks, mine = 0;
-    rondo_result_t code = RONDO_SUCCESS;
 
     b->ids = calloc((size_t)nids, sizeof(*b->ids));
     if (!b->ids)
         return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for %d ids", nids);
-    for (b->nids = 0; b->nids < nids && !code; b->nids += !code)
-        code = rd_id_unpack(&b->ids[b->nids], &ids[b->nids], b->ctx);
+    b->nids = nids;
+    rondo_result_t code = unpack_ids(b, ids);
     if (code)
         return code;
     crypto_generichash(b->list, sizeof(b->list), (const unsigned char *)ids, (size_t)nids * sizeof(*ids), NULL, 0);
@@ -145,8 +185,7 @@ static rondo_result_t take_ids(rd_boot_t *b, const rondo_unique_id_t *ids, int n
 /* This rank's creation is over: so are the rendezvous of this process, or will be when all ranks have heard of it. */
 static void leave_ids(rd_boot_t *b, rondo_result_t code)
 {
-    for (int i = 0; i < b->nids; i++)
-        rd_rendezvous_leave(&b->ids[i], b->rank, code);
+    rd_rendezvous_leave(b->ids, b->nids, b->rank, code);
     if (b->ids)
         sodium_memzero(b->ids, (size_t)b->nids * sizeof(*b->ids));
     free(b->ids);
@@ -167,9 +206,9 @@ rondo_result_t rd_boot_create_by(rd_boot_t **boot, const rondo_unique_id_t *ids,
         return code;
     rd_boot_t *b = boot_alloc(nranks);
     if (!b) {
-        for (int i = 0; i < nids; i++)
-            rd_boot_cancel(&ids[i], rank, RONDO_ERR_NO_MEMORY);
-        return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for a communicator of %d ranks", nranks);
+        code = rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for a communicator of %d ranks", nranks);
+        rd_boot_give_up(ids, nids, rank, nranks, env, code);
+        return code;
     }
     b->rank = rank;
     b->nranks = nranks;
@@ -177,6 +216,8 @@ rondo_result_t rd_boot_create_by(rd_boot_t **boot, const rondo_unique_id_t *ids,
     b->stop = stop;
     b->timeout_ms = env->create_timeout_ms;
     code = take_ids(b, ids, nids);
+    if (code == RONDO_ERR_NO_MEMORY && !b->ids)
+        rd_boot_give_up(ids, nids, rank, nranks, env, code);
     /* A wrong rank or count is sent to the rendezvous all the same, which tells the others why the creation fails. */
     while (nranks > 0 && nranks <= RD_MOST_RANKS && 1 << b->rounds < nranks)
         b->rounds++;

@@ -28,15 +28,19 @@ rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int
 rondo_result_t rd_boot_create_by(rd_boot_t **boot, const rondo_unique_id_t *ids, int nids, int rank, int nranks,
                                  const rd_env_t *env, rd_log_ctx_t *ctx, rd_stop_t *stop);
 
-/* Called for a rank that could not even begin to join, for lack of memory. If this process serves the rendezvous, the
- * ranks that come there are given the error `code`; otherwise they wait for this rank as for any other that does not
- * come. */
-void rd_boot_cancel(const rondo_unique_id_t *id, int rank, rondo_result_t code);
+/* Called for a rank that will not join by these ids. If this process serves a rendezvous of theirs, the ranks that come
+ * there are given the error `code`; otherwise they wait for this rank as for any other that does not come. */
+void rd_boot_cancel(const rondo_unique_id_t *ids, int nids, int rank, rondo_result_t code);
 /* Called for a rank that will not join, because of something that is no matter of the ranks that wait where the id
  * says: they, and those that still come, are given the error `code` with the thread's sentence. `failed_rank` is the
  * rank to blame, or -1. Takes a moment at most, and cancels the rendezvous if it is in this process. */
 void rd_boot_refuse(const rondo_unique_id_t *id, int rank, int nranks, const rd_env_t *env, rondo_result_t code,
                     int failed_rank);
+
+/* Called for a rank that could not even begin to join, and will not: the other ranks hear so, with the thread's
+ * sentence. (With several ids only those hear that this process serves.) */
+void rd_boot_give_up(const rondo_unique_id_t *ids, int nids, int rank, int nranks, const rd_env_t *env,
+                     rondo_result_t code);
 
 /* Collective: gathers a block of `each` bytes (at most 64 KiB) of every rank. On entry the caller's block lies at all +
  * rank * each; on return all blocks are there. Takes O(log n) rounds. */

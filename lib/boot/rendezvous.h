@@ -57,10 +57,10 @@ typedef struct rd_fail {
 /* Serves the rendezvous of `id` on `listener`, which it takes over. It ends when all ranks have come and left, when
  * timeout_ms has passed since the first one came (0: never), or at process exit. */
 rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, int64_t timeout_ms, rd_log_ctx_t *ctx);
-/* Rank `rank`, of this process, has finished the creation from `id`, with the result `code`. If the rendezvous is in
- * this process too, it hands it its failure and waits until it has ended. After a failure the other ranks get a second
- * to come and hear of it; after an abort they get none. */
-void rd_rendezvous_leave(const rd_id_t *id, int rank, rondo_result_t code);
+/* Rank `rank`, of this process, has finished the creation from these ids, with the result `code`. If rendezvous of them
+ * are in this process too, it hands them its failure and waits until they have ended. After a failure the other ranks
+ * get a second in all to come and hear of it; after an abort they get none. */
+void rd_rendezvous_leave(const rd_id_t *ids, int nids, int rank, rondo_result_t code);
 /* Copies the sentence with which a rendezvous of this process has failed. Returns false if there is none. */
 bool rd_rendezvous_failure(const rd_id_t *id, char sentence[RD_ERROR_BYTES]);
 bool rd_rendezvous_is_here(const rd_id_t *id); /* this process serves it, and it has not ended */

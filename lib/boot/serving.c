@@ -3,23 +3,27 @@
 #include <stdio.h>
 
 #include "boot/registry.h"
+#include "base/wait.h"
 #include "boot/rendezvous.h"
 
-void rd_rendezvous_leave(const rd_id_t *id, int rank, rondo_result_t code)
+void rd_rendezvous_leave(const rd_id_t *ids, int nids, int rank, rondo_result_t code)
 {
     int64_t grace_ms = code == RONDO_SUCCESS       ? 10000
                        : code == RONDO_ERR_ABORTED ? 0
                        : code == RONDO_ERR_TIMEOUT
                            ? 100  /* late ranks have been waited for */
                            : 400; /* with what goes before (join.c), an error comes well within a second */
+    const int64_t until = rd_clock_ms() + grace_ms;
     const char *why = *rd_thread_error() ? rd_thread_error() : "the creation failed there";
     char sentence[RD_ERROR_BYTES], whois[RD_WHOIS];
     if (code == RONDO_ERR_SYSTEM || code == RONDO_ERR_NO_MEMORY) { /* this process lacks something */
         rd_whois(whois);
         snprintf(sentence, sizeof(sentence), "rank %d (%s): %.400s", rank, whois, why);
-        rd_served_fail(id->creds.job, sentence);
+        for (int i = 0; i < nids; i++)
+            rd_served_fail(ids[i].creds.job, sentence);
     }
-    rd_served_finish(id->creds.job, grace_ms, why);
+    for (int i = 0; i < nids; i++) /* they all end meanwhile */
+        rd_served_finish(ids[i].creds.job, until - rd_clock_ms(), why);
 }
 
 bool rd_rendezvous_failure(const rd_id_t *id, char sentence[RD_ERROR_BYTES])

@@ -38,14 +38,12 @@ void rd_job_used(rd_job_t *job)
     job->used = NULL;
 }
 
-void rd_job_forget(rd_job_t *job)
+void rd_job_wipe(rd_job_t *job)
 {
+    explicit_bzero(&job->id, sizeof job->id);
     if (job->ids)
         explicit_bzero(job->ids, (size_t)job->nids * sizeof *job->ids);
-    explicit_bzero(&job->id, sizeof job->id);
-    free(job->members);
     free(job->ids);
-    job->members = NULL;
     job->ids = NULL;
 }
 
@@ -56,7 +54,8 @@ static rondo_result_t run(rd_job_t *job)
     if (job->config.network)
         job->config.network = job->network;
     rondo_result_t result = job->run(job);
-    rd_job_forget(job);
+    free(job->members);
+    rd_job_wipe(job);
     return result;
 }
 
@@ -104,7 +103,8 @@ static rondo_result_t start(const rd_job_t *job)
     rd_job_used(own);
     if (own->made)
         rd_comm_release(own->made);
-    explicit_bzero(&own->id, sizeof own->id);
+    own->ids = NULL; /* the caller's still */
+    rd_job_wipe(own);
     free(own);
     return rd_error(NULL, RONDO_ERR_SYSTEM, "no thread for a call with blocking = 0: see ulimit -u");
 }
@@ -120,10 +120,11 @@ rondo_result_t rd_job_begin(rd_job_t *job, rondo_comm_t *newcomm)
         *newcomm = made;
     else if (made)
         rd_comm_release(made);
-    explicit_bzero(&job->id, sizeof job->id); /* the thread has its own */
+    if (result == RONDO_IN_PROGRESS)
+        job->ids = NULL; /* its thread's */
     if (job->waits || result == RONDO_IN_PROGRESS)
         return result;
-    rd_job_forget(job);
+    free(job->members);
     return job->made && job->used ? rd_call_spoiled(job->used, result) : result; /* the other ranks wait for it */
 }
 

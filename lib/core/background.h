@@ -20,7 +20,7 @@ typedef struct rd_job {
     char name[64], network[64]; /* those of the config, or nothing */
     rondo_unique_id_t id;
     bool has_id;            /* of a grow: this member has the id */
-    rondo_unique_id_t *ids; /* of a creation by several, `nids` of them; freed with the job */
+    rondo_unique_id_t *ids; /* of a creation by several, `nids` of them; of the job that runs */
     int nids, nranks, rank;
     int color, key; /* of a split */
     int *members;   /* of a shrink; freed with the job */
@@ -34,10 +34,11 @@ rondo_result_t rd_job_config(rd_job_t *job, const rondo_config_t *config, bool m
 /* Runs the job, or starts a thread that does if it need not wait. *newcomm is set if a communicator is made (with
  * blocking = 0 at once), to NULL if none is to be made; it may be NULL itself. */
 rondo_result_t rd_job_begin(rd_job_t *job, rondo_comm_t *newcomm);
-/* Frees what the job has, and wipes its ids, in which is the secret by which a rank may join. */
-void rd_job_forget(rd_job_t *job);
 /* The job uses `used` no more: others may. */
 void rd_job_used(rd_job_t *job);
+
+/* Wipes the ids, in which is the secret by which a rank may join, and frees those that are several. */
+void rd_job_wipe(rd_job_t *job);
 
 /* Waits until no job makes or uses the communicator. */
 void rd_job_wait(rondo_comm_t comm);

@@ -115,29 +115,36 @@ static rondo_result_t create(rd_job_t *job)
     return rd_comm_build(job->made, job->nranks, job->ids ? job->ids : &job->id, job->rank, &job->config, NULL, NULL);
 }
 
-/* Neither the config nor the environment need have been found good. */
-static void not_made(const rondo_config_t *given)
+/* Neither the config nor the environment need have been found good. Who has not come to the creation may call again,
+ * unless the process ends; where memory was short the others need not wait for that. */
+static void not_made(const rd_job_t *job, const rondo_config_t *given, rondo_result_t result, bool came)
 {
     const rondo_config_t config = rd_config_of(given);
+    char why[RD_ERROR_BYTES];
     rd_env_t env;
 
-    if (rd_env_read(&env) == RONDO_SUCCESS)
-        rd_on_error_unmade(rd_on_error(&config, &env));
+    snprintf(why, sizeof why, "%s", rd_thread_error());
+    bool known = rd_env_read(&env) == RONDO_SUCCESS;
+    rd_thread_error_set(why);
+    if (!known)
+        return;
+    int on_error = rd_on_error(&config, &env);
+    if (!came && (result == RONDO_ERR_NO_MEMORY || rd_on_error_ends(on_error)))
+        rd_boot_give_up(job->ids ? job->ids : &job->id, job->nids, job->rank, job->nranks, &env, result);
+    rd_on_error_unmade(on_error);
 }
 
 /* Creates by a job that is complete but for its config. The ids are the job's. */
 static rondo_result_t join(rd_job_t *job, rondo_comm_t *comm, const rondo_config_t *config)
 {
     rondo_result_t result = rd_job_config(job, config, true);
+    bool began = result == RONDO_SUCCESS;
 
-    for (int i = 0; result == RONDO_ERR_NO_MEMORY && i < job->nids; i++)
-        rd_boot_cancel(job->ids ? &job->ids[i] : &job->id, job->rank, result);
-    if (result == RONDO_SUCCESS)
+    if (began)
         result = rd_job_begin(job, comm);
-    else
-        rd_job_forget(job);
     if (result != RONDO_SUCCESS && result != RONDO_IN_PROGRESS)
-        not_made(config);
+        not_made(job, config, result, began && job->waits);
+    rd_job_wipe(job);
     return result;
 }
 
@@ -193,11 +200,14 @@ rondo_result_t rondo_comm_create_scalable(rondo_comm_t *comm, int nranks, const 
     if (grouped != RONDO_SUCCESS)
         return grouped;
     rd_job_t job = {.run = create, .nids = nids, .nranks = nranks, .rank = rank, .ids = malloc(bytes)};
-    if (!job.ids)
-        return rd_error(NULL, RONDO_ERR_NO_MEMORY, "%s: no memory for %d ids", call, nids);
+    if (!job.ids) {
+        grouped = rd_error(NULL, RONDO_ERR_NO_MEMORY, "%s: no memory for %d ids", call, nids);
+        rd_boot_cancel(ids, nids, rank, grouped);
+        return grouped;
+    }
     memcpy(job.ids, ids, bytes);
     if (has_twins(job.ids, nids)) {
-        rd_job_forget(&job);
+        rd_job_wipe(&job);
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: two of the %d ids are the same", call, nids);
     }
     memcpy(job.ids, ids, bytes);

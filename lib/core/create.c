@@ -536,7 +536,7 @@ rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_i
     rondo_result_t result = rd_comm_allocate(&made, env);
 
     if (result == RONDO_ERR_NO_MEMORY)
-        rd_boot_cancel(id, rank, result);
+        rd_boot_cancel(id, 1, rank, result);
     if (result != RONDO_SUCCESS)
         return result;
     result = rd_comm_build(made, nranks, id, rank, config, NULL, NULL);

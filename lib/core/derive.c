@@ -58,6 +58,8 @@ rondo_result_t rd_derive_exchange(rondo_comm_t comm, const rd_exchange_t *exchan
     result = rd_call_spoiled(comm, rd_derive_cause(comm, result));
     if (entered)
         rd_call_end_other(comm, entry, result);
+    if (result != RONDO_SUCCESS && exchange->failed)
+        exchange->failed(comm, exchange->arg, result);
     return rd_comm_leave(comm, result);
 }
 

@@ -10,6 +10,8 @@ typedef struct rd_exchange {
     uint8_t kind;                                        /* RD_MONITOR_SPLIT */
     rondo_result_t (*run)(rondo_comm_t comm, void *arg); /* uses comm->boot, and nothing else that waits */
     void *arg;
+    /* What others must hear of a failure before the caller does, whose process may end then; NULL: nothing. */
+    void (*failed)(rondo_comm_t comm, void *arg, rondo_result_t result);
 } rd_exchange_t;
 
 /* Runs the exchange inside `comm`: it is recorded as a call, compared with what other ranks call (RONDO_CHECK), and

@@ -1,6 +1,7 @@
 /* Communicators with more ranks. The members compare what they were called with, and learn the id from those that have
  * it, over the communicator that they are in. Then they and the new ranks meet under that id, as in any creation: a
  * member keeps its number. Where the members do not come, one that has the id tells the new ranks why. */
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ typedef struct {
 typedef struct {
     grow_t *all;
     rondo_unique_id_t id; /* of those that have it */
+    rd_job_t *job;
 } members_t;
 
 static rondo_result_t differ(rondo_comm_t comm, int a, int b, const char *what)
@@ -25,12 +27,25 @@ static rondo_result_t differ(rondo_comm_t comm, int a, int b, const char *what)
                     rd_boot_whois(comm->boot, a), b, rd_boot_whois(comm->boot, b), what);
 }
 
+/* Takes the id of member r, which must be that of `holder`; -1: nobody had one so far. */
+static rondo_result_t take(rondo_comm_t comm, members_t *m, int holder, int r)
+{
+    rondo_unique_id_t id;
+    rondo_result_t result = rd_boot_reveal(comm->boot, &m->all[r].id, &id);
+
+    if (result == RONDO_SUCCESS && holder >= 0 && sodium_memcmp(&id, &m->id, sizeof id) != 0)
+        result = differ(comm, holder, r, "have different ids: one id brings members and new ranks together");
+    if (result == RONDO_SUCCESS)
+        m->id = id;
+    explicit_bzero(&id, sizeof id);
+    return result;
+}
+
 /* Every member finds the same. */
 static rondo_result_t compare(rondo_comm_t comm, members_t *m)
 {
     const grow_t *all = m->all;
     rondo_result_t result;
-    rondo_unique_id_t id;
     int holder = -1;
     char what[96];
 
@@ -42,13 +57,8 @@ static rondo_result_t compare(rondo_comm_t comm, members_t *m)
         }
         if (!all[r].has_id)
             continue;
-        if ((result = rd_boot_reveal(comm->boot, &all[r].id, &id)))
+        if ((result = take(comm, m, holder, r)))
             return result;
-        bool other = holder >= 0 && memcmp(&id, &m->id, sizeof id) != 0;
-        m->id = id;
-        explicit_bzero(&id, sizeof id);
-        if (other)
-            return differ(comm, holder, r, "have different ids: one id brings members and new ranks together");
         holder = holder < 0 ? r : holder;
     }
     if (holder >= 0)
@@ -66,32 +76,43 @@ static rondo_result_t exchange(rondo_comm_t comm, void *arg)
     return result == RONDO_SUCCESS ? compare(comm, m) : result;
 }
 
-/* The members will not come: who has the id tells the new ranks. An abort here is this rank's death for them. */
-static void refuse(rondo_comm_t comm, const rd_job_t *job, rondo_result_t result)
+/* The members will not come: who has the id tells the new ranks, once. An abort here is this rank's death for them. */
+static void refuse(rondo_comm_t comm, rd_job_t *job, rondo_result_t result)
 {
     int failed_rank = result == RONDO_ERR_INVALID_ARGUMENT ? -1 : atomic_load(&comm->health.stop.failed_rank);
 
     if (job->has_id)
         rd_boot_refuse(&job->id, comm->team.rank, job->nranks, &comm->env,
                        result == RONDO_ERR_ABORTED ? RONDO_ERR_REMOTE : result, failed_rank);
+    job->has_id = false;
+}
+
+static void failed(rondo_comm_t comm, void *arg, rondo_result_t result)
+{
+    const members_t *m = arg;
+
+    refuse(comm, m->job, result);
 }
 
 static rondo_result_t grow(rd_job_t *job)
 {
     rondo_comm_t comm = job->used;
-    members_t m = {.all = calloc((size_t)comm->team.nranks, sizeof *m.all)};
-    const rd_exchange_t members = {"comm_grow", RD_MONITOR_GROW, exchange, &m};
+    members_t m = {.all = calloc((size_t)comm->team.nranks, sizeof *m.all), .job = job};
+    const rd_exchange_t members = {"comm_grow", RD_MONITOR_GROW, exchange, &m, failed};
+    rondo_result_t result;
 
-    if (!m.all)
-        return rd_call_spoiled(
-            comm, rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a list of %d ranks", comm->team.nranks));
+    if (!m.all) {
+        result = rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a list of %d ranks", comm->team.nranks);
+        result = rd_call_spoiled(comm, result);
+        refuse(comm, job, result);
+        return result;
+    }
     m.all[comm->team.rank] = (grow_t){.nranks = job->nranks, .has_id = job->has_id};
     if (job->has_id)
         rd_boot_conceal(comm->boot, &job->id, &m.all[comm->team.rank].id);
     rd_comm_retain(comm);
-    rondo_result_t result = rd_derive_exchange(comm, &members);
-    if (result != RONDO_SUCCESS)
-        refuse(comm, job, result);
+    result = rd_derive_exchange(comm, &members);
+    job->has_id = false; /* from here on the creation says what goes wrong */
     rd_job_used(job);
     if (result == RONDO_SUCCESS)
         result = rd_derive_cause(
@@ -147,9 +168,9 @@ rondo_result_t rondo_comm_grow(rondo_comm_t comm, int nranks, const rondo_unique
         job.id = *id;
     rd_comm_retain(comm);
     result = rd_derive_begin(&job, config, true, newcomm);
-    if (id && result != RONDO_SUCCESS && result != RONDO_IN_PROGRESS && rd_health_check(&comm->health))
-        rd_boot_cancel(id, comm->team.rank, result); /* if it failed before `grow` ran */
+    if (result != RONDO_SUCCESS && result != RONDO_IN_PROGRESS && rd_health_check(&comm->health))
+        refuse(comm, &job, result); /* it has failed before the members were asked */
+    rd_job_wipe(&job);
     rd_comm_release(comm);
-    explicit_bzero(&job.id, sizeof job.id);
     return result;
 }

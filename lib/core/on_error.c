@@ -96,7 +96,7 @@ static void tell_all(void)
 /* Only once: communicators that are made when this one has failed are not concerned. */
 void rd_on_error_act(rondo_comm_t comm)
 {
-    const bool ends = comm->on_error == RONDO_ON_ERROR_EXIT || comm->on_error == RONDO_ON_ERROR_REVOKE_EXIT;
+    const bool ends = rd_on_error_ends(comm->on_error);
     const bool revokes = comm->on_error == RONDO_ON_ERROR_REVOKE_ALL || comm->on_error == RONDO_ON_ERROR_REVOKE_EXIT;
 
     if (revokes && !atomic_exchange(&comm->acted, 1)) {
@@ -108,8 +108,13 @@ void rd_on_error_act(rondo_comm_t comm)
         end_process(&comm->ctx);
 }
 
+bool rd_on_error_ends(int on_error)
+{
+    return on_error == RONDO_ON_ERROR_EXIT || on_error == RONDO_ON_ERROR_REVOKE_EXIT;
+}
+
 void rd_on_error_unmade(int on_error)
 {
-    if (on_error == RONDO_ON_ERROR_EXIT || on_error == RONDO_ON_ERROR_REVOKE_EXIT)
+    if (rd_on_error_ends(on_error))
         end_process(NULL);
 }

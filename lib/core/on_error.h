@@ -13,5 +13,6 @@ void rd_on_error_set(rondo_comm_t comm, int on_error);
 void rd_on_error_act(rondo_comm_t comm);
 /* A communicator could not be made. */
 void rd_on_error_unmade(int on_error);
+bool rd_on_error_ends(int on_error); /* the process */
 
 #endif

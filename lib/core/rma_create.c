@@ -175,7 +175,7 @@ static rondo_result_t make_net(rondo_comm_t comm)
     }
     rondo_result_t result = exchange(comm, ids, sizeof *ids);
     if (result != RONDO_SUCCESS && serves)
-        rd_boot_cancel(&id, 0, RONDO_ERR_ABORTED);
+        rd_boot_cancel(&id, 1, 0, RONDO_ERR_ABORTED);
     if (result == RONDO_SUCCESS)
         result = rd_boot_reveal(comm->boot, &ids[0], &id);
     if (result == RONDO_SUCCESS) {

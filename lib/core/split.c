@@ -66,7 +66,7 @@ static rondo_result_t split(rd_job_t *job)
 {
     rondo_comm_t comm = job->used;
     parts_t p = {.all = calloc((size_t)comm->team.nranks, sizeof *p.all)};
-    const rd_exchange_t parts = {"comm_split", RD_MONITOR_SPLIT, exchange, &p};
+    const rd_exchange_t parts = {"comm_split", RD_MONITOR_SPLIT, exchange, &p, NULL};
 
     if (!p.all)
         return rd_call_spoiled(
@@ -75,7 +75,7 @@ static rondo_result_t split(rd_job_t *job)
     rd_comm_retain(comm);
     rondo_result_t result = rd_derive_exchange(comm, &parts);
     if (result != RONDO_SUCCESS && p.served)
-        rd_boot_cancel(&p.id, 0, RONDO_ERR_ABORTED);
+        rd_boot_cancel(&p.id, 1, 0, RONDO_ERR_ABORTED);
     rd_job_used(job);
     /* From here on nothing of `comm` is needed but its stop word: whoever aborts it does not wait for the new one. */
     if (result == RONDO_SUCCESS && job->color >= 0)
@@ -228,7 +228,7 @@ static rondo_result_t make_all(maker_t *makers, int n)
             result = rd_error(NULL, RONDO_ERR_SYSTEM, "rondo_comm_create_all: no thread for rank %d of %d", r, n);
     }
     if (result != RONDO_SUCCESS)
-        rd_boot_cancel(makers[0].id, 0, result);
+        rd_boot_cancel(makers[0].id, 1, 0, result);
     for (int r = 0; r < n; r++) {
         if (makers[r].started)
             pthread_join(makers[r].thread, NULL);
@@ -247,7 +247,7 @@ static rondo_result_t begin_all(const maker_t *makers, int n, rondo_comm_t *comm
         rondo_result_t result = rondo_comm_create(&comms[r], n, makers[r].id, r, &makers[r].config);
         if (result == RONDO_IN_PROGRESS)
             continue;
-        rd_boot_cancel(makers[r].id, r, result);
+        rd_boot_cancel(makers[r].id, 1, r, result);
         while (r-- > 0)
             rondo_comm_abort(comms[r]);
         return result;
@@ -262,7 +262,7 @@ static rondo_result_t create_all(rondo_comm_t *comms, int ndevices, const int *d
     maker_t *makers = calloc((size_t)ndevices, sizeof *makers);
 
     if (!makers) {
-        rd_boot_cancel(id, 0, RONDO_ERR_ABORTED);
+        rd_boot_cancel(id, 1, 0, RONDO_ERR_ABORTED);
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for %d communicators", ndevices);
     }
     for (int r = 0; r < ndevices; r++) {
@@ -272,7 +272,7 @@ static rondo_result_t create_all(rondo_comm_t *comms, int ndevices, const int *d
         if (makers[r].config.device == RONDO_DEVICE_AUTO) /* the caller's device: these threads have none yet */
             result = rd_cuda_device(RONDO_DEVICE_AUTO, &makers[r].config.device);
         if (result != RONDO_SUCCESS) {
-            rd_boot_cancel(id, r, result);
+            rd_boot_cancel(id, 1, r, result);
             free(makers);
             return result;
         }

@@ -86,7 +86,7 @@ int main(void)
         again.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
         CHECK(rd_boot_reveal(in[0].boot, &again, &got) == RONDO_ERR_SYSTEM);
     }
-    rd_boot_cancel(&sent, 0, RONDO_ERR_ABORTED);
+    rd_boot_cancel(&sent, 1, 0, RONDO_ERR_ABORTED);
     end(in);
     end(out);
     return failures != 0;

@@ -11,6 +11,8 @@ check_PROGRAMS += \
 	test/core/groups \
 	test/core/grow \
 	test/core/grow_kill \
+	test/core/grow_refused \
+	test/core/ids_wiped \
 	test/core/hooks \
 	test/core/lifetime_bare_clone \
 	test/core/lifetime_cancel_reads \
@@ -105,6 +107,10 @@ test_core_signature_mismatch_LDADD = libtest.la
 test_core_slow_ways_LDADD = libtest.la
 test_core_split_kill_LDADD = libtest.la
 test_core_split_kill_SOURCES = test/core/split_kill.c test/core/die_at.c test/core/die_at.h
+test_core_grow_refused_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_core_grow_refused_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
+test_core_ids_wiped_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_core_ids_wiped_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_boot_id_create
 test_core_split_maker_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_split_maker_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_comm_build
 test_core_thread_signals_LDADD = libtest.la

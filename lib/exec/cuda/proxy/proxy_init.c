@@ -161,7 +161,7 @@ static rondo_result_t net_comms_make(rd_proxy_path_t *s, int net_comm, int chann
         made++;
     }
     for (size_t c = made; team->rank == first && c < each; c++)
-        rd_boot_cancel(&ids[c], rank, RONDO_ERR_ABORTED);
+        rd_boot_cancel(&ids[c], 1, rank, RONDO_ERR_ABORTED);
     explicit_bzero(ids, sizeof ids);
     free(all);
     return result;
