@@ -186,6 +186,8 @@ static void load_own(rd_monitor_event_t *e, const value_t *own)
     e->count = value_amount(value_of(own, "count"));
     e->bytes = value_amount(value_of(own, "bytes"));
     e->tag = value_amount(value_of(own, "tag"));
+    e->input = value_amount(value_of(own, "input_hash"));
+    e->output = value_amount(value_of(own, "output_hash"));
     e->root = value_int(value_of(own, "root"), -1, INT32_MAX, -1);
     e->result = value_int(value_of(own, "result"), 0, INT32_MAX, 0);
     e->flags = (uint8_t)((value_is_true(value_of(own, "tables")) ? RD_MONITOR_TABLES : 0) |

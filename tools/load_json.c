@@ -187,7 +187,9 @@ static void load_call(load_t *l, uint64_t index, const value_t *call)
                             .rank = whole(call, "rank", -1),
                             .result = whole(call, "result", 0),
                             .thread = amount(call, "thread"),
-                            .tag = amount(call, "tag")};
+                            .tag = amount(call, "tag"),
+                            .input = id_of(call, "input_hash"),
+                            .output = id_of(call, "output_hash")};
     uint64_t calls = amount(call, "calls");
 
     load_kind(&e, call);
@@ -197,6 +199,8 @@ static void load_call(load_t *l, uint64_t index, const value_t *call)
         e.flags |= RD_MONITOR_TABLES;
     if (value_is_true(value_of(call, "grouped")))
         e.flags |= RD_MONITOR_GROUPED;
+    if (e.input || e.output)
+        e.flags |= RD_MONITOR_HASHED;
     if (strcmp(value_text(value_of(call, "state")), "enqueued") == 0)
         e.flags |= RD_MONITOR_QUEUED;
     load_event(l, index, &e);

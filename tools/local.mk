@@ -79,6 +79,7 @@ rondo_ras_SOURCES = \
 	$(dump_readers) \
 	tools/ras.h \
 	tools/ras_analyse.c \
+	tools/ras_analysis.h \
 	tools/ras_convert.c \
 	tools/ras_dump.c \
 	tools/ras_event.c \
@@ -89,6 +90,7 @@ rondo_ras_SOURCES = \
 	tools/ras_interrupt.c \
 	tools/ras_metrics.c \
 	tools/ras_monitor.c \
+	tools/ras_outputs.c \
 	tools/ras_stack_proc.c \
 	tools/ras_stack_tool.c \
 	tools/ras_stacks.c \

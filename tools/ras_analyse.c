@@ -10,26 +10,9 @@
 #include <string.h>
 
 #include "load.h"
-#include "monitor/streams.h"
 #include "ras.h"
+#include "ras_analysis.h"
 #include "sched/program.h"
-
-/* A rank, and its runs in a stream, oldest first. */
-typedef struct member {
-    int process, comm, rank;
-    size_t *runs, nruns;
-    size_t at; /* of them: the one that is looked at */
-} member_t;
-
-typedef struct analysis {
-    const rd_dump_t *dump;
-    const rd_streams_t *streams;
-    member_t *members; /* of the stream that is looked at */
-    int nmembers;
-    bool json, memory; /* memory: there was none */
-    int worst, said;
-    uint64_t compared;
-} analysis_t;
 
 static const rd_history_t *history_of(const analysis_t *a, const member_t *m)
 {
@@ -81,9 +64,7 @@ static bool find_members(analysis_t *a, const rd_stream_t *s)
     return true;
 }
 
-/* Returns the run of call `number`, which does not go down from one time to the next; NULL: the rank has not made it.
- */
-static const rd_history_run_t *run_at(const analysis_t *a, member_t *m, uint64_t number, uint64_t *first)
+const rd_history_run_t *ras_run_at(const analysis_t *a, member_t *m, uint64_t number, uint64_t *first)
 {
     const rd_history_t *h = history_of(a, m);
 
@@ -100,7 +81,7 @@ static const rd_history_run_t *run_at(const analysis_t *a, member_t *m, uint64_t
 
 /* ---- sentences ---- */
 
-static void say(analysis_t *a, int status, const char *name, const char *sentence)
+void ras_say(analysis_t *a, int status, const char *name, const char *sentence)
 {
     a->worst = rd_verdict_worse(status, a->worst);
     a->said++;
@@ -115,8 +96,7 @@ static void say(analysis_t *a, int status, const char *name, const char *sentenc
     printf("}");
 }
 
-/* Appends to a text that holds `bytes`. */
-__attribute__((format(printf, 3, 4))) static void add(char *text, size_t bytes, const char *format, ...)
+void ras_add(char *text, size_t bytes, const char *format, ...)
 {
     size_t used = strlen(text);
     va_list args;
@@ -129,13 +109,12 @@ __attribute__((format(printf, 3, 4))) static void add(char *text, size_t bytes, 
 /* "rank 2 (5 in the job)" */
 static void add_rank(const analysis_t *a, const member_t *m, char *text, size_t bytes)
 {
-    add(text, bytes, "rank %d", m->rank);
+    ras_add(text, bytes, "rank %d", m->rank);
     if (a->dump->numbers[m->process] != m->rank)
-        add(text, bytes, " (%d in the job)", a->dump->numbers[m->process]);
+        ras_add(text, bytes, " (%d in the job)", a->dump->numbers[m->process]);
 }
 
-/* "rank 2" or "ranks 0-1, 3": those members that `of` marks with `mark`. */
-static void add_ranks(const analysis_t *a, const int *of, int mark, char *text, size_t bytes)
+void ras_add_ranks(const analysis_t *a, const int *of, int mark, char *text, size_t bytes)
 {
     int n = 0, written = 0;
 
@@ -146,28 +125,28 @@ static void add_ranks(const analysis_t *a, const int *of, int mark, char *text, 
             add_rank(a, &a->members[i], text, bytes);
             return;
         }
-    add(text, bytes, "ranks ");
+    ras_add(text, bytes, "ranks ");
     for (int i = 0; i < a->nmembers; i++) {
         int last = i;
         if (of[i] != mark)
             continue;
         while (last + 1 < a->nmembers && of[last + 1] == mark && a->members[last + 1].rank == a->members[last].rank + 1)
             last++;
-        add(text, bytes, "%s%d", written++ ? ", " : "", a->members[i].rank);
+        ras_add(text, bytes, "%s%d", written++ ? ", " : "", a->members[i].rank);
         if (last > i)
-            add(text, bytes, "-%d", a->members[last].rank);
+            ras_add(text, bytes, "-%d", a->members[last].rank);
         i = last;
     }
 }
 
-static void add_call(const rd_monitor_event_t *e, char *text, size_t bytes)
+void ras_add_call(const rd_monitor_event_t *e, char *text, size_t bytes)
 {
     char call[192];
 
     rd_view_event_text(e, call, sizeof call);
-    add(text, bytes, "%s", call);
+    ras_add(text, bytes, "%s", call);
     if (rd_view_kind_rooted(e->kind) && e->root >= 0)
-        add(text, bytes, " with root %d", e->root);
+        ras_add(text, bytes, " with root %d", e->root);
 }
 
 /* ---- what differs ---- */
@@ -201,7 +180,7 @@ static const char *sort_ranks(analysis_t *a, uint64_t number, int *sort, const r
 
     *nsorts = 0;
     for (int i = 0; i < a->nmembers; i++) {
-        const rd_history_run_t *r = run_at(a, &a->members[i], number, &first);
+        const rd_history_run_t *r = ras_run_at(a, &a->members[i], number, &first);
         sort[i] = -1;
         for (int k = 0; r && k < *nsorts && sort[i] < 0; k++)
             if (!differs(calls[k], &r->event))
@@ -217,7 +196,7 @@ static const char *sort_ranks(analysis_t *a, uint64_t number, int *sort, const r
     return what;
 }
 
-static int count_of(const analysis_t *a, const int *sort, int k)
+int ras_count_of(const analysis_t *a, const int *sort, int k)
 {
     int n = 0;
 
@@ -234,24 +213,24 @@ static void say_differ(analysis_t *a, const char *name, uint64_t number, const c
     int callers = 0, most = 0;
 
     for (int k = 0; k < nsorts; k++) {
-        callers += count_of(a, sort, k);
-        most = count_of(a, sort, k) > count_of(a, sort, most) ? k : most;
+        callers += ras_count_of(a, sort, k);
+        most = ras_count_of(a, sort, k) > ras_count_of(a, sort, most) ? k : most;
     }
-    bool clear = 2 * count_of(a, sort, most) > callers;
-    add(text, sizeof text, "ranks do not call the same: they differ in %s, in collective number %llu%s. ", what,
-        (unsigned long long)number, clear ? "" : ", and nobody can know who is wrong");
+    bool clear = 2 * ras_count_of(a, sort, most) > callers;
+    ras_add(text, sizeof text, "ranks do not call the same: they differ in %s, in collective number %llu%s. ", what,
+            (unsigned long long)number, clear ? "" : ", and nobody can know who is wrong");
     for (int k = 0; k < nsorts; k++) {
         if (k == most)
             continue;
-        add_ranks(a, sort, k, text, sizeof text);
-        add(text, sizeof text, count_of(a, sort, k) == 1 ? " calls " : " call ");
-        add_call(calls[k], text, sizeof text);
-        add(text, sizeof text, "; ");
+        ras_add_ranks(a, sort, k, text, sizeof text);
+        ras_add(text, sizeof text, ras_count_of(a, sort, k) == 1 ? " calls " : " call ");
+        ras_add_call(calls[k], text, sizeof text);
+        ras_add(text, sizeof text, "; ");
     }
-    add_ranks(a, sort, most, text, sizeof text);
-    add(text, sizeof text, count_of(a, sort, most) == 1 ? " calls " : " call ");
-    add_call(calls[most], text, sizeof text);
-    say(a, RD_VERDICT_BLAMED, name, text);
+    ras_add_ranks(a, sort, most, text, sizeof text);
+    ras_add(text, sizeof text, ras_count_of(a, sort, most) == 1 ? " calls " : " call ");
+    ras_add_call(calls[most], text, sizeof text);
+    ras_say(a, RD_VERDICT_BLAMED, name, text);
 }
 
 /* Returns true if ranks differ. Only where a run of any rank ends can that begin. */
@@ -282,7 +261,7 @@ static bool waits_at(const analysis_t *a, member_t *m, uint64_t number, const rd
     uint64_t first = 0;
 
     m->at = 0;
-    *run = run_at(a, m, number, &first);
+    *run = ras_run_at(a, m, number, &first);
     return *run && number - first >= (*run)->over;
 }
 
@@ -305,16 +284,16 @@ static bool find_waiting(analysis_t *a, const char *name, int size)
         }
     }
     if (inside) {
-        add_ranks(a, mark, 1, text, sizeof text);
-        add(text, sizeof text, " %s in collective number %llu, ", count_of(a, mark, 1) == 1 ? "waits" : "wait",
-            (unsigned long long)last);
-        add_call(&inside->event, text, sizeof text);
+        ras_add_ranks(a, mark, 1, text, sizeof text);
+        ras_add(text, sizeof text, " %s in collective number %llu, ", ras_count_of(a, mark, 1) == 1 ? "waits" : "wait",
+                (unsigned long long)last);
+        ras_add_call(&inside->event, text, sizeof text);
         if (a->nmembers < size)
-            add(text, sizeof text, ", and of %d rank%s there is no dump", size - a->nmembers,
-                size - a->nmembers == 1 ? "" : "s");
+            ras_add(text, sizeof text, ", and of %d rank%s there is no dump", size - a->nmembers,
+                    size - a->nmembers == 1 ? "" : "s");
         else
-            add(text, sizeof text, ", and no rank is behind: unknown why");
-        say(a, RD_VERDICT_UNKNOWN, name, text);
+            ras_add(text, sizeof text, ", and no rank is behind: unknown why");
+        ras_say(a, RD_VERDICT_UNKNOWN, name, text);
     }
     free(mark);
     return inside;
@@ -342,14 +321,14 @@ static bool find_late(analysis_t *a, const rd_stream_t *s, const char *name)
         }
     }
     if (inside) {
-        add_ranks(a, mark, 1, text, sizeof text);
-        add(text, sizeof text, " %s not come to collective number %llu, ", count_of(a, mark, 1) == 1 ? "has" : "have",
-            (unsigned long long)(least + 1));
-        add_call(&inside->event, text, sizeof text);
-        add(text, sizeof text, ", in which ");
-        add_ranks(a, mark, 2, text, sizeof text);
-        add(text, sizeof text, count_of(a, mark, 2) == 1 ? " waits" : " wait");
-        say(a, RD_VERDICT_LATE, name, text);
+        ras_add_ranks(a, mark, 1, text, sizeof text);
+        ras_add(text, sizeof text, " %s not come to collective number %llu, ",
+                ras_count_of(a, mark, 1) == 1 ? "has" : "have", (unsigned long long)(least + 1));
+        ras_add_call(&inside->event, text, sizeof text);
+        ras_add(text, sizeof text, ", in which ");
+        ras_add_ranks(a, mark, 2, text, sizeof text);
+        ras_add(text, sizeof text, ras_count_of(a, mark, 2) == 1 ? " waits" : " wait");
+        ras_say(a, RD_VERDICT_LATE, name, text);
     }
     free(mark);
     return inside;
@@ -364,11 +343,11 @@ static void say_alone(analysis_t *a, const member_t *from, const member_t *to, c
     char text[512] = "";
 
     add_rank(a, sent ? to : from, text, sizeof text);
-    add(text, sizeof text, " has not %s message %llu from rank %d to rank %d, in which ", sent ? "taken" : "sent",
-        (unsigned long long)number, from->rank, to->rank);
+    ras_add(text, sizeof text, " has not %s message %llu from rank %d to rank %d, in which ", sent ? "taken" : "sent",
+            (unsigned long long)number, from->rank, to->rank);
     add_rank(a, sent ? from : to, text, sizeof text);
-    add(text, sizeof text, " waits");
-    say(a, RD_VERDICT_LATE, name, text);
+    ras_add(text, sizeof text, " waits");
+    ras_say(a, RD_VERDICT_LATE, name, text);
 }
 
 static void say_lengths(analysis_t *a, const member_t *from, const member_t *to, const char *name, uint64_t number,
@@ -377,11 +356,22 @@ static void say_lengths(analysis_t *a, const member_t *from, const member_t *to,
     char text[512] = "";
 
     add_rank(a, from, text, sizeof text);
-    add(text, sizeof text, " sends %llu bytes to ", (unsigned long long)sent->bytes);
+    ras_add(text, sizeof text, " sends %llu bytes to ", (unsigned long long)sent->bytes);
     add_rank(a, to, text, sizeof text);
-    add(text, sizeof text, ", which expects %llu, in message %llu from the one to the other",
-        (unsigned long long)taken->bytes, (unsigned long long)number);
-    say(a, RD_VERDICT_BLAMED, name, text);
+    ras_add(text, sizeof text, ", which expects %llu, in message %llu from the one to the other",
+            (unsigned long long)taken->bytes, (unsigned long long)number);
+    ras_say(a, RD_VERDICT_BLAMED, name, text);
+}
+
+static void say_bytes(analysis_t *a, const member_t *from, const member_t *to, const char *name, uint64_t number)
+{
+    char text[512] = "";
+
+    add_rank(a, to, text, sizeof text);
+    ras_add(text, sizeof text, " got other bytes than ");
+    add_rank(a, from, text, sizeof text);
+    ras_add(text, sizeof text, " sent, in message %llu from the one to the other", (unsigned long long)number);
+    ras_say(a, RD_VERDICT_BLAMED, name, text);
 }
 
 static void look_at_messages(analysis_t *a, const rd_stream_t *s, const char *name, bool judged)
@@ -394,11 +384,15 @@ static void look_at_messages(analysis_t *a, const rd_stream_t *s, const char *na
     }
     for (size_t i = 0; from && to && i < s->ends; i++) {
         uint64_t number = a->streams->ends[s->first + i], sent_from = 0, taken_from = 0;
-        const rd_history_run_t *sent = run_at(a, from, number, &sent_from);
-        const rd_history_run_t *taken = run_at(a, to, number, &taken_from);
+        const rd_history_run_t *sent = ras_run_at(a, from, number, &sent_from);
+        const rd_history_run_t *taken = ras_run_at(a, to, number, &taken_from);
         a->compared++;
         if (sent && taken && sent->event.bytes != taken->event.bytes) {
             say_lengths(a, from, to, name, number, &sent->event, &taken->event);
+            return;
+        }
+        if (sent && taken && sent->event.input && taken->event.output && sent->event.input != taken->event.output) {
+            say_bytes(a, from, to, name, number);
             return;
         }
         bool waits =
@@ -420,7 +414,7 @@ static bool judge(analysis_t *a, const rd_view_comm_t *c, const char *name, rd_m
         rd_verdict_judge(a->dump->view, c, v);
     if (!rd_verdict_names(v->status) || v->status == RD_VERDICT_SLOW) /* that is said last, if nothing else is found */
         return false;
-    say(a, v->status, name, v->text);
+    ras_say(a, v->status, name, v->text);
     return true;
 }
 
@@ -444,12 +438,13 @@ static void look_at_comm(analysis_t *a, const rd_stream_t *s)
         fprintf(stderr, "rondo-ras: '%s' has %d ranks, and there are dumps of %d\n", name, first->size, a->nmembers);
     if (!judge(a, c, name, &v) && !find_difference(a, s, name) && !two_looks && !find_late(a, s, name))
         find_waiting(a, name, first->size);
+    ras_outputs(a, s, name);
     for (const rd_stream_t *m = s + 1; m < a->streams->streams + a->streams->nstreams && m->id == s->id; m++) {
         if (!m->left_out && find_members(a, m))
             look_at_messages(a, m, name, two_looks);
     }
     if (a->said == before && v.status != RD_VERDICT_NONE)
-        say(a, v.status, name, v.text);
+        ras_say(a, v.status, name, v.text);
 }
 
 /* What the failed calls have said, each sentence once. */

@@ -95,6 +95,9 @@ static const tunable_t table[] = {
     {"RONDO_NAN_CHECK", WORD, 0, AT(nan_check), "0", 0, 31, "0|warn|fail",
      "inputs in host memory are looked through for values that are not a number: a line in the log once for each kind "
      "of call, or RONDO_ERR_NAN"},
+    {"RONDO_HASH", FLAG, 0, AT(hash), "0", 0, 1, NULL,
+     "the record has a hash of what each call reads and writes in host memory: rondo-ras analyse says where ranks that "
+     "should have got the same differ"},
     {"RONDO_PROFILER", TEXT, 0, AT(profiler), "", 0, 255, NULL,
      "a profiler plugin for NCCL, as a file or a name, or none; by default what NCCL_PROFILER_PLUGIN names"},
     {"RONDO_STALL_MS", MILLISECONDS, 0, AT(stall_ms), "10000", 0, INT64_C(1) << 40, NULL,

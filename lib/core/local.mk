@@ -22,10 +22,14 @@ librondo_core_la_SOURCES += \
 	lib/core/dumps.c \
 	lib/core/dumps.h \
 	lib/core/explain.c \
+	lib/core/extents.c \
+	lib/core/extents.h \
 	lib/core/footprint.c \
 	lib/core/footprint.h \
 	lib/core/group.c \
 	lib/core/grow.c \
+	lib/core/hashes.c \
+	lib/core/hashes.h \
 	lib/core/hooks.c \
 	lib/core/hooks.h \
 	lib/core/lifetime.c \

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/types.h"
+#include "core/extents.h"
 #include "core/submit.h"
 #include "exec/host/nan_scan.h"
 #include "monitor/called.h"
@@ -23,8 +24,9 @@ rd_nan_mode_t rd_nan_mode(const rd_env_t *env)
 }
 
 /* Looks at `count` elements from element `at` of the buffer on. */
-static void look(found_t *found, const void *buffer, size_t at, size_t count, rondo_type_t type)
+static void look(void *arg, const void *buffer, size_t at, size_t count, rondo_type_t type)
 {
+    found_t *found = arg;
     const char *from = (const char *)buffer + at * rondo_type_size(type);
     size_t first, n = count ? rd_nan_count(from, count, type, &first) : 0;
 
@@ -32,53 +34,6 @@ static void look(found_t *found, const void *buffer, size_t at, size_t count, ro
         found->first = at + first;
     found->count += n;
     found->looked_at += count;
-}
-
-/* The tables say what of the input is whose; what lies between blocks is not the call's. */
-static void look_at_blocks(found_t *found, const struct rondo_comm *comm, const rd_call_t *call)
-{
-    const rd_tables_t *t = call->tables;
-    int n = comm->team.nranks;
-    size_t packed = 0;
-
-    if (!t->in_counts) { /* allgatherv */
-        look(found, call->in, 0, t->out_counts[comm->team.rank], call->desc.type);
-        return;
-    }
-    for (int r = 0; r < n; r++) {
-        look(found, call->in, t->in_displs ? t->in_displs[r] : packed, t->in_counts[r], call->desc.type);
-        packed += t->in_counts[r];
-    }
-}
-
-static void look_at(found_t *found, const struct rondo_comm *comm, const rd_call_t *call)
-{
-    const rd_coll_desc_t *d = &call->desc;
-    bool root = d->root == comm->team.rank;
-    size_t blocks = 1;
-
-    if (call->tables) {
-        look_at_blocks(found, comm, call);
-        return;
-    }
-    switch (d->coll) {
-    case RD_BARRIER:
-        blocks = 0;
-        break;
-    case RD_BROADCAST:
-        blocks = root ? 1 : 0;
-        break;
-    case RD_SCATTER:
-        blocks = root ? (size_t)comm->team.nranks : 0;
-        break;
-    case RD_REDUCE_SCATTER:
-    case RD_ALLTOALL:
-        blocks = (size_t)comm->team.nranks;
-        break;
-    default:
-        break;
-    }
-    look(found, call->in, 0, blocks * d->count, d->type);
 }
 
 /* A call of the same kind was warned of; from now on it is. */
@@ -127,7 +82,7 @@ rondo_result_t rd_nan_collective(rondo_comm_t comm, rd_nan_check_t *check, const
 
     if (check->mode == RD_NAN_IGNORED || comm->cuda)
         return RONDO_SUCCESS;
-    look_at(&found, comm, call);
+    rd_extents_read(comm, call, look, &found);
     if (!found.count)
         return RONDO_SUCCESS;
     if (rd_coll_reduces(d->coll))

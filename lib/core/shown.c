@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hashes.h"
 #include "core/hooks.h"
 #include "core/nan_check.h"
 #include "core/records.h"
@@ -12,7 +13,9 @@
 
 struct rd_shown {
     rd_nan_check_t nan;
-    bool nvtx;
+    bool nvtx, hashes;
+    uint64_t input;         /* of the call under way: what the record gets */
+    rd_hashed_t *output;    /* NULL: it writes nothing, or has been taken */
     rd_profile_t *profile;  /* NULL: there is no plugin */
     rd_profile_call_t call; /* under way. What follows is for the plugin. */
     rd_profile_span_t span;
@@ -40,10 +43,11 @@ void rd_shown_begin(rondo_comm_t comm)
     rd_nan_mode_t nan = comm->internal || comm->cuda ? RD_NAN_IGNORED : rd_nan_mode(&comm->env);
     bool nvtx = !comm->internal && rd_nvtx_wanted(comm->env.nvtx);
     bool hooked = !comm->internal && !comm->cuda && rd_hooks_wanted(RONDO_HOOK_COMPLETED); /* completed.h */
-    rd_shown_t *shown = profile || nan || nvtx || hooked ? calloc(1, sizeof *shown) : NULL;
+    bool hashes = !comm->internal && !comm->cuda && comm->env.hash && comm->seat.record;
+    rd_shown_t *shown = profile || nan || nvtx || hooked || hashes ? calloc(1, sizeof *shown) : NULL;
 
     if (shown)
-        *shown = (rd_shown_t){.profile = profile, .nvtx = nvtx, .nan = {.mode = nan}};
+        *shown = (rd_shown_t){.profile = profile, .nvtx = nvtx, .hashes = hashes, .nan = {.mode = nan}};
     else
         rd_profile_end(profile);
     comm->shown = shown;
@@ -156,6 +160,8 @@ static void begin(rondo_comm_t comm, rd_shown_t *s, const char *name, bool reduc
 
 static void end(rd_shown_t *s)
 {
+    free(s->output);
+    s->output = NULL;
     rd_profile_task_end(s->task);
     rd_profile_task_free(s->task);
     s->task = NULL;
@@ -169,6 +175,8 @@ rondo_result_t rd_shown_collective(rondo_comm_t comm, const rd_call_t *call, rd_
 {
     comm->shown->call = describe(comm, call);
     begin(comm, comm->shown, call->name ? call->name : rd_coll_name(call->desc.coll), rd_coll_reduces(call->desc.coll));
+    if (comm->shown->hashes)
+        rd_hashes_collective(comm, call, &comm->shown->input, &comm->shown->output);
     rondo_result_t result = rd_nan_collective(comm, &comm->shown->nan, call);
     if (result == RONDO_SUCCESS)
         result = run(comm, call);
@@ -187,6 +195,8 @@ rondo_result_t rd_shown_message(rondo_comm_t comm, const rd_message_t *m, rd_run
                                             .stream = m->stream,
                                             .channels = comm->cuda ? 0 : 1};
     begin(comm, comm->shown, m->send ? "send" : "recv", false);
+    if (comm->shown->hashes)
+        rd_hashes_message(m, &comm->shown->input, &comm->shown->output);
     rondo_result_t result = rd_nan_message(comm, &comm->shown->nan, m);
     if (result == RONDO_SUCCESS)
         result = run(comm, m);
@@ -213,4 +223,20 @@ void rd_shown_runs(rondo_comm_t comm, const rd_plan_t *plan)
 void rd_shown_record(rondo_comm_t comm, rd_task_t *task)
 {
     task->shown = task_of(comm->shown, task->plan);
+    task->hashed = comm->shown->output;
+    comm->shown->output = NULL;
+}
+
+void rd_shown_note(rondo_comm_t comm, rd_monitor_call_t *what)
+{
+    if (!comm->shown->hashes)
+        return;
+    what->flags |= RD_MONITOR_HASHED;
+    what->input = comm->shown->input;
+}
+
+void rd_shown_wrote(rondo_comm_t comm, uint64_t entry)
+{
+    if (comm->shown->output)
+        rd_hashed_note(comm->shown->output, &comm->seat, entry);
 }

@@ -55,7 +55,7 @@ static rd_monitor_call_t noted(rondo_comm_t comm, const rd_call_t *call)
         for (int c = 0; c < RD_NUM_COLLS; c++)
             if (strncmp(call->name, rd_coll_name((rd_coll_t)c), strlen(rd_coll_name((rd_coll_t)c))) == 0)
                 coll = (rd_coll_t)c;
-    return (rd_monitor_call_t){
+    rd_monitor_call_t what = {
         .count = count,
         .bytes = count * rondo_type_size(d->type) * blocks_of(coll, comm->team.nranks),
         .tag = call->tag,
@@ -64,6 +64,10 @@ static rd_monitor_call_t noted(rondo_comm_t comm, const rd_call_t *call)
         .type = (uint8_t)d->type,
         .op = (uint8_t)(d->op < RONDO_NUM_OPS ? d->op : RONDO_NUM_OPS),
         .flags = (uint8_t)((call->tables ? RD_MONITOR_TABLES : 0) | (rd_group_depth ? RD_MONITOR_GROUPED : 0))};
+
+    if (comm->shown)
+        rd_shown_note(comm, &what);
+    return what;
 }
 
 static void forget_last(rondo_comm_t comm)
@@ -278,6 +282,8 @@ static rondo_result_t run_on_host(rondo_comm_t comm, const rd_call_t *call)
     const rd_monitor_call_t what = noted(comm, call);
     uint64_t entry = begin(comm, &what);
     rondo_result_t result = run(comm, call, custom, &what);
+    if (comm->shown && result == RONDO_SUCCESS)
+        rd_shown_wrote(comm, entry);
     rd_monitor_end(&comm->seat, RD_TRACK_COLLECTIVE, entry, result);
     return result;
 }
@@ -325,6 +331,26 @@ static rondo_result_t message_on_device(rondo_comm_t comm, const rd_message_t *m
     result = rd_cuda_message(comm->cuda, message);
     rd_monitor_end(&comm->seat, track, entry, result);
     return result;
+}
+
+/* Of a message that somebody looks at. */
+static rd_monitor_call_t shown_message(rondo_comm_t comm, int send, size_t bytes, int peer)
+{
+    rd_monitor_call_t what = rd_monitor_message(send, bytes, peer, message_flags(), rd_tag);
+
+    rd_shown_note(comm, &what);
+    return what;
+}
+
+static uint64_t begin_message(rondo_comm_t comm, int send, size_t bytes, int peer)
+{
+    rd_track_t track = send ? RD_TRACK_SEND : RD_TRACK_RECV;
+
+    if (!comm->shown)
+        return rd_monitor_begin_message(&comm->seat, send, bytes, peer, message_flags(), rd_tag);
+    const rd_monitor_call_t what = shown_message(comm, send, bytes, peer);
+    rd_monitor_note_message(&comm->seat, track);
+    return rd_monitor_begin(&comm->seat, track, &what);
 }
 
 static void trace_message(rondo_comm_t comm, int send, size_t bytes, int peer)
@@ -405,10 +431,12 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
     if (result != RONDO_SUCCESS)
         return result;
     if (!rd_group_depth) {
-        uint64_t entry = rd_monitor_begin_message(&comm->seat, send, bytes, peer, message_flags(), rd_tag);
+        uint64_t entry = begin_message(comm, send, bytes, peer);
         if (comm->shown)
             rd_shown_runs(comm, plan);
         result = rd_queue_run(&comm->queue, plan, chain, buffer, buffer);
+        if (comm->shown && result == RONDO_SUCCESS)
+            rd_shown_wrote(comm, entry);
         rd_monitor_end(&comm->seat, track, entry, result);
         return result;
     }
@@ -417,7 +445,8 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
         return result;
     task->recorded = true;
     task->track = track;
-    task->noted = rd_monitor_message(send, bytes, peer, message_flags(), rd_tag);
+    task->noted = comm->shown ? shown_message(comm, send, bytes, peer)
+                              : rd_monitor_message(send, bytes, peer, message_flags(), rd_tag);
     if (comm->shown)
         rd_shown_record(comm, task);
     return rd_group_record(comm, task);

@@ -212,6 +212,10 @@ static void write_own(fr_t *fr, const rd_monitor_event_t *e)
     rd_pickle_signed(fr->out, e->root);
     if (e->tag)
         number(fr, "tag", e->tag);
+    if (e->input)
+        number(fr, "input_hash", e->input);
+    if (e->output)
+        number(fr, "output_hash", e->output);
     key(fr, "tables");
     rd_pickle_bool(fr->out, e->flags & RD_MONITOR_TABLES);
     key(fr, "grouped");

@@ -165,6 +165,10 @@ void rd_dump_arguments(rd_out_t *out, const rd_monitor_event_t *e)
         rd_out_printf(out, ", \"tag\": %llu", (number_t)e->tag);
     if (e->flags & RD_MONITOR_GROUPED)
         rd_out_printf(out, ", \"grouped\": true");
+    if (e->input)
+        rd_out_printf(out, ", \"input_hash\": \"%016llx\"", (number_t)e->input);
+    if (e->output)
+        rd_out_printf(out, ", \"output_hash\": \"%016llx\"", (number_t)e->output);
 }
 
 static void write_run(rd_out_t *out, const rd_history_t *h, const rd_history_run_t *r, bool first)

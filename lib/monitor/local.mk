@@ -10,6 +10,8 @@ librondo_core_la_SOURCES += \
 	lib/monitor/dump_json.c \
 	lib/monitor/durations.c \
 	lib/monitor/durations.h \
+	lib/monitor/hashed.c \
+	lib/monitor/hashed.h \
 	lib/monitor/held.c \
 	lib/monitor/held.h \
 	lib/monitor/history.c \

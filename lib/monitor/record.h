@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define RD_MONITOR_MAGIC UINT64_C(0x726f6e646f6d6f6e) /* "rondomon" */
-#define RD_MONITOR_VERSION 3
+#define RD_MONITOR_VERSION 4
 #define RD_MONITOR_MEMFD "rondo-record" /* as /proc/PID/fd names it: "/memfd:rondo-record (deleted)" */
 #define RD_MONITOR_COMMS 256
 #define RD_MONITOR_NAME 64
@@ -119,7 +119,8 @@ typedef struct rd_monitor_comm {
 typedef enum rd_monitor_flag {
     RD_MONITOR_GROUPED = 1, /* called inside a group */
     RD_MONITOR_TABLES = 2,  /* blocks of different lengths: `count` and `bytes` are 0 */
-    RD_MONITOR_QUEUED = 4   /* of a dump: on a device, where more is not known than that it was enqueued */
+    RD_MONITOR_QUEUED = 4,  /* of a dump: on a device, where more is not known than that it was enqueued */
+    RD_MONITOR_HASHED = 8   /* RONDO_HASH: `input` and `output` say what it read and wrote */
 } rd_monitor_flag_t;
 
 /* What kind of call, where it is no collective of rd_coll_t. */
@@ -168,9 +169,10 @@ typedef struct rd_monitor_event {
     uint64_t ended;   /* ticks, of the run's first call; 0: it has not ended */
     uint64_t repeats; /* calls of the run after the first; while the run goes on, the board says it */
     int32_t rank, result;
-    uint64_t thread; /* the kernel's number */
-    uint64_t tag;    /* of rondo_tag; 0: none */
-    uint64_t reserved[3];
+    uint64_t thread;        /* the kernel's number */
+    uint64_t tag;           /* of rondo_tag; 0: none */
+    uint64_t input, output; /* hashes of what the call read here, and has written (hashed.h); 0: nothing, or unknown */
+    uint64_t reserved;
 } rd_monitor_event_t;
 
 _Static_assert(sizeof(rd_monitor_head_t) <= RD_MONITOR_PAGE, "the head is one page");

@@ -10,7 +10,8 @@
 #include "base/wait.h"
 #include "monitor/process_int.h"
 
-#define TRIES 8 /* for an event that no slower thread is still writing */
+#define TRIES 8     /* for an event that no slower thread is still writing */
+#define UNLIKE 0xff /* flags that no call has */
 
 /* ---- events ---- */
 
@@ -103,7 +104,8 @@ static uint64_t write_event(rd_seat_t *seat, const rd_monitor_call_t *call, uint
                                .root = call->root,
                                .rank = seat->board->rank,
                                .thread = this_thread(),
-                               .tag = call->tag};
+                               .tag = call->tag,
+                               .input = call->input};
 
     if (!event)
         return 0;
@@ -164,6 +166,8 @@ uint64_t rd_monitor_begin(rd_seat_t *seat, rd_track_t track, const rd_monitor_ca
     uint64_t entry = seat->record ? write_event(seat, call, number) : 0;
     begin_run(seat, track, number, entry);
     seat->runs[track].call = *call;
+    if (call->flags & RD_MONITOR_HASHED)
+        seat->runs[track].call.flags = UNLIKE; /* the next one may read or write something else */
     seat->runs[track].number = number;
     seat->runs[track].entry = entry;
     return entry;
@@ -195,6 +199,18 @@ void rd_monitor_end_event(rd_seat_t *seat, rd_track_t track, uint64_t entry, int
         return;
     atomic_store_explicit((_Atomic int32_t *)(void *)&event->result, result, memory_order_relaxed);
     atomic_store_explicit((_Atomic uint64_t *)(void *)&event->ended, rd_ticks_now(record->clock), memory_order_release);
+    close_event(event, stamp);
+}
+
+void rd_monitor_output(rd_seat_t *seat, uint64_t entry, uint64_t hash)
+{
+    rd_record_t *record = seat->record;
+    rd_monitor_event_t *event = record && entry ? &record->events[(entry - 1) & record->mask] : NULL;
+    uint64_t stamp;
+
+    if (!event || !open_event(event, entry - 1, &stamp))
+        return;
+    atomic_store_explicit((_Atomic uint64_t *)(void *)&event->output, hash, memory_order_relaxed);
     close_event(event, stamp);
 }
 

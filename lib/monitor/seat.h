@@ -18,6 +18,7 @@ typedef struct rd_monitor_call {
     uint64_t count, bytes, tag;
     int32_t root; /* or the peer */
     uint8_t kind, type, op, flags;
+    uint64_t input; /* with RD_MONITOR_HASHED: a hash of what it reads here; 0: nothing */
 } rd_monitor_call_t;
 
 typedef struct rd_seat {
@@ -91,6 +92,8 @@ static inline rd_monitor_call_t rd_monitor_message(int send, uint64_t bytes, int
 
 /* A call begins. Returns its event's index plus one, or 0 if it repeats the one before it, or if there is no record. */
 uint64_t rd_monitor_begin(rd_seat_t *seat, rd_track_t track, const rd_monitor_call_t *call);
+/* What the call with this event has written, which is about to end. */
+void rd_monitor_output(rd_seat_t *seat, uint64_t entry, uint64_t hash);
 /* What has ended has an event to be completed, or has failed. */
 void rd_monitor_end_event(rd_seat_t *seat, rd_track_t track, uint64_t entry, int result);
 

@@ -143,6 +143,7 @@ void rd_task_free(rd_queue_t *q, rd_task_t *t)
 {
     free(t->record);
     rd_profile_task_free(t->shown);
+    free(t->hashed);
     free(t->bounce);
     rd_plan_put(t->plan);
     free(t->run.lanes);
@@ -221,6 +222,8 @@ rondo_result_t rd_queue_submit(rd_queue_t *q, rd_task_t *t, rd_completion_t *com
 /* The record says that the call of a task has ended. */
 static void note_end(rd_queue_t *q, const rd_task_t *t, rondo_result_t result)
 {
+    if (t->hashed && result == RONDO_SUCCESS)
+        rd_hashed_note(t->hashed, q->team->seat, t->entry);
     if (t->recorded)
         rd_monitor_end(q->team->seat, t->track, t->entry, (int)result);
     rd_profile_task_end(t->shown);

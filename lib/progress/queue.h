@@ -10,6 +10,7 @@
 #include "base/wait.h"
 #include "exec/host/run.h"
 #include "monitor/called.h"
+#include "monitor/hashed.h"
 #include "monitor/seat.h"
 #include "node/team.h"
 #include "profile/profile.h"
@@ -57,6 +58,7 @@ typedef struct rd_task {
     uint64_t number;          /* of the call in its track; 0: it has not begun */
     rd_signed_call_t called;  /* a collective: is signed when its group begins */
     uint64_t sign;            /* of its messages */
+    rd_hashed_t *hashed;      /* what it writes, of which the record gets a hash; NULL: nobody asks */
     rd_profile_task_t *shown; /* to a profiler plugin; NULL: to none */
     rd_run_t run;
 } rd_task_t;

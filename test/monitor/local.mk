@@ -9,6 +9,7 @@ check_PROGRAMS += \
 	test/monitor/events \
 	test/monitor/failed \
 	test/monitor/forged \
+	test/monitor/hashes \
 	test/monitor/judged \
 	test/monitor/killed \
 	test/monitor/late \
@@ -49,6 +50,14 @@ test_monitor_events_SOURCES = \
 	tools/value_json.c
 test_monitor_failed_LDADD = libtest.la
 test_monitor_failed_SOURCES = test/monitor/failed.c test/monitor/obedient.c test/monitor/obedient.h
+test_monitor_hashes_LDADD = libtest.la
+test_monitor_hashes_SOURCES = \
+	test/monitor/hashes.c \
+	test/monitor/obedient.c \
+	test/monitor/obedient.h \
+	tools/value.c \
+	tools/value.h \
+	tools/value_json.c
 test_monitor_late_LDADD = libtest.la
 test_monitor_metrics_end_LDADD = libtest.la
 test_monitor_metrics_end_SOURCES = test/monitor/metrics_end.c test/monitor/obedient.c test/monitor/obedient.h
