@@ -51,6 +51,8 @@ librondo_core_la_SOURCES += \
 	lib/monitor/series.h \
 	lib/monitor/streams.c \
 	lib/monitor/streams.h \
+	lib/monitor/thread_text.c \
+	lib/monitor/thread_text.h \
 	lib/monitor/ticks.h \
 	lib/monitor/verdict.c \
 	lib/monitor/verdict.h \
