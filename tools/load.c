@@ -136,6 +136,7 @@ static bool load_text(past_t *past, const char *path, const unsigned char *bytes
     }
     if (!why)
         return true;
+    free(l.then.stacks);
     load_drop(&l);
     return say(path, why);
 }

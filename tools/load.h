@@ -8,6 +8,7 @@
 
 #define LOAD_EVENTS_MOST (UINT64_C(1) << 20)
 #define LOAD_COMMS_MOST 65536
+#define LOAD_STACKS_MOST 65536
 
 /* A record that is being made. */
 typedef struct load {

@@ -7,6 +7,7 @@
 #include "load.h"
 #include "monitor/dump.h"
 #include "monitor/history.h"
+#include "monitor/stacks.h"
 #include "sched/program.h"
 
 static uint64_t amount(const value_t *dict, const char *name)
@@ -188,6 +189,7 @@ static void load_call(load_t *l, uint64_t index, const value_t *call)
                             .result = whole(call, "result", 0),
                             .thread = amount(call, "thread"),
                             .tag = amount(call, "tag"),
+                            .stack = amount(call, "stack"),
                             .input = id_of(call, "input_hash"),
                             .output = id_of(call, "output_hash")};
     uint64_t calls = amount(call, "calls");
@@ -204,6 +206,25 @@ static void load_call(load_t *l, uint64_t index, const value_t *call)
     if (strcmp(value_text(value_of(call, "state")), "enqueued") == 0)
         e.flags |= RD_MONITOR_QUEUED;
     load_event(l, index, &e);
+}
+
+/* Without memory there are none. */
+static void load_stacks(load_t *l, const value_t *from)
+{
+    const size_t n = value_items(from);
+    rd_stacks_t *s = n && n <= LOAD_STACKS_MOST ? rd_stacks_make(n) : NULL;
+
+    for (size_t i = 0; s && i < n; i++) {
+        const value_t *frames = value_of(value_item(from, i), "frames");
+        rd_stack_t *to = &s->stacks[s->n++];
+        to->index = amount(value_item(from, i), "stack");
+        for (size_t k = 0; k < value_items(frames) && k < RD_MONITOR_FRAMES; k++) {
+            rd_frame_t *frame = &to->frames[to->nframes++];
+            frame->module = -1;
+            snprintf(frame->text, sizeof frame->text, "%s", value_text(value_item(frames, k)));
+        }
+    }
+    l->then.stacks = s;
 }
 
 const char *load_json(load_t *l, const value_t *file)
@@ -236,5 +257,6 @@ const char *load_json(load_t *l, const value_t *file)
         load_call(l, index, value_item(calls, i));
         before = index;
     }
+    load_stacks(l, value_of(file, "stacks"));
     return NULL;
 }

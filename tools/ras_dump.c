@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "monitor/dump_fr.h"
+#include "monitor/stacks.h"
 #include "ras.h"
+
+#define NAMES_MS 8000 /* within which functions of stacks get names, or none */
 
 bool ras_one_job(const rd_view_t *view, const ras_options_t *options)
 {
@@ -165,7 +168,10 @@ static int dump_as(rd_view_t *view, const ras_options_t *options, const char *fo
 
     if (!ras_one_job(view, options))
         return RAS_USAGE;
-    if (!ras_look_again(view, options) || !rd_dump_read(&dump, view, options->job)) {
+    const bool looked = ras_look_again(view, options);
+    if (looked)
+        rd_stacks_read(view, NAMES_MS);
+    if (!looked || !rd_dump_read(&dump, view, options->job)) {
         fprintf(stderr, "rondo-ras: no memory\n");
         return RAS_NOTHING;
     }

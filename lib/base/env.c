@@ -95,6 +95,9 @@ static const tunable_t table[] = {
     {"RONDO_NAN_CHECK", WORD, 0, AT(nan_check), "0", 0, 31, "0|warn|fail",
      "inputs in host memory are looked through for values that are not a number: a line in the log once for each kind "
      "of call, or RONDO_ERR_NAN"},
+    {"RONDO_STACKS", FLAG, 0, AT(stacks), "0", 0, 1, NULL,
+     "the record has the stack of functions from which each call was made: dumps have it, and the log that of a call "
+     "that fails"},
     {"RONDO_HASH", FLAG, 0, AT(hash), "0", 0, 1, NULL,
      "the record has a hash of what each call reads and writes in host memory: rondo-ras analyse says where ranks that "
      "should have got the same differ"},

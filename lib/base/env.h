@@ -44,6 +44,7 @@ typedef struct rd_env {
     char profiler[256];        /* RONDO_PROFILER: a profiler plugin of NCCL's; "": NCCL_PROFILER_PLUGIN says it */
     char nvtx[32];             /* RONDO_NVTX: "auto", "0" or "1" */
     char nan_check[32];        /* RONDO_NAN_CHECK: "0", "warn" or "fail" */
+    int stacks;                /* RONDO_STACKS: the record has the stack of each call */
     int hash;                  /* RONDO_HASH: the record has hashes of what calls read and write */
     int64_t stall_ms;          /* RONDO_STALL_MS: a wait of so long is explained in the log; 0: never */
     int spin;                  /* RONDO_SPIN: polls before the first yield; -1: by local ranks and allowed cores */

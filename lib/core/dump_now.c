@@ -15,7 +15,10 @@
 #include "core/hooks.h"
 #include "monitor/held.h"
 #include "monitor/raw.h"
+#include "monitor/stacks.h"
 #include "monitor/verdict.h"
+
+#define NAMES_MS 1000 /* within which functions get names, or none */
 
 /* Writes to an open descriptor. Returns 0 or an error. */
 static int write_process(const rd_dump_t *dump, int process, int fd)
@@ -103,6 +106,8 @@ static int dump_to(target_t *target)
     rd_dump_t dump = {0};
     int error = look(&view);
 
+    if (!error)
+        rd_stacks_read(&view, NAMES_MS);
     if (!error && !rd_dump_read(&dump, &view, view.processes[0].job))
         error = ENOMEM;
     if (!error)

@@ -23,6 +23,7 @@
 #include "core/hooks.h"
 #include "core/lifetime.h"
 #include "monitor/held.h"
+#include "monitor/stacks.h"
 
 #define DYING_MS 100
 
@@ -117,6 +118,7 @@ static int write_all(failure_t *f)
     int error = make_folder(f), files = 0;
     bool first = true;
 
+    rd_stacks_read(&f->view, f->comm->env.dump_wait_ms / 2);
     error = error ? error : read_all(f);
     for (int format = 0; format < RD_DUMP_FORMATS && !error; format++) {
         if (!rd_dump_format_wanted(f->comm->env.dump_format, (rd_dump_format_t)format))

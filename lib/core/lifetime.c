@@ -6,6 +6,7 @@
 #include "base/process_barrier.h"
 #include "base/wait.h"
 #include "core/dumps.h"
+#include "core/failed_call.h"
 #include "core/hooks.h"
 #include "core/metrics.h"
 #include "core/on_error.h"
@@ -66,6 +67,8 @@ rondo_result_t rd_comm_leave_slowly(rondo_comm_t comm, rondo_result_t result)
     if (result != RONDO_SUCCESS && stop != RONDO_SUCCESS && !rd_comm_gone(comm)) {
         bool first = rd_seat_failed(&comm->seat, (int)stop);
         rd_comm_cancel(comm);
+        if (first)
+            rd_failed_call_say(comm);
         if (first)
             rd_comm_dump(comm);
     }

@@ -24,6 +24,8 @@ librondo_core_la_SOURCES += \
 	lib/core/explain.c \
 	lib/core/extents.c \
 	lib/core/extents.h \
+	lib/core/failed_call.c \
+	lib/core/failed_call.h \
 	lib/core/footprint.c \
 	lib/core/footprint.h \
 	lib/core/group.c \

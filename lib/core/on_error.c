@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/dump_wait.h"
+#include "core/failed_call.h"
 #include "core/lifetime.h"
 #include "core/living.h"
 #include "core/metrics.h"
@@ -104,6 +105,8 @@ void rd_on_error_act(rondo_comm_t comm)
         if (ends)
             tell_all();
     }
+    if (ends)
+        rd_failed_threads_say(comm);
     if (ends)
         end_process(&comm->ctx);
 }

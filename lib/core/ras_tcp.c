@@ -10,9 +10,11 @@
 #include "monitor/dump.h"
 #include "monitor/held.h"
 #include "monitor/nccl_ras.h"
+#include "monitor/stacks.h"
 #include "monitor/verdict.h"
 
 #define CLIENT_MS 20000 /* for all of an answer */
+#define NAMES_MS 1000   /* within which functions of stacks get names, or none */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static rd_ras_server_t *servers[2]; /* for rondo-ras, and for NCCL's client */
@@ -70,7 +72,10 @@ static void answer(rd_ras_server_t *s, int fd)
     if (why)
         rd_log(NULL, RD_LOG_INFO, "rondo-ras at %s is refused: %s",
                rd_addr_remote(fd, &peer) == 0 ? rd_addr_print(&peer, text) : "an unknown address", why);
-    else if (look(s, &view) && rd_dump_read(&dump, &view, view.processes[0].job))
+    const bool seen = !why && look(s, &view);
+    if (seen)
+        rd_stacks_read(&view, NAMES_MS);
+    if (seen && rd_dump_read(&dump, &view, view.processes[0].job))
         (void)send_all(&wire, &dump);
     if (dump.view)
         rd_dump_free(&dump);

@@ -9,12 +9,13 @@
 #include "core/nan_check.h"
 #include "core/records.h"
 #include "core/submit.h"
+#include "monitor/callsite.h"
 #include "profile/nvtx.h"
 
 struct rd_shown {
     rd_nan_check_t nan;
-    bool nvtx, hashes;
-    uint64_t input;         /* of the call under way: what the record gets */
+    bool nvtx, hashes, stacks;
+    uint64_t stack, input;  /* of the call under way: what the record gets */
     rd_hashed_t *output;    /* NULL: it writes nothing, or has been taken */
     rd_profile_t *profile;  /* NULL: there is no plugin */
     rd_profile_call_t call; /* under way. What follows is for the plugin. */
@@ -44,10 +45,12 @@ void rd_shown_begin(rondo_comm_t comm)
     bool nvtx = !comm->internal && rd_nvtx_wanted(comm->env.nvtx);
     bool hooked = !comm->internal && !comm->cuda && rd_hooks_wanted(RONDO_HOOK_COMPLETED); /* completed.h */
     bool hashes = !comm->internal && !comm->cuda && comm->env.hash && comm->seat.record;
-    rd_shown_t *shown = profile || nan || nvtx || hooked || hashes ? calloc(1, sizeof *shown) : NULL;
+    bool stacks = !comm->internal && comm->env.stacks && rd_callsite_begin(&comm->seat);
+    rd_shown_t *shown = profile || nan || nvtx || hooked || hashes || stacks ? calloc(1, sizeof *shown) : NULL;
 
     if (shown)
-        *shown = (rd_shown_t){.profile = profile, .nvtx = nvtx, .hashes = hashes, .nan = {.mode = nan}};
+        *shown =
+            (rd_shown_t){.profile = profile, .nvtx = nvtx, .hashes = hashes, .stacks = stacks, .nan = {.mode = nan}};
     else
         rd_profile_end(profile);
     comm->shown = shown;
@@ -146,6 +149,8 @@ static void begin_range(rondo_comm_t comm, const rd_profile_call_t *call, const 
 
 static void begin(rondo_comm_t comm, rd_shown_t *s, const char *name, bool reduces)
 {
+    if (s->stacks)
+        s->stack = rd_callsite(&comm->seat);
     s->task = NULL;
     if (s->nvtx)
         begin_range(comm, &s->call, name, reduces);
@@ -229,10 +234,17 @@ void rd_shown_record(rondo_comm_t comm, rd_task_t *task)
 
 void rd_shown_note(rondo_comm_t comm, rd_monitor_call_t *what)
 {
+    what->stack = comm->shown->stack;
     if (!comm->shown->hashes)
         return;
     what->flags |= RD_MONITOR_HASHED;
     what->input = comm->shown->input;
+}
+
+void rd_shown_other(rondo_comm_t comm, rd_monitor_call_t *what)
+{
+    if (comm->shown->stacks)
+        what->stack = rd_callsite(&comm->seat);
 }
 
 void rd_shown_wrote(rondo_comm_t comm, uint64_t entry)

@@ -1,6 +1,6 @@
-/* Who looks at a communicator's calls before they run: a profiler plugin, NVTX, the search for NaN, hashes. Where
- * nobody does, `comm->shown` is NULL, which is all that a call looks at; where somebody does, no call is remembered, so
- * that none goes the way of repetitions (submit.h), which looks at nothing. */
+/* Who looks at a communicator's calls before they run: a profiler plugin, NVTX, the search for NaN, hashes, stacks.
+ * Where nobody does, `comm->shown` is NULL, which is all that a call looks at; where somebody does, no call is
+ * remembered, so that none goes the way of repetitions (submit.h), which looks at nothing. */
 #ifndef RD_CORE_SHOWN_H
 #define RD_CORE_SHOWN_H
 
@@ -26,6 +26,7 @@ void rd_shown_record(rondo_comm_t comm, rd_task_t *task);
 
 /* Adds to what the record will say of the call that is under way; and says what it has written, before it ends. */
 void rd_shown_note(rondo_comm_t comm, rd_monitor_call_t *what);
+void rd_shown_other(rondo_comm_t comm, rd_monitor_call_t *what); /* a call that is no operation */
 void rd_shown_wrote(rondo_comm_t comm, uint64_t entry);
 
 #endif

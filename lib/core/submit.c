@@ -137,6 +137,9 @@ void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task)
 uint64_t rd_call_begin_other(rondo_comm_t comm, uint8_t kind)
 {
     rd_signed_call_t other = {.call = {.kind = kind}};
+
+    if (comm->shown)
+        rd_shown_other(comm, &other.call);
     uint64_t entry = begin(comm, &other.call);
 
     rd_sign_hash(&other, false);
@@ -319,20 +322,6 @@ static uint8_t message_flags(void)
     return rd_group_depth ? RD_MONITOR_GROUPED : 0;
 }
 
-static rondo_result_t message_on_device(rondo_comm_t comm, const rd_message_t *message)
-{
-    rd_track_t track = message->send ? RD_TRACK_SEND : RD_TRACK_RECV;
-    rondo_result_t result = note_group(comm);
-
-    if (result != RONDO_SUCCESS)
-        return result;
-    uint64_t entry =
-        rd_monitor_begin_message(&comm->seat, message->send, message->bytes, message->peer, message_flags(), rd_tag);
-    result = rd_cuda_message(comm->cuda, message);
-    rd_monitor_end(&comm->seat, track, entry, result);
-    return result;
-}
-
 /* Of a message that somebody looks at. */
 static rd_monitor_call_t shown_message(rondo_comm_t comm, int send, size_t bytes, int peer)
 {
@@ -351,6 +340,19 @@ static uint64_t begin_message(rondo_comm_t comm, int send, size_t bytes, int pee
     const rd_monitor_call_t what = shown_message(comm, send, bytes, peer);
     rd_monitor_note_message(&comm->seat, track);
     return rd_monitor_begin(&comm->seat, track, &what);
+}
+
+static rondo_result_t message_on_device(rondo_comm_t comm, const rd_message_t *message)
+{
+    rd_track_t track = message->send ? RD_TRACK_SEND : RD_TRACK_RECV;
+    rondo_result_t result = note_group(comm);
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    uint64_t entry = begin_message(comm, message->send, message->bytes, message->peer);
+    result = rd_cuda_message(comm->cuda, message);
+    rd_monitor_end(&comm->seat, track, entry, result);
+    return result;
 }
 
 static void trace_message(rondo_comm_t comm, int send, size_t bytes, int peer)

@@ -9,7 +9,7 @@
  *   - A communicator's split is a barrier, since it has no word for it. Calls with tables have sizes 0.
  *   - What it has no word for is in "rondo" of an entry: operator, root, flags.
  *
- * Times are known of the first call of a run, and None for the others; there are no stacks. */
+ * Times are known of the first call of a run, and None for the others; stacks where the record has them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,7 @@
 #include "base/types.h"
 #include "monitor/dump_fr.h"
 #include "monitor/pickle.h"
+#include "monitor/stacks.h"
 #include "monitor/verdict.h"
 #include "sched/program.h"
 
@@ -225,6 +226,30 @@ static void write_own(fr_t *fr, const rd_monitor_event_t *e)
     rd_pickle_dict_end(fr->out);
 }
 
+/* "function+0x1c (file)". Lines of sources are not known. */
+static void write_frames(fr_t *fr, uint64_t index)
+{
+    const rd_stack_t *stack = rd_stacks_find(fr->dump->view->processes[fr->process].stacks, index);
+
+    key(fr, "frames");
+    rd_pickle_list(fr->out);
+    for (int i = 0; stack && i < stack->nframes; i++) {
+        char name[RD_FRAME_TEXT], file[RD_FRAME_TEXT] = "";
+        snprintf(name, sizeof name, "%s", stack->frames[i].text);
+        char *at = strstr(name, " (");
+        if (at) {
+            snprintf(file, sizeof file, "%.*s", (int)strcspn(at + 2, ")"), at + 2);
+            *at = 0;
+        }
+        rd_pickle_dict(fr->out);
+        text(fr, "name", name);
+        text(fr, "filename", file);
+        number(fr, "line", 0);
+        rd_pickle_dict_end(fr->out);
+    }
+    rd_pickle_list_end(fr->out);
+}
+
 /* Call `n` of the stream, which is in the run behind `at` others. */
 static void write_entry(fr_t *fr, const rd_history_run_t *r, const rd_stream_t *s, uint64_t n, uint64_t at)
 {
@@ -243,9 +268,7 @@ static void write_entry(fr_t *fr, const rd_history_run_t *r, const rd_stream_t *
     write_name(fr, &r->event, s, fr->members[r->comm]);
     write_sizes(fr, &r->event, c);
     write_state(fr, r, at);
-    key(fr, "frames");
-    rd_pickle_list(fr->out);
-    rd_pickle_list_end(fr->out);
+    write_frames(fr, r->event.stack);
     text(fr, "thread_id", thread);
     write_own(fr, &r->event);
     rd_pickle_dict_end(fr->out);

@@ -4,6 +4,7 @@
 
 #include "base/types.h"
 #include "monitor/dump.h"
+#include "monitor/stacks.h"
 #include "monitor/verdict.h"
 #include "sched/program.h"
 
@@ -187,7 +188,23 @@ static void write_run(rd_out_t *out, const rd_history_t *h, const rd_history_run
         rd_out_printf(out, ", \"ended_ns\": %llu", (number_t)r->ended_ns);
     if (c && r->over < r->calls && rd_view_waits_for(c) >= 0 && rd_view_inside(c) == (int)r->track)
         rd_out_printf(out, ", \"waits_for\": %d", rd_view_waits_for(c));
+    if (e->stack)
+        rd_out_printf(out, ", \"stack\": %llu", (number_t)e->stack);
     rd_out_printf(out, ", \"result\": %d, \"thread\": %llu}", e->result, (number_t)e->thread);
+}
+
+static void write_stacks(rd_out_t *out, const rd_stacks_t *s)
+{
+    rd_out_printf(out, ",\n \"stacks\": [");
+    for (size_t i = 0; i < s->n; i++) {
+        rd_out_printf(out, "%s\n   {\"stack\": %llu, \"frames\": [", i ? "," : "", (number_t)s->stacks[i].index);
+        for (int k = 0; k < s->stacks[i].nframes; k++) {
+            rd_out_printf(out, k ? ", " : "");
+            rd_out_json(out, s->stacks[i].frames[k].text);
+        }
+        rd_out_printf(out, "]}");
+    }
+    rd_out_printf(out, "]");
 }
 
 void rd_dump_json(rd_out_t *out, const rd_dump_t *dump, int process)
@@ -202,5 +219,8 @@ void rd_dump_json(rd_out_t *out, const rd_dump_t *dump, int process)
     rd_out_printf(out, "],\n \"lost_calls\": %llu,\n \"calls\": [", (number_t)h->lost);
     for (size_t i = 0; i < h->nruns; i++)
         write_run(out, h, &h->runs[i], i == 0);
-    rd_out_printf(out, "]}\n");
+    rd_out_printf(out, "]");
+    if (dump->view->processes[process].stacks)
+        write_stacks(out, dump->view->processes[process].stacks);
+    rd_out_printf(out, "}\n");
 }

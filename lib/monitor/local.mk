@@ -2,6 +2,8 @@
 librondo_core_la_SOURCES += \
 	lib/monitor/called.c \
 	lib/monitor/called.h \
+	lib/monitor/callsite.c \
+	lib/monitor/callsite.h \
 	lib/monitor/dump.c \
 	lib/monitor/dump.h \
 	lib/monitor/dump_chrome.c \
@@ -49,8 +51,12 @@ librondo_core_la_SOURCES += \
 	lib/monitor/seat.h \
 	lib/monitor/series.c \
 	lib/monitor/series.h \
+	lib/monitor/stacks.c \
+	lib/monitor/stacks.h \
 	lib/monitor/streams.c \
 	lib/monitor/streams.h \
+	lib/monitor/symbols.c \
+	lib/monitor/symbols.h \
 	lib/monitor/thread_text.c \
 	lib/monitor/thread_text.h \
 	lib/monitor/ticks.h \

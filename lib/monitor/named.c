@@ -153,3 +153,18 @@ void rd_named_look(rondo_work_t work, rondo_work_info_t *info)
     }
     rd_record_unlock();
 }
+
+bool rd_named_event(const rd_seat_t *seat, rd_track_t track, uint64_t number, rd_monitor_event_t *event)
+{
+    rd_monitor_comm_t comm;
+    rd_reader_t reader;
+    bool found = false;
+
+    rd_record_lock();
+    const rd_record_t *record = rd_record();
+    if (record && !rd_reader_memory(&reader, record->head, record->bytes) &&
+        rd_reader_comm(&reader, rd_seat_entry(seat), &comm))
+        found = find_event(&reader, &comm, track, number, event);
+    rd_record_unlock();
+    return found;
+}

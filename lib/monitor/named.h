@@ -15,6 +15,9 @@ uint64_t rd_named_number(rondo_work_t work);
 /* Is it a call of this seat? */
 bool rd_named_of(rondo_work_t work, const rd_seat_t *seat);
 
+/* Finds the event of a call of this seat. Returns false if that is not known any more. */
+bool rd_named_event(const rd_seat_t *seat, rd_track_t track, uint64_t number, rd_monitor_event_t *event);
+
 /* Fills everything of *info but its size. Any thread, at any time. */
 void rd_named_look(rondo_work_t work, rondo_work_info_t *info);
 

@@ -79,6 +79,14 @@ static void fill_head(const rd_record_t *made)
     head->comms_at = RD_MONITOR_PAGE;
     head->events_at = RD_MONITOR_PAGE + sizeof(rd_monitor_comm_t) * RD_MONITOR_COMMS;
     head->bytes = made->bytes;
+    head->stack_bytes = sizeof(rd_monitor_stack_t);
+    head->module_bytes = sizeof(rd_monitor_module_t);
+    if (made->stacks) {
+        head->stacks_at = (uint64_t)((char *)made->stacks - (char *)head);
+        head->nstacks = RD_MONITOR_STACKS;
+        head->modules_at = (uint64_t)((char *)made->modules - (char *)head);
+        head->nmodules = RD_MONITOR_MODULES;
+    }
     head->pid = (int32_t)getpid();
     head->uid = (int32_t)geteuid();
     head->job_rank = launcher_number(ranks);
@@ -196,6 +204,8 @@ static rd_record_t *make(const rd_env_t *env)
     size_t nevents = env->monitor_events ? (size_t)env->monitor_events : RD_MONITOR_EVENTS;
     size_t bytes =
         RD_MONITOR_PAGE + RD_MONITOR_COMMS * sizeof(rd_monitor_comm_t) + nevents * sizeof(rd_monitor_event_t);
+    if (env->stacks)
+        bytes += RD_MONITOR_STACKS * sizeof(rd_monitor_stack_t) + RD_MONITOR_MODULES * sizeof(rd_monitor_module_t);
     rd_record_t *made = calloc(1, sizeof *made);
 
     if (!made)
@@ -225,6 +235,10 @@ static rd_record_t *make(const rd_env_t *env)
     made->events = (rd_monitor_event_t *)(void *)(made->comms + RD_MONITOR_COMMS);
     made->mask = nevents - 1;
     made->clock = rd_ticks_kind();
+    if (env->stacks) {
+        made->stacks = (rd_monitor_stack_t *)(void *)(made->events + nevents);
+        made->modules = (rd_monitor_module_t *)(void *)(made->stacks + RD_MONITOR_STACKS);
+    }
     fill_head(made);
     return made;
 }

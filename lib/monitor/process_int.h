@@ -13,7 +13,9 @@ typedef struct rd_record {
     rd_monitor_head_t *head; /* NULL: there is none */
     rd_monitor_comm_t *comms;
     rd_monitor_event_t *events;
-    uint64_t mask; /* their number minus one */
+    uint64_t mask;              /* their number minus one */
+    rd_monitor_stack_t *stacks; /* NULL: none are kept */
+    rd_monitor_module_t *modules;
     size_t bytes;
     rd_ticks_t clock;
     int fd;         /* to be passed on */

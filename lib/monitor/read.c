@@ -47,15 +47,19 @@ static const char *check_head(const rd_reader_t *r)
         return "it has been cut short";
     if (h->comm_bytes != sizeof(rd_monitor_comm_t) || h->event_bytes != sizeof(rd_monitor_event_t) || h->nevents == 0 ||
         (h->nevents & (h->nevents - 1)) || h->ncomms > 65536 || !within(r, h->comms_at, h->ncomms, h->comm_bytes) ||
-        !within(r, h->events_at, h->nevents, h->event_bytes))
+        !within(r, h->events_at, h->nevents, h->event_bytes) ||
+        (h->nstacks &&
+         (h->stack_bytes != sizeof(rd_monitor_stack_t) || h->module_bytes != sizeof(rd_monitor_module_t) ||
+          h->nmodules > RD_MONITOR_MODULES || !within(r, h->stacks_at, h->nstacks, h->stack_bytes) ||
+          !within(r, h->modules_at, h->nmodules, h->module_bytes))))
         return "its head makes no sense";
     return NULL;
 }
 
 /* What a text may do to a terminal is not up to whoever wrote the record. */
-static void clean_text(char text[RD_MONITOR_NAME])
+static void clean_text(char *text, size_t bytes)
 {
-    text[RD_MONITOR_NAME - 1] = 0;
+    text[bytes - 1] = 0;
     for (char *at = text; *at; at++)
         if ((unsigned char)*at < ' ' || (unsigned char)*at >= 0x7f)
             *at = '?';
@@ -69,10 +73,10 @@ const char *rd_reader_memory(rd_reader_t *r, const void *base, size_t bytes)
     r->base = base;
     r->bytes = bytes;
     load_words(&r->head, base, sizeof r->head);
-    clean_text(r->head.host);
-    clean_text(r->head.program);
-    clean_text(r->head.library);
-    clean_text(r->head.boot);
+    clean_text(r->head.host, RD_MONITOR_NAME);
+    clean_text(r->head.program, RD_MONITOR_NAME);
+    clean_text(r->head.library, RD_MONITOR_NAME);
+    clean_text(r->head.boot, RD_MONITOR_NAME);
     return check_head(r);
 }
 
@@ -197,7 +201,7 @@ bool rd_reader_comm(const rd_reader_t *r, int i, rd_monitor_comm_t *comm)
     if (i < 0 || i >= rd_reader_comms(r) ||
         !copy_comm(comm, r->base + r->head.comms_at + (size_t)i * sizeof *comm, &version))
         return false;
-    clean_text(comm->name);
+    clean_text(comm->name, RD_MONITOR_NAME);
     return version && comm->state > RD_MONITOR_FREE && comm->state <= RD_MONITOR_ENDED && comm->size > 0 &&
            comm->rank >= 0 && comm->rank < comm->size;
 }
@@ -213,6 +217,27 @@ bool rd_reader_event(const rd_reader_t *r, uint64_t index, rd_monitor_event_t *e
 
     return copy_steady(event, r->base + r->head.events_at + at * sizeof *event, sizeof *event, 0xff, &stamp) && stamp &&
            stamp >> 8 == ((index + 1) & (UINT64_MAX >> 8));
+}
+
+bool rd_reader_stack(const rd_reader_t *r, int i, rd_monitor_stack_t *stack)
+{
+    const char *at = r->base + r->head.stacks_at + (size_t)i * sizeof *stack;
+
+    if (!load(at + offsetof(rd_monitor_stack_t, nframes)))
+        return false;
+    load_words(stack, at, sizeof *stack);
+    return stack->nframes && stack->nframes <= RD_MONITOR_FRAMES;
+}
+
+bool rd_reader_module(const rd_reader_t *r, int i, rd_monitor_module_t *module)
+{
+    const char *at = r->base + r->head.modules_at + (size_t)i * sizeof *module;
+
+    if (!load(at))
+        return false;
+    load_words(module, at, sizeof *module);
+    clean_text(module->path, sizeof module->path);
+    return module->begin < module->end;
 }
 
 /* Both clocks have run on from the moment of the head until now, and so are compared. */

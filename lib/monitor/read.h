@@ -36,6 +36,10 @@ bool rd_reader_comm(const rd_reader_t *reader, int i, rd_monitor_comm_t *comm);
 uint64_t rd_reader_events(const rd_reader_t *reader);
 /* Copies the event of that index. Returns false if another one has taken its place, or it is being written. */
 bool rd_reader_event(const rd_reader_t *reader, uint64_t index, rd_monitor_event_t *event);
+/* Copy a stack, of the head's nstacks, or a module, of its nmodules. Return false if there is none, or it is being
+ * written. */
+bool rd_reader_stack(const rd_reader_t *reader, int i, rd_monitor_stack_t *stack);
+bool rd_reader_module(const rd_reader_t *reader, int i, rd_monitor_module_t *module);
 /* Returns how many seconds ago the ticks of an event were, on the host that wrote it; 0: that cannot be said. */
 double rd_reader_ago(const rd_reader_t *reader, uint64_t ticks);
 /* Copies the event of a track's last call, which may have been repeated since. Returns false if there is none any more.

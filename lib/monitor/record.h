@@ -1,7 +1,7 @@
 /* The record of a process: what it is doing with its communicators, in memory that others may read while it runs, while
  * it is stopped, and after it has been killed.
  *
- *   | head, a page | communicators: a fixed table | events: a ring |
+ *   | head, a page | communicators: a fixed table | events: a ring | stacks | modules |
  *
  * It is a memfd that is sealed in size and has no name; the processes of the node hold descriptors of each other's
  * (held.h), so it lives as long as one of them. Only its own process writes it, and never waits for a reader: what may
@@ -27,6 +27,8 @@ typedef struct rd_monitor_head {
     _Atomic uint64_t magic; /* written last */
     uint32_t version, head_bytes, comm_bytes, ncomms, event_bytes, nevents;
     uint64_t comms_at, events_at, bytes; /* offsets, and the length of the whole record */
+    uint64_t stacks_at, modules_at;
+    uint32_t stack_bytes, nstacks, module_bytes, nmodules; /* without RONDO_STACKS there are none */
     int32_t pid, uid;
     int32_t job_rank, job_size; /* by the launcher's variables; -1: there are none */
     uint64_t pid_space;         /* inode of /proc/self/ns/pid: where `pid` means this process */
@@ -163,7 +165,7 @@ typedef struct rd_monitor_event {
     uint64_t comm;          /* its id */
     uint64_t number;        /* of the call in its track of this communicator, from 1 on */
     uint64_t count, bytes;
-    uint64_t caller; /* return address into the program; 0: unknown */
+    uint64_t stack; /* index of the stack from which it was called, plus one; 0: unknown */
     uint8_t kind, type, op, flags;
     int32_t root;     /* or the peer */
     uint64_t ended;   /* ticks, of the run's first call; 0: it has not ended */
@@ -175,6 +177,26 @@ typedef struct rd_monitor_event {
     uint64_t reserved;
 } rd_monitor_event_t;
 
+/* A stack of functions from which calls were made (RONDO_STACKS). Each is written once, and stays: programs make calls
+ * from few places. */
+#define RD_MONITOR_STACKS 512
+#define RD_MONITOR_FRAMES 30
+typedef struct rd_monitor_stack {
+    _Alignas(64) _Atomic uint64_t hash; /* of the frames; 0: the entry is free */
+    _Atomic uint64_t nframes;           /* written last; 0: it is being written */
+    uint64_t frames[RD_MONITOR_FRAMES]; /* return addresses, the innermost first; the outermost may be missing */
+} rd_monitor_stack_t;
+
+/* A file whose code has frames, and where it lies. */
+#define RD_MONITOR_MODULES 64
+#define RD_MONITOR_PATH 232
+typedef struct rd_monitor_module {
+    _Alignas(64) _Atomic uint64_t begin; /* address of its code; written last; 0: the entry is free */
+    uint64_t end, base;                  /* base: what addresses in the file are added to */
+    char path[RD_MONITOR_PATH];
+} rd_monitor_module_t;
+
+_Static_assert(sizeof(rd_monitor_stack_t) == 256 && sizeof(rd_monitor_module_t) == 256, "both are four lines");
 _Static_assert(sizeof(rd_monitor_head_t) <= RD_MONITOR_PAGE, "the head is one page");
 _Static_assert(sizeof(rd_monitor_comm_t) == 960, "a communicator is fifteen lines");
 _Static_assert(sizeof(rd_monitor_event_t) == 128, "an event is two lines");

@@ -105,6 +105,7 @@ static uint64_t write_event(rd_seat_t *seat, const rd_monitor_call_t *call, uint
                                .rank = seat->board->rank,
                                .thread = this_thread(),
                                .tag = call->tag,
+                               .stack = call->stack,
                                .input = call->input};
 
     if (!event)
@@ -150,7 +151,7 @@ static void begin_run(rd_seat_t *seat, rd_track_t track, uint64_t number, uint64
 static bool alike(const rd_monitor_call_t *a, const rd_monitor_call_t *b)
 {
     return a->count == b->count && a->bytes == b->bytes && a->root == b->root && a->kind == b->kind &&
-           a->type == b->type && a->op == b->op && a->flags == b->flags && a->tag == b->tag;
+           a->type == b->type && a->op == b->op && a->flags == b->flags && a->tag == b->tag && a->stack == b->stack;
 }
 
 uint64_t rd_monitor_begin(rd_seat_t *seat, rd_track_t track, const rd_monitor_call_t *call)

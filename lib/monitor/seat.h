@@ -18,6 +18,7 @@ typedef struct rd_monitor_call {
     uint64_t count, bytes, tag;
     int32_t root; /* or the peer */
     uint8_t kind, type, op, flags;
+    uint64_t stack; /* index of the stack in the record, plus one; 0: unknown */
     uint64_t input; /* with RD_MONITOR_HASHED: a hash of what it reads here; 0: nothing */
 } rd_monitor_call_t;
 

@@ -259,6 +259,7 @@ static int drop_ranks(rd_view_comm_t *comms, int ncomms, int process)
 void rd_view_drop(rd_view_t *v, int process)
 {
     rd_reader_close(&v->processes[process].reader);
+    free(v->processes[process].stacks);
     v->nprocesses--;
     memmove(&v->processes[process], &v->processes[process + 1],
             (size_t)(v->nprocesses - process) * sizeof *v->processes);
@@ -329,8 +330,10 @@ void rd_view_free(rd_view_t *v)
 {
     free_comms(v->comms, v->ncomms);
     free_comms(v->before, v->nbefore);
-    for (int i = 0; i < v->nprocesses; i++)
+    for (int i = 0; i < v->nprocesses; i++) {
         rd_reader_close(&v->processes[i].reader);
+        free(v->processes[i].stacks);
+    }
     free(v->processes);
     memset(v, 0, sizeof *v);
 }

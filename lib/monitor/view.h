@@ -28,6 +28,7 @@ typedef struct rd_view_process {
     int job;       /* the lowest pid of the processes that share communicators with it, in any number of steps */
     uint64_t now_ns, now_ticks; /* the clocks of the host that wrote the record, at the last look; 0: unknown here */
     char error[RD_ERROR_BYTES]; /* of a dump at a failure: the sentence of that; "": none */
+    struct rd_stacks *stacks;   /* from where its calls were made (stacks.h); NULL: that was not read */
     bool past;                  /* the record is of a dump: state and clocks are those of then, and are left alone */
     bool stale;                 /* its record is a copy, which rd_view_add is to replace */
 } rd_view_process_t;

@@ -1,6 +1,7 @@
 check_PROGRAMS += \
 	test/monitor/alike \
 	test/monitor/blamed \
+	test/monitor/callsites \
 	test/monitor/crowd \
 	test/monitor/differ \
 	test/monitor/dump \
@@ -50,6 +51,14 @@ test_monitor_events_SOURCES = \
 	tools/value_json.c
 test_monitor_failed_LDADD = libtest.la
 test_monitor_failed_SOURCES = test/monitor/failed.c test/monitor/obedient.c test/monitor/obedient.h
+test_monitor_callsites_LDADD = libtest.la
+test_monitor_callsites_SOURCES = \
+	test/monitor/callsites.c \
+	test/monitor/obedient.c \
+	test/monitor/obedient.h \
+	tools/value.c \
+	tools/value.h \
+	tools/value_json.c
 test_monitor_hashes_LDADD = libtest.la
 test_monitor_hashes_SOURCES = \
 	test/monitor/hashes.c \
