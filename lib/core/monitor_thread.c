@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -14,11 +15,13 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/thread.h"
+#include "base/wait.h"
 #include "boot/sock.h"
 #include "core/hooks.h"
 #include "core/metrics.h"
 #include "core/status_lines.h"
 #include "core/triggers.h"
+#include "monitor/heart.h"
 
 #define END_MS 1000
 
@@ -26,12 +29,14 @@
 typedef struct state {
     pthread_t thread;
     int event;
-    _Atomic int stop, users; /* users: of this struct: the thread, and who waits for it */
+    _Atomic int stop, replaced, users; /* users: of this struct: the thread, and who waits for it */
+    char why[512];                     /* it has taken the place of another one; "": of none */
 } state_t;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int users;
 static state_t *state;
+static bool replaced;             /* one was, which happens once */
 static _Atomic int event_fd = -1; /* for signal handlers */
 
 static void drop(state_t *s)
@@ -48,23 +53,57 @@ static int sooner(int one, int other)
     return one < 0 || (other >= 0 && other < one) ? other : one;
 }
 
+static int call_hooks(void)
+{
+    rd_hooks_turn();
+    return -1;
+}
+
+static int make_dumps(void)
+{
+    rd_triggers_turn();
+    return -1;
+}
+
+/* What is to be done at each turn. Each returns in how many ms again; -1: when it is woken. */
+static int (*const parts[])(void) = {call_hooks, make_dumps, rd_status_lines_turn, rd_metrics_turn};
+#define PARTS (sizeof parts / sizeof parts[0])
+#define METRICS (PARTS - 1)
+static _Atomic int taken[PARTS];
+
+/* A thread that was replaced may still be in a part, and nobody else is then. */
+static int take_turn(size_t part)
+{
+    if (atomic_exchange(&taken[part], 1))
+        return -1;
+    const int ms = parts[part]();
+    atomic_store(&taken[part], 0);
+    return ms;
+}
+
 static void *run(void *arg)
 {
     state_t *s = arg;
     int next_ms = -1;
 
+    if (s->why[0])
+        rd_log(NULL, RD_LOG_WARN, "%s; another thread has taken its place", s->why);
     while (!atomic_load(&s->stop)) {
         struct pollfd fds[2] = {{s->event, POLLIN, 0}, {rd_triggers_fd(), POLLIN, 0}};
         uint64_t times;
-        (void)poll(fds, 2, next_ms);
+        (void)poll(fds, 2, sooner(next_ms, RD_HEART_LOOK_MS));
         (void)!read(s->event, &times, sizeof times);
         if (atomic_load(&s->stop))
             break;
-        rd_hooks_turn();
-        rd_triggers_turn();
-        next_ms = sooner(rd_status_lines_turn(), rd_metrics_turn());
+        rd_heart_works(RD_HEART_MONITOR);
+        rd_heart_look(RD_HEART_WATCH, rd_clock_ms());
+        next_ms = -1;
+        for (size_t part = 0; part < PARTS; part++)
+            next_ms = sooner(next_ms, take_turn(part));
+        if (!atomic_load(&s->replaced)) /* else it is another one's heart by now */
+            rd_heart_rests(RD_HEART_MONITOR);
     }
-    (void)rd_metrics_turn(); /* removes the file of the last communicator */
+    (void)take_turn(METRICS); /* removes the file of the last communicator */
     drop(s);
     return NULL;
 }
@@ -80,12 +119,13 @@ void rd_monitor_thread_wake(void)
 }
 
 /* Returns NULL with errno. */
-static state_t *start(void)
+static state_t *start(const char *why)
 {
     state_t *s = calloc(1, sizeof *s);
 
     if (!s)
         return NULL;
+    snprintf(s->why, sizeof s->why, "%s", why);
     rd_fd_fork_lock();
     s->event = rd_fd_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     rd_fd_fork_unlock();
@@ -98,6 +138,29 @@ static state_t *start(void)
     free(s);
     errno = error;
     return NULL;
+}
+
+/* What holds this one up may hold up the next one, and so it is done once. It is the watch that calls this. */
+static void replace(const char *why)
+{
+    const uint64_t once = 1;
+
+    pthread_mutex_lock(&lock);
+    state_t *old = state, *next = old && !replaced ? start(why) : NULL;
+    if (next) {
+        replaced = true;
+        state = next;
+        atomic_store(&event_fd, next->event);
+        atomic_store(&old->replaced, 1);
+        atomic_store(&old->stop, 1);
+        (void)!write(old->event, &once, sizeof once);
+        pthread_detach(old->thread);
+    }
+    pthread_mutex_unlock(&lock);
+    if (!next)
+        return;
+    drop(old);
+    rd_monitor_thread_wake();
 }
 
 static void fork_prepare(void)
@@ -117,6 +180,8 @@ static void fork_child(void)
     atomic_store(&event_fd, -1);
     state = NULL;
     users = 0;
+    for (size_t part = 0; part < PARTS; part++)
+        atomic_store(&taken[part], 0);
     rd_triggers_forget();
     rd_hooks_forget();
     rd_metrics_forget();
@@ -129,8 +194,9 @@ bool rd_monitor_thread_join(void)
     rd_fork_register(RD_FORK_MONITOR_THREAD, &at_fork);
     pthread_mutex_lock(&lock);
     if (!state)
-        state = start();
+        state = start("");
     int error = errno;
+    rd_heart_on_stuck(RD_HEART_MONITOR, replace);
     bool good = state != NULL;
     if (good)
         users++;

@@ -14,6 +14,8 @@ librondo_core_la_SOURCES += \
 	lib/monitor/durations.h \
 	lib/monitor/hashed.c \
 	lib/monitor/hashed.h \
+	lib/monitor/heart.c \
+	lib/monitor/heart.h \
 	lib/monitor/held.c \
 	lib/monitor/held.h \
 	lib/monitor/history.c \

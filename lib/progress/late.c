@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "monitor/heart.h"
 #include "monitor/held.h"
 #include "monitor/verdict.h"
 #include "progress/queue.h"
@@ -228,6 +229,8 @@ void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
         s->wait_ms = q->wait.began_ms;
         s->due_ms = q->team->env->stall_ms;
     }
+    if (waited >= RD_HEART_LOOK_MS)
+        rd_heart_look(RD_HEART_WATCH, now_ms); /* one that is stuck does not see that a rank dies */
     bool last = !s->due_ms || (limit > 0 && limit <= s->due_ms);
     int64_t due = last ? limit : s->due_ms;
     if (due <= 0 || waited < look_ms(due))

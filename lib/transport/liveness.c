@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "boot/sock.h"
+#include "monitor/heart.h"
 #include "monitor/ras_socket.h"
 #include "transport/keeper.h"
 #include "transport/core_dump.h"
@@ -80,6 +81,7 @@ static void fork_child(void)
     pollers = NULL;
     polled = 0;
     rd_keeper_forget();
+    rd_heart_forget();
     epoll_fd = wake_fd = -1;
     fork_parent();
 }
@@ -296,6 +298,7 @@ static int poll_all(int64_t *polled_ms)
         check_processes();
         check_lifelines(now);
         pthread_mutex_unlock(&lock);
+        rd_heart_look(RD_HEART_MONITOR, now);
     }
     return RD_LIVENESS_MS;
 }
@@ -306,10 +309,15 @@ static void *run(void *arg)
     int64_t polled_ms = 0;
     (void)arg;
     for (;;) {
-        int n = epoll_wait(epoll_fd, events, 16, poll_all(&polled_ms));
+        const int ms = poll_all(&polled_ms);
+        rd_heart_rests(RD_HEART_WATCH);
+        int n = epoll_wait(epoll_fd, events, 16, ms);
+        rd_heart_works(RD_HEART_WATCH);
         for (int i = 0; i < n; i++)
-            if (on_event(events[i].data.u64))
+            if (on_event(events[i].data.u64)) {
+                rd_heart_rests(RD_HEART_WATCH);
                 return NULL;
+            }
     }
 }
 
