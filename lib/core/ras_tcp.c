@@ -2,6 +2,7 @@
 #include "core/ras_tcp.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "monitor/verdict.h"
 
 #define CLIENT_MS 20000 /* for all of an answer */
+#define MONITOR_MS 1000 /* from one look to the next */
 #define NAMES_MS 1000   /* within which functions of stacks get names, or none */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -83,12 +85,26 @@ static void answer(rd_ras_server_t *s, int fd)
     rd_wire_end(&wire);
 }
 
+/* As long as the client listens, and the server is there. */
+static void monitor_nccl(rd_ras_server_t *s, rd_nccl_ras_t *client, rd_view_t *view)
+{
+    rd_nccl_ras_events_t events = {0};
+
+    while (rd_held_view(view) && rd_view_look(view, 0) && rd_nccl_ras_tell(client, &events, view) &&
+           rd_ras_server_pause(s, MONITOR_MS))
+        continue;
+    free(events.gone);
+}
+
 static void answer_nccl(rd_ras_server_t *s, int fd)
 {
     rd_nccl_ras_t client;
     rd_view_t view = {0};
 
-    if (rd_nccl_ras_asked(&client, fd)) {
+    const rd_nccl_ras_asked_t asked = rd_nccl_ras_asked(&client, fd);
+    if (asked == RD_NCCL_RAS_MONITOR)
+        monitor_nccl(s, &client, &view);
+    if (asked == RD_NCCL_RAS_STATUS) {
         int64_t began = rd_clock_ns();
         if (look(s, &view))
             rd_nccl_ras_answer(&client, &view, (double)(rd_clock_ns() - began) / 1e9);

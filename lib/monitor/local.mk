@@ -24,6 +24,7 @@ librondo_core_la_SOURCES += \
 	lib/monitor/named.h \
 	lib/monitor/nccl_ras.c \
 	lib/monitor/nccl_ras.h \
+	lib/monitor/nccl_ras_events.c \
 	lib/monitor/nccl_ras_status.c \
 	lib/monitor/origin.c \
 	lib/monitor/origin.h \

@@ -119,12 +119,51 @@ static const char *reply_to(rd_nccl_ras_t *c, const char *line)
         return timeout(rest);
     if ((rest = after(line, "set format ")))
         return format(c, rest);
-    if (after(line, "monitor"))
-        return "ERROR: MONITOR is not served; rondo-ras monitor on this host follows the job\n";
-    return "ERROR: there is no such command; there are STATUS, VERBOSE STATUS, SET FORMAT and TIMEOUT\n";
+    return "ERROR: there is no such command; there are STATUS, VERBOSE STATUS, MONITOR, SET FORMAT and TIMEOUT\n";
 }
 
-bool rd_nccl_ras_asked(rd_nccl_ras_t *c, int fd)
+/* Reads the groups of events that MONITOR names, as bits; 0: one of them is none. */
+static int groups_of(const char *text)
+{
+    static const struct {
+        const char *name;
+        int groups;
+    } known[] = {{"lifecycle", RD_NCCL_RAS_LIFECYCLE},
+                 {"trace", RD_NCCL_RAS_TRACE},
+                 {"all", RD_NCCL_RAS_LIFECYCLE | RD_NCCL_RAS_TRACE}};
+    int groups = 0;
+
+    for (text += strspn(text, " "); *text;) {
+        const size_t n = strcspn(text, ",");
+        int found = 0;
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+            if (strlen(known[i].name) == n && strncasecmp(text, known[i].name, n) == 0)
+                found = known[i].groups;
+        if (!found)
+            return 0;
+        groups |= found;
+        text += n + (text[n] == ',');
+    }
+    return groups ? groups : RD_NCCL_RAS_LIFECYCLE;
+}
+
+static bool is_monitor(const char *line)
+{
+    const char *rest = after(line, "monitor");
+
+    return rest && (!*rest || *rest == ' ');
+}
+
+/* Returns whether the line is MONITOR, and is answered with OK. */
+static bool monitors(rd_nccl_ras_t *c, const char *line)
+{
+    if (!is_monitor(line))
+        return false;
+    c->groups = groups_of(line + strlen("monitor"));
+    return say(c, c->groups ? "OK\n" : "ERROR: there are the groups lifecycle, trace and all\n") && c->groups;
+}
+
+rd_nccl_ras_asked_t rd_nccl_ras_asked(rd_nccl_ras_t *c, int fd)
 {
     char line[RD_NCCL_RAS_LINE];
 
@@ -134,11 +173,36 @@ bool rd_nccl_ras_asked(rd_nccl_ras_t *c, int fd)
     while (c->lines++ < RD_NCCL_RAS_LINES && next_line(c, line)) {
         c->verbose = strcasecmp(line, "verbose status") == 0;
         if (c->verbose || strcasecmp(line, "status") == 0)
-            return true;
-        if (!say(c, reply_to(c, line)))
-            return false;
+            return RD_NCCL_RAS_STATUS;
+        if (monitors(c, line))
+            return RD_NCCL_RAS_MONITOR;
+        if (!is_monitor(line) && !say(c, reply_to(c, line)))
+            return RD_NCCL_RAS_NOTHING;
     }
-    return false;
+    return RD_NCCL_RAS_NOTHING;
+}
+
+/* Further commands are read, and nothing comes of them. */
+static bool listens(const rd_nccl_ras_t *c)
+{
+    char bytes[RD_NCCL_RAS_LINE];
+    ssize_t n;
+
+    while ((n = recv(c->fd, bytes, sizeof bytes, MSG_DONTWAIT)) > 0)
+        continue;
+    return n < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+bool rd_nccl_ras_tell(rd_nccl_ras_t *c, rd_nccl_ras_events_t *events, const rd_view_t *view)
+{
+    rd_out_t out;
+
+    c->until_ms = rd_clock_ms() + RD_NCCL_RAS_ANSWER_MS;
+    events->groups = c->groups;
+    events->json = c->json;
+    rd_out_begin_sink(&out, put, c);
+    rd_nccl_ras_events(events, &out, view);
+    return rd_out_end(&out) == 0 && listens(c);
 }
 
 void rd_nccl_ras_answer(rd_nccl_ras_t *c, const rd_view_t *view, double seconds)

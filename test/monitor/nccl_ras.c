@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "../../tools/value.h"
@@ -66,7 +67,11 @@ static void handshake(void)
     REPLY(fd, "TIMEOUT \n", "ERROR: ");
     REPLY(fd, "TIMEOUT 99999999999999999999\n", "ERROR: ");
     REPLY(fd, "SET FORMAT xml\n", "ERROR: ");
-    REPLY(fd, "MONITOR all\n", "ERROR: MONITOR is not served; rondo-ras monitor");
+    REPLY(fd, "MONITOR some\n", "ERROR: there are the groups");
+    REPLY(fd, "MONITOR trace,\n", "OK\n"); /* it is as if nothing followed */
+    close(fd);
+    fd = call();
+    REPLY(fd, "MONITORS\n", "ERROR: there is no such command");
     REPLY(fd, "\n", "ERROR: ");
     REPLY(fd, "STATUS please\n", "ERROR: ");
     REPLY(fd, "set format JSON\n", "OK\n");
@@ -188,6 +193,27 @@ static void addresses(const char *taken)
     unsetenv("RONDO_DEBUG_FILE");
 }
 
+/* ---- events ---- */
+
+/* Reads on until that is said. */
+static void await(int fd, const char *word)
+{
+    size_t n = 0;
+
+    text[0] = 0;
+    while (n < sizeof text - 1 && !strstr(text, word) && drain(fd, (unsigned char *)text + n, 1) == 1)
+        text[++n] = 0;
+    CHECK(strstr(text, word), "it is not said: '%s', but\n%s", word, text);
+}
+
+static int monitor(const char *command)
+{
+    int fd = call();
+
+    REPLY(fd, command, "OK\n");
+    return fd;
+}
+
 int main(void)
 {
     char address[64], line[128];
@@ -216,6 +242,9 @@ int main(void)
     int kept = port;
     addresses(address);
     port = kept;
+    int lives = monitor("MONITOR\n"), all = monitor("set format json\nmonitor lifecycle,trace\n");
+    REPLY(all, "", "OK\n");
+    obedient_pause(2000); /* each has looked, and there is nothing to be said */
     kill(obedient_pids[DEAD], SIGKILL);
     waitpid(obedient_pids[DEAD], NULL, 0);
     for (int r = 0; r < DEAD; r++)
@@ -223,8 +252,20 @@ int main(void)
             CHECK(obedient_settled(r) && obedient[r].failed, "rank %d does not find that another one is dead", r);
     STATUS("STATUS\n", "INCOMPLETE,ERROR,MISMATCH");
     json(4, 1);
+    snprintf(line, sizeof line, "] PEER_DEAD: rank %d (", DEAD);
+    await(lives, line);
+    CHECK(text[0] == '[' && !strstr(text, "STALLED"), "something else is said:\n%s", text);
+    obedient_pause(2500);
+    ssize_t more = recv(lives, text, sizeof text - 1, MSG_DONTWAIT);
+    text[more > 0 ? more : 0] = 0;
+    CHECK(!strstr(text, "PEER_DEAD"), "it is said again:\n%s", text);
+    await(all, "\"event\": \"STALLED\",");
+    await(all, "\"details\": \"'a job': rank 3 (");
+    CHECK(!strstr(text, "COMM_MADE"), "something else is said:\n%s", text);
+    close(all);
     obedient_pids[DEAD] = 0;
     obedient_end();
+    close(lives);
     CHECK(!is_open(), "the port is open after the job");
     snprintf(line, sizeof line, "rm -r %s", dir);
     CHECK(system(line) == 0, "cannot remove %s", dir);
