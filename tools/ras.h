@@ -28,6 +28,9 @@ typedef struct ras_options {
 /* Finds all records that this user may read, and looks at them. Returns false if there is no memory. */
 bool ras_find(rd_view_t *view, const ras_options_t *options);
 
+/* May a descriptor or a file of that name, as readlink of /proc gives it, be a record? */
+bool ras_is_record(const char *name);
+
 /* Adds to a view what is new, and looks again. The records that it has stay, also of processes that have ended. */
 bool ras_find_more(rd_view_t *view, const ras_options_t *options);
 

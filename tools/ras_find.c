@@ -37,7 +37,7 @@ static bool number(const char *text, int *value)
     return *text && !*end && n > 0 && n <= INT32_MAX;
 }
 
-static bool is_record(const char *link)
+bool ras_is_record(const char *link)
 {
     static const char ending[] = ".rondo-record";
     size_t n = strlen(link), e = sizeof ending - 1;
@@ -61,7 +61,7 @@ static void scan_process(int pid, found_t *found)
         if (n <= 0)
             continue;
         link[n] = 0;
-        if (!is_record(link) ||
+        if (!ras_is_record(link) ||
             (fstatat(dirfd(d), e->d_name, &st, 0) == 0 && rd_view_has(found->view, st.st_dev, st.st_ino)))
             continue;
         int fd = openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -90,7 +90,7 @@ static void scan_folder(const char *dir, found_t *found)
 
     for (struct dirent *e; d && (e = readdir(d));) {
         int fd =
-            is_record(e->d_name) ? openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+            ras_is_record(e->d_name) ? openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
         if (fd >= 0)
             add(found, fd);
     }

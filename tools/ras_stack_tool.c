@@ -76,22 +76,53 @@ static int read_number(const char *path, const char *before)
     return number;
 }
 
-bool stack_is_of(pid_t pid, uint64_t dev, uint64_t ino)
+/* The user as whom it acts, and so makes files: the second number behind "Uid:". -1: there is no such process. */
+static int64_t acting_user(pid_t pid)
 {
-    char path[64];
-    struct stat st;
-    bool found = false;
+    char path[64], line[256];
+    unsigned user = 0;
+    int64_t found = -1;
 
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    const uid_t user =
-        (uid_t)read_number(path, "Uid:"); /* of /proc/PID itself it is root, where no core may be dumped */
+    FILE *f = fopen(path, "re");
+    while (f && found < 0 && fgets(line, sizeof line, f))
+        if (sscanf(line, "Uid: %*u %u", &user) == 1)
+            found = user;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* Its link says whether a descriptor may be the record's. Others are not looked at: they may be of a file server that
+ * does not answer. */
+static bool is_the_record(int dir, const char *name, uint64_t dev, uint64_t ino, int64_t user, bool *hidden)
+{
+    char link[512];
+    struct stat st;
+    ssize_t n = readlinkat(dir, name, link, sizeof link - 1);
+
+    *hidden |= n < 0 && (errno == EACCES || errno == EPERM);
+    if (n <= 0)
+        return false;
+    link[n] = 0;
+    return ras_is_record(link) && fstatat(dir, name, &st, 0) == 0 && st.st_dev == dev && st.st_ino == ino &&
+           st.st_uid == user;
+}
+
+stack_owner_t stack_is_of(pid_t pid, uint64_t dev, uint64_t ino)
+{
+    const int64_t user = acting_user(pid); /* not of /proc/PID, which is root's where no core may be dumped */
+    char path[64];
+    bool found = false, hidden = false;
+
     snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
     DIR *d = opendir(path);
+    hidden = !d && errno != ENOENT;
     for (struct dirent *e; d && !found && (e = readdir(d));)
-        found = fstatat(dirfd(d), e->d_name, &st, 0) == 0 && st.st_dev == dev && st.st_ino == ino && st.st_uid == user;
+        found = is_the_record(dirfd(d), e->d_name, dev, ino, user, &hidden);
     if (d)
         closedir(d);
-    return found;
+    return found ? STACK_ITS : acting_user(pid) < 0 ? STACK_ENDED : hidden ? STACK_HIDDEN : STACK_FORGED;
 }
 
 const char *stack_refused(pid_t pid)

@@ -64,6 +64,15 @@ static void print_head(const rd_view_t *view, int process)
                ras_state_name(p->state));
 }
 
+static const char *owner_text(stack_owner_t owner)
+{
+    return owner == STACK_ENDED    ? "it has ended, and has no threads"
+           : owner == STACK_HIDDEN ? "the kernel does not show what it has open (it may not be dumped, or is another "
+                                     "user's), so nobody can know that this record is its: ask as root"
+                                   : "it does not have this record open, which is another process's or forged: nobody "
+                                     "looks at it";
+}
+
 /* Returns whether its threads were shown. */
 static bool show(const rd_view_t *view, int process, const stack_tool_t *tool, const ras_options_t *options)
 {
@@ -80,9 +89,10 @@ static bool show(const rd_view_t *view, int process, const stack_tool_t *tool, c
         printf("  it is another user's, or in another pid name space: ask from inside, as its user or root\n");
         return false;
     }
-    if (!stack_is_of(pid, p->reader.dev, p->reader.ino)) {
-        printf("  it does not have this record open, which is another process's or forged: nobody looks at it\n");
-        return false;
+    const stack_owner_t owner = stack_is_of(pid, p->reader.dev, p->reader.ino);
+    if (owner != STACK_ITS) {
+        printf("  %s\n", owner_text(owner));
+        return owner == STACK_ENDED;
     }
     const char *why = tool ? stack_refused(pid) : NULL;
     if (why)

@@ -19,7 +19,13 @@ const stack_tool_t *stack_tool_find(const char *name);
 
 /* Has the process, whose number a record states, that record open, a file of its own user? A forged record may state
  * any number, also of a process that only root may look at. */
-bool stack_is_of(pid_t pid, uint64_t dev, uint64_t ino);
+typedef enum stack_owner {
+    STACK_ITS,
+    STACK_ENDED,  /* there is no such process any more */
+    STACK_HIDDEN, /* the kernel does not show what it has open, as of one that may not be dumped */
+    STACK_FORGED  /* it has not: the record is another process's */
+} stack_owner_t;
+stack_owner_t stack_is_of(pid_t pid, uint64_t dev, uint64_t ino);
 
 /* Why no debugger may look at a process, and what can be done; NULL: one may. */
 const char *stack_refused(pid_t pid);
