@@ -13,7 +13,8 @@ typedef struct metrics {
     rd_out_t *out;
     const rd_view_t *view;
     const ras_options_t *options;
-    int *comms; /* of each process, so far */
+    int *comms;                     /* of each process, so far */
+    rd_monitor_verdict_t *verdicts; /* of each communicator */
 } metrics_t;
 
 static bool is_shown(const metrics_t *m, int process)
@@ -122,25 +123,22 @@ static void write_processes(metrics_t *m)
     }
 }
 
+/* Each communicator is judged once: a verdict takes looks of its own, and two need not agree. */
 static void write_verdicts(metrics_t *m)
 {
-    rd_monitor_verdict_t v;
-
     begin(m, RD_METRIC_VERDICT);
     for (int i = 0; i < m->view->ncomms; i++) {
-        rd_verdict_judge(m->view, &m->view->comms[i], &v);
         rd_out_printf(m->out, "rondo_verdict");
         comm_labels(m, &m->view->comms[i]);
-        rd_out_printf(m->out, "} %d\n", v.status);
+        rd_out_printf(m->out, "} %d\n", m->verdicts[i].status);
     }
     begin(m, RD_METRIC_BLAMED);
     for (int i = 0; i < m->view->ncomms; i++) {
-        rd_verdict_judge(m->view, &m->view->comms[i], &v);
-        if (v.status == RD_VERDICT_NONE || v.rank < 0)
+        if (m->verdicts[i].status == RD_VERDICT_NONE || m->verdicts[i].rank < 0)
             continue;
         rd_out_printf(m->out, "rondo_blamed_rank");
         comm_labels(m, &m->view->comms[i]);
-        rd_out_printf(m->out, "} %d\n", v.rank);
+        rd_out_printf(m->out, "} %d\n", m->verdicts[i].rank);
     }
 }
 
@@ -163,11 +161,15 @@ static int write_once(const rd_view_t *view, const ras_options_t *options)
     metrics_t m = {.view = view, .options = options};
 
     m.comms = calloc((size_t)view->nprocesses + 1, sizeof *m.comms);
-    if (!m.comms) {
+    m.verdicts = calloc((size_t)view->ncomms + 1, sizeof *m.verdicts);
+    int bad = m.comms && m.verdicts ? 0 : RAS_NOTHING;
+    if (bad)
         fprintf(stderr, "rondo-ras: no memory\n");
-        return RAS_NOTHING;
-    }
-    int bad = ras_replace_file(options->out ? options->out : "-", 0644, write_metrics, &m);
+    for (int i = 0; !bad && i < view->ncomms; i++)
+        rd_verdict_judge(view, &view->comms[i], &m.verdicts[i]);
+    if (!bad)
+        bad = ras_replace_file(options->out ? options->out : "-", 0644, write_metrics, &m);
+    free(m.verdicts);
     free(m.comms);
     return bad;
 }
