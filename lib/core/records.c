@@ -24,6 +24,34 @@ void rd_comm_hold_records(rondo_comm_t comm)
         comm->held[m] = rd_held_take(comm->held[m]);
 }
 
+/* Of a communicator of several nodes, whose other records are elsewhere, it is known where it is as large as the job,
+ * and the ranks of this node have their own numbers there. */
+void rd_comm_job_ranks(const struct rondo_comm *comm, int *start, int *stride)
+{
+    const bool all = comm->node.nlocal == comm->team.nranks;
+    int first = -1, step = 0;
+
+    *start = *stride = 0;
+    for (int m = 0; m < comm->node.nlocal; m++) {
+        int rank, size, at = comm->node.local[m];
+        rd_held_job_rank(m < comm->nheld ? comm->held[m] : -1, &rank, &size);
+        if (m == comm->node.self) {
+            rank = rd_record_job_rank();
+            size = rd_record_job_size();
+        }
+        if (rank < 0 || (!all && (rank != at || size != comm->team.nranks)))
+            return;
+        if (m == 0)
+            first = all ? rank : 0;
+        if (m == 1)
+            step = all ? rank - first : 1;
+        if (all && rank != first + step * m)
+            return;
+    }
+    *start = first;
+    *stride = comm->team.nranks == 1 || !all ? 1 : step;
+}
+
 void rd_comm_drop_records(rondo_comm_t comm)
 {
     for (int m = 0; m < comm->nheld; m++)

@@ -19,4 +19,8 @@ void rd_comm_answer(rondo_comm_t comm, const rd_boot_question_t *question);
 /* The end of all that, also where nothing of it was done. */
 void rd_comm_drop_records(rondo_comm_t comm);
 
+/* Finds the numbers of the communicator's ranks in the job: *stride is the step from one to the next, 0 where they are
+ * not known or the steps differ. After rd_comm_hold_records. */
+void rd_comm_job_ranks(const struct rondo_comm *comm, int *start, int *stride);
+
 #endif

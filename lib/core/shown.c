@@ -17,6 +17,7 @@ struct rd_shown {
     bool nvtx, hashes, stacks;
     uint64_t stack, input;  /* of the call under way: what the record gets */
     rd_hashed_t *output;    /* NULL: it writes nothing, or has been taken */
+    int start, stride;      /* the ranks' numbers in the job, for NVTX */
     rd_profile_t *profile;  /* NULL: there is no plugin */
     rd_profile_call_t call; /* under way. What follows is for the plugin. */
     rd_profile_span_t span;
@@ -54,6 +55,8 @@ void rd_shown_begin(rondo_comm_t comm)
     else
         rd_profile_end(profile);
     comm->shown = shown;
+    if (nvtx && shown)
+        rd_comm_job_ranks(comm, &shown->start, &shown->stride);
 }
 
 void rd_shown_end(rondo_comm_t comm)
@@ -142,7 +145,10 @@ static void begin_range(rondo_comm_t comm, const rd_profile_call_t *call, const 
                                   .number = number_of(comm, call->func),
                                   .bytes = call->count * rondo_type_size(call->type),
                                   .root = call->root,
-                                  .op = reduces ? call->op : -1};
+                                  .op = reduces ? call->op : -1,
+                                  .ranks_start = comm->shown->start,
+                                  .ranks_stride = comm->shown->stride,
+                                  .ranks_size = comm->team.nranks};
 
     rd_nvtx_begin(name, &range);
 }

@@ -62,6 +62,20 @@ int rd_held_take(int fd)
     return at;
 }
 
+void rd_held_job_rank(int held, int *rank, int *size)
+{
+    rd_reader_t reader;
+
+    *rank = *size = -1;
+    rd_record_lock();
+    if (held >= 0 && held < nall && all[held].users && !rd_reader_open(&reader, all[held].fd)) {
+        *rank = reader.head.job_rank;
+        *size = reader.head.job_size;
+        rd_reader_close(&reader);
+    }
+    rd_record_unlock();
+}
+
 void rd_held_drop(int held)
 {
     int last = -1;

@@ -11,6 +11,8 @@ void rd_held_drop(int held);
 /* Copies the descriptors of all records that are held from the `from`-th on, at most `most`. Returns their number. They
  * stay open while the caller holds rd_record_lock. */
 int rd_held_list(int from, int *fds, int most);
+/* The process's rank by its launcher's variables, and how many there are; -1: they say nothing, or it is not held. */
+void rd_held_job_rank(int held, int *rank, int *size);
 /* Adds this process's own record and all that it holds. Returns false if there is no memory. */
 bool rd_held_view(rd_view_t *view);
 void rd_held_forget(void); /* in a forked child, whose descriptors have been closed */

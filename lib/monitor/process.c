@@ -313,6 +313,14 @@ int rd_record_job_rank(void)
     return rank;
 }
 
+int rd_record_job_size(void)
+{
+    rd_record_lock();
+    int size = record ? record->head->job_size : -1;
+    rd_record_unlock();
+    return size;
+}
+
 int rd_record_open_fd(void)
 {
     return atomic_load(&open_fd);

@@ -13,7 +13,9 @@ void rd_record_leave(void);
 int rd_record_fd(void);
 /* The same in a signal handler. */
 int rd_record_open_fd(void);
-/* This process's rank by the launcher's variables; -1: they say nothing, or there is no record. */
+/* This process's rank by the launcher's variables, and how many there are; -1: they say nothing, or there is no record.
+ */
 int rd_record_job_rank(void);
+int rd_record_job_size(void);
 
 #endif

@@ -45,7 +45,14 @@ static void describe(void)
         {.type = NVTX_PAYLOAD_ENTRY_TYPE_UINT64, .name = "number", .offset = offsetof(rd_nvtx_call_t, number)},
         {.type = NVTX_PAYLOAD_ENTRY_TYPE_UINT64, .name = "bytes", .offset = offsetof(rd_nvtx_call_t, bytes)},
         {.type = NVTX_PAYLOAD_ENTRY_TYPE_INT32, .name = "root or peer", .offset = offsetof(rd_nvtx_call_t, root)},
-        {.type = OPERATORS, .name = "operator", .offset = offsetof(rd_nvtx_call_t, op)}};
+        {.type = OPERATORS, .name = "operator", .offset = offsetof(rd_nvtx_call_t, op)},
+        {.type = NVTX_PAYLOAD_ENTRY_TYPE_INT32,
+         .name = "ranks: start",
+         .offset = offsetof(rd_nvtx_call_t, ranks_start)},
+        {.type = NVTX_PAYLOAD_ENTRY_TYPE_INT32,
+         .name = "ranks: stride",
+         .offset = offsetof(rd_nvtx_call_t, ranks_stride)},
+        {.type = NVTX_PAYLOAD_ENTRY_TYPE_INT32, .name = "ranks: size", .offset = offsetof(rd_nvtx_call_t, ranks_size)}};
     const nvtxPayloadSchemaAttr_t attributes = {
         .fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
                      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |

@@ -14,6 +14,9 @@ typedef struct rd_nvtx_call {
     uint64_t bytes;  /* count times size of type; of blocks of different lengths, this rank's own */
     int32_t root;    /* or the peer */
     int32_t op;      /* rondo_op_t; -1: none */
+    /* The communicator's ranks by their numbers in the job: the first one's, the step from one to the next, and how
+     * many there are. A step of 0: they are not known, or at no equal steps. */
+    int32_t ranks_start, ranks_stride, ranks_size;
 } rd_nvtx_call_t;
 
 /* What RONDO_NVTX says, auto being whether a tool asks for it. */

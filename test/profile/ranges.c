@@ -17,15 +17,17 @@ typedef struct {
 } case_t;
 
 static char library[512];
+static int start, stride; /* of the ranks in a job, as the launcher's variables say; 0: there are none */
 
 static void said(test_rank_t *t, const injection_range_t *r, const char *name, uint64_t number, uint64_t bytes,
                  int root, int op)
 {
     if (strcmp(r->name, name) != 0 || r->payload.number != number || r->payload.bytes != bytes ||
-        r->payload.root != root || r->payload.op != op)
-        test_fail(t, "%s: number %llu, %llu bytes, root %d, operator %d, but it is %s", r->name,
+        r->payload.root != root || r->payload.op != op || r->payload.ranks_start != start ||
+        r->payload.ranks_stride != stride || r->payload.ranks_size != 2)
+        test_fail(t, "%s: number %llu, %llu bytes, root %d, operator %d, ranks %d by %d, but it is %s", r->name,
                   (unsigned long long)r->payload.number, (unsigned long long)r->payload.bytes, r->payload.root,
-                  r->payload.op, name);
+                  r->payload.op, r->payload.ranks_start, r->payload.ranks_stride, name);
     test_agree(t, r->payload.comm, "the communicator's number");
 }
 
@@ -38,6 +40,11 @@ static void body(test_rank_t *t, void *arg)
     test_note(t, "RONDO_NVTX=%s, %s tool", c->setting, c->injected ? "a" : "no");
     /* Without a tool, auto is off: ranges that nobody sees would cost all the same. */
     TEST_TRUE(t, rd_nvtx_wanted(c->setting) == (strcmp(c->setting, "auto") == 0 ? c->injected : *c->setting == '1'));
+    if (stride) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", start + t->rank * stride);
+        setenv("SLURM_PROCID", number, 1);
+    }
     rondo_comm_t comm = test_comm(t, NULL);
     for (int i = 0; i < REPEATS; i++)
         TEST_OK(t, comm, rondo_allreduce(in, out, 3, RONDO_FLOAT32, RONDO_MAX, comm, NULL));
@@ -73,7 +80,11 @@ int main(void)
     const char *build = getenv("top_builddir");
     int bad = 0;
 
+    static const char *const launchers[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "RANK"};
+
     test_begin("ranges", 60);
+    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++)
+        unsetenv(launchers[i]);
     snprintf(library, sizeof library, "%s/.libs/librondo-injection.so", build ? build : ".");
     if (access(library, R_OK) != 0) {
         printf("there is no %s: modules are not built\n", library);
@@ -84,6 +95,8 @@ int main(void)
         unsetenv("NVTX_INJECTION64_PATH");
         if (cases[i].injected)
             setenv("NVTX_INJECTION64_PATH", library, 1);
+        start = i % 2 ? 0 : 5; /* of a larger job, or of none */
+        stride = i % 2 ? 0 : 3;
         bad |= test_run(TEST_PROCESSES, 2, 20, body, (void *)(uintptr_t)&cases[i]) != 0;
     }
     return bad;
