@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doctor_nodes.h"
+#include "doctor_json.h"
 #include "launch.h"
 #include "progress.h"
 
@@ -162,13 +162,13 @@ static void say_nodes(const nodes_view_t *view, int nranks)
 
 /* The first ranks of the nodes; 0 when all is well, 1 when something is wrong. Only rank 0 has an opinion. The
  * listener's port is free again for the pairs, because RONDO_PORTS may leave few. */
-static int examine(nodes_view_t *view, int self, int nranks, nodes_listener_t *listener)
+static int examine(nodes_view_t *view, int self, int nranks, nodes_listener_t *listener, bool json)
 {
     progress_t progress = {0};
     bool shows = self == 0;
     int code = 0;
 
-    if (shows)
+    if (shows && !json)
         say_nodes(view, nranks);
     if (shows)
         progress_begin(&progress, "rondo-info doctor", "rounds", all_rounds(view->n));
@@ -179,17 +179,23 @@ static int examine(nodes_view_t *view, int self, int nranks, nodes_listener_t *l
                 view->node[self].name);
         return 1;
     }
-    if (shows) {
+    if (shows && json) {
+        doctor_json_begin(true);
+        doctor_json_nodes(view, nranks);
+        doctor_json_area("network");
+    } else if (shows) {
         doctor_matrix(view);
         printf("\nfindings\n");
         fflush(stdout);
+    }
+    if (shows) {
         doctor_find(view);
         code = info_found_sum();
     }
     return code;
 }
 
-static int with_ranks(const rd_env_t *env, int rank, int nranks)
+static int with_ranks(const rd_env_t *env, int rank, int nranks, bool json)
 {
     nodes_node_t self, *all = calloc((size_t)nranks, sizeof *all);
     nodes_view_t view = {.node = all, .reach_ms = REACH_MS};
@@ -203,7 +209,7 @@ static int with_ranks(const rd_env_t *env, int rank, int nranks)
         goto out;
     code = 0;
     if (me >= 0 && (view.way = calloc((size_t)view.n * (size_t)view.n, sizeof *view.way))) {
-        code = examine(&view, me, nranks, listener);
+        code = examine(&view, me, nranks, listener, json);
         listener = NULL;
         for (int i = 0; i < view.n * view.n; i++)
             free(view.way[i].text);
@@ -217,7 +223,7 @@ out:
     return code;
 }
 
-int info_doctor_nodes(const rd_env_t *env)
+int info_doctor_nodes(const rd_env_t *env, bool json)
 {
     char why[LAUNCH_WHY];
     int rank, nranks, code;
@@ -234,7 +240,7 @@ int info_doctor_nodes(const rd_env_t *env)
         fprintf(stderr, "rondo-info doctor: %s\n", why);
         return 1;
     }
-    code = with_ranks(env, rank, nranks);
+    code = with_ranks(env, rank, nranks, json);
     launch_end();
     return code;
 }

@@ -22,8 +22,8 @@ int info_net(const rd_env_t *env);
 
 /* `argv` begins after "doctor". */
 int info_doctor(const rd_env_t *env, int argc, char **argv);
-/* The doctor between the nodes of a job. */
-int info_doctor_nodes(const rd_env_t *env);
+/* The doctor between the nodes of a job. `json`: see doctor_json.h. */
+int info_doctor_nodes(const rd_env_t *env, bool json);
 /* Says how much was found of each kind; 1: something is wrong. */
 int info_found_sum(void);
 

@@ -6,13 +6,14 @@
  *   WRONG   a job would fail; the exit status is 1
  *
  * An area is a function in a file of its own (doctor_host.c, doctor_net.c, doctor_gpu.c) and a line of the list below.
- * With --network it is the nodes of a job that are looked at, in place of this host (doctor_nodes.c).
+ * With --network it is the nodes of a job that are looked at, in place of this host (doctor_nodes.c). With --json what
+ * is found is one document of JSON (doctor_json.c).
  */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "info.h"
+#include "doctor_json.h"
 #include "progress.h"
 
 static const struct {
@@ -30,15 +31,19 @@ static progress_t progress; /* of areas; it stands below what has been found */
 void info_found(info_verdict_t verdict, const char *what, const char *remedy, const char *format, ...)
 {
     static const char *const words[] = {"ok", "note", "WRONG"};
+    char text[4096];
     va_list args;
 
     found[verdict]++;
-    progress_clear(&progress);
-    printf("  %-6s %-16s ", words[verdict], what);
     va_start(args, format);
-    vprintf(format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    printf("\n");
+    if (doctor_json_is_on()) {
+        doctor_json_finding(verdict, what, text, remedy);
+        return;
+    }
+    progress_clear(&progress);
+    printf("  %-6s %-16s %s\n", words[verdict], what, text);
     if (remedy)
         printf("  %-6s %-16s -> %s\n", "", "", remedy);
     fflush(stdout);
@@ -47,20 +52,18 @@ void info_found(info_verdict_t verdict, const char *what, const char *remedy, co
 
 int info_found_sum(void)
 {
+    if (doctor_json_is_on()) {
+        doctor_json_end(found);
+        return found[INFO_WRONG] != 0;
+    }
     printf("\n%d checked: %d ok, %d to note, %d wrong\n", found[INFO_WELL] + found[INFO_NOTE] + found[INFO_WRONG],
            found[INFO_WELL], found[INFO_NOTE], found[INFO_WRONG]);
     return found[INFO_WRONG] != 0;
 }
 
-int info_doctor(const rd_env_t *env, int argc, char **argv)
+/* The areas in lines, with the progress below them. */
+static void look_in_lines(const rd_env_t *env)
 {
-    if (argc > 1 || (argc == 1 && strcmp(argv[0], "--network") != 0)) {
-        fprintf(stderr, "rondo-info doctor: \"%s\" is not an option; there is --network\n", argv[argc - 1]);
-        return 2;
-    }
-    if (argc == 1)
-        return info_doctor_nodes(env);
-    rd_log_set_level(RD_LOG_NONE); /* what fails is said here, once */
     progress_begin(&progress, "rondo-info doctor", "areas", (int)(sizeof areas / sizeof areas[0]));
     for (size_t i = 0; i < sizeof areas / sizeof areas[0]; i++) {
         progress_clear(&progress);
@@ -69,6 +72,31 @@ int info_doctor(const rd_env_t *env, int argc, char **argv)
         progress_show(&progress);
         areas[i].look(env);
         progress_step(&progress);
+    }
+}
+
+int info_doctor(const rd_env_t *env, int argc, char **argv)
+{
+    bool network = false, json = false;
+
+    for (int i = 0; i < argc; i++) {
+        network = network || strcmp(argv[i], "--network") == 0;
+        json = json || strcmp(argv[i], "--json") == 0;
+        if (strcmp(argv[i], "--network") != 0 && strcmp(argv[i], "--json") != 0) {
+            fprintf(stderr, "rondo-info doctor: \"%s\" is not an option; there are --network and --json\n", argv[i]);
+            return 2;
+        }
+    }
+    if (network)
+        return info_doctor_nodes(env, json);
+    rd_log_set_level(RD_LOG_NONE); /* what fails is said here, once */
+    if (json)
+        doctor_json_begin(false);
+    else
+        look_in_lines(env);
+    for (size_t i = 0; json && i < sizeof areas / sizeof areas[0]; i++) {
+        doctor_json_area(areas[i].title);
+        areas[i].look(env);
     }
     return info_found_sum();
 }

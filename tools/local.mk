@@ -30,6 +30,8 @@ rondo_info_SOURCES = \
 	tools/doctor_pair.c \
 	tools/doctor_pairs.h \
 	tools/doctor_reach.c \
+	tools/doctor_json.c \
+	tools/doctor_json.h \
 	tools/doctor_self.c \
 	tools/info_doctor.c \
 	tools/info_draw.c \

@@ -3,6 +3,7 @@ check_PROGRAMS += \
 test_tools_doctor_find_SOURCES = test/tools/doctor_find.c tools/doctor_pair.c $(doctor_finders)
 test_tools_doctor_find_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tools
 script_tests += \
+	test/tools/doctor_json.sh \
 	test/tools/doctor_network.sh \
 	test/tools/info.sh \
 	test/tools/pictures.sh \
