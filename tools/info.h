@@ -36,8 +36,11 @@ int info_number_in(const char *path);
 /* The doctor's areas: each calls info_found for everything that it has looked at. */
 void info_doctor_host(const rd_env_t *env);
 void info_doctor_net(const rd_env_t *env);
-/* Rings between the GPUs; the same of a machine without a matrix; the machine as NCCL's XML, into a file. */
-int info_rings(const rd_graph_t *graph);
+/* Rings between the GPUs; the same of a machine without a matrix; the machine, and its ring, as NCCL's XML, into a
+ * file.
+ */
+int info_rings(const rd_graph_t *graph, const rd_env_t *env);
+int info_graph(const rd_env_t *env, const char *name);
 int info_large(const rd_graph_t *graph, const rd_env_t *env);
 int info_xml(const rd_env_t *env, const char *name);
 /* The GPUs of this machine or of RONDO_TOPO_FILE. */

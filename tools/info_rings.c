@@ -1,17 +1,20 @@
 /* rondo-info topo: the rings that the search finds between the GPUs, on this machine and by each port of a network
- * device, with what they carry; and the machine as NCCL's XML. */
-#include <errno.h>
+ * device, with what they carry, and the one of RONDO_GRAPH_FILE; and the machine and its ring as
+ * NCCL's XML. */
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "info.h"
-#include "topo/search.h"
+#include "topo/ring_file.h"
+#include "topo/topo_write.h"
 
 #define PORTS 8 /* rings by that many ports are shown */
 
-static void ring_print(const rd_graph_t *graph, const rd_tour_t *ring)
+static void ring_print(const rd_graph_t *graph, const rd_tour_t *ring, bool given)
 {
-    if (ring->net >= 0 && graph->node[ring->net].rail >= 0)
+    if (given)
+        printf("  RONDO_GRAPH_FILE:");
+    else if (ring->net >= 0 && graph->node[ring->net].rail >= 0)
         printf("  by %s, rail %d:", graph->node[ring->net].name, graph->node[ring->net].rail);
     else if (ring->net >= 0)
         printf("  by %s:", graph->node[ring->net].name);
@@ -21,9 +24,9 @@ static void ring_print(const rd_graph_t *graph, const rd_tour_t *ring)
         printf(" %d", graph->node[ring->gpu[i]].number);
     if (ring->gbps > 0)
         printf("; %.1f GB/s, at worst %s%s\n", ring->gbps, rd_way_name(ring->worst),
-               ring->best ? "" : ", the best of what was tried");
+               ring->best || given ? "" : ", the best of what was tried");
     else
-        printf("; %s\n", ring->best ? "no ring: not all of these reach each other" : "no ring was found");
+        printf("; %s\n", ring->best || given ? "no ring: not all of these reach each other" : "no ring was found");
 }
 
 static int ring_show(const rd_graph_t *graph, int net)
@@ -32,12 +35,50 @@ static int ring_show(const rd_graph_t *graph, int net)
 
     if (rd_tour_search(&ring, graph, graph->gpu, graph->ngpus, net) != RONDO_SUCCESS)
         return 1;
-    ring_print(graph, &ring);
+    ring_print(graph, &ring, false);
     rd_tour_free(&ring);
     return 0;
 }
 
-int info_rings(const rd_graph_t *graph)
+/* The ring of RONDO_GRAPH_FILE among all GPUs of the graph. */
+static rondo_result_t given_get(rd_tour_t *ring, const rd_graph_t *graph, const rd_env_t *env)
+{
+    int *numbers = malloc(3 * (size_t)graph->ngpus * sizeof *numbers), *order = numbers + graph->ngpus;
+    int *gpu = order + graph->ngpus;
+    rd_ring_read_t read = {0};
+    rondo_result_t result = numbers ? rd_ring_read(&read, env->graph_file, "RONDO_GRAPH_FILE")
+                                    : rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a ring");
+
+    for (int i = 0; i < graph->ngpus && result == RONDO_SUCCESS; i++)
+        numbers[i] = graph->node[graph->gpu[i]].number;
+    if (result == RONDO_SUCCESS) {
+        const char *why = rd_ring_order(&read, numbers, graph->ngpus, false, order);
+        if (why)
+            result =
+                rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "RONDO_GRAPH_FILE=%.200s, line %d: %s; this machine has %d",
+                         env->graph_file, read.line, why, graph->ngpus);
+    }
+    for (int i = 0; i < graph->ngpus && result == RONDO_SUCCESS; i++)
+        gpu[i] = graph->gpu[order[i]];
+    if (result == RONDO_SUCCESS)
+        result = rd_tour_rate(ring, graph, gpu, graph->ngpus);
+    free(numbers);
+    free(read.gpu);
+    return result;
+}
+
+static int given_show(const rd_graph_t *graph, const rd_env_t *env)
+{
+    rd_tour_t ring;
+
+    if (given_get(&ring, graph, env) != RONDO_SUCCESS)
+        return 1;
+    ring_print(graph, &ring, true);
+    rd_tour_free(&ring);
+    return 0;
+}
+
+int info_rings(const rd_graph_t *graph, const rd_env_t *env)
 {
     if (graph->ngpus < 2)
         return 0;
@@ -47,7 +88,7 @@ int info_rings(const rd_graph_t *graph)
             return 1;
     if (graph->nnets > PORTS)
         printf("  and by %d more ports\n", graph->nnets - PORTS);
-    return 0;
+    return env->graph_file[0] ? given_show(graph, env) : 0;
 }
 
 /* A machine that is too large for a matrix. */
@@ -59,27 +100,43 @@ int info_large(const rd_graph_t *graph, const rd_env_t *env)
         hosts = graph->node[i].host >= hosts ? graph->node[i].host + 1 : hosts;
     printf("%d GPUs and %d ports of network devices on %d machine%s   [recorded in %s]\n", graph->ngpus, graph->nnets,
            hosts, hosts == 1 ? "" : "s", env->topo_file);
-    return info_rings(graph);
+    return info_rings(graph, env);
+}
+
+/* Writes XML, and frees it. */
+static int save(rd_xml_t *xml, const char *name)
+{
+    rondo_result_t result = rd_xml_save(xml, name);
+
+    rd_xml_free(xml);
+    return result != RONDO_SUCCESS;
 }
 
 int info_xml(const rd_env_t *env, const char *name)
 {
     rd_xml_t *system;
-    FILE *file;
-    int bad;
 
     if (rd_graph_xml(&system, env->topo_file, "RONDO_TOPO_FILE") != RONDO_SUCCESS)
         return 1;
-    if (!(file = fopen(name, "w"))) {
-        fprintf(stderr, "rondo-info topo: %s: %s\n", name, strerror(errno));
-        rd_xml_free(system);
+    return save(system, name);
+}
+
+int info_graph(const rd_env_t *env, const char *name)
+{
+    rd_graph_t graph = {0};
+    rd_tour_t ring = {0};
+    rd_xml_t *graphs;
+    int code = 1;
+
+    if (rd_graph_get(&graph, env->topo_file, "RONDO_TOPO_FILE") != RONDO_SUCCESS)
         return 1;
-    }
-    rd_xml_write(system, file);
-    rd_xml_free(system);
-    bad = ferror(file);
-    if (fclose(file) == 0 && !bad)
-        return 0;
-    fprintf(stderr, "rondo-info topo: %s cannot be written\n", name);
-    return 1;
+    if (graph.ngpus == 0)
+        fprintf(stderr, "rondo-info topo: --graph: no GPUs are known here, so there is no ring\n");
+    else if ((env->graph_file[0] ? given_get(&ring, &graph, env)
+                                 : rd_tour_search(&ring, &graph, graph.gpu, graph.ngpus, -1)) == RONDO_SUCCESS &&
+             rd_ring_xml(&graphs, &graph, &ring, NULL) == RONDO_SUCCESS)
+        code = save(graphs, name);
+    rd_tour_free(&ring);
+    rd_graph_free(&graph);
+    return code;
 }

@@ -76,7 +76,7 @@ static int show(const rd_env_t *env, const rd_graph_t *graph)
     rd_gpu_topo_print(&topo, stdout);
     if (topo.count < 2)
         return 0;
-    if (info_rings(graph) != 0)
+    if (info_rings(graph, env) != 0)
         return 1;
     rd_cuda_shape_t shape = info_shape(&topo, topo.count);
     printf("\n");
@@ -96,7 +96,7 @@ int info_topo(const rd_env_t *env, int argc, char **argv)
     rd_graph_t graph = {0};
 
     if (argc != 0 && (argc != 2 || (strcmp(argv[0], "--save") != 0 && strcmp(argv[0], "--draw") != 0 &&
-                                    strcmp(argv[0], "--xml") != 0))) {
+                                    strcmp(argv[0], "--xml") != 0 && strcmp(argv[0], "--graph") != 0))) {
         fprintf(stderr, "rondo-info topo: \"%s\" is not wanted; see rondo-info --help\n", argv[0]);
         return 2;
     }
@@ -104,6 +104,8 @@ int info_topo(const rd_env_t *env, int argc, char **argv)
         return draw(env, argv[1]);
     if (argc == 2 && strcmp(argv[0], "--xml") == 0)
         return info_xml(env, argv[1]);
+    if (argc == 2 && strcmp(argv[0], "--graph") == 0)
+        return info_graph(env, argv[1]);
     if (argc == 2)
         return info_gpus(&topo, env) != 0 || save(&topo, argv[1]) != 0;
     if (rd_graph_get(&graph, env->topo_file, "RONDO_TOPO_FILE") != RONDO_SUCCESS)

@@ -66,7 +66,7 @@ else
 rondo_info_SOURCES += \
 	tools/doctor_pairs_none.c
 endif
-rondo_info_LDADD = librondo_machines.la librondo_core.la $(cuda_parts) $(CAIRO_LIBS) -lm -ldl
+rondo_info_LDADD = librondo_core.la $(cuda_parts) $(CAIRO_LIBS) -lm -ldl
 # What reads dumps again.
 dump_readers = \
 	tools/load.c \
@@ -113,4 +113,4 @@ rondo_tune_SOURCES = \
 	tools/tune_fit.c \
 	tools/tune_times.c
 rondo_tune_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
-rondo_tune_LDADD = librondo_machines.la librondo_core.la $(cuda_parts)
+rondo_tune_LDADD = librondo_core.la $(cuda_parts)

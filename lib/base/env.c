@@ -124,7 +124,8 @@ static const tunable_t table[] = {
      "processor"},
     {"RONDO_HUGE_PAGES", FLAG, 0, AT(huge_pages), "1", 0, 1, NULL, "shared memory asks for huge pages"},
     {"RONDO_ORDER", WORD, 1, AT(order), "machine", 0, 7, "machine|rank",
-     "how rings and trees visit the ranks: node by node and NUMA node by NUMA node, or by number"},
+     "how rings and trees visit the ranks: node by node and NUMA node by NUMA node, GPUs of a node by their links, or "
+     "by number"},
     {"RONDO_NET", TEXT, 0, AT(net), "", 0, 127, NULL,
      "network devices that the ranks of a node share evenly, near ones first: eth0,eth1; by default the bootstrap's"},
 
@@ -177,7 +178,16 @@ static const tunable_t table[] = {
      "in libnccl.so.2, how long streams stall behind the end of another rank before calls return its error; 0: calls "
      "return it at once"},
     {"RONDO_TOPO_FILE", TEXT, 0, AT(topo_file), "", 0, 255, NULL,
-     "a recorded machine in place of this one: a file of lstopo, of rondo-info topo --save, or NCCL's XML"},
+     "a recorded machine in place of this one: a file of lstopo, of rondo-info topo --save, or NCCL's XML; of a "
+     "communicator it decides how rings visit the GPUs"},
+    {"RONDO_TOPO_DUMP_FILE", TEXT, 0, AT(topo_dump_file), "", 0, 255, NULL,
+     "a file that each communicator, as it is made, writes this machine to, as NCCL's XML"},
+    {"RONDO_TOPO_DUMP_FILE_RANK", INT, 0, AT(topo_dump_rank), "0", 0, 1 << 30, NULL, "the rank that writes it"},
+    {"RONDO_GRAPH_FILE", TEXT, 0, AT(graph_file), "", 0, 255, NULL,
+     "NCCL's XML of graphs, whose first ring says how rings visit the GPUs of a node in place of the searched one"},
+    {"RONDO_GRAPH_DUMP_FILE", TEXT, 0, AT(graph_dump_file), "", 0, 255, NULL,
+     "a file that each CUDA communicator on one node, as it is made, writes its ring to, as NCCL's XML of graphs"},
+    {"RONDO_GRAPH_DUMP_FILE_RANK", INT, 0, AT(graph_dump_rank), "0", 0, 1 << 30, NULL, "the rank that writes it"},
 };
 #define TABLE_SIZE (sizeof table / sizeof table[0])
 

@@ -83,6 +83,11 @@ typedef struct rd_env {
     bool where_served;     /* no variable: what is forced applies where it can serve (rd_forced_between), and is */
     char between[1024];    /* this in place of `algo`: it names every operation, so it may be longer */
     char topo_file[256];   /* RONDO_TOPO_FILE: a recorded machine instead of this one: hwloc XML, or GPUs */
+    char topo_dump_file[256];  /* RONDO_TOPO_DUMP_FILE: NCCL's XML of this machine, which ... */
+    int topo_dump_rank;        /* RONDO_TOPO_DUMP_FILE_RANK ... writes */
+    char graph_file[256];      /* RONDO_GRAPH_FILE: NCCL's XML of a ring that is taken in place of the searched one */
+    char graph_dump_file[256]; /* RONDO_GRAPH_DUMP_FILE: the ring in use, which ... */
+    int graph_dump_rank;       /* RONDO_GRAPH_DUMP_FILE_RANK ... writes */
 } rd_env_t;
 
 /* Fills `env`, but only if it succeeds. Also sets the level of the log and warns, once for each process, of every

@@ -26,6 +26,7 @@
 #include "core/transports.h"
 #include "core/triggers.h"
 #include "core/tuned.h"
+#include "topo/topo_write.h"
 
 #define SPIN 4000     /* polls before the first yield where every rank has a core */
 #define SPIN_US 20    /* or as many microseconds, whichever is sooner */
@@ -248,8 +249,7 @@ static rondo_result_t make_connections(rondo_comm_t comm, const rd_layout_t *lay
     return result;
 }
 
-/* Fills the team, which the modules from here on receive. How they wait is set after the agreement, `controls` with the
- * connections. */
+/* Fills the team, which later modules receive. Waits are set after the agreement, `controls` with the connections. */
 static void begin_team(rondo_comm_t comm)
 {
     rd_team_t *team = &comm->team;
@@ -345,6 +345,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     if (result != RONDO_SUCCESS)
         return result;
     rd_comm_hold_records(comm);
+    rd_topo_dump(&comm->env, comm->internal ? -1 : comm->team.rank, &comm->ctx);
     rd_footprint_layout(&layout, comm->node.most, comm->node.nnodes, comm->team.device >= 0, &comm->env);
     if ((result = rd_node_map(&comm->node, comm->boot, layout.segment_bytes, NULL, &comm->env, &comm->ctx,
                               &comm->health.stop)) ||
@@ -408,8 +409,7 @@ static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id,
     return result == RONDO_SUCCESS ? rd_health_check(&comm->health) : result;
 }
 
-/* If this rank is the first to fail, the others report its reason. If it fails because of another one, they are told so
- * before they see it end. */
+/* The others learn this rank's reason if it failed first, else that another one failed, before they see it end. */
 static void say_why(rondo_comm_t made, rondo_result_t result)
 {
     rd_stop_t *stop = &made->health.stop;

@@ -4,6 +4,7 @@
  * NCCL must not fail for it. A word that NCCL refuses is refused here, too.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/word_list.h"
 #include "core/binding.h"
@@ -401,6 +403,28 @@ static void ras(void)
         hand_on("RAS_ADDR", "RONDO_RAS_NCCL", text);
 }
 
+/* Files of topologies and graphs. One that is to be read and is not there is no error in NCCL. */
+static void files(void)
+{
+    static const struct {
+        const char *name, *rondo;
+        bool read;
+    } all[] = {{"TOPO_FILE", "RONDO_TOPO_FILE", true},
+               {"TOPO_DUMP_FILE", "RONDO_TOPO_DUMP_FILE", false},
+               {"TOPO_DUMP_FILE_RANK", "RONDO_TOPO_DUMP_FILE_RANK", false},
+               {"GRAPH_FILE", "RONDO_GRAPH_FILE", true},
+               {"GRAPH_DUMP_FILE", "RONDO_GRAPH_DUMP_FILE", false},
+               {"GRAPH_DUMP_FILE_RANK", "RONDO_GRAPH_DUMP_FILE_RANK", false}};
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        const char *text = variable(all[i].name);
+        if (text && all[i].read && access(text, R_OK) != 0)
+            not_taken(all[i].name, text, strerror(errno));
+        else if (text)
+            hand_on(all[i].name, all[i].rondo, text);
+    }
+}
+
 /* The timeout of creation, which is as long as PyTorch's own. NCCL waits for late ranks without a limit, and ranks are
  * late: PyTorch creates a communicator at the first call, when another rank may still be reading its data. */
 static void patience(void)
@@ -431,6 +455,7 @@ static void read_all(void)
             peer_memory(peers[i], text);
     if (hostid)
         hand_on("HOSTID", "RONDO_HOSTID", hostid);
+    files();
     interface();
     profiler();
     ras();

@@ -153,7 +153,14 @@ const nc_variable_t nc_variables[] = {
     {"MAX_NCHANNELS", NC_NO_EFFECT, NULL, "of NCCL's kernels"},
     {"MIN_CTAS", NC_NO_EFFECT, NULL, "of NCCL's kernels"},
     {"MAX_CTAS", NC_NO_EFFECT, NULL, "of NCCL's kernels"},
-    {"TOPO_FILE", NC_NO_EFFECT, NULL, "nothing is chosen by it; rondo-info reads such a file as RONDO_TOPO_FILE"},
-    {"TOPO_DUMP_FILE", NC_NO_EFFECT, NULL, "rondo-info topo --xml writes such a file"},
+    {"TOPO_FILE", NC_TO_RONDO, "RONDO_TOPO_FILE",
+     "decides how rings visit the GPUs of a node; one that is not there is no error"},
+    {"TOPO_DUMP_FILE", NC_TO_RONDO, "RONDO_TOPO_DUMP_FILE", "as rondo-info topo --xml writes it"},
+    {"TOPO_DUMP_FILE_RANK", NC_TO_RONDO, "RONDO_TOPO_DUMP_FILE_RANK", "of each communicator; 0 by default"},
+    {"GRAPH_FILE", NC_TO_RONDO, "RONDO_GRAPH_FILE",
+     "of its graphs the ring, of its channels the first; one that is not there is no error"},
+    {"GRAPH_DUMP_FILE", NC_TO_RONDO, "RONDO_GRAPH_DUMP_FILE",
+     "the ring of a CUDA communicator on one node, as rondo-info topo --graph writes it"},
+    {"GRAPH_DUMP_FILE_RANK", NC_TO_RONDO, "RONDO_GRAPH_DUMP_FILE_RANK", "of each communicator; 0 by default"},
 };
 const int nc_nvariables = sizeof nc_variables / sizeof nc_variables[0];

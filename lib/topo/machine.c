@@ -1,5 +1,4 @@
-/* The machine that RONDO_TOPO_FILE names, in whichever form it was recorded. Only tools and tests ask for it, so this,
- * the graph and the readers of XML lie in a library of theirs: librondo.so has no need of expat. */
+/* The machine that RONDO_TOPO_FILE names, in whichever form it was recorded. */
 #include <string.h>
 
 #include "topo/graph.h"

@@ -210,6 +210,7 @@ static rondo_result_t result_of(const search_t *s, rd_tour_t *ring, int net)
     ring->net = net;
     ring->gbps = s->best_gbps;
     ring->steps = s->steps;
+    ring->ways = s->best_ways;
     ring->best = s->steps < STEPS_MOST || carries_most(s);
     ring->gpu = malloc(((size_t)ring->n + 1) * sizeof *ring->gpu);
     if (!ring->gpu)
@@ -220,6 +221,39 @@ static rondo_result_t result_of(const search_t *s, rd_tour_t *ring, int net)
     if (s->best_gbps == 0)
         ring->worst = RD_WAY_NONE;
     return RONDO_SUCCESS;
+}
+
+/* The order of the ends themselves, without a port. */
+static void rate(search_t *s)
+{
+    double gbps = 1e9;
+    int ways = 0;
+
+    for (int i = 0; i < s->n; i++) {
+        s->order[i] = i;
+        if (i + 1 < s->n && way(s, i, i + 1)->way == RD_WAY_NONE)
+            return;
+        if (i + 1 < s->n) {
+            gbps = load(s, i, i + 1, 1, gbps);
+            ways += way(s, i, i + 1)->way;
+        }
+    }
+    close_ring(s, gbps, ways);
+}
+
+rondo_result_t rd_tour_rate(rd_tour_t *ring, const rd_graph_t *graph, const int *gpu, int n)
+{
+    search_t s = {.best_ways = 1 << 30, .most_gbps = 1e9, .steps = STEPS_MOST};
+    rondo_result_t result = search_make(&s, graph, gpu, n, -1);
+
+    memset(ring, 0, sizeof *ring);
+    if (result == RONDO_SUCCESS && s.n > 1)
+        rate(&s);
+    if (result == RONDO_SUCCESS)
+        result = result_of(&s, ring, -1);
+    search_free(&s);
+    ring->steps = 0;
+    return result == RONDO_SUCCESS ? result : rd_error(NULL, result, "no memory to rate a ring of %d GPUs", n);
 }
 
 rondo_result_t rd_tour_search(rd_tour_t *ring, const rd_graph_t *graph, const int *gpu, int n, int net)

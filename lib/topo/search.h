@@ -23,12 +23,15 @@ typedef struct rd_tour {
     double gbps;    /* 0: the GPUs do not all reach each other */
     rd_way_t worst; /* the farthest way between neighbours */
     bool best;      /* no order carries more; false: the search ended before it knew */
+    int ways;       /* the sum of the ways between neighbours: of orders that carry the same, the least is best */
     long steps;     /* that were tried */
 } rd_tour_t;
 
 /* Searches a ring of the `n` GPUs, node numbers of the graph, by the port `net` or -1. The caller frees it by
  * rd_tour_free. Returns RONDO_ERR_NO_MEMORY if there is no memory. */
 rondo_result_t rd_tour_search(rd_tour_t *ring, const rd_graph_t *graph, const int *gpu, int n, int net);
+/* What the ring in this order carries; `best` is not known, and false. */
+rondo_result_t rd_tour_rate(rd_tour_t *ring, const rd_graph_t *graph, const int *gpu, int n);
 void rd_tour_free(rd_tour_t *ring);
 
 #endif

@@ -1,8 +1,11 @@
-/* Reading XML with expat. The limits are far above what any machine's file needs, and low enough that a hostile one
- * costs nothing: a file of at most 8 MiB, 64 levels, 65536 elements. A document type is refused, so there are no
- * entities but the five that XML has. */
-#include <expat.h>
+/* Reading XML with expat, which is loaded when the first file is named: hardly any job names one, and librondo.so needs
+ * it for nothing else. The limits are far above what any machine's file needs, and low enough that a hostile one costs
+ * nothing: a file of at most 8 MiB, 64 levels, 65536 elements. A document type is refused, so there are no entities but
+ * the five that XML has. */
+#include <dlfcn.h>
 #include <errno.h>
+#include <expat.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +16,44 @@
 #define DEPTH_MOST 64
 #define ELEMENTS_MOST 65536
 #define ATTRS_MOST 64
+
+/* What is needed of the library. */
+static struct {
+    __typeof__(XML_ParserCreate) *create;
+    __typeof__(XML_ParserFree) *end;
+    __typeof__(XML_SetUserData) *set_user;
+    __typeof__(XML_SetElementHandler) *set_element;
+    __typeof__(XML_SetStartDoctypeDeclHandler) *set_doctype;
+    __typeof__(XML_Parse) *parse;
+    __typeof__(XML_StopParser) *stop;
+    __typeof__(XML_GetCurrentLineNumber) *line;
+    __typeof__(XML_GetErrorCode) *code;
+    __typeof__(XML_ErrorString) *text;
+} expat;
+static const char *const names[] = {"XML_ParserCreate",
+                                    "XML_ParserFree",
+                                    "XML_SetUserData",
+                                    "XML_SetElementHandler",
+                                    "XML_SetStartDoctypeDeclHandler",
+                                    "XML_Parse",
+                                    "XML_StopParser",
+                                    "XML_GetCurrentLineNumber",
+                                    "XML_GetErrorCode",
+                                    "XML_ErrorString"};
+#define COUNT (sizeof names / sizeof names[0])
+_Static_assert(sizeof expat == COUNT * sizeof(void *), "a name for each function, a function for each name");
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool loaded;
+
+static void load(void)
+{
+    void *library = dlopen("libexpat.so.1", RTLD_NOW | RTLD_LOCAL), **member = (void **)(void *)&expat;
+
+    loaded = library != NULL;
+    for (size_t i = 0; i < COUNT && loaded; i++)
+        loaded = (member[i] = dlsym(library, names[i])) != NULL;
+}
 
 typedef struct reading {
     XML_Parser parser;
@@ -25,7 +66,7 @@ static void stop(reading_t *r, const char *why)
 {
     if (!r->refused)
         r->refused = why;
-    XML_StopParser(r->parser, XML_FALSE);
+    expat.stop(r->parser, XML_FALSE);
 }
 
 static void XMLCALL begin(void *arg, const XML_Char *name, const XML_Char **attrs)
@@ -45,7 +86,7 @@ static void XMLCALL begin(void *arg, const XML_Char *name, const XML_Char **attr
     }
     r->at = e;
     r->root = r->root ? r->root : e;
-    e->line = (int)XML_GetCurrentLineNumber(r->parser);
+    e->line = (int)expat.line(r->parser);
     for (int i = 0; attrs[i]; i += 2)
         if (i / 2 == ATTRS_MOST || strlen(attrs[i + 1]) > 1000) {
             stop(r, "an element has too many attributes, or one that is too long");
@@ -83,11 +124,10 @@ static rondo_result_t feed(reading_t *r, FILE *f, const char *file, const char *
         all += n;
         if (all > BYTES_MOST)
             r->refused = "it is longer than 8 MiB";
-        else if (XML_Parse(r->parser, block, (int)n, n == 0) == XML_STATUS_OK)
+        else if (expat.parse(r->parser, block, (int)n, n == 0) == XML_STATUS_OK)
             continue;
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s=%.200s, line %d, cannot be read: %s", variable, file,
-                        (int)XML_GetCurrentLineNumber(r->parser),
-                        r->refused ? r->refused : XML_ErrorString(XML_GetErrorCode(r->parser)));
+                        (int)expat.line(r->parser), r->refused ? r->refused : expat.text(expat.code(r->parser)));
     } while (n > 0);
     return ferror(f) ? rd_error(NULL, RONDO_ERR_SYSTEM, "%s=%.200s: %s", variable, file, strerror(errno))
                      : RONDO_SUCCESS;
@@ -101,15 +141,21 @@ rondo_result_t rd_xml_read(rd_xml_t **root, const char *file, const char *variab
 
     if (!f)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s=%.200s: %s", variable, file, strerror(errno));
-    if (!(r.parser = XML_ParserCreate(NULL))) {
+    pthread_once(&once, load);
+    if (!loaded) {
+        fclose(f);
+        return rd_error(NULL, RONDO_ERR_UNSUPPORTED,
+                        "%s=%.200s: NCCL's XML is read by expat, and there is no libexpat.so.1 here", variable, file);
+    }
+    if (!(r.parser = expat.create(NULL))) {
         fclose(f);
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory to read %.200s", file);
     }
-    XML_SetUserData(r.parser, &r);
-    XML_SetElementHandler(r.parser, begin, end);
-    XML_SetStartDoctypeDeclHandler(r.parser, doctype);
+    expat.set_user(r.parser, &r);
+    expat.set_element(r.parser, begin, end);
+    expat.set_doctype(r.parser, doctype);
     result = feed(&r, f, file, variable);
-    XML_ParserFree(r.parser);
+    expat.end(r.parser);
     fclose(f);
     if (result == RONDO_SUCCESS)
         *root = r.root;

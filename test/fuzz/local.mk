@@ -12,17 +12,16 @@ fuzz_tests = \
 	test/fuzz/records \
 	test/fuzz/unique_id
 if HAVE_EXPAT
-fuzz_tests += test/fuzz/topology
+fuzz_tests += test/fuzz/graphs test/fuzz/topology
 endif
 check_PROGRAMS += $(fuzz_tests)
 test_fuzz_dumps_SOURCES = $(fuzz_dumps) test/fuzz/replay.c
 test_fuzz_environment_SOURCES = test/fuzz/environment.c test/fuzz/replay.c
 test_fuzz_files_SOURCES = test/fuzz/files.c test/fuzz/replay.c
-test_fuzz_files_LDADD = librondo_machines.la $(LDADD)
+test_fuzz_graphs_SOURCES = test/fuzz/graphs.c test/fuzz/replay.c
 test_fuzz_handshake_SOURCES = test/fuzz/handshake.c test/fuzz/replay.c
 test_fuzz_records_SOURCES = test/fuzz/records.c test/fuzz/replay.c
 test_fuzz_topology_SOURCES = test/fuzz/topology.c test/fuzz/replay.c
-test_fuzz_topology_LDADD = librondo_machines.la $(LDADD)
 test_fuzz_unique_id_SOURCES = test/fuzz/unique_id.c test/fuzz/replay.c
 test_fuzz_records_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
 EXTRA_DIST += \

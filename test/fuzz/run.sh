@@ -11,23 +11,23 @@ set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- unique_id handshake records environment files topology dumps
+[ $# -gt 0 ] || set -- unique_id handshake records environment files topology graphs dumps
 clang=${CLANG:-clang}
 build=${FUZZ_BUILD:-$PWD/fuzz-build}
 mkdir -p "$build"
 cd "$build"
 [ -e Makefile ] || "$source/configure" -q --with-mpi=no --without-ucx --disable-shared CC="$clang" \
     CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
-make -s librondo_core.la librondo_machines.la
+make -s librondo_core.la
 for target; do
     case $target in
     dumps) more="$source/tools/load.c $source/tools/load_fr.c $source/tools/load_json.c $source/tools/value.c \
         $source/tools/value_json.c $source/tools/value_pickle.c" bytes=8192 ;;
-    topology) more='' bytes=8192 ;;
+    topology | graphs) more='' bytes=8192 ;;
     *) more='' bytes=2048 ;;
     esac
     "$clang" -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -D_GNU_SOURCE= -I"$source/lib" -I"$source/test" -I. \
-        "$source/test/fuzz/$target.c" $more .libs/librondo_machines.a .libs/librondo_core.a -lsodium $(pkg-config --libs hwloc expat) -lm -lpthread \
+        "$source/test/fuzz/$target.c" $more .libs/librondo_core.a -lsodium $(pkg-config --libs hwloc) -lm -lpthread \
         -o "fuzz_$target"
     mkdir -p "new/$target"
     echo "== $target, $seconds s =="

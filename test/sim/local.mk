@@ -253,7 +253,7 @@ test_sim_doctor_SOURCES = \
 	tools/doctor_gpu.c \
 	tools/doctor_pairs.c
 test_sim_doctor_CPPFLAGS = $(sim_cppflags) -I$(top_srcdir)/tools
-test_sim_doctor_LDADD = librondo_machines.la $(sim_ldadd)
+test_sim_doctor_LDADD = $(sim_ldadd)
 test_sim_doctor_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen -Wl,--wrap=dlsym
 nodist_EXTRA_test_sim_doctor_SOURCES = dummy.cc
 test_sim_footprint_SOURCES = test/sim/footprint.c test/gpu/device.c test/gpu/device.h

@@ -4,6 +4,7 @@ test_tools_doctor_find_SOURCES = test/tools/doctor_find.c tools/doctor_pair.c $(
 test_tools_doctor_find_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tools
 script_tests += \
 	test/tools/doctor_json.sh \
+	test/tools/graph_file.sh \
 	test/tools/doctor_network.sh \
 	test/tools/info.sh \
 	test/tools/pictures.sh \

@@ -5,8 +5,6 @@ check_PROGRAMS += \
 if HAVE_EXPAT
 check_PROGRAMS += test/topo/graph
 endif
-test_topo_graph_LDADD = librondo_machines.la $(LDADD)
-test_topo_gpu_LDADD = librondo_machines.la $(LDADD)
 test_topo_graph_SOURCES = test/topo/graph.c test/topo/machines.h
 test_topo_gpu_SOURCES = test/topo/gpu.c test/util/nvml_played.c test/util/nvml_played.h
 test_topo_gpu_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen -Wl,--wrap=dlsym
