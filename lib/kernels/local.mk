@@ -6,6 +6,7 @@ librondo_kernels_la_SOURCES = \
 	lib/kernels/variants.c \
 	lib/kernels/launch.c \
 	lib/kernels/program_bytes.c \
+	lib/kernels/program_bytes.h \
 	$(kernel_headers)
 librondo_kernels_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CFLAGS)
 librondo_kernels_la_LIBADD = $(kernel_sources:.cu=.lo)

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "kernels/launch.h"
+#include "kernels/program_bytes.h"
 
 _Static_assert(RD_KENDS == RD_MAX_ENDS, "ends of a step");
 
@@ -86,13 +86,14 @@ static int translate(const rd_program_t *p, rd_kprogram_t *k)
     return 0;
 }
 
-const char *rd_kernel_program(const rd_algo_t *algo, uint32_t coll, int n, int rank, int root, rd_kprogram_t *k)
+const char *rd_kernel_program_in(const rd_algo_t *algo, uint32_t coll, int n, int rank, int root,
+                                 const rd_visits_t *order, rd_kprogram_t *k)
 {
     const rd_shape_t shape = {n, 1, NULL};
     const rd_sched_args_t args = {&shape, (rd_coll_t)coll, rank, root, algo->device.param, 0};
     rd_program_t *program;
     const char *why = algo->excluded(&args);
-    rd_steps_t *steps = why ? NULL : algo->emit(&args);
+    rd_steps_t *steps = why ? NULL : rd_visits_emit(algo, &args, order);
 
     if (why)
         return why;
@@ -102,4 +103,11 @@ const char *rd_kernel_program(const rd_algo_t *algo, uint32_t coll, int n, int r
     }
     rd_steps_free(steps);
     return why;
+}
+
+const char *rd_kernel_program(const rd_algo_t *algo, uint32_t coll, int n, int rank, int root, rd_kprogram_t *k)
+{
+    const rd_visits_t by_number = {NULL, NULL};
+
+    return rd_kernel_program_in(algo, coll, n, rank, root, &by_number, k);
 }

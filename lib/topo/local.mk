@@ -1,5 +1,7 @@
 # Layer 1: what the machine is made of.
 librondo_core_la_SOURCES += \
+	lib/topo/gpu_ring.c \
+	lib/topo/gpu_ring.h \
 	lib/topo/graph.c \
 	lib/topo/graph.h \
 	lib/topo/graph_gpu.c \

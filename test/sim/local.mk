@@ -165,6 +165,7 @@ sim_tests = \
 	test/sim/programs \
 	test/sim/rails \
 	test/sim/registered \
+	test/sim/ring_order \
 	test/sim/rcache \
 	test/sim/rounds \
 	test/sim/shim \
@@ -283,6 +284,10 @@ test_sim_registered_SOURCES = test/gpu/registered.c test/gpu/device.c test/gpu/d
 test_sim_registered_CPPFLAGS = $(sim_cppflags)
 test_sim_registered_LDADD = $(sim_ldadd)
 nodist_EXTRA_test_sim_registered_SOURCES = dummy.cc
+test_sim_ring_order_SOURCES = test/sim/ring_order.c test/gpu/device.c test/gpu/device.h
+test_sim_ring_order_CPPFLAGS = $(sim_cppflags)
+test_sim_ring_order_LDADD = $(sim_ldadd)
+nodist_EXTRA_test_sim_ring_order_SOURCES = dummy.cc
 test_sim_user_kernels_SOURCES = test/gpu/user_kernels.c test/gpu/device.c test/gpu/device.h
 test_sim_user_kernels_CPPFLAGS = $(sim_cppflags)
 test_sim_user_kernels_LDADD = test/sim/device_kernels.lo $(sim_ldadd)
@@ -326,6 +331,7 @@ script_tests += \
 	test/sim/delayed.sh \
 	test/sim/many.sh \
 	test/sim/nodes.sh \
+	test/sim/ordered.sh \
 	test/sim/raced.sh \
 	test/sim/scheduled.sh \
 	test/sim/simple.sh \

@@ -3,7 +3,7 @@ check_PROGRAMS += \
 	test/topo/locality \
 	test/topo/read
 if HAVE_EXPAT
-check_PROGRAMS += test/topo/graph
+check_PROGRAMS += test/topo/graph test/topo/rings
 endif
 test_topo_graph_SOURCES = test/topo/graph.c test/topo/machines.h
 test_topo_gpu_SOURCES = test/topo/gpu.c test/util/nvml_played.c test/util/nvml_played.h

@@ -138,7 +138,10 @@ rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, rd_kw
 
     if (result == RONDO_SUCCESS) {
         const rd_klaunch_t part = rd_occupancy_part(cuda, launch);
-        work->comm.call = rd_order_call(cuda, rd_launch_has_epoch(launch));
+        const bool visits = rd_ring_order_follows(cuda, launch);
+        if (visits)
+            rd_ring_order_apply(cuda, work);
+        work->comm.call = rd_ring_order_call(cuda, rd_order_call(cuda, rd_launch_has_epoch(launch)), visits);
         cudaError_t error = (cudaError_t)rd_kernel_launch(&part, work, stream);
         result = error == cudaSuccess ? rd_order_after(cuda, stream)
                                       : rd_cuda_error(cuda->team->ctx, error, "launching a kernel");
@@ -272,6 +275,16 @@ static rd_wanted_t wanted_of(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_
     return wanted;
 }
 
+/* The arguments of the kernel that was chosen. */
+static void bind(const rd_call_t *call, const rd_kchoice_t *choice, rd_kreduce_t *reduce)
+{
+    reduce->in = call->in;
+    reduce->out = call->out;
+    reduce->gap = 0;
+    reduce->root = call->desc.root;
+    set_portions(choice, reduce);
+}
+
 rondo_result_t rd_cuda_choose(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce, rd_kchoice_t *choice)
 {
     const rd_wanted_t wanted = wanted_of(cuda, call, reduce);
@@ -279,12 +292,26 @@ rondo_result_t rd_cuda_choose(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce
 
     if (result != RONDO_SUCCESS)
         return result;
-    reduce->in = call->in;
-    reduce->out = call->out;
-    reduce->gap = 0;
-    reduce->root = call->desc.root;
-    set_portions(choice, reduce);
+    bind(call, choice, reduce);
     return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_cuda_run_by(rd_cuda_t *cuda, const rd_call_t *call, const rd_algo_t *algo, rd_proto_t proto)
+{
+    rd_kchoice_t choice;
+    rd_kwork_t work;
+    fenv_t program;
+    const rd_wanted_t wanted = wanted_of(cuda, call, &work.reduce);
+
+    rd_fpenv_begin(&program);
+    const char *why = rd_kchoose_one(&wanted, &cuda->limits, algo, proto, &choice);
+    rd_fpenv_end(&program);
+    if (why)
+        return rd_error(cuda->team->ctx, RONDO_ERR_INTERNAL, "%s by %s: %s", rd_coll_name(call->desc.coll), algo->name,
+                        why);
+    bind(call, &choice, &work.reduce);
+    work.comm = cuda->k;
+    return rd_cuda_launch(cuda, &choice.launch, &work, call->stream);
 }
 
 bool rd_cuda_follows(rd_cuda_t *cuda, const rd_call_t *call)
@@ -342,6 +369,8 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out,
         return rd_messages_collective(cuda, call);
     if (rd_launch_kernel(&choice.launch) == RD_KERNEL_COPY)
         return rd_copies_collective(cuda, call);
+    if (rd_ring_order_divides(cuda, &choice.launch))
+        return rd_ring_order_blocks(cuda, call, out, gap);
     work.comm = cuda->k;
     work.reduce.out = out;
     work.reduce.gap = gap / rondo_type_size(call->desc.type) * rondo_type_size((rondo_type_t)work.reduce.type);

@@ -45,6 +45,19 @@ typedef struct rd_cuda_peer {
 
 #define RD_KCHOICES 64 /* cached choices, a power of two */
 
+/* Where each rank stands in rings, chains and trees: ring_order.c. */
+typedef struct rd_ring_visits {
+    bool is;                               /* false: every rank's place is its number */
+    int rank[RD_KRANKS], visit[RD_KRANKS]; /* the rank at each place, the place of each rank */
+} rd_ring_visits_t;
+
+/* What rank 0 tells the others of it. */
+typedef struct rd_ring_offer {
+    bool is, given;
+    uint8_t rank[RD_KRANKS];
+    double gbps, number_gbps;
+} rd_ring_offer_t;
+
 struct rd_cuda {
     const rd_team_t *team;
     int device;
@@ -55,6 +68,7 @@ struct rd_cuda {
     int beside;   /* ranks of this process on this rank's GPU, including this one */
     uint64_t key; /* the same on all ranks, different for every communicator: groups launch in its order */
     rd_kcomm_t k; /* passed to every launch */
+    rd_ring_visits_t visits;
     rd_limits_t limits;
     char *window; /* device memory: the whole window, or this rank's own part if GPUs do not reach each other */
     size_t window_bytes;
@@ -254,6 +268,23 @@ rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *wh
 /* Returns true if the host, too, reads and writes the buffer by this address. */
 bool rd_buffer_hosts(const rd_cuda_t *cuda, const void *buffer);
 
+/* ring_order.c. rd_ring_order_offer sets what this rank offers; an error is one of a file that the user has named.
+ * rd_ring_order_take takes rank 0's, and returns how many times as much as the order by number it carries, at least 1.
+ */
+rondo_result_t rd_ring_order_offer(rd_cuda_t *cuda, rd_ring_offer_t *offer);
+double rd_ring_order_take(rd_cuda_t *cuda, const rd_ring_offer_t *offer);
+/* Returns true if the launch is one by places; then rd_ring_order_apply makes its arguments so. */
+bool rd_ring_order_follows(const rd_cuda_t *cuda, const rd_klaunch_t *launch);
+void rd_ring_order_apply(const rd_cuda_t *cuda, rd_kwork_t *work);
+/* Returns rd_kcomm_t's `call` with the bit that tells whether the launch is by places. */
+#define RD_KCALL_VISITS (1u << (RD_KCALL_BITS - 1))
+uint32_t rd_ring_order_call(const rd_cuda_t *cuda, uint32_t call, bool visits);
+/* Returns the rank that a kernel with that `call` means by `peer`. */
+int rd_ring_order_peer(const rd_cuda_t *cuda, uint32_t call, int peer);
+/* Returns true if what was chosen is to be done block by block, which rd_ring_order_blocks does. */
+bool rd_ring_order_divides(const rd_cuda_t *cuda, const rd_klaunch_t *launch);
+rondo_result_t rd_ring_order_blocks(rd_cuda_t *cuda, const rd_call_t *call, void *out, size_t gap);
+
 /* collective.c. */
 /* RONDO_CHECK within a node: says to the others what this rank calls. Returns RONDO_ERR_MISMATCH if one of them calls
  * something else. A call is compared once, before any of its group is launched. */
@@ -268,6 +299,8 @@ void rd_cuda_extents(const rd_cuda_t *cuda, const rd_call_t *call, size_t *in, s
 /* Returns true if the operation is computed in float32 to its end though the user's type is narrower. */
 bool rd_cuda_is_wide(const rd_coll_desc_t *desc);
 rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call);
+/* Runs the collective by this algorithm and protocol, which have a kernel of their own. */
+rondo_result_t rd_cuda_run_by(rd_cuda_t *cuda, const rd_call_t *call, const rd_algo_t *algo, rd_proto_t proto);
 /* Runs a reduce-scatter by a kernel of one node's ranks, with `gap` bytes between the input's blocks. */
 rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, size_t gap);
 /* Returns the expected microseconds of a collective; 0 for that of a single rank; a negative number for one that has no

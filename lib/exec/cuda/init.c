@@ -92,6 +92,8 @@ rondo_result_t rd_cuda_check(rd_cuda_t *cuda)
         return RONDO_SUCCESS;
     atomic_thread_fence(memory_order_acquire);
     int late = (int)host->late;
+    if (failed == RD_KFAILED_TIMEOUT)
+        late = rd_ring_order_peer(cuda, host->wait[RD_KWAIT_CALL], late);
     if (cuda->path && late < team->node->nlocal) /* by a kernel of the node's own ranks */
         late = team->node->local[late];
     if (failed == RD_KFAILED_TIMEOUT && late == (int)RD_KPROXY) /* kernels between nodes wait for nobody else */

@@ -286,10 +286,32 @@ static const char *cut(const rd_wanted_t *w, const rd_limits_t *l, const rd_algo
     return is_kernel(algo, RD_KERNEL_COPY) ? cut_copies(l, choice) : cut_chunk(w, l, choice);
 }
 
+static bool by_visits(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto)
+{
+    return l->visits && proto == RD_PROTO_SIMPLE &&
+           (is_kernel(algo, RD_KERNEL_RING) || is_kernel(algo, RD_KERNEL_CHAIN));
+}
+
+/* A ring by places moves the blocks of an allgather or reduce_scatter by a chain each, one after the other. Sets the
+ * time of all. */
+static const char *by_chains(const rd_wanted_t *w, const rd_limits_t *l, rd_kchoice_t *choice)
+{
+    rd_wanted_t one = *w;
+    rd_kchoice_t chain;
+
+    one.coll = w->coll == RD_ALLGATHER ? RD_BROADCAST : RD_REDUCE;
+    const char *why = rd_kchoose_one(&one, l, &rd_algo_chain, RD_PROTO_SIMPLE, &chain);
+    choice->us = why ? 0 : l->nranks * chain.us;
+    return why;
+}
+
 static double expected(const rd_wanted_t *w, const rd_limits_t *l, const rd_kchoice_t *c)
 {
     const rd_algo_t *algo = c->launch.algo;
-    const rd_cost_gpus_t gpus = gpus_of(l);
+    rd_cost_gpus_t gpus = gpus_of(l);
+
+    if (by_visits(l, algo, c->launch.proto) && l->ring_gbps > 0)
+        gpus.gbps = l->ring_gbps;
     uint32_t passes = is_kernel(algo, RD_KERNEL_COPY) ? l->nranks - 1 : c->passes ? c->passes : 1;
 
     return rd_cost_gpu_us(&gpus, (rd_coll_t)w->coll, algo, c->launch.proto, w->count * w->element, passes,
@@ -307,6 +329,8 @@ const char *rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, const rd_
         why = cut(w, l, algo, proto, choice);
     if (!why)
         choice->us = expected(w, l, choice);
+    if (!why && by_visits(l, algo, proto) && (w->coll == RD_ALLGATHER || w->coll == RD_REDUCE_SCATTER))
+        why = by_chains(w, l, choice);
     return why;
 }
 

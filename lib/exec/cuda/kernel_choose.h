@@ -22,6 +22,8 @@ typedef struct rd_limits {
     bool host_windows;         /* GPUs do not all reach each other: windows lie in pinned host memory */
     uint32_t copies;           /* registered buffers are mapped by all: blocks may be copied out of them */
     uint32_t split;            /* 1: a store of 128 bytes may arrive in parts, as over PCIe */
+    bool visits;               /* rings and chains by SIMPLE visit the GPUs in an order of their own (ring_order.c) */
+    double ring_gbps;          /* what they then count with in place of `gbps` */
     double gbps;               /* of the slowest path between two GPUs, each way, by data sheet; 0: unknown */
     const rd_prices_t *prices; /* NULL: the built-in ones */
 } rd_limits_t;

@@ -19,6 +19,7 @@ librondo_core_la_SOURCES += \
 	lib/exec/cuda/occupancy.c \
 	lib/exec/cuda/fused.c \
 	lib/exec/cuda/order.c \
+	lib/exec/cuda/ring_order.c \
 	lib/exec/cuda/p2p.c \
 	lib/exec/cuda/p2p.h \
 	lib/exec/cuda/p2p_blocks.c \

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "exec/cuda/cuda_int.h"
+#include "kernels/program_bytes.h"
 
 struct rd_cuda_program {
     struct rd_cuda_program *next;
@@ -31,7 +32,8 @@ rondo_result_t rd_cuda_program(rd_cuda_t *cuda, const rd_klaunch_t *launch, int 
         if (!(p = malloc(sizeof *p)))
             return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for a program");
         *p = (struct rd_cuda_program){.next = cuda->programs, .algo = launch->algo, .coll = launch->coll, .root = root};
-        why = rd_kernel_program(p->algo, p->coll, cuda->k.nranks, cuda->k.rank, root, &p->program);
+        const rd_visits_t order = {cuda->visits.is ? cuda->visits.rank : NULL, cuda->visits.visit};
+        why = rd_kernel_program_in(p->algo, p->coll, cuda->k.nranks, cuda->k.rank, root, &order, &p->program);
         if (why) {
             free(p);
             return rd_error(ctx, RONDO_ERR_INTERNAL, "%s by %s: %s", rd_coll_name((rd_coll_t)launch->coll),

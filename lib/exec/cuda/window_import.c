@@ -33,6 +33,7 @@ typedef struct offer {
     uint64_t offset; /* of the window within the allocation that the handle names */
     cudaIpcMemHandle_t handle;
     rd_gpu_path_t path; /* path between the farthest pair, as this rank sees it */
+    rd_ring_offer_t ring;
 } offer_t;
 
 /* Returns a number that the process keeps as long as it lives. A forked child that may use CUDA has started anew by
@@ -318,6 +319,8 @@ static void agree_path(rd_cuda_t *cuda, const offer_t *all)
             path = rd_gpu_farther(path, all[r].path);
     }
     rd_limits_path(&cuda->limits, path);
+    cuda->limits.ring_gbps = rd_ring_order_take(cuda, &all[0].ring) * path.gbps;
+    cuda->limits.visits = cuda->visits.is;
     rd_limits_sliced(&cuda->limits, cuda->team->env);
 }
 
@@ -327,7 +330,10 @@ static rondo_result_t map_windows(rd_cuda_t *cuda, offer_t *offers, rd_missed_t 
     const rd_team_t *team = cuda->team;
     rondo_result_t result;
 
-    rd_verdict_set(&offers[team->rank].verdict, own_offer(cuda, &offers[team->rank]));
+    result = own_offer(cuda, &offers[team->rank]);
+    if (result == RONDO_SUCCESS)
+        result = rd_ring_order_offer(cuda, &offers[team->rank].ring);
+    rd_verdict_set(&offers[team->rank].verdict, result);
     offers[team->rank].path = own_path(cuda);
     if ((result = rd_verdicts_exchange(cuda, offers, sizeof *offers)))
         return result;

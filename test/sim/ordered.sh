@@ -1,0 +1,34 @@
+#!/bin/sh
+# Rings, chains and trees in an order of the machine's, on simulated GPUs: every operation and type is right by protocol
+# simple and by programs, alone and beside what goes by number, in groups and graphs, of whatever root, on 3, 4 and 8 ranks
+# as threads and processes. That the order is taken is test/sim/ring_order's affair.
+set -e
+test -x test/sim/matrix || {
+    echo "built without CUDA: there is nothing to simulate"
+    exit 77
+}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# graph FILE RANK...
+graph() {
+    file=$1
+    shift
+    {
+        echo '<graphs version="1"><graph id="0" pattern="4" nchannels="1"><channel>'
+        for rank; do
+            echo "<gpu dev=\"$rank\" rank=\"$rank\"/>"
+        done
+        echo '</channel></graph></graphs>'
+    } >"$file"
+}
+graph "$dir/3" 0 2 1
+graph "$dir/4" 3 1 0 2
+graph "$dir/8" 5 0 3 7 1 6 2 4
+export RONDO_GRAPH_FILE
+RONDO_GRAPH_FILE=$dir/3 test/sim/matrix --ranks 3 --forced ring/simple,chain/simple,tree/ll128 --share 3/40
+RONDO_GRAPH_FILE=$dir/4 test/sim/matrix --ranks 4 --kind threads --forced ring/simple,chain/simple,tree/ll128 --share 5/40
+RONDO_GRAPH_FILE=$dir/4 test/sim/matrix --ranks 4 --share 7/100
+RONDO_GRAPH_FILE=$dir/8 test/sim/matrix --ranks 8 --kind threads --forced ring/simple,chain/simple,tree/ll128 --share 9/200
+RONDO_GRAPH_FILE=$dir/4 RONDO_PROTO=simple test/sim/programs --ranks 4
+RONDO_GRAPH_FILE=$dir/4 SIM_NO_PEERS=1 test/sim/matrix --ranks 4 --forced ring/simple,chain/simple --share 3/60
