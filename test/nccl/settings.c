@@ -1,5 +1,6 @@
 /* NCCL_ALGO becomes a RONDO_ALGO of algorithms that serve, on host memory and between GPUs, each by the protocol that
- * NCCL_PROTO asks for. Variables are read once a process: each case has one.
+ * NCCL_PROTO asks for, and files of topologies and graphs become rondo's. Variables are read once a process: each case
+ * has one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,40 @@ static void asks_at(const char *address, const char *enable, const char *want)
           address, enable);
 }
 
+static void file_named(const char *nccl, const char *value, const char *rondo, const char *want)
+{
+    const wish_t wish = {1, "", "", "", rondo, want};
+
+    setenv(nccl, value, 1);
+    check(&wish);
+    unsetenv(nccl);
+}
+
+/* Files of topologies and graphs; a communicator of one rank leaves its machine in one. */
+static void files(void)
+{
+    char name[] = "/tmp/rondo-nccl-dump-XXXXXX", line[64] = "";
+    int fd = mkstemp(name);
+    FILE *f;
+
+    close(fd);
+    file_named("NCCL_TOPO_FILE", name, "RONDO_TOPO_FILE", name);
+    file_named("NCCL_TOPO_FILE", "/none/such", "RONDO_TOPO_FILE", "");
+    file_named("NCCL_TOPO_DUMP_FILE", "/none/such", "RONDO_TOPO_DUMP_FILE", "/none/such");
+    file_named("NCCL_TOPO_DUMP_FILE_RANK", "3", "RONDO_TOPO_DUMP_FILE_RANK", "3");
+    file_named("NCCL_GRAPH_FILE", name, "RONDO_GRAPH_FILE", name);
+    file_named("NCCL_GRAPH_FILE", "/none/such", "RONDO_GRAPH_FILE", "");
+    file_named("NCCL_GRAPH_DUMP_FILE", name, "RONDO_GRAPH_DUMP_FILE", name);
+    file_named("NCCL_GRAPH_DUMP_FILE_RANK", "2", "RONDO_GRAPH_DUMP_FILE_RANK", "2");
+    refused("NCCL_TOPO_DUMP_FILE", name, "");
+    f = fopen(name, "r");
+    CHECK(f && fgets(line, sizeof line, f) && strncmp(line, "<system version=\"1\"", 19) == 0, "%s", line);
+    if (f)
+        fclose(f);
+    unlink(name);
+    refused("NCCL_TOPO_DUMP_FILE", "/none/such", ""); /* which a line of the log says */
+}
+
 int main(void)
 {
     const char *rings = "broadcast=ring,reduce=ring,allgather=ring,reduce_scatter=ring,allreduce=ring";
@@ -151,6 +186,7 @@ int main(void)
     refused("NCCL_PROTO", "allreduce:^LL,Sipmle", "no protocol \"Sipmle\"; there are LL, LL128, Simple");
     refused("NCCL_ALGO", "ring,collnetdirect;allreduce:tree,ring;broadcast:^NVLS", "");
     refused("NCCL_PROTO", "LL,Simple;allreduce:^LL", "");
+    files();
     asks_at("localhost:28028", "", "localhost:28028");
     asks_at("localhost:28028", "1", "localhost:28028");
     asks_at("localhost:28028", "0", "");

@@ -1,7 +1,6 @@
 #!/bin/sh
 # rondo-info topo --graph: the searched ring as NCCL's XML, which RONDO_GRAPH_FILE reads; a ring by hand is shown with what
-# it carries; files that are wrong, of rings and of machines, are refused with their line. NCCL's names do the same, as far
-# as a program without GPUs shows, and RONDO_TOPO_DUMP_FILE is written by the rank that is named.
+# it carries; files that are wrong are refused with their line. RONDO_TOPO_DUMP_FILE is written by the rank that is named.
 set -u
 info="$top_builddir/rondo-info"
 dir=$(mktemp -d) || exit 1
