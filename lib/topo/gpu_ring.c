@@ -298,8 +298,8 @@ rondo_result_t rd_gpu_ring_find(rd_gpu_ring_t *ring, const rd_env_t *env, const 
     memset(ring, 0, sizeof *ring);
     for (int i = 0; i < n && i < RD_GPUS_MOST; i++)
         ring->rank[i] = i;
-    if (n < 2 || n > RD_GPUS_MOST || !(wanted || dump))
-        return RONDO_SUCCESS;
+    if (n < 2 || n > RD_GPUS_MOST || !(wanted || dump) || (n == 2 && !dump && !env->graph_file[0]))
+        return RONDO_SUCCESS; /* two have one order */
     rondo_result_t result =
         env->graph_file[0] ? rd_ring_read(&read, env->graph_file, "RONDO_GRAPH_FILE") : RONDO_SUCCESS;
     if (result == RONDO_SUCCESS)
