@@ -197,7 +197,7 @@ static void take(rd_gpu_ring_t *ring, const int *rank, int n)
 {
     int first = 0;
 
-    while (rank[first] != 0)
+    while (first < n && rank[first] != 0)
         first++;
     for (int i = 0; i < n; i++) {
         ring->rank[i] = rank[(first + i) % n];
@@ -207,7 +207,7 @@ static void take(rd_gpu_ring_t *ring, const int *rank, int n)
 
 static void take_tour(const finding_t *f, const rd_tour_t *tour, rd_gpu_ring_t *ring)
 {
-    int rank[RD_GPUS_MOST];
+    int rank[RD_GPUS_MOST] = {0};
 
     for (int i = 0; i < f->n; i++)
         for (rank[i] = 0; f->node[rank[i]] != tour->gpu[i];)
@@ -219,7 +219,7 @@ static void take_tour(const finding_t *f, const rd_tour_t *tour, rd_gpu_ring_t *
 /* A ring of ranks, on a machine of which nothing is known. */
 static void take_ranks(const finding_t *f, const rd_ring_read_t *read, rd_gpu_ring_t *ring)
 {
-    int rank[RD_GPUS_MOST];
+    int rank[RD_GPUS_MOST] = {0};
     const char *why = read->ranked ? rd_ring_order(read, NULL, f->n, true, rank)
                                    : "its ring has no ranks, and the machine's GPUs are not known";
 

@@ -1,7 +1,8 @@
 /* The GPUs of a machine, asked of an NVML and a /sys that this test plays: four GPUs, two of them joined by NVLinks,
- * one behind the same PCIe switch as a network device, one on another NUMA node. Then what is written down reads back,
+ * one behind the same PCIe switch as a network device, one on another NUMA node. A file of PCIe alone gets its NVLinks.
+ * Then what is written down reads back,
  * and files that are wrong are refused. */
-#include "topo/topo_gpu.h"
+#include "topo/gpu_ring.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -155,6 +156,31 @@ static void files(const rd_gpu_topo_t *t)
     }
 }
 
+/* A file of PCIe alone, as cloud images have it: the NVLinks that NVML tells of count beside it. By PCIe the order of
+ * these ranks would go from socket to socket and back, twice. */
+static void cloud(void)
+{
+    const char *const bus[] = {"0000:13:00.0", "0000:21:00.0", "0000:15:00.0", "0000:81:00.0"};
+    static rd_env_t env = {.order = "machine"};
+    rd_gpu_ring_t ring;
+
+    snprintf(env.topo_file, sizeof env.topo_file, "%s/cloud.xml", sys);
+    file_write(env.topo_file,
+               "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:10:00.0\" class=\"0x060400\">"
+               "<pci busid=\"0000:13:00.0\" class=\"0x030200\"/><pci busid=\"0000:15:00.0\" class=\"0x030200\"/>"
+               "</pci></cpu><cpu numaid=\"1\"><pci busid=\"0000:20:00.0\" class=\"0x060400\">"
+               "<pci busid=\"0000:21:00.0\" class=\"0x030200\"/><pci busid=\"0000:81:00.0\" class=\"0x030200\"/>"
+               "</pci></cpu></system>");
+    for (int switched = 18; switched >= 0; switched -= 18) {
+        nvml_played.switched = switched;
+        rondo_result_t result = rd_gpu_ring_find(&ring, &env, bus, 4, false, NULL);
+        if (result == RONDO_ERR_UNSUPPORTED) /* built without expat */
+            return;
+        CHECK(result == RONDO_SUCCESS && ring.is == !switched, "%d NVLinks each: %s", switched,
+              ring.is ? "PCIe decides" : "all are alike");
+    }
+}
+
 int main(void)
 {
     static const char *const buses[] = {"0000:13:00.0", "0000:15:00.0", "0000:21:00.0", "0000:81:00.0"};
@@ -169,6 +195,7 @@ int main(void)
     paths();
     asked(&t);
     switched();
+    cloud();
     files(&t);
     run("rm -rf $PWD", "", "");
     return failures != 0;
