@@ -22,6 +22,7 @@
 #include "nccl/tuner.h"
 
 #define VALUE_BYTES 256
+#define LIST_BYTES 1024
 
 static struct {
     int host, blocking, has_blocking;
@@ -162,7 +163,7 @@ typedef struct allowed {
 static int find(const char *const names[], int count, const char *word, size_t length)
 {
     for (int i = 0; i < count; i++)
-        if (rd_word_is(names[i], word, length))
+        if (strlen(names[i]) == length && strncasecmp(names[i], word, length) == 0)
             return i;
     return -1;
 }
@@ -205,16 +206,43 @@ static int parse_list(const choice_t *c, const rd_word_list_t *list, allowed_t *
     return 0;
 }
 
+/* NCCL parts a text by strtok: what is empty between two marks is none, and a third part of "function:list" has no
+ * meaning. Writes the text as it is without those; one that is too long stays as it is. */
+static const char *without_empty(const char *text, char plain[LIST_BYTES])
+{
+    size_t used = 0;
+
+    if (strlen(text) >= LIST_BYTES - 1)
+        return text;
+    if (*text == ';') /* NCCL's first list is the one at the beginning */
+        plain[used++] = ';';
+    for (const char *p = text; *p;) {
+        const char *end = p + strcspn(p, ";"), *first = p + strspn(p, ":"), *list;
+        const size_t n = strcspn(first, ":;"), before = used;
+        list = first + n + strspn(first + n, ":");
+        if (n && used > 0 && plain[used - 1] != ';')
+            plain[used++] = ';';
+        used += n ? (size_t)sprintf(plain + used, "%.*s", (int)n, first) : 0;
+        if (used > before && strcspn(list, ":;"))
+            used += (size_t)sprintf(plain + used, ":%.*s", (int)strcspn(list, ":;"), list);
+        p = end + (*end != '\0');
+    }
+    plain[used] = '\0';
+    return plain;
+}
+
 /* Parses "ring,tree;allreduce:^tree;broadcast:ring" as NCCL does: the first list may be for all functions, each of the
  * others names its function and replaces what came before for it. Returns -1 where NCCL refuses it. */
 static int parse_choice(allowed_t allowed[], const choice_t *c)
 {
+    char plain[LIST_BYTES];
+    const char *text = without_empty(c->text, plain);
     rd_word_list_t list;
     allowed_t one;
 
     for (int f = 0; f < COUNT(functions); f++)
         allowed[f] = (allowed_t){0, 1};
-    for (size_t at = 0; rd_word_list_next(c->text, &at, &list);) {
+    for (size_t at = 0; rd_word_list_next(text, &at, &list);) {
         int named = list.operation ? find(functions, COUNT(functions), list.operation, list.operation_length) : -1;
 
         if (list.operation && named < 0) {
@@ -227,7 +255,7 @@ static int parse_choice(allowed_t allowed[], const choice_t *c)
             if (named < 0 || f == named)
                 allowed[f] = one;
     }
-    if (rd_word_lists_ordered(c->text))
+    if (rd_word_lists_ordered(text))
         return 0;
     snprintf(settings.wrong, sizeof settings.wrong, "NCCL_%s=%.100s: only the first list may be without a function",
              c->name, c->text);
