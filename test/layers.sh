@@ -34,6 +34,7 @@ profile 2
 transport 3
 ucx 4
 ofi 4
+netplugin 4
 plan 5
 exec/host 6
 kernels 6

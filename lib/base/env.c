@@ -39,7 +39,7 @@ static const tunable_t table[] = {
     {"RONDO_PROTO", PROTO, 1, AT(proto), "", 0, 127, NULL,
      "forces a protocol; creation fails if there is none of this name for the memory of the ranks"},
     {"RONDO_TRANSPORT", TEXT, 1, AT(transport), "", 0, 31, NULL,
-     "forces a transport: shm, ucx, ofi, or one that the program has registered"},
+     "forces a transport: shm, ucx, ofi, plugin, or one that the program has registered"},
     {"RONDO_IFACE", TEXT, 0, AT(iface), "", 0, 63, NULL, "interface name or address to listen on"},
     {"RONDO_PORTS", PORTS, 0, AT(port_first), "0", 0, 65535, NULL, "first-last: TCP ports to listen on; 0: any"},
     {"RONDO_TIMEOUT_MS", MILLISECONDS, 0, AT(timeout_ms), "0", 0, INT64_C(1) << 40, NULL,
@@ -173,6 +173,9 @@ static const tunable_t table[] = {
      "UCX_TCP_x)"},
     {"RONDO_OFI_PROVIDER", TEXT, 1, AT(ofi_provider), "auto", 0, 31, NULL,
      "libfabric's provider between nodes, if RONDO_TRANSPORT=ofi; auto: the best that all ranks have"},
+    {"RONDO_NET_PLUGIN", TEXT, 0, AT(net_plugin), "", 0, 255, NULL,
+     "with RONDO_TRANSPORT=plugin, a net plugin for NCCL, as a file or a name; by default what NCCL_NET_PLUGIN names, "
+     "or libnccl-net.so"},
     {"RONDO_NCCL_HOST", FLAG, 0, AT(nccl_host), "0", 0, 1, NULL, "libnccl.so.2 makes communicators of host memory"},
     {"RONDO_NCCL_STALL_MS", MILLISECONDS, 0, AT(nccl_stall_ms), "60000", 0, INT64_C(1) << 40, NULL,
      "in libnccl.so.2, how long streams stall behind the end of another rank before calls return its error; 0: calls "

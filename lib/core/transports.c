@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "netplugin/transport_plugin.h"
 #include "transport/cma/cma.h"
 #include "transport/shm/shm.h"
 
@@ -20,15 +21,14 @@
 #define NAME_BYTES 32 /* as in rd_env_t */
 
 static const rd_transport_ops_t *const built_in[] = {
-    &rd_transport_shm,
-    &rd_transport_cma,
+    &rd_transport_shm,    &rd_transport_cma,
 #ifdef RD_HAVE_UCX
     &rd_transport_ucx,
 #endif
 #ifdef RD_HAVE_LIBFABRIC
     &rd_transport_ofi,
 #endif
-    NULL,
+    &rd_transport_plugin, NULL,
 };
 #define BUILT_IN ((int)(sizeof built_in / sizeof built_in[0]) - 1)
 
@@ -91,7 +91,7 @@ const rd_transport_ops_t *rd_transport_between(const rd_env_t *env, char why[RD_
              "ranks on one node with one RONDO_HOSTID");
     const char *another = NULL; /* that would have to be asked for */
     for (int i = 0; (ops = rd_transport_at(i)); i++) {
-        another = ops->asked_for && !*env->transport ? ops->name : another;
+        another = !another && ops->asked_for && !*env->transport ? ops->name : another;
         if (ops->reach != RD_BETWEEN_NODES ||
             (*env->transport ? strcmp(ops->name, env->transport) != 0 : ops->asked_for))
             continue;

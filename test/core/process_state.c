@@ -233,8 +233,11 @@ static void rank_main(int rank, int nodes, const rondo_unique_id_t *id)
     is(result == RONDO_SUCCESS, call.error(NULL), "creation");
     snprintf(when, sizeof when, "made on %d nodes", nodes);
     compare(&before, when, true);
-    bool ofi = transport && strcmp(transport, "ofi") == 0;
-    is(is_mapped(ofi ? "/libfabric" : "/libucs") == (nodes > 1), when, "what is mapped of UCX or libfabric");
+    const char *file = !transport                         ? "/libucs"
+                       : strcmp(transport, "ofi") == 0    ? "/libfabric"
+                       : strcmp(transport, "plugin") == 0 ? "/libnccl-net"
+                                                          : "/libucs";
+    is(is_mapped(file) == (nodes > 1), when, "what is mapped of UCX, libfabric or a net plugin");
     if (result != RONDO_SUCCESS)
         return;
     is(call.allreduce(&one, &sum, 1, RONDO_FLOAT32, RONDO_SUM, comm, NULL) == RONDO_SUCCESS && sum == RANKS, when,

@@ -1,0 +1,129 @@
+/* The calls of a plugin that differ by its version. */
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "netplugin/plug_load.h"
+
+__attribute__((format(printf, 5, 6))) static void log_line(int level, unsigned long flags, const char *file, int line,
+                                                           const char *format, ...)
+{
+    const rd_log_level_t ours = level == 2 || level == 4 ? RD_LOG_WARN : level == 5 ? RD_LOG_TRACE : RD_LOG_INFO;
+    char text[RD_ERROR_BYTES];
+    va_list args;
+
+    (void)flags;
+    (void)file;
+    (void)line;
+    if (!rd_log_enabled(ours))
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    text[strcspn(text, "\n")] = '\0';
+    rd_log(NULL, ours, "net plugin: %s", text);
+}
+
+static int event_ignored(void **event, int kind, void *parent, int64_t id, void *data)
+{
+    (void)event;
+    (void)kind;
+    (void)parent;
+    (void)id;
+    (void)data;
+    return 0;
+}
+
+int rd_plug_begin(const rd_plug_t *plug, void **context, uint64_t id)
+{
+    static bool initialised; /* the first call is that of plug_load.c, before which there is no other */
+    rd_plug_config_t config = {RD_PLUG_ANY_CLASS};
+
+    *context = NULL;
+    if (plug->version >= 11)
+        return plug->table->init.v11(context, id, &config, log_line, event_ignored);
+    if (initialised)
+        return 0;
+    initialised = true;
+    return plug->version == 10 ? plug->table->init.v10(log_line, event_ignored) : plug->table->init.v8(log_line);
+}
+
+int rd_plug_end(const rd_plug_t *plug, void *context)
+{
+    return plug->version >= 11 && plug->table->finalize ? plug->table->finalize(context) : 0;
+}
+
+int rd_plug_device(const rd_plug_t *plug, int device, rd_plug_device_t *what)
+{
+    rd_plug_properties_v8_t eight = {.name = NULL};
+    rd_plug_properties_v9_t nine = {.name = NULL};
+    int error = plug->table->properties(device, plug->version == 8 ? (void *)&eight : &nine);
+
+    if (plug->version == 8)
+        *what = (rd_plug_device_t){eight.name, eight.memory, eight.offload, eight.mbps, eight.most_comms, INT_MAX};
+    else
+        *what = (rd_plug_device_t){nine.name, nine.memory, nine.offload, nine.mbps, nine.most_comms, nine.most_bytes};
+    if (!what->name)
+        what->name = "?";
+    return error;
+}
+
+int rd_plug_listen(const rd_plug_t *plug, void *context, int device, void *handle, void **listen)
+{
+    *listen = NULL;
+    return plug->version >= 11 ? plug->table->listen.v11(context, device, handle, listen)
+                               : plug->table->listen.v8(device, handle, listen);
+}
+
+/* The plugin is asked for no offload, and gets a place for its answer all the same. */
+int rd_plug_connect(const rd_plug_t *plug, void *context, int device, void *handle, void **send)
+{
+    rd_plug_config_t config = {RD_PLUG_ANY_CLASS};
+    void *offload = NULL;
+
+    if (plug->version >= 11)
+        return plug->table->connect.v11(context, device, handle, send, &offload);
+    if (plug->version == 10)
+        return plug->table->connect.v10(device, &config, handle, send, &offload);
+    return plug->table->connect.v8(device, handle, send, &offload);
+}
+
+int rd_plug_send(const rd_plug_t *plug, void *comm, void *data, size_t bytes, int tag, void *registration,
+                 void **request)
+{
+    const rd_plug_export_t *t = plug->table;
+
+    *request = NULL;
+    if (plug->version >= 10)
+        return t->send.v10(comm, data, bytes, tag, registration, NULL, request);
+    if (plug->version == 9)
+        return t->send.v9(comm, data, bytes, tag, registration, request);
+    return t->send.v8(comm, data, (int)bytes, tag, registration, request);
+}
+
+int rd_plug_recv(const rd_plug_t *plug, void *comm, void *data, size_t bytes, int tag, void *registration,
+                 void **request)
+{
+    const rd_plug_export_t *t = plug->table;
+    void *event = NULL;
+    int narrow = (int)bytes;
+
+    *request = NULL;
+    if (plug->version >= 10)
+        return t->recv.v10(comm, 1, &data, &bytes, &tag, &registration, &event, request);
+    if (plug->version == 9)
+        return t->recv.v9(comm, 1, &data, &bytes, &tag, &registration, request);
+    return t->recv.v8(comm, 1, &data, &narrow, &tag, &registration, request);
+}
+
+const char *rd_plug_failure(const char *call, int error, char *text, size_t size)
+{
+    static const char *const says[] = {"success",          "CUDA error",    "system error", "internal error",
+                                       "invalid argument", "invalid usage", "remote error", "in progress"};
+    const char *what = error >= 0 && error < (int)(sizeof says / sizeof says[0]) ? says[error] : "unknown error";
+
+    snprintf(text, size, "%s: %s (%d)", call, what, error);
+    return text;
+}

@@ -1,0 +1,222 @@
+/* The transport by a net plugin of NCCL's: its operations (transport/transport.h), in the table at the end. Those that
+ * end something are in plug_leave.c; netplugin.h lists the files. There are no zero-copy sends: a plugin could not be
+ * made to give the user's memory back after a failure. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/thread.h"
+#include "netplugin/netplugin.h"
+#include "transport/conns.h"
+
+#define LONGEST ((size_t)508 << 10) /* payload, where there are no connections that say it */
+
+/* What a plugin starts in the meantime, threads of its own, no signal of the user's reaches. */
+static rondo_result_t start(rd_plug_net_t *net, const rd_transport_args_t *args)
+{
+    sigset_t mask;
+    rd_signals_block(&mask);
+    rondo_result_t result =
+        rd_plug_open(net, args->env, args->node, args->conns ? args->conns->layout.long_bytes : LONGEST);
+    if (result == RONDO_SUCCESS)
+        result = rd_net_wireup(&net->base, args->env);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    return result;
+}
+
+static rondo_result_t create(rd_transport_t **transport, const rd_transport_args_t *args)
+{
+    rd_plug_net_t *net = calloc(1, sizeof *net);
+    if (!net || !rd_net_init(&net->base, &rd_plug_library, args)) {
+        free(net);
+        return rd_error(args->ctx, RONDO_ERR_NO_MEMORY, "no memory for the network of %d ranks", args->nranks);
+    }
+    rondo_result_t result = start(net, args);
+    if (result != RONDO_SUCCESS) {
+        rd_plug_destroy(&net->base.transport);
+        return result;
+    }
+    rd_log(net->base.ctx, RD_LOG_INFO, "network by the net plugin %s, version %d, of %s, device %d", net->plug->name,
+           net->plug->version, net->plug->file, net->device);
+    *transport = &net->base.transport;
+    return RONDO_SUCCESS;
+}
+
+static size_t conn_bytes(void)
+{
+    return sizeof(rd_plug_conn_t) + sizeof(rd_net_conn_t *);
+}
+
+static const char *version(void)
+{
+    static _Thread_local char text[100];
+    const rd_plug_t *plug = rd_plug_loaded();
+    if (!plug)
+        return "net plugins of NCCL's, versions 8 to 11";
+    snprintf(text, sizeof text, "net plugin %.60s, version %d", plug->name, plug->version);
+    return text;
+}
+
+/* A plugin may take devices for itself as it is loaded, so none is loaded only to be shown. */
+static rondo_result_t probe(const rd_env_t *env, const char *address, int local_rank, rd_transport_report_t *report)
+{
+    char why[RD_ERROR_BYTES];
+    (void)address;
+    (void)local_rank;
+    *report = (rd_transport_report_t){.reason = "ranks of a node take its devices in turn, or those of RONDO_NET",
+                                      .advice = "RONDO_NET_PLUGIN names a file, or NAME of libnccl-net-NAME.so"};
+    snprintf(report->settings, sizeof report->settings, "plugin %.60s (RONDO_NET_PLUGIN)",
+             *env->net_plugin ? env->net_plugin : "by default");
+    if (strcmp(env->transport, rd_transport_plugin.name) != 0)
+        return RONDO_SUCCESS;
+    const rd_plug_t *plug = rd_plug_load(env, why, sizeof why);
+    if (!plug)
+        return rd_error(NULL, RONDO_ERR_UNSUPPORTED, "%s", why);
+    for (int d = 0; d < plug->ndevices; d++) {
+        rd_plug_device_t what;
+        size_t used = strlen(report->devices);
+        if (rd_plug_device(plug, d, &what) == 0 && used + strlen(what.name) + 2 < sizeof report->devices)
+            snprintf(report->devices + used, sizeof report->devices - used, "%s%s", used ? " " : "", what.name);
+    }
+    return RONDO_SUCCESS;
+}
+
+/* ---- messages */
+
+static rondo_result_t post(rd_send_t *send, size_t bytes, int more)
+{
+    const rd_net_conn_t *conn = send->link;
+    rd_plug_peer_t *peer = rd_plug_peer_of(conn->peer);
+    rd_plug_message_t *m = rd_plug_message(peer, RD_NET_DATA, conn->channel);
+    (void)more; /* a message is given at once */
+    if (!m)
+        return rd_stop_get(conn->peer->net->stop);
+    rondo_result_t result = rd_net_head(send, bytes, &m->header);
+    if (result != RONDO_SUCCESS) {
+        rd_plug_release(rd_plug_net_of(peer), m);
+        return result;
+    }
+    m->conn = send->link;
+    m->bytes = (uint32_t)bytes;
+    m->ring = rd_send_ring(send, bytes);
+    m->data = rd_ring_slot(m->ring, send->slot);
+    if (!rd_plug_push(peer, m, false))
+        send->slot++;
+    return RONDO_SUCCESS;
+}
+
+static void credit_send(rd_net_conn_t *conn)
+{
+    uint64_t consumed = conn->recv->received;
+    if (conn->credit_busy || conn->peer->left)
+        return;
+    rd_plug_message_t *m = rd_plug_message(rd_plug_peer_of(conn->peer), RD_NET_CREDIT, conn->channel);
+    if (!m)
+        return;
+    conn->credited = consumed;
+    conn->credit_busy = 1;
+    m->conn = (rd_plug_conn_t *)conn;
+    m->header.number = consumed;
+    (void)rd_plug_push(rd_plug_peer_of(conn->peer), m, false);
+}
+
+static rondo_result_t credit(rd_recv_t *recv, size_t bytes)
+{
+    rd_net_conn_t *conn = recv->link;
+    conn->peer->net->quiet = 0; /* there may be credits to return */
+    if (rd_net_owes(conn, rd_net_batch(rd_recv_ring(recv, bytes).mask)))
+        credit_send(conn);
+    return RONDO_SUCCESS;
+}
+
+/* ---- progress */
+
+/* Every peer may be the first to send, also one that was not used yet. */
+bool rd_plug_poll(rd_plug_net_t *net)
+{
+    bool any = false;
+    for (int r = 0; r < net->base.nranks; r++) {
+        rd_plug_peer_t *peer = rd_plug_peer(net, r);
+        if (!peer->memory || peer->base.lost_ms != 0)
+            continue;
+        any |= rd_plug_poll_receives(peer);
+        if (peer->base.lost_ms == 0)
+            any |= rd_plug_poll_sends(peer);
+    }
+    return any;
+}
+
+/* Where nothing comes any more, a peer may be waiting to send a long message: it needs the credits of short ones that
+ * were held back. */
+bool rd_plug_progress(rd_transport_t *transport)
+{
+    rd_plug_net_t *net = rd_plug_of(transport);
+    net->base.progressed = false;
+    (void)rd_plug_poll(net);
+    if (net->base.nlost != 0)
+        rd_net_judge_lost(&net->base);
+    net->base.quiet = net->base.progressed ? 0 : net->base.quiet + (net->base.quiet <= RD_NET_QUIET);
+    if (net->base.quiet == RD_NET_QUIET)
+        rd_net_credits_flush(&net->base, true);
+    return net->base.progressed;
+}
+
+static bool idle(rd_transport_t *transport)
+{
+    rd_plug_net_t *net = rd_plug_of(transport);
+    return net->outstanding == 0 || net->base.left_ms != 0;
+}
+
+/* ---- peers */
+
+static void seek(rd_transport_t *transport, int rank)
+{
+    rd_plug_peer_t *peer = rd_plug_peer(rd_plug_of(transport), rank);
+    if (peer->base.remote && !peer->base.used)
+        rd_plug_say(peer, RD_NET_HELLO, 0);
+}
+
+static void ask_called(rd_transport_t *transport, int rank)
+{
+    rd_plug_peer_t *peer = rd_plug_peer(rd_plug_of(transport), rank);
+    if (peer->base.used && rd_net_asks(&peer->base))
+        rd_plug_say(peer, RD_NET_ASK, 0);
+}
+
+static void say_bye(rd_net_t *net)
+{
+    rd_plug_say_bye((rd_plug_net_t *)net);
+}
+
+const rd_transport_ops_t rd_transport_plugin = {.name = "plugin",
+                                                .reach = RD_BETWEEN_NODES,
+                                                .asked_for = true,
+                                                .signs = true,
+                                                .version = version,
+                                                .unusable = rd_plug_unusable,
+                                                .probe = probe,
+                                                .conn_bytes = conn_bytes,
+                                                .create = create,
+                                                .bind_send = rd_net_bind_send,
+                                                .bind_recv = rd_net_bind_recv,
+                                                .leave = rd_plug_leave,
+                                                .destroy = rd_plug_destroy,
+                                                .post = post,
+                                                .credit = credit,
+                                                .progress = rd_plug_progress,
+                                                .idle = idle,
+                                                .seek = seek,
+                                                .ask_called = ask_called,
+                                                .called = rd_net_called,
+                                                .farewell = rd_net_farewell,
+                                                .cancel = rd_plug_cancel};
+
+const rd_net_library_t rd_plug_library = {
+    .ops = &rd_transport_plugin,
+    .peer_bytes = sizeof(rd_plug_peer_t),
+    .conn_bytes = sizeof(rd_plug_conn_t),
+    .unreached = "(RONDO_NET, the plugin's own variables, RONDO_CREATE_TIMEOUT_MS)",
+    .greet = rd_plug_greet,
+    .credit = credit_send,
+    .say_bye = say_bye,
+};

@@ -1,0 +1,137 @@
+/* Net plugins of NCCL's: which one is loaded, and what is said where one cannot be, fails in one of its calls, never
+ * connects, or has no device. Every rank gets an error with a sentence, and nobody hangs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/harness.h"
+
+#define RANKS 3
+#define COUNT 300000 /* long messages, which are announced */
+
+typedef struct trial {
+    const char *plugin; /* RONDO_NET_PLUGIN; NULL: none is named */
+    const char *nccls;  /* NCCL_NET_PLUGIN */
+    const char *how;    /* TEST_NET, of these ranks: */
+    unsigned here;
+    const char *net; /* RONDO_NET */
+    rondo_result_t own, others;
+    const char *says_own, *says_others;
+} trial_t;
+
+static void body(test_rank_t *t, void *arg)
+{
+    const trial_t *trial = arg;
+    bool own = trial->here >> t->rank & 1;
+    static float in[COUNT], out[COUNT];
+
+    test_play_node(t, RANKS);
+    if (trial->plugin)
+        setenv("RONDO_NET_PLUGIN", trial->plugin, 1);
+    if (trial->nccls)
+        setenv("NCCL_NET_PLUGIN", trial->nccls, 1);
+    if (own && trial->how)
+        setenv("TEST_NET", trial->how, 1);
+    if (trial->net)
+        setenv("RONDO_NET", trial->net, 1);
+    setenv("RONDO_CREATE_TIMEOUT_MS", "2000", 1);
+    rondo_comm_t comm =
+        test_comm_gives(t, own ? trial->own : trial->others, own ? trial->says_own : trial->says_others);
+    if (!comm)
+        return;
+    for (size_t i = 0; i < COUNT; i++)
+        in[i] = (float)(i % 1000);
+    TEST_OK(t, comm, rondo_allreduce(in, out, COUNT, RONDO_FLOAT32, RONDO_SUM, comm, NULL));
+    size_t wrong = 0;
+    for (size_t i = 0; i < COUNT; i++)
+        wrong += out[i] != RANKS * in[i];
+    TEST_TRUE(t, wrong == 0);
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+}
+
+/* One that fails in the middle: every rank gets an error, from the call or from the next one. */
+static void fail_later(test_rank_t *t, void *arg)
+{
+    static float in[COUNT], out[COUNT];
+    rondo_result_t result = RONDO_SUCCESS;
+
+    test_play_node(t, RANKS);
+    setenv("RONDO_NET_PLUGIN", "test11", 1);
+    rondo_comm_t comm = test_comm(t, &(rondo_config_t)RONDO_CONFIG_INIT);
+    if (t->rank == 1)
+        setenv("TEST_NET", arg, 1);
+    for (int i = 0; i < 1000 && result == RONDO_SUCCESS; i++)
+        result = rondo_allreduce(in, out, COUNT, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
+    (void)test_result(t, comm, result, RONDO_ERR_REMOTE, "an allreduce with a plugin that fails");
+    if (t->rank == 1 && !strstr(rondo_last_error(comm), "net plugin test"))
+        test_fail(t, "the sentence is: %s", rondo_last_error(comm));
+    (void)rondo_comm_destroy(comm);
+}
+
+/* Short names are looked for where the program is started with that folder. */
+static void start_with(const char *folder, char **argv)
+{
+    const char *now = getenv("LD_LIBRARY_PATH");
+
+    if (now && strcmp(now, folder) == 0)
+        return;
+    setenv("LD_LIBRARY_PATH", folder, 1);
+    execv("/proc/self/exe", argv);
+    perror("execv");
+    exit(1);
+}
+
+int main(int argc, char **argv)
+{
+    const rondo_result_t good = RONDO_SUCCESS, no = RONDO_ERR_UNSUPPORTED, remote = RONDO_ERR_REMOTE,
+                         system = RONDO_ERR_SYSTEM, late = RONDO_ERR_TIMEOUT;
+    const char *build = getenv("top_builddir");
+    char folder[3000], path[3100];
+    int bad = 0;
+
+    snprintf(folder, sizeof folder, "%s/.libs", build ? build : ".");
+    snprintf(path, sizeof path, "%s/libnccl-net-test9.so", folder);
+    (void)argc;
+    start_with(folder, argv);
+    const trial_t trials[] = {
+        {"test8", NULL, "plain", 7, NULL, good, good, "", ""},
+        {path, NULL, "lazy", 2, NULL, good, good, "", ""},
+        {NULL, "test10", "strict", 7, NULL, good, good, "", ""},
+        {"nosuch,test11", NULL, "strict", 7, "test1", good, good, "", ""},
+        {"test11", "nosuch", "plain", 7, NULL, good, good, "", ""},
+        {"nosuch", NULL, NULL, 7, NULL, no, good, "the net plugin nosuch cannot be loaded", ""},
+        {"none", NULL, NULL, 7, NULL, no, good, "there is to be none", ""},
+        {NULL, NULL, NULL, 7, NULL, no, good, "libnccl-net.so", ""},
+        {"libc.so.6", NULL, NULL, 7, NULL, no, good, "none of ncclNetPlugin_v8 to ncclNetPlugin_v11", ""},
+        {"lacking", NULL, NULL, 7, NULL, no, good, "ncclNetPlugin_v10 of lacking lacks a function", ""},
+        {"test8", NULL, "empty", 7, NULL, no, good, "finds no device", ""},
+        {"test8", NULL, "refuse", 1, NULL, no, remote, "init: internal error (3)", "init: internal error (3)"},
+        {"test11", NULL, "refuse", 4, NULL, no, remote, "init: internal error (3)", "init: internal error (3)"},
+        {"test8", NULL, "plain", 7, "eth0", RONDO_ERR_INVALID_ARGUMENT, good, "has no device of that name", ""},
+        {"test9", NULL, "fail=listen/2", 2, NULL, system, remote, "listen: system error (2)", "rank 1 ("},
+        {"test9", NULL, "fail=connect/3", 2, NULL, remote, remote, "connect: system error (2)", ""},
+        {"test9", NULL, "fail=accept/2", 2, NULL, remote, remote, "accept: system error (2)", ""},
+        {"test9", NULL, "fail=reg/2", 2, NULL, system, remote, "regMr", ""},
+        {"test9", NULL, "fail=recv/5", 2, NULL, remote, remote, "irecv: system error (2)", ""},
+        {"test9", NULL, "fail=send/1", 2, NULL, remote, remote, "isend: system error (2)", ""},
+        {"test10", NULL, "never", 7, NULL, late, good, "was not connected by the net plugin test within 2000 ms", ""},
+    };
+
+    test_begin("netplugin_plugins", 120);
+    unsetenv("RONDO_NET_PLUGIN");
+    unsetenv("NCCL_NET_PLUGIN");
+    unsetenv("RONDO_NET");
+    unsetenv("TEST_NET");
+    setenv("RONDO_TRANSPORT", "plugin", 1);
+    for (size_t i = 0; i < sizeof trials / sizeof trials[0]; i++) {
+        int wrong = test_run(TEST_PROCESSES, RANKS, 20, body, (void *)(uintptr_t)&trials[i]);
+        if (wrong)
+            printf("plugins: trial %zu went wrong\n", i);
+        bad += wrong;
+    }
+    const char *const later[] = {"fail=test/1", "fail=send/7", "fail=recv/20", "fail=test/500"};
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
+        bad += test_run(TEST_PROCESSES, RANKS, 20, fail_later, (void *)(uintptr_t)later[i]);
+    return bad != 0;
+}
