@@ -11,6 +11,10 @@
  * announcement, and posts a receive of just that length in the slot where it belongs. On each comm sends and receives
  * end in their order, and of each queue only the oldest is asked for (`test`).
  *
+ * A plugin may still use what a comm had posted when it was closed, so an orderly end leaves nothing posted. Two ranks
+ * that have both sent their farewells and confirmed each other's send each other as many messages again as receives are
+ * left (rd_plug_fill), and post no more.
+ *
  * plug_load.c finds a plugin; plug_calls.c has its calls that differ by version; plug_connect.c makes and ends comms;
  * plug_send.c sends, plug_receive.c takes what arrives; plug_net.c and plug_leave.c implement the operations of
  * transport/transport.h with these. */
@@ -90,9 +94,11 @@ typedef struct rd_plug_peer {
     rd_plug_list_t waiting;  /* for a buffer, or until the plugin takes them */
     rd_plug_list_t payloads; /* announced, and not taken by the plugin yet */
     rd_plug_landing_t *landings, *last_landing;
-    int pending;           /* messages that are not complete, these included */
-    bool taken;            /* it has confirmed that it has all that was sent before this rank's farewell */
-    bool confirmed;        /* its farewell was confirmed */
+    int pending;    /* messages that are not complete, these included */
+    bool taken;     /* it has confirmed that it has all that was sent before this rank's farewell */
+    bool confirmed; /* its farewell was confirmed */
+    bool filled;    /* it was sent a message for each receive that it still has posted */
+    int due;        /* such messages that are still to come from it, once it has left and taken this rank's farewell */
     char why[RD_PLUG_WHY]; /* what the plugin said when it was lost */
 } rd_plug_peer_t;
 
@@ -162,6 +168,7 @@ void rd_plug_say(rd_plug_peer_t *peer, rd_net_kind_t kind, uint64_t number); /* 
 bool rd_plug_poll_sends(rd_plug_peer_t *peer); /* returns true if anything was completed */
 void rd_plug_say_bye(rd_plug_net_t *net);      /* sends the farewells, once to each peer */
 void rd_plug_greet(rd_net_peer_t *peer);
+void rd_plug_fill(rd_plug_peer_t *peer);
 
 /* plug_receive.c */
 void rd_plug_post(rd_plug_peer_t *peer);          /* posts the receives that are missing */

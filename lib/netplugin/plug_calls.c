@@ -1,11 +1,24 @@
-/* The calls of a plugin that differ by its version. */
+/* The calls of a plugin, whatever its version, by one thread at a time. NCCL has a thread for each communicator, which
+ * makes that one's connections and polls them, and plugins keep endpoints by thread; with rondo two communicators of
+ * one thread may have one endpoint between them, and the thread of networks that linger polls it, too. */
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "netplugin/plug_load.h"
+
+static pthread_mutex_t calling = PTHREAD_MUTEX_INITIALIZER;
+
+static int over(int result)
+{
+    pthread_mutex_unlock(&calling);
+    return result;
+}
+
+#define CALL(call) (pthread_mutex_lock(&calling), over(call))
 
 __attribute__((format(printf, 5, 6))) static void log_line(int level, unsigned long flags, const char *file, int line,
                                                            const char *format, ...)
@@ -43,23 +56,23 @@ int rd_plug_begin(const rd_plug_t *plug, void **context, uint64_t id)
 
     *context = NULL;
     if (plug->version >= 11)
-        return plug->table->init.v11(context, id, &config, log_line, event_ignored);
+        return CALL(plug->table->init.v11(context, id, &config, log_line, event_ignored));
     if (initialised)
         return 0;
     initialised = true;
-    return plug->version == 10 ? plug->table->init.v10(log_line, event_ignored) : plug->table->init.v8(log_line);
+    return CALL(plug->version == 10 ? plug->table->init.v10(log_line, event_ignored) : plug->table->init.v8(log_line));
 }
 
 int rd_plug_end(const rd_plug_t *plug, void *context)
 {
-    return plug->version >= 11 && plug->table->finalize ? plug->table->finalize(context) : 0;
+    return plug->version >= 11 && plug->table->finalize ? CALL(plug->table->finalize(context)) : 0;
 }
 
 int rd_plug_device(const rd_plug_t *plug, int device, rd_plug_device_t *what)
 {
     rd_plug_properties_v8_t eight = {.name = NULL};
     rd_plug_properties_v9_t nine = {.name = NULL};
-    int error = plug->table->properties(device, plug->version == 8 ? (void *)&eight : &nine);
+    int error = CALL(plug->table->properties(device, plug->version == 8 ? (void *)&eight : &nine));
 
     if (plug->version == 8)
         *what = (rd_plug_device_t){eight.name, eight.memory, eight.offload, eight.mbps, eight.most_comms, INT_MAX};
@@ -73,8 +86,8 @@ int rd_plug_device(const rd_plug_t *plug, int device, rd_plug_device_t *what)
 int rd_plug_listen(const rd_plug_t *plug, void *context, int device, void *handle, void **listen)
 {
     *listen = NULL;
-    return plug->version >= 11 ? plug->table->listen.v11(context, device, handle, listen)
-                               : plug->table->listen.v8(device, handle, listen);
+    return CALL(plug->version >= 11 ? plug->table->listen.v11(context, device, handle, listen)
+                                    : plug->table->listen.v8(device, handle, listen));
 }
 
 /* The plugin is asked for no offload, and gets a place for its answer all the same. */
@@ -84,10 +97,10 @@ int rd_plug_connect(const rd_plug_t *plug, void *context, int device, void *hand
     void *offload = NULL;
 
     if (plug->version >= 11)
-        return plug->table->connect.v11(context, device, handle, send, &offload);
+        return CALL(plug->table->connect.v11(context, device, handle, send, &offload));
     if (plug->version == 10)
-        return plug->table->connect.v10(device, &config, handle, send, &offload);
-    return plug->table->connect.v8(device, handle, send, &offload);
+        return CALL(plug->table->connect.v10(device, &config, handle, send, &offload));
+    return CALL(plug->table->connect.v8(device, handle, send, &offload));
 }
 
 int rd_plug_send(const rd_plug_t *plug, void *comm, void *data, size_t bytes, int tag, void *registration,
@@ -97,10 +110,10 @@ int rd_plug_send(const rd_plug_t *plug, void *comm, void *data, size_t bytes, in
 
     *request = NULL;
     if (plug->version >= 10)
-        return t->send.v10(comm, data, bytes, tag, registration, NULL, request);
+        return CALL(t->send.v10(comm, data, bytes, tag, registration, NULL, request));
     if (plug->version == 9)
-        return t->send.v9(comm, data, bytes, tag, registration, request);
-    return t->send.v8(comm, data, (int)bytes, tag, registration, request);
+        return CALL(t->send.v9(comm, data, bytes, tag, registration, request));
+    return CALL(t->send.v8(comm, data, (int)bytes, tag, registration, request));
 }
 
 int rd_plug_recv(const rd_plug_t *plug, void *comm, void *data, size_t bytes, int tag, void *registration,
@@ -112,10 +125,48 @@ int rd_plug_recv(const rd_plug_t *plug, void *comm, void *data, size_t bytes, in
 
     *request = NULL;
     if (plug->version >= 10)
-        return t->recv.v10(comm, 1, &data, &bytes, &tag, &registration, &event, request);
+        return CALL(t->recv.v10(comm, 1, &data, &bytes, &tag, &registration, &event, request));
     if (plug->version == 9)
-        return t->recv.v9(comm, 1, &data, &bytes, &tag, &registration, request);
-    return t->recv.v8(comm, 1, &data, &narrow, &tag, &registration, request);
+        return CALL(t->recv.v9(comm, 1, &data, &bytes, &tag, &registration, request));
+    return CALL(t->recv.v8(comm, 1, &data, &narrow, &tag, &registration, request));
+}
+
+int rd_plug_count(const rd_plug_t *plug, int *count)
+{
+    return CALL(plug->table->devices(count));
+}
+
+int rd_plug_accept(const rd_plug_t *plug, void *listen, void **recv)
+{
+    void *offload = NULL;
+
+    *recv = NULL;
+    return CALL(plug->table->accept(listen, recv, &offload));
+}
+
+int rd_plug_reg(const rd_plug_t *plug, void *comm, void *data, size_t bytes, void **registration)
+{
+    *registration = NULL;
+    return CALL(plug->table->reg(comm, data, bytes, RD_PLUG_HOST, registration));
+}
+
+int rd_plug_dereg(const rd_plug_t *plug, void *comm, void *registration)
+{
+    return CALL(plug->table->dereg(comm, registration));
+}
+
+int rd_plug_test(const rd_plug_t *plug, void *request, int *done, int *bytes)
+{
+    *done = *bytes = 0;
+    return CALL(plug->table->test(request, done, bytes));
+}
+
+int rd_plug_close_comm(const rd_plug_t *plug, rd_plug_end_t end, void *comm)
+{
+    const rd_plug_export_t *t = plug->table;
+    return CALL((end == RD_PLUG_END_SEND   ? t->close_send
+                 : end == RD_PLUG_END_RECV ? t->close_recv
+                                           : t->close_listen)(comm));
 }
 
 const char *rd_plug_failure(const char *call, int error, char *text, size_t size)

@@ -228,7 +228,6 @@ static int advance(rd_plug_net_t *net, rd_plug_peer_t *peer, const char **call)
 {
     int error = 0;
     for (int k = 0; error == 0 && k < RD_PLUG_COMMS; k++) {
-        void *offload = NULL;
         *call = "connect";
         if (!peer->sends[k])
             error = rd_plug_connect(net->plug, net->context, net->device, peer->handles[k], &peer->sends[k]);
@@ -236,7 +235,7 @@ static int advance(rd_plug_net_t *net, rd_plug_peer_t *peer, const char **call)
             break;
         *call = "accept";
         if (!peer->recvs[k])
-            error = net->plug->table->accept(peer->listens[k], &peer->recvs[k], &offload);
+            error = rd_plug_accept(net->plug, peer->listens[k], &peer->recvs[k]);
     }
     return error;
 }
@@ -301,12 +300,6 @@ static rondo_result_t connect_all(rd_plug_net_t *net, const rd_env_t *env)
 
 /* ---- memory */
 
-static int reg(const rd_plug_net_t *net, void *comm, void *data, size_t bytes, void **registration)
-{
-    *registration = NULL;
-    return net->plug->table->reg(comm, data, bytes, RD_PLUG_HOST, registration);
-}
-
 int rd_plug_register(rd_plug_peer_t *peer, bool send, rd_plug_ring_t *rings, rd_ring_t ring, void **registration)
 {
     void *comm = (send ? peer->sends : peer->recvs)[RD_PLUG_COMM_LONG];
@@ -315,7 +308,7 @@ int rd_plug_register(rd_plug_peer_t *peer, bool send, rd_plug_ring_t *rings, rd_
         i++;
     if (!rings[i].slots) {
         size_t bytes = ((size_t)ring.mask + 1) * ring.bytes;
-        error = reg(rd_plug_net_of(peer), comm, ring.slots, bytes, &rings[i].registration);
+        error = rd_plug_reg(rd_plug_net_of(peer)->plug, comm, ring.slots, bytes, &rings[i].registration);
         rings[i].slots = error == 0 ? ring.slots : NULL;
     }
     *registration = rings[i].registration;
@@ -328,19 +321,24 @@ static rondo_result_t memory_make(rd_plug_net_t *net, rd_plug_peer_t *peer)
     peer->memory = aligned_alloc(4096, (out + in + 4095) / 4096 * 4096);
     if (!peer->memory)
         return rd_error(net->base.ctx, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of network buffers", out + in);
-    int error = reg(net, peer->sends[RD_PLUG_COMM_SHORT], peer->memory, out, &peer->sent_mr);
+    int error = rd_plug_reg(net->plug, peer->sends[RD_PLUG_COMM_SHORT], peer->memory, out, &peer->sent_mr);
     if (error == 0)
-        error = reg(net, peer->recvs[RD_PLUG_COMM_SHORT], peer->memory + out, in, &peer->received_mr);
+        error = rd_plug_reg(net->plug, peer->recvs[RD_PLUG_COMM_SHORT], peer->memory + out, in, &peer->received_mr);
     return error != 0 ? failed(net, "regMr (is `ulimit -l` unlimited?)", error) : RONDO_SUCCESS;
+}
+
+static void comm_close(const rd_plug_net_t *net, rd_plug_end_t end, void **comm)
+{
+    if (*comm)
+        (void)rd_plug_close_comm(net->plug, end, *comm);
+    *comm = NULL;
 }
 
 /* What has listened has served its connection. */
 static void listens_close(const rd_plug_net_t *net, rd_plug_peer_t *peer)
 {
     for (int k = 0; k < RD_PLUG_COMMS; k++) {
-        if (peer->listens[k])
-            (void)net->plug->table->close_listen(peer->listens[k]);
-        peer->listens[k] = NULL;
+        comm_close(net, RD_PLUG_END_LISTEN, &peer->listens[k]);
     }
     free(peer->handles);
     peer->handles = NULL;
@@ -356,6 +354,7 @@ static rondo_result_t make(rd_plug_net_t *net, const rd_env_t *env)
         if (!peer->base.remote)
             continue;
         listens_close(net, peer);
+        peer->due = RD_PLUG_POSTED - 1;
         result = memory_make(net, peer);
         if (result == RONDO_SUCCESS)
             rd_plug_post(peer);
@@ -383,21 +382,13 @@ static void rings_give_back(const rd_plug_net_t *net, void *comm, rd_plug_ring_t
 {
     for (int i = 0; i <= RD_RINGS; i++) {
         if (rings[i].slots && comm)
-            (void)net->plug->table->dereg(comm, rings[i].registration);
+            (void)rd_plug_dereg(net->plug, comm, rings[i].registration);
         rings[i].slots = NULL;
     }
 }
 
-static void comm_close(int (*close)(void *comm), void **comm)
-{
-    if (*comm)
-        (void)close(*comm);
-    *comm = NULL;
-}
-
 static void longs_close(rd_plug_net_t *net, rd_plug_peer_t *peer)
 {
-    const rd_plug_export_t *t = net->plug->table;
     for (int c = 0; c < peer->base.nconns; c++) {
         rd_plug_conn_t *conn = (rd_plug_conn_t *)peer->base.conns[c];
         if (!conn)
@@ -405,8 +396,8 @@ static void longs_close(rd_plug_net_t *net, rd_plug_peer_t *peer)
         rings_give_back(net, peer->sends[RD_PLUG_COMM_LONG], conn->sent);
         rings_give_back(net, peer->recvs[RD_PLUG_COMM_LONG], conn->received);
     }
-    comm_close(t->close_send, &peer->sends[RD_PLUG_COMM_LONG]);
-    comm_close(t->close_recv, &peer->recvs[RD_PLUG_COMM_LONG]);
+    comm_close(net, RD_PLUG_END_SEND, &peer->sends[RD_PLUG_COMM_LONG]);
+    comm_close(net, RD_PLUG_END_RECV, &peer->recvs[RD_PLUG_COMM_LONG]);
     while (peer->landings) {
         rd_plug_landing_t *l = peer->landings;
         peer->landings = l->next;
@@ -422,17 +413,16 @@ void rd_plug_close_longs(rd_plug_net_t *net)
 
 static void peer_close(rd_plug_net_t *net, rd_plug_peer_t *peer)
 {
-    const rd_plug_export_t *t = net->plug->table;
     void **sent = &peer->sends[RD_PLUG_COMM_SHORT], **received = &peer->recvs[RD_PLUG_COMM_SHORT];
     rd_plug_forget(peer);
     longs_close(net, peer);
     listens_close(net, peer);
     if (*sent && peer->sent_mr)
-        (void)t->dereg(*sent, peer->sent_mr);
+        (void)rd_plug_dereg(net->plug, *sent, peer->sent_mr);
     if (*received && peer->received_mr)
-        (void)t->dereg(*received, peer->received_mr);
-    comm_close(t->close_send, sent);
-    comm_close(t->close_recv, received);
+        (void)rd_plug_dereg(net->plug, *received, peer->received_mr);
+    comm_close(net, RD_PLUG_END_SEND, sent);
+    comm_close(net, RD_PLUG_END_RECV, received);
     free(peer->memory);
     peer->memory = NULL;
 }

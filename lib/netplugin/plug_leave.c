@@ -8,6 +8,7 @@
 #define FAREWELL_MS 1000 /* the most time for farewells after a mismatch */
 #define READ_MS 2000     /* the most time for peers to take what was sent, where the network cannot linger */
 #define PARTED_MS 50     /* time for peers' farewells, and until they have taken all */
+#define STAYS_MS 1000    /* time for a peer that has taken all, and has not left */
 #define FAILED_MS 20     /* time to send farewells after a failure */
 #define POLLS 1000       /* the most polls of the network before anything is sent or decided */
 
@@ -30,6 +31,9 @@ void rd_plug_leave(rd_transport_t *transport)
     rd_plug_net_t *net = rd_plug_of(transport);
     if (!net->plug || net->base.left_ms != 0)
         return;
+    for (int r = 0; r < net->base.nranks; r++) /* every pair has receives posted */
+        if (rd_plug_peer(net, r)->memory)
+            rd_net_peer_used(&rd_plug_peer(net, r)->base);
     poll_some(net); /* for a farewell that a failing send would hide */
     if (rd_stop_get(net->base.stop) == RONDO_SUCCESS)
         rd_net_credits_flush(&net->base, false);
@@ -53,12 +57,14 @@ static bool all_read(rd_net_t *net)
     return true;
 }
 
-/* Returns true if all peers have sent a farewell as well, and all is sent. */
-static bool all_parted(rd_net_t *net)
+/* Returns true if nothing is posted any more for any peer that is there. */
+static bool all_drained(rd_net_t *net)
 {
-    for (const rd_net_peer_t *p = net->used; p; p = p->next_used)
-        if (p->lost_ms == 0 && (!p->left || rd_plug_peer_of(p)->pending != 0))
+    for (const rd_net_peer_t *n = net->used; n; n = n->next_used) {
+        const rd_plug_peer_t *p = rd_plug_peer_of(n);
+        if (n->lost_ms == 0 && (!p->filled || !p->taken || p->nin != 0 || p->nout != 0 || p->pending != 0))
             return false;
+    }
     return true;
 }
 
@@ -78,14 +84,14 @@ static void end(rd_plug_net_t *net)
 
 /* ---- a network that outlives its communicator */
 
-/* A peer that greets the network meanwhile gets its farewell; one that has gone is not waited for. */
+/* A peer that has gone is not waited for, nor, for long, one that has taken everything and stays. */
 static bool linger_poll(rd_linger_t *linger)
 {
     rd_plug_net_t *net = linger->net;
     for (int i = 0; i < POLLS && rd_plug_poll(net); i++)
         continue;
     rd_plug_say_bye(net);
-    return all_read(&net->base);
+    return all_drained(&net->base) || (all_read(&net->base) && rd_clock_ms() - linger->left_ms > STAYS_MS);
 }
 
 static void linger_end(rd_linger_t *linger)
@@ -108,9 +114,9 @@ static bool leave_in_order(rd_plug_net_t *net)
         return false;
     poll_some(net);
     rd_plug_say_bye(net);
-    if (rd_net_wait_until(&net->base, all_parted, PARTED_MS) || all_read(&net->base))
+    if (rd_net_wait_until(&net->base, all_drained, PARTED_MS))
         return false;
-    if (rd_net_wait_until(&net->base, is_given_back, READ_MS) && !all_read(&net->base) && linger(net))
+    if (rd_net_wait_until(&net->base, is_given_back, READ_MS) && linger(net))
         return true;
     rd_net_wait_until(&net->base, all_read, READ_MS);
     return false;

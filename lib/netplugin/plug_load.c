@@ -93,7 +93,7 @@ static bool start(void)
 
     if (error == 0) {
         call = "devices";
-        error = loaded.table->devices(&count);
+        error = rd_plug_count(&loaded, &count);
     }
     if (error == 0 && count > 0 && rd_plug_end(&loaded, context) == 0) {
         loaded.ndevices = count;

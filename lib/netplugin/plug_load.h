@@ -33,8 +33,15 @@ typedef struct rd_plug_device {
 int rd_plug_begin(const rd_plug_t *plug, void **context, uint64_t id); /* for a communicator */
 int rd_plug_end(const rd_plug_t *plug, void *context);
 int rd_plug_device(const rd_plug_t *plug, int device, rd_plug_device_t *what);
+int rd_plug_count(const rd_plug_t *plug, int *count); /* of devices */
 int rd_plug_listen(const rd_plug_t *plug, void *context, int device, void *handle, void **listen);
 int rd_plug_connect(const rd_plug_t *plug, void *context, int device, void *handle, void **send);
+int rd_plug_accept(const rd_plug_t *plug, void *listen, void **recv);
+int rd_plug_reg(const rd_plug_t *plug, void *comm, void *data, size_t bytes, void **registration);
+int rd_plug_dereg(const rd_plug_t *plug, void *comm, void *registration);
+int rd_plug_test(const rd_plug_t *plug, void *request, int *done, int *bytes);
+typedef enum { RD_PLUG_END_SEND, RD_PLUG_END_RECV, RD_PLUG_END_LISTEN } rd_plug_end_t;
+int rd_plug_close_comm(const rd_plug_t *plug, rd_plug_end_t end, void *comm);
 int rd_plug_send(const rd_plug_t *plug, void *comm, void *data, size_t bytes, int tag, void *registration,
                  void **request);
 int rd_plug_recv(const rd_plug_t *plug, void *comm, void *data, size_t bytes, int tag, void *registration,

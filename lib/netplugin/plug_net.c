@@ -140,6 +140,7 @@ bool rd_plug_poll(rd_plug_net_t *net)
         if (!peer->memory || peer->base.lost_ms != 0)
             continue;
         any |= rd_plug_poll_receives(peer);
+        rd_plug_fill(peer);
         if (peer->base.lost_ms == 0)
             any |= rd_plug_poll_sends(peer);
     }

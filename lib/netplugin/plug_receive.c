@@ -57,6 +57,7 @@ static bool take_of_peer(rd_plug_peer_t *peer, const rd_net_header_t *h, const v
             rd_plug_confirm(peer);
         break;
     case RD_NET_TAKEN:
+        peer->due -= peer->base.left && peer->taken;
         peer->taken = peer->base.parted;
         break;
     case RD_NET_ASK:
@@ -147,7 +148,8 @@ static char *buffer_of(const rd_plug_peer_t *peer, unsigned at)
 void rd_plug_post(rd_plug_peer_t *peer)
 {
     const rd_plug_net_t *net = rd_plug_net_of(peer);
-    while (peer->nin < RD_PLUG_POSTED && peer->base.lost_ms == 0) {
+    const int most = peer->base.left && peer->taken ? peer->due : RD_PLUG_POSTED;
+    while ((int)peer->nin < most && peer->base.lost_ms == 0) {
         unsigned at = peer->in_first + peer->nin;
         void *request;
         int error = rd_plug_recv(net->plug, peer->recvs[RD_PLUG_COMM_SHORT], buffer_of(peer, at), RD_PLUG_BUFFER,
@@ -165,7 +167,7 @@ void rd_plug_post(rd_plug_peer_t *peer)
 static bool is_over(rd_plug_peer_t *peer, void *request, size_t *bytes)
 {
     int done = 0, size = 0;
-    int error = rd_plug_net_of(peer)->plug->table->test(request, &done, &size);
+    int error = rd_plug_test(rd_plug_net_of(peer)->plug, request, &done, &size);
     if (error != 0)
         rd_plug_peer_lost(peer, "test of a receive", error);
     *bytes = size < 0 ? 0 : (size_t)size;

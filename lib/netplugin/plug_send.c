@@ -237,7 +237,7 @@ static void push_waiting(rd_plug_peer_t *peer)
 static int is_over(rd_plug_peer_t *peer, const rd_plug_flight_t *f)
 {
     int done = 0, bytes = 0;
-    int error = rd_plug_net_of(peer)->plug->table->test(f->request, &done, &bytes);
+    int error = rd_plug_test(rd_plug_net_of(peer)->plug, f->request, &done, &bytes);
     if (error == 0)
         return done != 0;
     rd_plug_peer_lost(peer, "test of a send", error);
@@ -284,6 +284,16 @@ void rd_plug_say(rd_plug_peer_t *peer, rd_net_kind_t kind, uint64_t number)
 void rd_plug_greet(rd_net_peer_t *peer)
 {
     rd_plug_say(rd_plug_peer_of(peer), RD_NET_HELLO, 1);
+}
+
+/* Where both have left and have taken all, nothing else is sent any more. */
+void rd_plug_fill(rd_plug_peer_t *peer)
+{
+    if (!peer->base.parted || !peer->confirmed || peer->filled || peer->base.lost_ms != 0)
+        return;
+    peer->filled = true;
+    for (int i = 1; i < RD_PLUG_POSTED; i++)
+        rd_plug_say(peer, RD_NET_TAKEN, 0);
 }
 
 /* Peers that have left get it too, since they may be waiting for it. A network that lingers has said farewell to all

@@ -95,9 +95,9 @@ int main(int argc, char **argv)
     (void)argc;
     start_with(folder, argv);
     const trial_t trials[] = {
-        {"test8", NULL, "plain", 7, NULL, good, good, "", ""},
+        {"test8", NULL, "drained", 7, NULL, good, good, "", ""},
         {path, NULL, "lazy", 2, NULL, good, good, "", ""},
-        {NULL, "test10", "strict", 7, NULL, good, good, "", ""},
+        {NULL, "test10", "strict,drained", 7, NULL, good, good, "", ""},
         {"nosuch,test11", NULL, "strict", 7, "test1", good, good, "", ""},
         {"test11", "nosuch", "plain", 7, NULL, good, good, "", ""},
         {"nosuch", NULL, NULL, 7, NULL, no, good, "the net plugin nosuch cannot be loaded", ""},
