@@ -22,6 +22,7 @@
 
 #include "ofi/ofi_load.h"
 #include "ofi/transport_ofi.h"
+#include "transport/network/net_load.h"
 #include "transport/network/network.h"
 
 #define RD_OFI_COPY (sizeof(rd_called_digest_t) > RD_SHORT ? sizeof(rd_called_digest_t) : RD_SHORT)
@@ -156,7 +157,7 @@ bool rd_ofi_is_tcp(const struct fi_info *info);
 /* ofi_context.c */
 const char *rd_ofi_unusable(void);
 /* Checks that libfabric works in this process, and begins a quiet time, which the caller ends if that succeeds. */
-rondo_result_t rd_ofi_enter(rd_log_ctx_t *ctx, rd_ofi_quiet_t *quiet);
+rondo_result_t rd_ofi_enter(rd_log_ctx_t *ctx, rd_net_quiet_t *quiet);
 rondo_result_t rd_ofi_open(rd_ofi_net_t *net);
 void rd_ofi_cut(rd_ofi_net_t *net);          /* after a failure: gives up all that is being sent */
 void rd_ofi_mirrors_back(rd_ofi_net_t *net); /* the communicator's memory, in which nothing is being sent any more */

@@ -42,12 +42,12 @@ const char *rd_ofi_unusable(void)
                     : NULL;
 }
 
-rondo_result_t rd_ofi_enter(rd_log_ctx_t *ctx, rd_ofi_quiet_t *quiet)
+rondo_result_t rd_ofi_enter(rd_log_ctx_t *ctx, rd_net_quiet_t *quiet)
 {
     const char *why = rd_ofi_unusable();
     if (why)
         return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "%s", why);
-    rd_ofi_quiet_begin(quiet);
+    rd_net_quiet_begin(quiet);
     return RONDO_SUCCESS;
 }
 
@@ -256,7 +256,7 @@ static rondo_result_t endpoint_make(rd_ofi_net_t *net)
 
 rondo_result_t rd_ofi_open(rd_ofi_net_t *net)
 {
-    rd_ofi_quiet_t quiet;
+    rd_net_quiet_t quiet;
     rd_fd_noted_t noted;
     rondo_result_t result = rd_ofi_enter(net->base.ctx, &quiet);
     if (result != RONDO_SUCCESS)
@@ -275,7 +275,7 @@ rondo_result_t rd_ofi_open(rd_ofi_net_t *net)
     if (result == RONDO_SUCCESS)
         rd_ofi_post(net);
     rd_fd_close_on_exec(&noted, true);
-    rd_ofi_quiet_end(&quiet);
+    rd_net_quiet_end(&quiet);
     return result;
 }
 

@@ -2,17 +2,11 @@
  * given by --with-libfabric is in the run path of librondo, which dlopen follows.
  *
  * libfabric looks for its providers in the first call of fi_getinfo, so that is as quiet as loading it is. */
-#define _GNU_SOURCE
 #include "ofi/ofi_load.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "base/thread.h"
 #include "transport/network/net_load.h"
 
 rd_fi_t rd_fi;
@@ -26,38 +20,12 @@ static rd_net_load_t libfabric = {
               "LD_LIBRARY_PATH, or unset RONDO_TRANSPORT to go by UCX",
 };
 
-#define SIGNAL_BYTES (NSIG / 8) /* of the kernel's sets */
-
-static void action_get(int signal, uint64_t action[8])
-{
-    memset(action, 0, 8 * sizeof *action);
-    (void)syscall(SYS_rt_sigaction, signal, NULL, action, SIGNAL_BYTES);
-}
-
-void rd_ofi_quiet_begin(rd_ofi_quiet_t *quiet)
-{
-    rd_signals_block(&quiet->mask);
-    for (int i = 1; i < NSIG; i++)
-        action_get(i, quiet->actions[i]);
-}
-
-void rd_ofi_quiet_end(const rd_ofi_quiet_t *quiet)
-{
-    uint64_t now[8];
-    for (int i = 1; i < NSIG; i++) {
-        action_get(i, now);
-        if (memcmp(now, quiet->actions[i], sizeof now) != 0)
-            (void)syscall(SYS_rt_sigaction, i, quiet->actions[i], NULL, SIGNAL_BYTES);
-    }
-    pthread_sigmask(SIG_SETMASK, &quiet->mask, NULL);
-}
-
 static void *open_quietly(void)
 {
-    rd_ofi_quiet_t quiet;
-    rd_ofi_quiet_begin(&quiet);
+    rd_net_quiet_t quiet;
+    rd_net_quiet_begin(&quiet);
     void *library = rd_net_load_open(&libfabric);
-    rd_ofi_quiet_end(&quiet);
+    rd_net_quiet_end(&quiet);
     return library;
 }
 
@@ -72,14 +40,14 @@ static void begin_unstaged(void)
     };
     static rd_net_environ_t its;
     struct fi_info *all = NULL;
-    rd_ofi_quiet_t quiet;
+    rd_net_quiet_t quiet;
     if (!rd_net_environ_begin(&its, presets, sizeof presets / sizeof presets[0]))
         return;
-    rd_ofi_quiet_begin(&quiet);
+    rd_net_quiet_begin(&quiet);
     if (rd_fi.getinfo(RD_OFI_VERSION, NULL, NULL, 0, NULL, &all) == 0)
         rd_fi.freeinfo(all);
     rd_net_environ_end(&its);
-    rd_ofi_quiet_end(&quiet);
+    rd_net_quiet_end(&quiet);
 }
 
 static void load(void)

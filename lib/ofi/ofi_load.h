@@ -14,8 +14,6 @@
 #include <rdma/fi_tagged.h>
 #pragma GCC diagnostic pop
 
-#include <signal.h>
-
 /* What rondo asks for: no newer field of a struct is read, so any libfabric from this one on serves. */
 #define RD_OFI_VERSION FI_VERSION(1, 11)
 
@@ -39,16 +37,6 @@ extern rd_fi_t rd_fi;
 
 /* Opens libfabric, once in a process: returns NULL, or a sentence that says why that is not possible and what to do. */
 const char *rd_ofi_load(void);
-
-/* From begin to end all signals are blocked, which threads inherit that a provider starts, and signal handlers that a
- * provider installs (psm2 and shm do) are taken back at the end. To be put around every call that may start something.
- */
-typedef struct rd_ofi_quiet {
-    sigset_t mask;
-    uint64_t actions[NSIG][8]; /* as the kernel has them: the C library would add to one that it sets */
-} rd_ofi_quiet_t;
-void rd_ofi_quiet_begin(rd_ofi_quiet_t *quiet);
-void rd_ofi_quiet_end(const rd_ofi_quiet_t *quiet);
 
 /* Returns what libfabric says of an error; `error` may have either sign. */
 const char *rd_ofi_strerror(long error);

@@ -243,12 +243,12 @@ static rondo_result_t agree(const rd_ofi_net_t *net, const offer_t *offers, cons
 static rondo_result_t look(rd_ofi_net_t *net, const rd_env_t *env, const site_t *site, struct fi_info **all,
                            offer_t *own)
 {
-    rd_ofi_quiet_t quiet;
+    rd_net_quiet_t quiet;
     rondo_result_t result = rd_ofi_enter(net->base.ctx, &quiet);
     if (result != RONDO_SUCCESS)
         return result;
     *all = all_find();
-    rd_ofi_quiet_end(&quiet);
+    rd_net_quiet_end(&quiet);
     *own = (offer_t){.kinds = kinds_of(*all, env, site), .version = rd_fi.version()};
     return own->kinds != 0 ? RONDO_SUCCESS : none_here(net->base.ctx, env, site);
 }
@@ -296,12 +296,12 @@ static void device_add(const struct fi_info *info, char *text, size_t size)
 
 static rondo_result_t probe_all(rd_transport_report_t *report)
 {
-    rd_ofi_quiet_t quiet;
+    rd_net_quiet_t quiet;
     rondo_result_t result = rd_ofi_enter(NULL, &quiet);
     if (result != RONDO_SUCCESS)
         return result;
     struct fi_info *all = all_find();
-    rd_ofi_quiet_end(&quiet);
+    rd_net_quiet_end(&quiet);
     for (const struct fi_info *i = all; i; i = i->next)
         device_add(i, report->devices, sizeof report->devices);
     if (all)

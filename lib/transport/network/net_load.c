@@ -3,10 +3,14 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/thread.h"
 
 void *rd_net_load_open(rd_net_load_t *load)
 {
@@ -27,6 +31,34 @@ void rd_net_load_find(rd_net_load_t *load, void *library, const char *name, void
     if (!found && !*load->why)
         snprintf(load->why, sizeof load->why, "%s has no %s: %s", load->file, name, load->needs);
     memcpy(function, &found, bytes);
+}
+
+/* ---- its threads and signal handlers */
+
+#define SIGNAL_BYTES (NSIG / 8) /* of the kernel's sets */
+
+static void action_get(int signal, uint64_t action[8])
+{
+    memset(action, 0, 8 * sizeof *action);
+    (void)syscall(SYS_rt_sigaction, signal, NULL, action, SIGNAL_BYTES);
+}
+
+void rd_net_quiet_begin(rd_net_quiet_t *quiet)
+{
+    rd_signals_block(&quiet->mask);
+    for (int i = 1; i < NSIG; i++)
+        action_get(i, quiet->actions[i]);
+}
+
+void rd_net_quiet_end(const rd_net_quiet_t *quiet)
+{
+    uint64_t now[8];
+    for (int i = 1; i < NSIG; i++) {
+        action_get(i, now);
+        if (memcmp(now, quiet->actions[i], sizeof now) != 0)
+            (void)syscall(SYS_rt_sigaction, i, quiet->actions[i], NULL, SIGNAL_BYTES);
+    }
+    pthread_sigmask(SIG_SETMASK, &quiet->mask, NULL);
 }
 
 /* ---- its environment */

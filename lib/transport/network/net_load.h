@@ -5,8 +5,10 @@
 #ifndef RD_TRANSPORT_NETWORK_NET_LOAD_H
 #define RD_TRANSPORT_NETWORK_NET_LOAD_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct rd_net_load {
     const char *file;   /* "libucp.so.0" */
@@ -36,5 +38,16 @@ typedef struct rd_net_environ {
 
 bool rd_net_environ_begin(rd_net_environ_t *e, const rd_net_preset_t *presets, size_t n); /* false: no memory */
 void rd_net_environ_end(const rd_net_environ_t *e);
+
+/* From begin to end all signals are blocked, which threads inherit that a library starts, and signal handlers that it
+ * installs (psm2 and shm of libfabric do) are taken back at the end. To be put around every call that may start
+ * something.
+ */
+typedef struct rd_net_quiet {
+    sigset_t mask;
+    uint64_t actions[NSIG][8]; /* as the kernel has them: the C library would add to one that it sets */
+} rd_net_quiet_t;
+void rd_net_quiet_begin(rd_net_quiet_t *quiet);
+void rd_net_quiet_end(const rd_net_quiet_t *quiet);
 
 #endif
