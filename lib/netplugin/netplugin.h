@@ -94,11 +94,12 @@ typedef struct rd_plug_peer {
     rd_plug_list_t waiting;  /* for a buffer, or until the plugin takes them */
     rd_plug_list_t payloads; /* announced, and not taken by the plugin yet */
     rd_plug_landing_t *landings, *last_landing;
-    int pending;    /* messages that are not complete, these included */
-    bool taken;     /* it has confirmed that it has all that was sent before this rank's farewell */
-    bool confirmed; /* its farewell was confirmed */
-    bool filled;    /* it was sent a message for each receive that it still has posted */
-    int due;        /* such messages that are still to come from it, once it has left and taken this rank's farewell */
+    int pending;     /* messages that are not complete, these included */
+    bool taken;      /* it has confirmed that it has all that was sent before this rank's farewell */
+    bool confirmed;  /* its farewell was confirmed */
+    int64_t left_ms; /* when its farewell came; 0: it did not */
+    bool filled;     /* it was sent a message for each receive that it still has posted */
+    int due;         /* such messages that are still to come from it, once it has left and taken this rank's farewell */
     char why[RD_PLUG_WHY]; /* what the plugin said when it was lost */
 } rd_plug_peer_t;
 

@@ -15,7 +15,7 @@
 #include "node/rails.h"
 #include "transport/conns.h"
 
-#define COLUMNS 128      /* ranks whose handles are exchanged at a time */
+#define COLUMNS 32       /* ranks whose handles are exchanged at a time */
 #define NEWS_EVERY_MS 10 /* of the bootstrap, while ranks connect */
 #define NAME 64
 

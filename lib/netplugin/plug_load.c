@@ -5,14 +5,13 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/error.h"
-#include "base/thread.h"
+#include "transport/network/net_load.h"
 
 #define PLAIN "libnccl-net"
 
@@ -111,9 +110,9 @@ static bool start(void)
 static void load(void)
 {
     char *next = wanted;
-    sigset_t mask;
+    rd_net_quiet_t quiet;
 
-    rd_signals_block(&mask);
+    rd_net_quiet_begin(&quiet);
     for (char *name; !loaded.ndevices && (name = strsep(&next, ",")) != NULL;) {
         void *library = *name ? open_library(name) : NULL;
 
@@ -123,7 +122,7 @@ static void load(void)
         else if (library && !loaded.table)
             dlclose(library);
     }
-    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    rd_net_quiet_end(&quiet);
 }
 
 static const char *name_of(const rd_env_t *env)

@@ -170,6 +170,17 @@ static bool idle(rd_transport_t *transport)
 
 /* ---- peers */
 
+/* Whose memory a call waits for that has done everything else: a long payload is still in its slot. What a rank has
+ * taken before it left may complete here a little later. */
+static int awaited(const rd_transport_t *transport)
+{
+    const rd_plug_net_t *net = (const rd_plug_net_t *)transport;
+    for (const rd_plug_peer_t *p = rd_plug_first(net); p; p = rd_plug_next(p))
+        if ((p->nlongs != 0 || p->payloads.first) && (p->left_ms == 0 || rd_clock_ms() - p->left_ms > RD_NET_GRACE_MS))
+            return p->base.rank;
+    return -1;
+}
+
 static void seek(rd_transport_t *transport, int rank)
 {
     rd_plug_peer_t *peer = rd_plug_peer(rd_plug_of(transport), rank);
@@ -206,6 +217,7 @@ const rd_transport_ops_t rd_transport_plugin = {.name = "plugin",
                                                 .credit = credit,
                                                 .progress = rd_plug_progress,
                                                 .idle = idle,
+                                                .zcopy_peer = awaited,
                                                 .seek = seek,
                                                 .ask_called = ask_called,
                                                 .called = rd_net_called,

@@ -53,6 +53,7 @@ static bool take_of_peer(rd_plug_peer_t *peer, const rd_net_header_t *h, const v
         break;
     case RD_NET_BYE:
         rd_net_take_bye(&peer->base, h);
+        peer->left_ms = peer->base.left ? rd_clock_ms() : 0;
         if (peer->base.left)
             rd_plug_confirm(peer);
         break;

@@ -145,11 +145,12 @@ struct rd_transport_ops {
      * takes them. */
     bool (*idle)(rd_transport_t *transport);
 
-    /* ---- zero-copy sends; both are NULL if every message goes through its slot */
+    /* ---- zero-copy sends; the first is NULL if every message goes through its slot, and the second may be */
     /* Like `post`, but the bytes lie at `data` in the user's memory, which does not change while `zcopy_pending` is not
      * 0. The transport may copy them all the same. */
     rondo_result_t (*post_zcopy)(rd_send_t *send, const void *data, size_t bytes, int more);
-    int (*zcopy_peer)(const rd_transport_t *transport); /* the receiver of one of these; -1: there is none */
+    /* The receiver of one of these, or of another message for which `idle` keeps a call waiting; -1: there is none. */
+    int (*zcopy_peer)(const rd_transport_t *transport);
 
     /* ---- GDR messages; both are NULL if it has none */
     rondo_result_t (*gdr)(rd_transport_t *transport, const rd_gdr_message_t *message);

@@ -19,7 +19,7 @@ static const char *const cleared[] = {
     "RONDO_CUDA_FIFOS",   "RONDO_CUDA_BLOCKS",   "RONDO_CUDA_COPY",   "RONDO_CUDA_SPARE",
     "RONDO_SPIN",         "RONDO_UCX_TLS",       "RONDO_TOPO_FILE",   "RONDO_CREATE_TIMEOUT_MS",
     "RONDO_CMA",          "RONDO_CMA_MIN",       "RONDO_NT_STORE",    "RONDO_TUNE",
-    "RONDO_OFI_PROVIDER", "RONDO_DUMP_FORMAT"};
+    "RONDO_OFI_PROVIDER", "RONDO_DUMP_FORMAT",   "RONDO_NET_PLUGIN"};
 
 static void defaults(void)
 {

@@ -87,6 +87,7 @@ static void machine_file(void)
     becomes(NULL, NULL, "RONDO_SLOTS", "4");
     becomes(NULL, NULL, "RONDO_HOSTID", "home");
     becomes("NCCL_HOSTID", "env", "RONDO_HOSTID", "env");
+    becomes("NCCL_NET_PLUGIN", "site", "RONDO_NET_PLUGIN", "site");
     becomes("NCCL_CONF_FILE", other_file, "RONDO_SLOTS", "2");
     becomes("NCCL_CONF_FILE", other_file, "RONDO_HOSTID", "etc");
     becomes("NCCL_CONF_FILE", "/nonexistent/file", "RONDO_HOSTID", "etc");

@@ -7,6 +7,7 @@
  *   lazy           nothing moves but in `test`, and in every other one of those
  *   drained        the process ends if a comm is closed that has requests
  *   never          connect never gives a comm
+ *   renamed        it has another name
  *   refuse         init fails
  *   empty          there is no device
  *   fail=CALL/N    the N-th call of listen, connect, accept, reg, send, recv or test fails with a system error
@@ -467,8 +468,8 @@ typedef struct table {
 #define EXPORT(version) EXPORT_(version)
 
 #define SHOWN __attribute__((visibility("default")))
-extern SHOWN const table_t EXPORT(VERSION);
-const table_t EXPORT(VERSION) = {
+extern SHOWN table_t EXPORT(VERSION);
+table_t EXPORT(VERSION) = {
     .name = "test",
     .init = (any_fn)init,
     .devices = (any_fn)devices,
@@ -490,6 +491,12 @@ const table_t EXPORT(VERSION) = {
     .finalize = (any_fn)finalize,
 #endif
 };
+
+__attribute__((constructor)) static void name_it(void)
+{
+    if (has("renamed"))
+        EXPORT(VERSION).name = "another";
+}
 
 #if VERSION == 11
 extern SHOWN const table_t ncclNetPlugin_v8;

@@ -109,6 +109,8 @@ int main(int argc, char **argv)
         {"test8", NULL, "refuse", 1, NULL, no, remote, "init: internal error (3)", "init: internal error (3)"},
         {"test11", NULL, "refuse", 4, NULL, no, remote, "init: internal error (3)", "init: internal error (3)"},
         {"test8", NULL, "plain", 7, "eth0", RONDO_ERR_INVALID_ARGUMENT, good, "has no device of that name", ""},
+        {"test9", NULL, "renamed", 2, NULL, RONDO_ERR_INVALID_USAGE, RONDO_ERR_INVALID_USAGE, "rank 1 (",
+         "has another: let RONDO_NET_PLUGIN name the same"},
         {"test9", NULL, "fail=listen/2", 2, NULL, system, remote, "listen: system error (2)", "rank 1 ("},
         {"test9", NULL, "fail=connect/3", 2, NULL, remote, remote, "connect: system error (2)", ""},
         {"test9", NULL, "fail=accept/2", 2, NULL, remote, remote, "accept: system error (2)", ""},

@@ -1,5 +1,5 @@
-/* What the transports between nodes have in common, whatever library carries their messages (lib/ucx, lib/ofi): the
- * network of one communicator, its peers, their channels, and the header of what travels.
+/* What the transports between nodes have in common, whatever library carries their messages (lib/ucx, lib/ofi,
+ * lib/netplugin): the network of one communicator, its peers, their channels, and the header of what travels.
  *
  *   rd_net            used by the rank's own thread only
  *     peers[rank]     a remote rank: whether it has left or is lost
@@ -32,7 +32,7 @@ typedef enum {
     RD_NET_HELLO,
     RD_NET_ASK,
     RD_NET_CALLED,
-    RD_NET_TAKEN, /* lib/ofi: confirms a farewell and all before it */
+    RD_NET_TAKEN, /* lib/ofi, lib/netplugin: confirms a farewell and all before it */
     RD_NET_GDR,   /* lib/ucx */
     RD_NET_RTS,   /* lib/ucx */
     RD_NET_ACK    /* lib/ucx */
