@@ -487,6 +487,8 @@ static void read_all(void)
     interface();
     profiler();
     ras();
+    if ((text = variable("NET_PLUGIN")) != NULL)
+        hand_on("NET_PLUGIN", "RONDO_NET_PLUGIN", text);
     nc_tuner(variable("TUNER_PLUGIN"));
     patience();
     name_others();

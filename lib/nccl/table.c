@@ -134,6 +134,9 @@ const nc_variable_t nc_variables[] = {
     {"HOSTID", NC_TO_RONDO, "RONDO_HOSTID", "ranks with different values count as on different nodes"},
     {"PROFILER_PLUGIN", NC_TO_RONDO, "RONDO_PROFILER",
      "a file, NAME of libnccl-profiler-NAME.so, none, STATIC_PLUGIN; unset: libnccl-profiler.so, if there is one"},
+    {"NET_PLUGIN", NC_TO_RONDO, "RONDO_NET_PLUGIN",
+     "a file, or NAME of libnccl-net-NAME.so, or several: the first that serves; used where RONDO_TRANSPORT=plugin "
+     "asks for it"},
     {"RAS_ADDR", NC_TO_RONDO, "RONDO_RAS_NCCL",
      "address:port of loopback at which ncclras may ask (its own: localhost:28028); unset: no port is open"},
     {"RAS_ENABLE", NC_HERE, NULL, "0: NCCL_RAS_ADDR is not taken"},
