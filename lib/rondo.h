@@ -608,6 +608,20 @@ rondo_result_t rondo_timeout_extend(rondo_comm_t comm, int64_t timeout_ms);
  * communicators it changes nothing. */
 rondo_result_t rondo_timeout_next(int64_t timeout_ms);
 
+/* Forces algorithms and protocols for this thread's next collective, on whatever communicator: `algo` and `proto` are
+ * what RONDO_ALGO and RONDO_PROTO would be for it, with all that these may say (doc/environment.md) and the same errors:
+ * RONDO_ERR_UNSUPPORTED where what is forced cannot serve the call, which then has no effect, and
+ * RONDO_ERR_INVALID_ARGUMENT of a word that is none. NULL: what the variable says stays; "": nothing is forced. All
+ * ranks force the same for a call; those of host communicators that do not get RONDO_ERR_MISMATCH, as with RONDO_CHECK=1
+ * those of CUDA ones do. In a group it holds for the next collective that is called in it, so each may have its own.
+ * Sends and receives are not forced, and leave it to what comes after them; nor are the messages of an all-to-all
+ * between GPUs, whose protocol is the communicator's. Both NULL: nothing is forced after all. A process may force 255
+ * different pairs of texts. Calls that force nothing are as fast as ever, and one that forces what an equal one has
+ * forced before finds its plan ready. */
+rondo_result_t rondo_force_next(const char *algo, const char *proto);
+/* The same, but where it cannot serve the call, the choice is rondo's. */
+rondo_result_t rondo_prefer_next(const char *algo, const char *proto);
+
 /* Marks this thread's next operations, until it is called again: an iteration, a phase, whatever tells a call from
  * those that are like it; 0, as at first: no mark. The tag is part of what all ranks must call alike, in collectives:
  * ranks that call with different tags get RONDO_ERR_MISMATCH, so one that has left out one of many equal calls is found

@@ -28,6 +28,8 @@ librondo_core_la_SOURCES += \
 	lib/core/failed_call.h \
 	lib/core/footprint.c \
 	lib/core/footprint.h \
+	lib/core/force_next.c \
+	lib/core/force_next.h \
 	lib/core/group.c \
 	lib/core/grow.c \
 	lib/core/hashes.c \

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "exec/cuda/cuda.h"
+#include "core/force_next.h"
 #include "core/hooks.h"
 #include "core/limits.h"
 #include "core/op.h"
@@ -17,7 +18,7 @@ _Thread_local uint64_t rd_tag;
 
 void rd_call_note(void)
 {
-    rd_call_differs = rd_group_depth || rd_limit_waits() || rd_in_hook;
+    rd_call_differs = rd_group_depth || rd_limit_waits() || rd_force_waits() || rd_in_hook;
 }
 
 rondo_result_t rondo_tag(uint64_t tag)
@@ -234,16 +235,17 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call, const rd_red
                           const rd_monitor_call_t *what)
 {
     bool checks = comm->env.check && comm->team.nranks > 1 && !rd_group_depth;
+    bool told = comm->tuned.tuner || call->desc.forced; /* somebody has a say in what is chosen */
     rondo_result_t result = RONDO_SUCCESS;
     rd_plan_t *plan;
 
-    if (checks && !comm->tuned.tuner)
+    if (checks && !told)
         result = rd_signature_exchange(&comm->queue, call, 0, &comm->sequence);
     if (result == RONDO_SUCCESS)
         result = rd_plan_get(comm->planner, &call->desc, call->tables, custom, &plan);
     if (result != RONDO_SUCCESS)
         return result;
-    if (checks && comm->tuned.tuner) /* what is chosen is compared, too */
+    if (checks && told) /* what is chosen is compared, too */
         result = rd_signature_exchange(&comm->queue, call, plan->tuned, &comm->sequence);
     if (result != RONDO_SUCCESS) {
         rd_plan_put(plan);
@@ -259,8 +261,8 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call, const rd_red
         rd_shown_runs(comm, plan);
     if (call->bounce)
         return run_bounce(comm, call, plan);
-    if (!plan->flat || call->tables || custom || call->desc.own || comm->env.check || comm->shown ||
-        rd_log_enabled(RD_LOG_TRACE)) /* a call that is repeated passes by `trace`, and is not shown */
+    if (!plan->flat || call->tables || custom || call->desc.own || call->desc.forced || comm->env.check ||
+        comm->shown || rd_log_enabled(RD_LOG_TRACE)) /* a call that is repeated passes by `trace`, and is not shown */
         return rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
     plan->users++;
     result = rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
@@ -404,6 +406,8 @@ rondo_result_t rd_call_collective(rondo_comm_t comm, rd_call_t *call)
     rondo_result_t result = rd_comm_enter(comm);
 
     call->tag = rd_tag;
+    if (rd_call_differs)
+        call->desc.forced = rd_force_take();
     rd_call_limit(comm);
     if (result == RONDO_SUCCESS)
         result = comm->shown ? rd_shown_collective(comm, call, run_collective) : run_collective(comm, call);

@@ -15,8 +15,8 @@ extern _Thread_local int rd_group_depth;
 extern _Thread_local int rd_call_differs; /* the next call cannot be like the last one: rd_call_note */
 extern _Thread_local uint64_t rd_tag;     /* of this thread's calls: rondo_tag; 0: none */
 
-/* To be called when this thread begins or ends a group, and when its next call gets a time limit of its own, or has it.
- */
+/* To be called when this thread begins or ends a group, and when its next call gets a time limit or a choice of its
+ * own, or has it. */
 void rd_call_note(void);
 
 /* Returns true if the call is outside of groups and repeats the communicator's last one, as latency-bound codes do

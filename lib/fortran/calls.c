@@ -51,6 +51,16 @@ void rondo_f_setting_set(const char *variable, const char *value, int *ierror)
     give("rondo_setting_set", NULL, rondo_setting_set(variable, value), ierror);
 }
 
+void rondo_f_force_next(const char *algo, const char *proto, int *ierror)
+{
+    give("rondo_force_next", NULL, rondo_force_next(algo, proto), ierror);
+}
+
+void rondo_f_prefer_next(const char *algo, const char *proto, int *ierror)
+{
+    give("rondo_prefer_next", NULL, rondo_prefer_next(algo, proto), ierror);
+}
+
 void rondo_f_setting_get(const char *variable, char *text, const size_t *bytes, int *ierror)
 {
     give("rondo_setting_get", NULL, rondo_setting_get(variable, text, *bytes), ierror);

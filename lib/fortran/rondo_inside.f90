@@ -40,6 +40,18 @@ module rondo_inside
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
+    subroutine c_force_next(algo, proto, ierror) bind(C, name="rondo_f_force_next")
+      import :: c_int, c_ptr
+      type(c_ptr), intent(in), value :: algo, proto
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine c_prefer_next(algo, proto, ierror) bind(C, name="rondo_f_prefer_next")
+      import :: c_int, c_ptr
+      type(c_ptr), intent(in), value :: algo, proto
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
     subroutine c_setting_get(name, text, bytes, ierror) bind(C, name="rondo_f_setting_get")
       import :: c_int, c_char, c_size_t
       character(kind=c_char), intent(in) :: name(*)

@@ -21,6 +21,8 @@ libnccl_parts_la_SOURCES = \
 	lib/nccl/properties.c \
 	lib/nccl/redop.c \
 	lib/nccl/refused.c \
+	lib/nccl/selection.c \
+	lib/nccl/selection.h \
 	lib/nccl/settings.c \
 	lib/nccl/shim.h \
 	lib/nccl/table.c \

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "nccl/shim.h"
+#include "nccl/selection.h"
 
 int nc_type(ncclDataType_t type, rondo_type_t *to)
 {
@@ -57,10 +57,12 @@ static const struct {
 };
 
 static _Thread_local uint64_t call_tag;
+static _Thread_local const nc_selection_t *call_selection;
 
-void nc_call_tag(uint64_t tag)
+void nc_call_config(uint64_t tag, const nc_selection_t *selection)
 {
     call_tag = tag;
+    call_selection = selection;
 }
 
 static rondo_result_t run(const nc_op_t *op)
@@ -117,7 +119,11 @@ rondo_result_t nc_op_run(const nc_op_t *op)
 
     if (op->tag)
         (void)rondo_tag(op->tag);
+    if (op->selection)
+        nc_selection_begin(op->selection);
     result = run(op);
+    if (op->selection)
+        nc_selection_end();
     if (op->tag)
         (void)rondo_tag(0);
     return result;
@@ -168,6 +174,7 @@ static ncclResult_t submit(nc_op_t op, ncclDataType_t type, ncclRedOp_t redop, c
                             call, (int)redop, ncclNumOps - 1);
     }
     op.tag = call_tag;
+    op.selection = call_selection;
     op.stream = op.comm->device == RONDO_DEVICE_HOST ? NULL : stream;
     if (nc_log_shows(NC_SUBSYS_COLL))
         log_call(&op, type, redop);

@@ -1,9 +1,10 @@
-/* The collectives with a config of their own (NCCL 2.31). The user's tag goes to rondo_tag. What would choose resources
- * of NCCL's kernels steers nothing, as in a communicator's config; what must be kept to and is not served is refused. A
- * config is read by its size: 2.31's ends before the event.
+/* The collectives with a config of their own (NCCL 2.31). The user's tag goes to rondo_tag, the selection of algorithms
+ * to rondo_force_next (selection.h). What would choose resources of NCCL's kernels steers nothing, as in a
+ * communicator's config; what must be kept to and is not served is refused. A config is read by its size: 2.31's ends
+ * before the event.
  */
 #include "nccl/later.h"
-#include "nccl/shim.h"
+#include "nccl/selection.h"
 
 static ncclResult_t resources(const ncclCollConfig_t *c, const char *call)
 {
@@ -26,8 +27,9 @@ static ncclResult_t resources(const ncclCollConfig_t *c, const char *call)
     return ncclSuccess;
 }
 
-static ncclResult_t begin(const ncclCollConfig_t *c, const char *call)
+static ncclResult_t begin(const ncclCollConfig_t *c, const char *call, const char *function)
 {
+    const nc_selection_t *selection = NULL;
     ncclResult_t result;
 
     if (!c)
@@ -36,29 +38,28 @@ static ncclResult_t begin(const ncclCollConfig_t *c, const char *call)
         return nc_error(NULL, ncclInvalidArgument, "%s: initialise the config with NCCL_COLLCONFIG_INITIALIZER", call);
     if ((result = resources(c, call)))
         return result;
-    if (c->algSelection && *c->algSelection && c->forceAlgSelection)
-        return nc_error(
-            NULL, ncclInvalidUsage,
-            "%s: config->algSelection is \"%.60s\": one call cannot force an algorithm in rondo; RONDO_ALGO "
-            "does for an operation, and forceAlgSelection = 0 lets the choice be rondo's",
-            call, c->algSelection);
+    if (c->forceAlgSelection != 0 && c->forceAlgSelection != 1)
+        return nc_error(NULL, ncclInvalidArgument, "%s: config->forceAlgSelection is %d: 0 or 1", call,
+                        c->forceAlgSelection);
     if (c->size >= sizeof *c && c->launchCompletionEvent)
         return nc_error(NULL, ncclInvalidUsage,
                         "%s: config->launchCompletionEvent is not served by rondo: record an "
                         "event behind the call",
                         call);
-    nc_call_tag(c->userProfilerTag);
+    if (c->algSelection && (result = nc_selection(c->algSelection, c->forceAlgSelection, function, &selection)))
+        return result;
+    nc_call_config(c->userProfilerTag, selection);
     return ncclSuccess;
 }
 
 #define CONFIGURED(name, parameters, arguments)                                                                        \
     ncclResult_t pnccl##name##Config parameters                                                                        \
     {                                                                                                                  \
-        ncclResult_t result = begin(config, "nccl" #name "Config");                                                    \
+        ncclResult_t result = begin(config, "nccl" #name "Config", #name);                                             \
                                                                                                                        \
         if (result == ncclSuccess)                                                                                     \
             result = pnccl##name arguments;                                                                            \
-        nc_call_tag(0);                                                                                                \
+        nc_call_config(0, NULL);                                                                                       \
         return result;                                                                                                 \
     }                                                                                                                  \
     NC_TWIN(name##Config)

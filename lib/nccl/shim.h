@@ -153,8 +153,9 @@ typedef struct nc_op {
     size_t count;
     ncclComm_t comm;
     rondo_stream_t stream;
-    struct nc_bounce *bounce; /* of an alltoall in place; NULL: it needs none */
-    uint64_t tag;             /* the user's, of a config; 0: there is none */
+    struct nc_bounce *bounce;             /* of an alltoall in place; NULL: it needs none */
+    uint64_t tag;                         /* the user's, of a config; 0: there is none */
+    const struct nc_selection *selection; /* of algorithms, by a config (selection.h); NULL: none */
     /* One-sided operations. */
     rondo_window_t window;
     size_t offset;
@@ -196,7 +197,8 @@ ncclResult_t nc_group_job(nc_job_t *job); /* copies the job and takes ownership 
 void nc_job_forget(nc_job_t *job); /* frees its ids, and wipes them: in them is the secret by which a rank may join */
 
 rondo_result_t nc_op_run(const nc_op_t *op); /* operations.c */
-void nc_call_tag(uint64_t tag);              /* of this thread's calls from now on; 0: none */
+/* What a config says of this thread's calls from now on: a tag, 0: none; algorithms, NULL: none. */
+void nc_call_config(uint64_t tag, const struct nc_selection *selection);
 
 /* ---- operations in place that rondo does not have in place ---- (bounce.c) */
 

@@ -11,6 +11,8 @@ librondo_core_la_SOURCES += \
 	lib/plan/chunk_map.h \
 	lib/plan/flat.c \
 	lib/plan/flat.h \
+	lib/plan/force.c \
+	lib/plan/force.h \
 	lib/plan/forced.c \
 	lib/plan/plan.c \
 	lib/plan/plan.h \

@@ -9,6 +9,7 @@
 #include "plan/board_plan.h"
 #include "plan/choose.h"
 #include "plan/chunk_map.h"
+#include "plan/force.h"
 #include "sched/visits.h"
 #include "transport/shm/ll.h"
 
@@ -46,8 +47,9 @@ struct rd_planner {
  * which may take as long as a message. */
 static uint64_t key_of(const rd_coll_desc_t *desc)
 {
-    return (uint64_t)(uint32_t)desc->root << 32 | (uint64_t)(uint16_t)desc->op << 16 | (uint64_t)desc->to_one << 16 |
-           (uint64_t)desc->type << 8 | (uint64_t)desc->coll; /* what goes to one rank has no `op` */
+    return (uint64_t)desc->forced << 56 | (uint64_t)(uint32_t)desc->root << 32 | (uint64_t)(uint16_t)desc->op << 16 |
+           (uint64_t)desc->to_one << 16 | /* what goes to one rank has no `op` */
+           (uint64_t)desc->type << 8 | (uint64_t)desc->coll;
 }
 
 static unsigned slot_of(uint64_t key, size_t count, size_t own)
@@ -128,15 +130,17 @@ size_t rd_plan_scratch(const rd_plan_t *plan)
 }
 
 /* The result depends on (pair, bytes) and on values that all ranks agreed on, so both ends agree. */
-static rondo_result_t message_rule(const rd_planner_t *p, int peer, size_t bytes, bool to_one, rd_lane_plan_t *lane)
+static rondo_result_t message_rule(const rd_planner_t *p, const rd_coll_desc_t *desc, int peer, size_t bytes,
+                                   rd_lane_plan_t *lane)
 {
     const rd_node_t *node = p->args.node;
     const rd_layout_t *layout = &p->args.conns->layout;
     int here = node->node_of[peer] == node->node_of[p->args.rank], oversubscribed = p->args.sharing > p->args.cores;
 
-    bool cma = here && p->args.conns->cma && (!to_one || bytes >= p->to_one_least);
+    bool cma = here && p->args.conns->cma && (!desc->to_one || desc->forced || bytes >= p->to_one_least);
+    rd_env_t own;
 
-    return rd_choose_message(p->args.env, here, cma, p->ll_most, bytes,
+    return rd_choose_message(rd_force_env(p->args.env, desc->forced, &own), here, cma, p->ll_most, bytes,
                              here || oversubscribed ? layout->slot_bytes : layout->long_bytes, &lane->proto,
                              &lane->slice, p->args.ctx);
 }
@@ -273,8 +277,7 @@ static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choi
         else if (choice)
             *lane = (rd_lane_plan_t){.slice = even_slice(bytes, choice->slice), .proto = choice->proto};
         else
-            result =
-                message_rule(p, lane_peer(program, &program->lanes[i], p->args.rank), bytes, plan->desc.to_one, lane);
+            result = message_rule(p, &plan->desc, lane_peer(program, &program->lanes[i], p->args.rank), bytes, lane);
         if (result != RONDO_SUCCESS)
             return result;
         if (lane->proto == RD_PROTO_CMA) {
@@ -353,6 +356,7 @@ static void plan_finish(const rd_planner_t *p, rd_plan_t *plan)
 static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_tables_t *tables, rd_choice_t *choice)
 {
     const rd_layout_t *layout = &p->args.conns->layout;
+    rd_env_t own;
     rd_choose_args_t args = {
         .coll = plan->desc.coll,
         .bytes = rd_map_whole(plan, tables, p->args.nranks),
@@ -362,7 +366,7 @@ static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_ta
         .unforced = plan->desc.own != 0,
         .uneven = plan->desc.coll == RD_ALLTOALL && tables,
         .shape = &p->shape,
-        .env = p->args.env,
+        .env = rd_force_env(p->args.env, plan->desc.forced, &own),
         .local = p->args.node->most,
         .cores = p->args.cores,
         .sharing = p->args.sharing,
@@ -398,7 +402,7 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_coll_desc_t *desc, con
     if (result == RONDO_SUCCESS) {
         plan->algo = choice.algo->name;
         plan->us = choice.us;
-        plan->tuned = p->args.tuned ? rd_tuner_word(&choice) : 0;
+        plan->tuned = p->args.tuned || desc->forced ? rd_tuner_word(&choice) : 0;
         rd_map_uniform(plan, p->args.rank, p->args.nranks);
         if (tables)
             result = rd_map_tables(plan, tables, p->args.nranks, p->args.ctx);

@@ -41,11 +41,12 @@ static inline size_t rd_chunk_offset(const rd_chunks_t *c, int chunk)
 typedef struct rd_coll_desc {
     rd_coll_t coll;
     rondo_type_t type;
-    rondo_op_t op; /* 0 where the operation reduces nothing */
-    int root;      /* 0 where there is none */
-    size_t count;  /* elements of the whole message, or of one block where each rank has one */
-    bool to_one;   /* an all-to-all in which one rank takes a message from every other one: gatherv */
-    size_t own;    /* nonzero: an internal exchange, to which RONDO_ALGO and RONDO_PROTO do not apply */
+    rondo_op_t op;  /* 0 where the operation reduces nothing */
+    int root;       /* 0 where there is none */
+    size_t count;   /* elements of the whole message, or of one block where each rank has one */
+    bool to_one;    /* an all-to-all in which one rank takes a message from every other one: gatherv */
+    uint8_t forced; /* what this call forces for itself: a number of plan/force.h; 0: nothing */
+    size_t own;     /* nonzero: an internal exchange, to which RONDO_ALGO and RONDO_PROTO do not apply */
 } rd_coll_desc_t;
 
 /* Where the length of a message is said that does not carry it in the tag of its lines: transport/announce.h. */
@@ -74,11 +75,11 @@ typedef struct rd_plan {
     const rd_program_t *program; /* owned by the planner, or by the plan (`own_program`) */
     rd_program_t *own_program;
     const char *algo;
-    uint64_t tuned;         /* what was chosen, as tuner.h writes it, if the communicator has a tuner; else 0 */
-    double us;              /* the cost model's prediction; 0: there is none, as for a message */
-    size_t slice;           /* the longest slice of all lanes: the stride of scratch places */
-    size_t element;         /* bytes, of partial results: all numbers of bytes here count in such elements */
-    unsigned halvings;      /* log2 of `element` over the bytes of the user's elements: see `store` of a reducer */
+    uint64_t tuned;    /* what was chosen, as tuner.h writes it, if there is a tuner or the call forces it; else 0 */
+    double us;         /* the cost model's prediction; 0: there is none, as for a message */
+    size_t slice;      /* the longest slice of all lanes: the stride of scratch places */
+    size_t element;    /* bytes, of partial results: all numbers of bytes here count in such elements */
+    unsigned halvings; /* log2 of `element` over the bytes of the user's elements: see `store` of a reducer */
     rd_nt_store_t nt_store; /* how slots are written */
     rd_chunks_t in, out;
     rd_reducer_t reducer;

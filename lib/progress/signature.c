@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/force.h"
+
 uint64_t rd_signature_counts(const rd_call_t *call, int nranks, size_t factor)
 {
     const rd_tables_t *tables = call->desc.coll == RD_ALLTOALL ? NULL : call->tables;
@@ -40,6 +42,7 @@ static void fill(rd_signature_t *s, const rd_call_t *call, const rd_team_t *team
     s->type = (int32_t)desc->type;
     s->op = desc->op < RONDO_NUM_OPS ? (int32_t)desc->op : RONDO_NUM_OPS; /* each rank numbers its user ops itself */
     s->root = call->name ? call->root : desc->root;
+    s->tuned = rd_force_word(desc->forced);
     snprintf(s->name, sizeof s->name, "%s", call->name ? call->name : rd_coll_name(desc->coll));
 }
 

@@ -27,7 +27,7 @@ static void describe(char *text, size_t room, const rd_signature_t *s)
              tag);
 }
 
-/* The calls are alike, and the tuner's answers are not. */
+/* The calls are alike, and the tuner's answers, or what the calls force, are not. */
 static rondo_result_t say_tuned(const rd_team_t *team, const rd_unlike_t *u)
 {
     char one[RD_TUNER_TEXT], two[RD_TUNER_TEXT], as[40] = "";
@@ -37,9 +37,10 @@ static rondo_result_t say_tuned(const rd_team_t *team, const rd_unlike_t *u)
     if (u->others)
         snprintf(as, sizeof as, ", as on %d other%s", u->others, u->others > 1 ? "s" : "");
     return rd_health_fail(team->health, RONDO_ERR_MISMATCH, u->ranks[1],
-                          "the tuner %s does not answer alike on all ranks, as it must: %s number %llu, of %llu bytes, "
+                          "%s%s does not %s alike on all ranks, as it must: %s number %llu, of %llu bytes, "
                           "is done on rank %d (%s) by %s%s; on rank %d (%s) by %s",
-                          team->tuner ? team->tuner : "?", u->calls[0].name, (unsigned long long)u->calls[0].sequence,
+                          team->tuner ? "the tuner " : "", team->tuner ? team->tuner : "rondo_force_next",
+                          team->tuner ? "answer" : "force", u->calls[0].name, (unsigned long long)u->calls[0].sequence,
                           (unsigned long long)u->calls[0].bytes, u->ranks[0],
                           rd_health_whois(team->health, u->ranks[0]), one, as, u->ranks[1],
                           rd_health_whois(team->health, u->ranks[1]), two);

@@ -1,5 +1,6 @@
 /* Collectives with a config of their own: right, with and without one; the tag reaches rondo, which compares it between
- * ranks; configs that cannot be kept to are refused, and a tag does not stay for the next call.
+ * ranks, and so does the selection of algorithms, in the whole of its grammar; configs that cannot be kept to are
+ * refused, and neither a tag nor a selection stays for the next call.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,11 +61,67 @@ static void wrong(test_rank_t *t, ncclComm_t comm)
     config.minCTAs = -3;
     refuses(t, comm, &config, ncclInvalidArgument);
     config = plain;
-    config.algSelection = "ring";
-    refuses(t, comm, &config, ncclInvalidUsage);
+    config.forceAlgSelection = 2;
+    refuses(t, comm, &config, ncclInvalidArgument);
     config = plain;
     config.launchCompletionEvent = (void *)&config;
     refuses(t, comm, &config, ncclInvalidUsage);
+}
+
+/* What each selection forces is seen by calls that only one of the two ranks selects it for: rondo compares them. */
+static void selections(test_rank_t *t, ncclComm_t comm)
+{
+    static const char *const kept[] = {"ring",    "RING_SIMPLE", " Tree , ring", "RING+^RING_LL", "^PAT+^SYMK",
+                                       "ring_LL", "Tree_S",      "^tree",        "tree+^tree_ll", "ring,nvls"};
+    static const char *const bad[] = {
+        "pigeon", "+", "^", "ring+tree", "SIMPLE", "nvls", "RING_LL,TREE_SIMPLE", "ring,pigeon", "RING_LL128+^RING_LL"};
+    ncclCollConfig_t config = plain;
+    int in = t->rank + 1, out = 0, many[2] = {0};
+
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        test_note(t, "algSelection %s", kept[i]);
+        config.algSelection = kept[i];
+        out = 0;
+        NCCL_OK(t, pncclAllReduceConfig(&in, &out, 1, ncclInt, ncclSum, comm, NULL, &config));
+        TEST_TRUE(t, out == 3);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        test_note(t, "algSelection %s", bad[i]);
+        config.algSelection = bad[i];
+        config.forceAlgSelection = 1;
+        refuses(t, comm, &config, ncclInvalidArgument);
+        config.forceAlgSelection = 0;
+        out = 0;
+        NCCL_OK(t, pncclAllReduceConfig(&in, &out, 1, ncclInt, ncclSum, comm, NULL, &config));
+        TEST_TRUE(t, out == 3);
+    }
+    test_note(t, "algSelection of a function that has none");
+    config = plain;
+    config.algSelection = "ring";
+    NCCL_GIVES(t, ncclInvalidArgument, pncclAlltoAllConfig(many, many, 1, ncclInt, comm, NULL, &config));
+    test_note(t, "in a group");
+    NCCL_OK(t, ncclGroupStart());
+    NCCL_OK(t, pncclAllReduceConfig(&in, &out, 1, ncclInt, ncclSum, comm, NULL, &config));
+    config.algSelection = "tree";
+    NCCL_OK(t, pncclAllGatherConfig(&in, many, 1, ncclInt, comm, NULL, NULL));
+    NCCL_OK(t, pncclAllReduceConfig(&in, &out, 1, ncclInt, ncclMax, comm, NULL, &config));
+    NCCL_OK(t, ncclGroupEnd());
+    TEST_TRUE(t, out == 2 && many[0] == 1 && many[1] == 2);
+}
+
+/* Ranks that select differently, also by a call of which one selects nothing. */
+static void differ(test_rank_t *t, void *arg)
+{
+    const char *mine[2][2] = {{"RING_SIMPLE", "TREE_SIMPLE"}, {"", "RING_SIMPLE"}};
+    ncclComm_t comm = nccl_comm(t);
+    ncclCollConfig_t config = plain;
+    int in = 1, out = 0;
+
+    config.algSelection = mine[*(int *)arg][t->rank];
+    test_note(t, "algSelection %s", config.algSelection);
+    NCCL_GIVES(t, ncclInvalidUsage, pncclAllReduceConfig(&in, &out, 1, ncclInt, ncclSum, comm, NULL, &config));
+    TEST_TRUE(t, strstr(ncclGetLastError(comm), "force alike") != NULL);
+    NCCL_OK(t, ncclCommAbort(comm));
 }
 
 static void all(test_rank_t *t, void *arg)
@@ -85,6 +142,7 @@ static void all(test_rank_t *t, void *arg)
     config.launchCompletionEvent = (void *)&config;
     operations(t, comm, &config);
     wrong(t, comm);
+    selections(t, comm);
     test_note(t, "in a group, with a tag for each");
     NCCL_OK(t, ncclGroupStart());
     for (int i = 0; i < 3; i++) {
@@ -112,5 +170,8 @@ int main(void)
     test_begin("nccl/per_call", 20);
     setenv("RONDO_DEBUG", "none", 0);
     nccl_begin();
-    return test_run(TEST_PROCESSES, 2, 20, all, NULL) != 0;
+    int bad = test_run(TEST_PROCESSES, 2, 20, all, NULL) != 0;
+    for (int i = 0; i < 2; i++)
+        bad |= test_run(TEST_PROCESSES, 2, 20, differ, &i) != 0;
+    return bad;
 }

@@ -49,7 +49,7 @@ static void check_choices(const rd_cuda_t *cuda)
     for (uint32_t coll = 0; coll <= RD_SCATTER; coll++)
         for (size_t i = 0; i < 15; i++) {
             uint32_t element = (uint32_t)rondo_type_size(types[i % 3]);
-            rd_wanted_t wanted = {coll, types[i % 3], RONDO_SUM, element, counts[i / 3], 0, 0};
+            rd_wanted_t wanted = {coll, types[i % 3], RONDO_SUM, element, counts[i / 3], 0, 0, 0};
             for (const rd_algo_t *const *algo = rd_algos; *algo; algo++)
                 for (int c = 0; c < RD_GPU_PROTOS; c++) {
                     rd_kernel_t kernel = (*algo)->device.kernel;

@@ -4,6 +4,7 @@
 #include "base/fpenv.h"
 #include "exec/host/reduce.h"
 #include "exec/cuda/cuda_int.h"
+#include "plan/force.h"
 #include "exec/cuda/proxy/proxy.h"
 
 /* ---- scalars ---- */
@@ -85,7 +86,7 @@ bool rd_cuda_is_wide(const rd_coll_desc_t *desc)
 
 static uint32_t cache_slot(const rd_wanted_t *w)
 {
-    uint64_t h = (w->count * 31 + w->coll) * 31 + w->type * 16 + w->op;
+    uint64_t h = (w->count * 31 + w->coll) * 31 + w->type * 16 + w->op + ((uint64_t)w->forced << 32);
 
     return (uint32_t)(h * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (RD_KCHOICES - 1);
 }
@@ -112,9 +113,12 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
         say(cuda, wanted, choice, RD_LOG_TRACE);
         return RONDO_SUCCESS;
     }
+    rondo_result_t named = wanted->forced && env ? rd_kchoose_names(env, ctx) : RONDO_SUCCESS;
+    if (named != RONDO_SUCCESS)
+        return named;
     rd_fpenv_begin(&program);
     why = rd_kchoose(wanted, &cuda->limits, env, choice);
-    if (why && cuda->parent) /* a part of an operation whose other parts may be served */
+    if (why && (cuda->parent || rd_force_prefers(wanted->forced))) /* parts: others of the operation may be served */
         why = rd_kchoose(wanted, &cuda->limits, NULL, choice);
     rd_fpenv_end(&program);
     if (why)
@@ -240,7 +244,7 @@ static void set_portions(const rd_kchoice_t *choice, rd_kreduce_t *reduce)
 
 static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
 {
-    rd_wanted_t wanted = {RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, 1, 0, 0};
+    rd_wanted_t wanted = {RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, 1, 0, 0, 0};
     rd_kchoice_t choice;
     rd_kwork_t work;
     rondo_result_t result = choose(cuda, &wanted, NULL, &choice);
@@ -271,6 +275,7 @@ static rd_wanted_t wanted_of(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_
     wanted.op = reduce->op;
     wanted.element = (uint32_t)rondo_type_size((rondo_type_t)reduce->type);
     wanted.count = reduce->count = desc->count;
+    wanted.forced = desc->forced;
     wanted.kernels = cuda->windows && cuda->team->env->cuda_copy && !rd_copies_possible(cuda, call);
     return wanted;
 }
@@ -287,8 +292,10 @@ static void bind(const rd_call_t *call, const rd_kchoice_t *choice, rd_kreduce_t
 
 rondo_result_t rd_cuda_choose(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce, rd_kchoice_t *choice)
 {
+    rd_env_t own;
+    const rd_env_t *env = rd_force_env(cuda->team->env, call->desc.forced, &own);
     const rd_wanted_t wanted = wanted_of(cuda, call, reduce);
-    rondo_result_t result = choose(cuda, &wanted, cuda->team->env, choice);
+    rondo_result_t result = choose(cuda, &wanted, env, choice);
 
     if (result != RONDO_SUCCESS)
         return result;
@@ -316,11 +323,13 @@ rondo_result_t rd_cuda_run_by(rd_cuda_t *cuda, const rd_call_t *call, const rd_a
 
 bool rd_cuda_follows(rd_cuda_t *cuda, const rd_call_t *call)
 {
+    rd_env_t own;
+    const rd_env_t *env = rd_force_env(cuda->team->env, call->desc.forced, &own);
     rd_kreduce_t reduce;
     rd_kchoice_t choice;
     const rd_wanted_t wanted = wanted_of(cuda, call, &reduce);
 
-    return !rd_kchoose(&wanted, &cuda->limits, cuda->team->env, &choice);
+    return !rd_kchoose(&wanted, &cuda->limits, env, &choice);
 }
 
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)

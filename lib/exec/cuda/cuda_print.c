@@ -109,7 +109,7 @@ rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type,
 {
     const rd_forced_t forced = rd_forced(env, coll);
     rd_choices_t all;
-    rd_wanted_t wanted = {(uint32_t)coll, (uint32_t)type, RONDO_SUM, (uint32_t)rondo_type_size(type), count, 0, 0};
+    rd_wanted_t wanted = {(uint32_t)coll, (uint32_t)type, RONDO_SUM, (uint32_t)rondo_type_size(type), count, 0, 0, 0};
     rd_limits_t limits;
     rd_prices_t prices;
     rd_kchoice_t best;
@@ -118,7 +118,7 @@ rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type,
     int number;
 
     if (coll == RD_BARRIER)
-        wanted = (rd_wanted_t){RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, count = 1, 0, 0};
+        wanted = (rd_wanted_t){RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, count = 1, 0, 0, 0};
     rondo_result_t result = rd_prices_find(&prices, &number, env->tune, NULL);
     if (result == RONDO_SUCCESS)
         result = shape_limits(shape, env, &prices, &limits, &window);
@@ -148,7 +148,7 @@ static void choices_line(FILE *file, rd_coll_t coll, const rd_limits_t *limits, 
     fprintf(file, "%-15s", rd_coll_name(coll));
     for (uint64_t bytes = 8; bytes <= UINT64_C(1) << 30; last = bytes, bytes *= 2) {
         uint64_t count = bytes / 4 / (coll == RD_REDUCE_SCATTER ? limits->nranks : 1);
-        rd_wanted_t wanted = {(uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 4, count ? count : 1, 0, 0};
+        rd_wanted_t wanted = {(uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 4, count ? count : 1, 0, 0, 0};
         rd_kchoice_t c;
 
         if (rd_kchoose(&wanted, limits, env, &c) != NULL)
@@ -191,7 +191,7 @@ double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices,
                         uint64_t bytes, const rd_algo_t *algo, rd_proto_t proto)
 {
     uint64_t count = bytes / 4 / (coll == RD_REDUCE_SCATTER ? (uint64_t)shape->nranks : 1);
-    rd_wanted_t wanted = {(uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 4, count ? count : 1, 0, 0};
+    rd_wanted_t wanted = {(uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 4, count ? count : 1, 0, 0, 0};
     rd_limits_t limits;
     rd_kchoice_t choice;
     size_t window;

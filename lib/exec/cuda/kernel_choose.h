@@ -33,7 +33,8 @@ typedef struct rd_wanted {
     uint32_t coll, type, op; /* op: as the kernels take it */
     uint32_t element;        /* bytes */
     uint64_t count;          /* elements, as in rd_kreduce_t */
-    uint32_t kernels;        /* exclude COPY, unless it is forced */
+    uint16_t kernels;        /* exclude COPY, unless it is forced */
+    uint16_t forced;         /* what the call forces for itself: plan/force.h; 0: nothing */
     uint32_t narrow;         /* as in rd_kreduce_t: `type` and `element` are float32's then */
 } rd_wanted_t;
 

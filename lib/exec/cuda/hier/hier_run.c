@@ -3,6 +3,7 @@
  * all ranks, by the proxies, on the net communicator of that scope. Operations that phases do not serve, or that are
  * too short for them, are one launch on the net communicator of all ranks. */
 #include "exec/cuda/proxy/proxy.h"
+#include "plan/force.h"
 #include "sched/phases.h"
 
 _Static_assert(RD_KRANKS * 16 <= RD_HIER_REST, "what is left over has less than an element, 16 bytes at most, of each");
@@ -115,7 +116,9 @@ rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call)
 
 static bool follows(rd_cuda_t *cuda, const rd_call_t *call, const rd_phase_t *phase)
 {
-    const rd_forced_t forced = rd_forced(cuda->team->env, phase->coll);
+    rd_env_t own;
+    const rd_env_t *env = rd_force_env(cuda->team->env, call->desc.forced, &own);
+    const rd_forced_t forced = rd_forced(env, phase->coll);
     rd_call_t part = *call;
 
     part.desc.coll = phase->coll;

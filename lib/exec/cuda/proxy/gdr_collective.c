@@ -22,6 +22,7 @@
 #include "exec/cuda/proxy/proxy.h"
 #include "kernels/gdr.h"
 #include "plan/candidates.h"
+#include "plan/force.h"
 
 #define GRAIN 256  /* bytes that chunks are multiples of, but the last */
 #define BLOCKS 64u /* of a launch: they sum faster than a network sends, and wait for it most of the time */
@@ -270,7 +271,9 @@ static rondo_result_t run(const direct_t *d, rd_kwork_t *work)
  * they do not with messages. */
 static bool by_gdr(const rd_proxy_path_t *s, const rd_call_t *call, size_t bytes, size_t hops)
 {
-    const rd_forced_t forced = rd_forced(s->cuda->team->env, call->desc.coll);
+    rd_env_t own;
+    const rd_env_t *env = rd_force_env(s->cuda->team->env, call->desc.forced, &own);
+    const rd_forced_t forced = rd_forced(env, call->desc.coll);
 
     return s->gdr_coll_min && !s->signatures && bytes >= hops * s->gdr_coll_min && !forced.algo && !forced.protos &&
            (!rd_coll_reduces(call->desc.coll) || call->desc.op < RONDO_NUM_OPS);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/force.h"
+
 #define MESSAGE_BLOCKS 64u
 #define BLOCKS 16u /* of a launch: the host's link is slower than a few multiprocessors */
 
@@ -204,6 +206,7 @@ static rd_proxy_path_task_t *task_make(rd_proxy_path_t *s, int net_comm, const r
     task->desc.coll = c->desc.coll;
     task->desc.type = c->desc.type;
     task->desc.op = op;
+    task->desc.forced = c->desc.forced;
     task->desc.root = c->tables ? 0 : c->desc.root;
     task->desc.count = c->desc.count;
     task->each = each;
@@ -258,11 +261,13 @@ static rondo_result_t write_table(const rd_proxy_path_t *s, rd_kproxied_t *k, co
  * ranks do. */
 static void inlined(const rd_proxy_path_t *s, rd_kproxied_t *k, rd_proxy_path_task_t *task, uint64_t in, uint64_t out)
 {
+    rd_env_t own;
+    const rd_env_t *env = rd_force_env(s->cuda->team->env, task->desc.forced, &own);
     uint64_t most = 16 * rd_kernel_threads(RD_KERNEL_PROXIED, RD_PROTO_LL);
 
     most = most < RD_KINLINE ? most : RD_KINLINE;
     k->inlined = k->rounds == 1 && in + out && in <= most && out <= most &&
-                 rd_forced_message_protos(s->cuda->team->env) != 1u << RD_PROTO_SIMPLE;
+                 rd_forced_message_protos(env) != 1u << RD_PROTO_SIMPLE;
     task->inlined = k->inlined != 0;
     task->inline_in = in;
     task->inline_out = out;
@@ -353,10 +358,12 @@ rondo_result_t rd_proxy_path_check(rd_proxy_path_t *s, const rd_call_t *call)
  * and protocol for it, nor has the host between nodes. */
 static rondo_result_t check_forced(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    const rd_env_t *env = cuda->team->env;
+    rd_env_t own;
+    const rd_env_t *env = rd_force_env(cuda->team->env, call->desc.forced, &own);
     rd_coll_t coll = call->desc.coll;
 
-    if (coll == RD_BARRIER || rd_forced_serves_between(env, coll) || (cuda->node_comm && rd_hier_follows(cuda, call)))
+    if (coll == RD_BARRIER || rd_force_prefers(call->desc.forced) || rd_forced_serves_between(env, coll) ||
+        (cuda->node_comm && rd_hier_follows(cuda, call)))
         return RONDO_SUCCESS;
     return rd_error(cuda->team->ctx, RONDO_ERR_UNSUPPORTED,
                     "RONDO_ALGO '%s', RONDO_PROTO '%s': %s of %zu elements has no part inside a node that can go by "

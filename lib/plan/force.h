@@ -1,0 +1,25 @@
+/* What one call forces (rondo_force_next) or prefers (rondo_prefer_next): RONDO_ALGO and RONDO_PROTO of its own, as a
+ * number of this process that is part of the call's description, and so of what a plan is found by. */
+#ifndef RD_PLAN_FORCE_H
+#define RD_PLAN_FORCE_H
+
+#include <stdbool.h>
+
+#include "base/env.h"
+
+#define RD_FORCE_MOST 255 /* different texts of a process; a number has 8 bits */
+
+/* Returns the number of two texts, of which NULL is one that leaves the variable's; 0: both are. -1: there are too many
+ * different ones, or there is no memory. The texts have been found to be allowed for the variables. `prefers`: where
+ * they cannot serve a call, the choice is rondo's. */
+int rd_force_number(const char *algo, const char *proto, bool prefers);
+bool rd_force_prefers(unsigned number);
+
+/* Returns the settings that hold for a call with this number: `env` itself if it is 0, or *copy, which is filled. */
+const rd_env_t *rd_force_env(const rd_env_t *env, unsigned number, rd_env_t *copy);
+
+/* Returns a word of the texts, which is the same on all ranks that force the same, and none of rd_tuner_word's; 0 for
+ * number 0. */
+uint64_t rd_force_word(unsigned number);
+
+#endif
