@@ -186,6 +186,15 @@ void rd_error_again(rd_log_ctx_t *ctx, const char *text)
         atomic_store_explicit(&ctx->last, text, memory_order_release);
 }
 
+void rd_error_keep(rd_log_ctx_t *ctx, const char *text)
+{
+    rd_fork_register(RD_FORK_ERROR, &at_fork);
+    pthread_mutex_lock(&ctx_lock);
+    snprintf(ctx->error, sizeof ctx->error, "%s", text);
+    atomic_store_explicit(&ctx->last, ctx->error, memory_order_release);
+    pthread_mutex_unlock(&ctx_lock);
+}
+
 rondo_result_t rd_error_stays(rd_log_ctx_t *ctx, rondo_result_t code, const char *text)
 {
     int saved = errno;

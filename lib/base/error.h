@@ -41,6 +41,8 @@ rondo_result_t rd_error_stays(rd_log_ctx_t *ctx, rondo_result_t code, const char
 /* A later call meets the same error: makes it the last error again, of the communicator and of this thread, without
  * printing it twice. */
 void rd_error_again(rd_log_ctx_t *ctx, const char *text);
+/* The same of a communicator alone, for a text that does not stay, such as that of a thread which is about to end. */
+void rd_error_keep(rd_log_ctx_t *ctx, const char *text);
 
 /* Writes one line, by one write(2), to standard error or RONDO_DEBUG_FILE: "rondo 0.1.0 host:pid rank/nranks name:
  * ...". Both may be called from any thread and keep errno. */

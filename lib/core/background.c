@@ -66,12 +66,12 @@ static void *run_behind(void *arg)
     rondo_result_t result = run(job);
 
     if (!made && used && result != RONDO_SUCCESS)
-        rd_error_again(&used->ctx, rd_thread_error());
+        rd_error_keep(&used->ctx, rd_thread_error());
     rd_job_used(job);
     if (made && result == RONDO_SUCCESS) {
         rd_comm_publish(made);
     } else if (made) {
-        rd_error_again(&made->ctx, rd_thread_error());
+        rd_error_keep(&made->ctx, rd_thread_error());
         atomic_store(&made->background, (int)result);
     }
     if (made)

@@ -23,6 +23,7 @@ check_PROGRAMS += \
 	test/core/lifetime_revoke \
 	test/core/lifetime_slow_kernel \
 	test/core/lifetime_use_after_end \
+	test/core/many_creations \
 	test/core/mismatch_exit \
 	test/core/nan_check \
 	test/core/on_error \
@@ -91,6 +92,7 @@ test_core_suspend_LDADD = libtest.la
 test_core_config_LDADD = libtest.la
 test_core_late_far_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_force_next_LDADD = libtest.la
+test_core_many_creations_LDADD = libtest.la
 test_core_timeout_once_LDADD = libtest.la
 test_core_timeout_set_LDADD = libtest.la
 test_core_one_process_LDADD = libtest.la
