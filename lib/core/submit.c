@@ -235,17 +235,17 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call, const rd_red
                           const rd_monitor_call_t *what)
 {
     bool checks = comm->env.check && comm->team.nranks > 1 && !rd_group_depth;
-    bool told = comm->tuned.tuner || call->desc.forced; /* somebody has a say in what is chosen */
+    bool has_say = comm->tuned.tuner || call->desc.forced; /* somebody has a say in what is chosen */
     rondo_result_t result = RONDO_SUCCESS;
     rd_plan_t *plan;
 
-    if (checks && !told)
+    if (checks && !has_say)
         result = rd_signature_exchange(&comm->queue, call, 0, &comm->sequence);
     if (result == RONDO_SUCCESS)
         result = rd_plan_get(comm->planner, &call->desc, call->tables, custom, &plan);
     if (result != RONDO_SUCCESS)
         return result;
-    if (checks && told) /* what is chosen is compared, too */
+    if (checks && has_say) /* what is chosen is compared, too */
         result = rd_signature_exchange(&comm->queue, call, plan->tuned, &comm->sequence);
     if (result != RONDO_SUCCESS) {
         rd_plan_put(plan);

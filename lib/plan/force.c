@@ -109,5 +109,5 @@ uint64_t rd_force_word(unsigned number)
     if (!number)
         return 0;
     const forcing_t *f = table[number - 1];
-    return (rd_hash(rd_hash(RD_HASH_EMPTY, f->algo, sizeof f->algo), f->proto, sizeof f->proto) & ~RD_TUNER_CHOSEN) | 1;
+    return (rd_hash(rd_hash(RD_HASH_EMPTY, f->algo, sizeof f->algo), f->proto, sizeof f->proto) & ~RD_TUNER_CHOICE) | 1;
 }

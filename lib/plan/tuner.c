@@ -72,7 +72,7 @@ const rd_choice_t *rd_tuner_choice(rd_tuned_t *t, const rd_tuner_call_t *call, c
 /* Slices are whole lines of 64 bytes; what a word has no room for tells nobody apart. */
 uint64_t rd_tuner_word(const rd_choice_t *c)
 {
-    return RD_TUNER_CHOSEN | (uint64_t)(rd_algo_number(c->algo) & 0x7f) << 56 | (uint64_t)(c->param & 0xff) << 48 |
+    return RD_TUNER_CHOICE | (uint64_t)(rd_algo_number(c->algo) & 0x7f) << 56 | (uint64_t)(c->param & 0xff) << 48 |
            (uint64_t)(c->proto & 0xf) << 44 | (uint64_t)(c->slice / 64 & 0xfffffff) << 16 |
            (uint64_t)(c->together & 0xffff);
 }
@@ -81,7 +81,7 @@ void rd_tuner_describe(uint64_t word, char text[RD_TUNER_TEXT])
 {
     int number = (int)(word >> 56 & 0x7f), last = 0;
 
-    if (!(word & RD_TUNER_CHOSEN)) {
+    if (!(word & RD_TUNER_CHOICE)) {
         snprintf(text, RD_TUNER_TEXT, "%s", word ? "what it forces" : "what rondo chooses");
         return;
     }

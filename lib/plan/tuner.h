@@ -71,10 +71,10 @@ struct rd_forced;
 const struct rd_choice *rd_tuner_choice(rd_tuned_t *tuned, const rd_tuner_call_t *call,
                                         const struct rd_choices *choices, const struct rd_forced *forced);
 
-/* The word for a choice, which has the bit RD_TUNER_CHOSEN, and its words: "ring by simple, slices of 4096 bytes". A
+/* The word for a choice, which has the bit RD_TUNER_CHOICE, and its words: "ring by simple, slices of 4096 bytes". A
  * word without that bit is for what a call forces (plan/force.h), and 0 where nobody has a say. */
 #define RD_TUNER_TEXT 80
-#define RD_TUNER_CHOSEN (UINT64_C(1) << 63)
+#define RD_TUNER_CHOICE (UINT64_C(1) << 63)
 uint64_t rd_tuner_word(const struct rd_choice *choice);
 void rd_tuner_describe(uint64_t word, char text[RD_TUNER_TEXT]);
 
