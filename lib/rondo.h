@@ -198,6 +198,18 @@ enum {
     RONDO_ON_ERROR_REVOKE_EXIT
 };
 
+/* How many of a GPU's multiprocessors operations may take from the program's own kernels (doc/gpu.md, "By copy
+ * engines"). The last two promise what RONDO_CUDA_COPY does (rondo_comm_register), but of registered buffers alone;
+ * what is not registered is served, too. */
+enum {
+    RONDO_CTA_POLICY_DEFAULT, /* as many as the quickest way takes */
+    /* Fewer, where that costs a tenth of the time at most: by protocol simple, or by copy engines. */
+    RONDO_CTA_POLICY_EFFICIENCY,
+    /* None but for a moment, wherever copy engines can do it: allgather, alltoall, broadcast, gather and scatter
+     * between GPUs of one node that reach each other. All other operations take what they take by default. */
+    RONDO_CTA_POLICY_ZERO
+};
+
 /* How a communicator shall be. Initialise it with RONDO_CONFIG_INIT, then set what matters; NULL in its place means all
  * defaults. It may grow: `size` tells an older caller's from a newer one's, and what the older one lacks has its
  * default. The caller keeps it and may free it when the call returns. `device`, `blocking` and `timeout_ms` should be
@@ -237,11 +249,14 @@ typedef struct {
     /* UCX's transports between nodes, as RONDO_UCX_TLS names them, at most 63 characters; copied; NULL: RONDO_UCX_TLS.
      * A communicator of one node uses none. */
     const char *network;
+    /* RONDO_CTA_POLICY_*; -1: the variable RONDO_CTA_POLICY. Alike on all ranks, which the creation compares. Not on
+     * host communicators. A split or shrink does not hand it on. */
+    int cta_policy;
 } rondo_config_t;
 
 #define RONDO_CONFIG_INIT                                                                                              \
     {                                                                                                                  \
-        sizeof(rondo_config_t), RONDO_DEVICE_AUTO, 1, NULL, -1, -1, -1, -1, -1, -1, -1, NULL                           \
+        sizeof(rondo_config_t), RONDO_DEVICE_AUTO, 1, NULL, -1, -1, -1, -1, -1, -1, -1, NULL, -1                       \
     }
 
 /* ---- questions ---- */
@@ -657,8 +672,9 @@ rondo_result_t rondo_comm_on_wait(rondo_comm_t comm, void (*call)(void *data), v
  * RONDO_CUDA_COPY (doc/gpu.md) goes further: there what an allgather (send; in place recv), an alltoall (send) or
  * a broadcast (recv) is copied from must lie at the same offset of the same registration on all ranks. It is
  * RONDO_ERR_INVALID_ARGUMENT where it is not registered, and RONDO_ERR_MISMATCH, which fails the communicator, where
- * it lies elsewhere on another rank. A graph that holds such an operation must not be launched any more when the
- * buffer has been deregistered. */
+ * it lies elsewhere on another rank. RONDO_CTA_POLICY_EFFICIENCY and _ZERO ask for the same of buffers that are
+ * registered, and where no rank's is, the data goes through memory of rondo's own. A graph that holds such an operation
+ * must not be launched any more when the buffer has been deregistered. */
 rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buffer, size_t bytes, rondo_registration_t *reg);
 rondo_result_t rondo_comm_deregister(rondo_comm_t comm, rondo_registration_t reg);
 

@@ -163,8 +163,15 @@ static const tunable_t table[] = {
      "percent of its time that an operation may lose by protocol simple, which leaves multiprocessors to other "
      "kernels"},
     {"RONDO_CUDA_COPY", BYTES, 1, AT(cuda_copy), "0", 64, INT64_C(1) << 40, NULL,
-     "bytes from which allgather, alltoall and broadcast use copy engines; their buffers must be registered alike; 0: "
-     "never"},
+     "bytes from which allgather, alltoall, broadcast, gather and scatter use copy engines; the buffers of the first "
+     "three must be registered alike, if RONDO_CTA_POLICY is default; 0: as that says"},
+    {"RONDO_CUDA_STAGING", BYTES, 1, AT(cuda_staging), "0", 16384, 64 << 20, NULL,
+     "bytes of a rank's window through which copy engines move what is not registered; 0: all that slices have there, "
+     "32M at most"},
+    {"RONDO_CTA_POLICY", WORD, 1, AT(cta_policy), "default", 0, 15, "default|efficiency|zero",
+     "multiprocessors that operations take from the program's kernels: efficiency: fewer for at most a tenth more "
+     "time, "
+     "zero: none where copy engines can do it"},
     {"RONDO_CUDA_BLOCKS", INT, 1, AT(cuda_blocks), "0", 0, RD_ENV_BLOCKS_MOST, NULL,
      "multiprocessors that one launch may use; 0: all"},
     {"RONDO_UCX_TLS", TEXT, 0, AT(ucx_tls), "auto", 0, 63, NULL,
@@ -503,6 +510,22 @@ rondo_result_t rd_env_read(rd_env_t *env)
     return RONDO_SUCCESS;
 }
 
+/* What ranks exchange must fit into a packet (node/agree.c): a flag is a byte there, and so is which word it is. */
+static size_t alike_bytes(const tunable_t *t)
+{
+    return t->kind == FLAG || t->kind == WORD ? 1 : t->bytes;
+}
+
+static void alike_put(const tunable_t *t, const void *field, char *value)
+{
+    if (t->kind == FLAG)
+        *value = (char)*(const int *)field;
+    else if (t->kind == WORD)
+        *value = (char)(word_find(t->words, field) + 1); /* 0: none */
+    else
+        memcpy(value, field, t->bytes);
+}
+
 /* Writes one value after another, but only those on which ranks must agree. */
 void rd_env_alike(const rd_env_t *env, rd_env_alike_t *alike)
 {
@@ -514,10 +537,11 @@ void rd_env_alike(const rd_env_t *env, rd_env_alike_t *alike)
 
         if (!t->alike)
             continue;
-        if (at + t->bytes > sizeof alike->values) /* the table has outgrown RD_ENV_ALIKE: test/base/env.c finds it */
+        if (at + alike_bytes(t) >
+            sizeof alike->values) /* the table has outgrown RD_ENV_ALIKE: test/base/env.c finds it */
             return;
-        memcpy(alike->values + at, (const char *)env + t->offset, t->bytes);
-        at += t->bytes;
+        alike_put(t, (const char *)env + t->offset, alike->values + at);
+        at += alike_bytes(t);
     }
 }
 
@@ -526,8 +550,15 @@ static void value_print(const tunable_t *t, const char *value, char text[RD_ENV_
     size_t bytes;
     int number;
 
-    if (t->kind == TEXT || t->kind == WORD || t->kind == PROTO) {
+    if (t->kind == TEXT || t->kind == PROTO) {
         snprintf(text, RD_ENV_TEXT, "'%s'", value);
+    } else if (t->kind == WORD) {
+        const char *word = t->words;
+        for (int i = 1; i < *value; i++)
+            word = strchr(word, '|') + 1;
+        snprintf(text, RD_ENV_TEXT, "'%.*s'", *value ? (int)strcspn(word, "|") : 0, word);
+    } else if (t->kind == FLAG) {
+        snprintf(text, RD_ENV_TEXT, "%d", *value);
     } else if (t->kind == BYTES) {
         memcpy(&bytes, value, sizeof bytes);
         rd_bytes_print(bytes, text);
@@ -545,14 +576,14 @@ const char *rd_env_difference(const rd_env_alike_t *a, const rd_env_alike_t *b, 
     for (size_t i = 0; i < TABLE_SIZE; i++) {
         const tunable_t *t = &table[i];
 
-        if (t->alike && at + t->bytes > sizeof a->values)
+        if (t->alike && at + alike_bytes(t) > sizeof a->values)
             break;
-        if (t->alike && memcmp(a->values + at, b->values + at, t->bytes) != 0) {
+        if (t->alike && memcmp(a->values + at, b->values + at, alike_bytes(t)) != 0) {
             value_print(t, a->values + at, a_text);
             value_print(t, b->values + at, b_text);
             return t->name;
         }
-        at += t->alike ? t->bytes : 0;
+        at += t->alike ? alike_bytes(t) : 0;
     }
     return NULL;
 }

@@ -76,6 +76,8 @@ typedef struct rd_env {
     size_t gdr_scratch;    /* RONDO_GDR_SCRATCH: device memory for what these receive before it is summed */
     int cuda_fifos;        /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */
     size_t cuda_copy;      /* RONDO_CUDA_COPY: blocks with at least this many bytes are moved by copies; 0: never */
+    size_t cuda_staging;   /* RONDO_CUDA_STAGING: bytes in which copy engines stage blocks; 0: 32M or what there is */
+    char cta_policy[16];   /* RONDO_CTA_POLICY: "default", "efficiency" or "zero" */
     int cuda_blocks;       /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
     char ucx_tls[64];      /* RONDO_UCX_TLS: UCX's transports between nodes */
     char ofi_provider[32]; /* RONDO_OFI_PROVIDER: libfabric's provider between nodes */
@@ -90,6 +92,14 @@ typedef struct rd_env {
     char graph_dump_file[256]; /* RONDO_GRAPH_DUMP_FILE: the ring in use, which ... */
     int graph_dump_rank;       /* RONDO_GRAPH_DUMP_FILE_RANK ... writes */
 } rd_env_t;
+
+/* The policy as a number, RONDO_CTA_POLICY_*. */
+static inline int rd_cta_policy(const rd_env_t *env)
+{
+    return env->cta_policy[0] == 'z'   ? RONDO_CTA_POLICY_ZERO
+           : env->cta_policy[0] == 'e' ? RONDO_CTA_POLICY_EFFICIENCY
+                                       : RONDO_CTA_POLICY_DEFAULT;
+}
 
 /* Fills `env`, but only if it succeeds. Also sets the level of the log and warns, once for each process, of every
  * RONDO_ variable that is unknown. */

@@ -54,6 +54,11 @@ rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
                         "config->blocks is %d: 1 to %d multiprocessors, 0 (all) or -1 (RONDO_CUDA_BLOCKS)",
                         config.blocks, RD_ENV_BLOCKS_MOST);
+    if (config.cta_policy < -1 || config.cta_policy > RONDO_CTA_POLICY_ZERO)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "config->cta_policy is %d: RONDO_CTA_POLICY_DEFAULT, _EFFICIENCY, _ZERO or -1 "
+                        "(RONDO_CTA_POLICY)",
+                        config.cta_policy);
     if (config.network && (!*config.network || strlen(config.network) >= sizeof((rd_env_t *)NULL)->ucx_tls))
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
                         "config->network has %zu characters: 1 to %zu, as \"tcp\", or NULL (RONDO_UCX_TLS)",
@@ -64,8 +69,12 @@ rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given)
 
 void rd_config_over(rd_env_t *env, const rondo_config_t *config)
 {
+    static const char *const policies[] = {"default", "efficiency", "zero"};
+
     if (config->stall_ms >= 0)
         env->stall_ms = config->stall_ms;
+    if (config->cta_policy >= 0)
+        snprintf(env->cta_policy, sizeof env->cta_policy, "%s", policies[config->cta_policy]);
     if (config->blocks >= 0)
         env->cuda_blocks = config->blocks;
     if (config->network)

@@ -17,6 +17,11 @@ _Static_assert(RD_PROTO_SENTINEL == 2 && RD_GPU_PROTOS == 4, "each row has a pri
  * both directions at once the links carry 290 GB/s. */
 static const rd_gpu_price_t price_copy = {21, 0, 388e3, 3};
 
+/* What staging adds is reckoned, not measured: a further meeting from the two of price_copy, a copy within a GPU from
+ * the rate of an H200's memory, which is read and written. */
+#define STAGING_MEETING 8.0 /* us */
+#define STAGING_RATE 1.5e6  /* bytes per us */
+
 rd_gpu_price_t rd_cost_gpu_price(const rd_cost_gpus_t *gpus, const rd_algo_t *algo, rd_proto_t proto)
 {
     const rd_prices_t *prices = gpus->prices ? gpus->prices : rd_prices_builtin(0);
@@ -70,4 +75,12 @@ double rd_cost_gpu_us(const rd_cost_gpus_t *gpus, rd_coll_t coll, const rd_algo_
     if (kernel == RD_KERNEL_TWOSHOT && coll == RD_ALLREDUCE && passes == 2)
         pass /= 3;
     return p.alpha + beside(latency, flow) + (passes - 1) * pass;
+}
+
+double rd_cost_staging_us(uint32_t nranks, bool each, uint64_t bytes, uint32_t turns)
+{
+    const double blocks = each ? nranks - 1 : 1, copies = blocks * turns + (nranks - 1.0) * (turns - 1.0);
+
+    /* All but the first turn is put while others are taken. */
+    return (turns - 1.0) * STAGING_MEETING + copies * price_copy.pass + blocks * (double)bytes / turns / STAGING_RATE;
 }

@@ -83,6 +83,7 @@ module rondo_types
     integer(c_int) :: signals = -1, contexts = -1 !< for one-sided operations
     integer(c_int) :: blocks = -1          !< multiprocessors that a launch may take
     character(len=63) :: network = ''      !< UCX's transports between nodes; blank: RONDO_UCX_TLS
+    integer(c_int) :: cta_policy = -1      !< RONDO_CTA_POLICY_*
   end type
 
   integer(c_int), parameter, public :: RONDO_ON_ERROR_RETURN = 0
@@ -90,6 +91,10 @@ module rondo_types
   integer(c_int), parameter, public :: RONDO_ON_ERROR_REVOKE_ALL = 2
   integer(c_int), parameter, public :: RONDO_ON_ERROR_REPORT = 3
   integer(c_int), parameter, public :: RONDO_ON_ERROR_REVOKE_EXIT = 4
+
+  integer(c_int), parameter, public :: RONDO_CTA_POLICY_DEFAULT = 0
+  integer(c_int), parameter, public :: RONDO_CTA_POLICY_EFFICIENCY = 1
+  integer(c_int), parameter, public :: RONDO_CTA_POLICY_ZERO = 2
 
   !> rondo_shape_t: a new one is as RONDO_SHAPE_INIT in C. It has no size, for the reason that rondo_config has none.
   type, bind(C) :: rondo_shape

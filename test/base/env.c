@@ -132,6 +132,8 @@ static const char *const agreed[][3] = {
     {"RONDO_CUDA_LONG", "64K", "64K"},
     {"RONDO_CUDA_SPARE", "0", "0"},
     {"RONDO_CUDA_COPY", "4M", "4M"},
+    {"RONDO_CUDA_STAGING", "1M", "1M"},
+    {"RONDO_CTA_POLICY", "zero", "'zero'"},
     {"RONDO_CUDA_BLOCKS", "32", "32"},
     {"RONDO_OFI_PROVIDER", "tcp", "'tcp'"},
 };

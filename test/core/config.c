@@ -21,7 +21,7 @@ static rondo_result_t make(test_rank_t *t, rondo_config_t *config, rondo_comm_t 
 
 static void refused(test_rank_t *t, void *arg)
 {
-    static const int blocks[] = {-2, 1025};
+    static const int blocks[] = {-2, 1025}, policies[] = {-2, 3};
     char name[65];
     const char *names[] = {"", name};
     rondo_comm_t comm = NULL;
@@ -29,16 +29,18 @@ static void refused(test_rank_t *t, void *arg)
     (void)arg;
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
         rondo_config_t config = RONDO_CONFIG_INIT;
 
         if (i < 2)
             config.blocks = blocks[i];
+        else if (i >= 4)
+            config.cta_policy = policies[i - 4];
         else
             config.network = names[i - 2];
         test_note(t, "a config that makes no sense, %d", i);
         test_result(t, NULL, make(t, &config, &comm), RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_create");
-        test_sentence(t, i < 2 ? "config->blocks is" : "config->network has");
+        test_sentence(t, i < 2 ? "config->blocks is" : i >= 4 ? "config->cta_policy is" : "config->network has");
     }
 }
 
@@ -51,6 +53,10 @@ static void differ(test_rank_t *t, void *arg)
     config.blocks = 4 + t->rank;
     test_result(t, NULL, make(t, &config, &comm), RONDO_ERR_INVALID_USAGE, "rondo_comm_create");
     test_sentence(t, "ranks differ in RONDO_CUDA_BLOCKS");
+    config.blocks = -1;
+    config.cta_policy = t->rank;
+    test_result(t, NULL, make(t, &config, &comm), RONDO_ERR_INVALID_USAGE, "rondo_comm_create");
+    test_sentence(t, "ranks differ in RONDO_CTA_POLICY");
 }
 
 /* Two nodes whose variable names a network that is not there. An older caller's config has no such field. */

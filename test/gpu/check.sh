@@ -134,6 +134,7 @@ if wanted registered; then
 fi
 if wanted copy_engine; then
     part copy_engine --seed "$seed"
+    part staging --seed "$seed"
 fi
 if wanted rounds; then
     part rounds

@@ -4,6 +4,7 @@ gpu_tests = \
 	test/gpu/signature \
 	test/gpu/verdicts \
 	test/gpu/copy_engine \
+	test/gpu/staging \
 	test/gpu/fused \
 	test/gpu/gdr \
 	test/gpu/grow \
@@ -75,6 +76,10 @@ test_gpu_copy_engine_SOURCES = test/gpu/copy_engine.c test/gpu/device.c test/gpu
 test_gpu_copy_engine_CPPFLAGS = $(gpu_cppflags)
 test_gpu_copy_engine_LDADD = $(gpu_ldadd)
 test_gpu_copy_engine_LDFLAGS = -static
+test_gpu_staging_SOURCES = test/gpu/staging.c test/gpu/device.c test/gpu/device.h
+test_gpu_staging_CPPFLAGS = $(gpu_cppflags)
+test_gpu_staging_LDADD = $(gpu_ldadd)
+test_gpu_staging_LDFLAGS = -static
 test_gpu_gdr_SOURCES = test/gpu/gdr.c test/gpu/device.c test/gpu/device.h
 test_gpu_gdr_CPPFLAGS = $(gpu_cppflags)
 test_gpu_gdr_LDADD = $(gpu_ldadd)

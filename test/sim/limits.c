@@ -11,6 +11,7 @@
 #include "exec/cuda/cuda_int.h"
 #include "exec/cuda/proxy/proxy.h"
 #include "core/comm.h"
+#include "sched/algo/algos.h"
 #include "sim/runtime.h"
 #include "util/check.h"
 
@@ -69,6 +70,49 @@ static void check_choices(const rd_cuda_t *cuda)
                                             rd_kernel_chunk(*algo, coll, cuda->k.nranks, wanted.count * element));
                 }
         }
+}
+
+/* Copy engines serve what a policy wants of them and no more, and what they stage fits into half of the memory. Returns
+ * how often RONDO_CTA_POLICY=efficiency has chosen them. */
+static int check_copies(const rd_cuda_t *cuda)
+{
+    static const char *const policies[] = {"default", "efficiency", "zero"};
+    static const uint64_t counts[] = {1, 1000, 1 << 18, 1 << 22, 1 << 26};
+    rd_limits_t l = cuda->limits;
+    int content = 0;
+
+    for (uint32_t i = 0; i < 5 * 2 * (RD_SCATTER + 1); i++) {
+        rd_wanted_t wanted = {i / 10, RONDO_INT32, RONDO_SUM, 4, counts[i % 5], RD_COPIES_STAGING, 0};
+        const uint64_t bytes = wanted.count * wanted.element;
+        const bool can = rd_algo_copy.device.colls & 1u << wanted.coll;
+        rd_kchoice_t c[3];
+
+        if (wanted.coll == RD_BARRIER)
+            continue;
+        if (i / 5 % 2)
+            wanted.copies = RD_COPIES_REGISTERED;
+        for (int p = 0; p < 3; p++) {
+            rd_env_t env = {.cuda_spare = 3};
+            snprintf(env.cta_policy, sizeof env.cta_policy, "%s", policies[p]);
+            l.copies = !l.host_windows;
+            l.staging = rd_window_staging_bytes(cuda, &env);
+            CHECK(rd_kchoose(&wanted, &l, &env, &c[p]) == NULL);
+        }
+        if (failures)
+            return 0;
+        CHECK(c[0].launch.algo != &rd_algo_copy);
+        CHECK((c[2].launch.algo == &rd_algo_copy) == (can && !l.host_windows));
+        if (c[2].launch.algo == &rd_algo_copy && rd_copies_by_staging(&wanted)) {
+            const uint64_t turn = rd_copies_turn(&l, (rd_coll_t)wanted.coll);
+            CHECK(turn * (rd_copies_for_each((rd_coll_t)wanted.coll) ? l.nranks - 1 : 1) <= l.staging / 2);
+            CHECK(c[2].passes * turn >= bytes && (c[2].passes - 1) * turn < bytes);
+        }
+        if (c[1].launch.algo == &rd_algo_copy) {
+            CHECK(can && c[1].us <= 1.1 * c[0].us && wanted.count > 1000);
+            content++;
+        }
+    }
+    return content;
 }
 
 /* All blocks that wait run at once, and those that receive have places; with the other communicators', if there are
@@ -145,6 +189,8 @@ static void check_layouts(uint32_t host_windows)
     static const size_t banks[] = {0, 16384, 16448, 1 << 20, 16 << 20};
     static const int blocks[] = {1, 4, 40, 132};
 
+    int content = 0;
+
     for (int n = 2; n <= RD_KRANKS && !failures; n++)
         for (int fifos = 0; fifos <= RD_KFIFOS && !failures; fifos = fifos ? 2 * fifos : 1)
             for (size_t i = 0; i < 20 && !failures; i++) {
@@ -172,11 +218,14 @@ static void check_layouts(uint32_t host_windows)
                 CHECK(k->spread == 1 ||
                       k->spread * 2 * (uint32_t)(n - 1) <= (uint32_t)blocks[i / 5] * rd_kernel_at_once());
                 check_choices(&cuda);
+                if (fifos == 0 && i % 5 == 0)
+                    content += check_copies(&cuda);
                 check_streams(&cuda);
                 if (failures)
                     printf("apart %u, %d ranks, %d fifos, banks of %zu, %d blocks\n", host_windows, n, fifos,
                            banks[i % 5], blocks[i / 5]);
             }
+    CHECK((content > 0) == !host_windows);
 }
 
 /* ---- devices and communicators */

@@ -144,6 +144,7 @@ test_sim_raced_proxy_LDFLAGS = $(raced_ldflags)
 sim_tests = \
 	test/sim/lengths \
 	test/sim/signature \
+	test/sim/staging \
 	test/sim/copy_engine \
 	test/sim/devices \
 	test/sim/gdr \
@@ -231,6 +232,10 @@ test_sim_copy_engine_SOURCES = test/gpu/copy_engine.c test/gpu/device.c test/gpu
 test_sim_copy_engine_CPPFLAGS = $(sim_cppflags)
 test_sim_copy_engine_LDADD = $(sim_ldadd)
 nodist_EXTRA_test_sim_copy_engine_SOURCES = dummy.cc
+test_sim_staging_SOURCES = test/gpu/staging.c test/gpu/device.c test/gpu/device.h
+test_sim_staging_CPPFLAGS = $(sim_cppflags)
+test_sim_staging_LDADD = $(sim_ldadd)
+nodist_EXTRA_test_sim_staging_SOURCES = dummy.cc
 test_sim_verdicts_SOURCES = test/gpu/verdicts.c test/gpu/device.c test/gpu/device.h
 test_sim_verdicts_CPPFLAGS = $(sim_cppflags)
 test_sim_verdicts_LDADD = $(sim_ldadd)

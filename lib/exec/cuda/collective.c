@@ -101,6 +101,20 @@ static void say(const rd_cuda_t *cuda, const rd_wanted_t *wanted, const rd_kchoi
                choice->passes, choice->tiles, choice->launch.blocks, choice->launch.threads, choice->us);
 }
 
+void rd_cuda_say_kernels(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    const bool tabled = call && call->tables;
+    const uint32_t bit = 1u << (call ? (int)call->desc.coll + 16 * tabled : 31);
+
+    if ((cuda->said_kernels & bit) || rd_cta_policy(cuda->team->env) != RONDO_CTA_POLICY_ZERO)
+        return;
+    cuda->said_kernels |= bit;
+    rd_log(cuda->team->ctx, RD_LOG_INFO,
+           "%s%s takes multiprocessors, though RONDO_CTA_POLICY is zero: copy engines cannot do it%s",
+           call ? rd_coll_name(call->desc.coll) : "a send or receive", tabled ? " with counts by rank" : "",
+           cuda->path ? " between nodes" : "");
+}
+
 static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const rd_env_t *env, rd_kchoice_t *choice)
 {
     uint32_t at = cache_slot(wanted);
@@ -276,7 +290,7 @@ static rd_wanted_t wanted_of(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_
     wanted.element = (uint32_t)rondo_type_size((rondo_type_t)reduce->type);
     wanted.count = reduce->count = desc->count;
     wanted.forced = desc->forced;
-    wanted.kernels = cuda->windows && cuda->team->env->cuda_copy && !rd_copies_possible(cuda, call);
+    wanted.copies = rd_copies_wanted(cuda->team->env) ? rd_copies_way(cuda, call) : RD_COPIES_NONE;
     return wanted;
 }
 
@@ -374,6 +388,8 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out,
 
     if (result != RONDO_SUCCESS)
         return result;
+    if (rd_launch_kernel(&choice.launch) != RD_KERNEL_COPY)
+        rd_cuda_say_kernels(cuda, call);
     if (rd_launch_kernel(&choice.launch) == RD_KERNEL_MESSAGES)
         return rd_messages_collective(cuda, call);
     if (rd_launch_kernel(&choice.launch) == RD_KERNEL_COPY)
@@ -460,6 +476,7 @@ rondo_result_t rd_cuda_compare(rd_cuda_t *cuda, const rd_call_t *call)
 static rondo_result_t run(rd_cuda_t *cuda, const rd_call_t *call)
 {
     if (cuda->path) {
+        rd_cuda_say_kernels(cuda, call);
         rondo_result_t result = rd_proxy_path_check(cuda->path, call);
         return result == RONDO_SUCCESS ? rd_proxy_path_collective(cuda, call) : result;
     }
@@ -469,8 +486,10 @@ static rondo_result_t run(rd_cuda_t *cuda, const rd_call_t *call)
         return call->desc.count || call->tables ? run_single(cuda, call) : RONDO_SUCCESS;
     if (call->tables && call->desc.coll == RD_REDUCE_SCATTER)
         return reduce_each(cuda, call);
-    if (call->tables)
+    if (call->tables) {
+        rd_cuda_say_kernels(cuda, call);
         return rd_messages_collective(cuda, call);
+    }
     if (call->desc.count == 0)
         return RONDO_SUCCESS;
     return call->bounce ? run_bounce(cuda, call) : run_one(cuda, call, call->out, 0);

@@ -61,13 +61,14 @@ typedef struct rd_ring_offer {
 struct rd_cuda {
     const rd_team_t *team;
     int device;
-    bool whole;   /* creation is complete: peers may know the window */
-    bool living;  /* counted among the living communicators of the process: see window.c */
-    int sharing;  /* ranks on the fullest GPU */
-    bool windows; /* buffers that are not registered go by kernels, whatever RONDO_CUDA_COPY says */
-    int beside;   /* ranks of this process on this rank's GPU, including this one */
-    uint64_t key; /* the same on all ranks, different for every communicator: groups launch in its order */
-    rd_kcomm_t k; /* passed to every launch */
+    bool whole;            /* creation is complete: peers may know the window */
+    bool living;           /* counted among the living communicators of the process: see window.c */
+    int sharing;           /* ranks on the fullest GPU */
+    bool windows;          /* buffers that are not registered go by kernels, whatever RONDO_CUDA_COPY says */
+    uint32_t said_kernels; /* collectives of which rd_cuda_say_kernels has spoken, by bits */
+    int beside;            /* ranks of this process on this rank's GPU, including this one */
+    uint64_t key;          /* the same on all ranks, different for every communicator: groups launch in its order */
+    rd_kcomm_t k;          /* passed to every launch */
     rd_ring_visits_t visits;
     rd_limits_t limits;
     char *window; /* device memory: the whole window, or this rank's own part if GPUs do not reach each other */
@@ -83,6 +84,7 @@ struct rd_cuda {
     bool was_captured;                     /* operations have been: graphs may have the window's address */
     struct rd_left *left;                  /* window.c: memory that outlives the communicator */
     struct rd_cuda_registered *registered; /* register.c: RD_KREGISTERED entries; NULL: none yet */
+    cudaStream_t put_stream;               /* of copy_staging.c; NULL: it does one thing after the other */
     struct rd_proxy_path *path;            /* exec/cuda/proxy/proxy.h; NULL: not needed */
     struct rd_cuda *node_comm; /* exec/cuda/hier/node_comm.c: this node's ranks as a communicator; NULL: not needed */
     struct rd_cuda *parent;    /* of a node communicator: the outer one, whose order and pinned words it uses */
@@ -193,6 +195,10 @@ void *rd_window_left_take(int device, size_t bytes);
 /* user_window.c. Leaves the windows behind; the bytes of barriers and signals. */
 void rd_user_end(rd_cuda_t *cuda);
 uint64_t rd_user_count(const rd_cuda_t *cuda);
+/* Returns where the memory in every window begins that slices have, and blocks for copy engines when no kernel of
+ * slices runs; and its bytes. */
+size_t rd_window_staging(const rd_cuda_t *cuda);
+size_t rd_window_staging_bytes(const rd_cuda_t *cuda, const rd_env_t *env);
 /* Frees the window, now or when all peers have left. */
 void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
 
@@ -311,6 +317,8 @@ double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call);
 double rd_cuda_price_least(rd_cuda_t *cuda, const rd_call_t *call, const rd_klaunch_t *launch);
 /* Returns true if a kernel serves the call by what RONDO_ALGO and RONDO_PROTO force. */
 bool rd_cuda_follows(rd_cuda_t *cuda, const rd_call_t *call);
+/* Says once, for users of RONDO_CTA_POLICY=zero, that such a call (NULL: a message) takes multiprocessors. */
+void rd_cuda_say_kernels(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, rd_kwork_t *work, cudaStream_t stream);
 /* Sets the grid of a kernel that any number of warps may run: one that waits for no other rank. */
 void rd_cuda_spread(const rd_cuda_t *cuda, rd_klaunch_t *launch, size_t bytes);
@@ -367,8 +375,7 @@ rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* copy_engine.c. Runs a collective that moves blocks by copy engines. */
 rondo_result_t rd_copies_collective(rd_cuda_t *cuda, const rd_call_t *call);
-/* Returns true if the buffers that would be read are registered. */
-bool rd_copies_possible(rd_cuda_t *cuda, const rd_call_t *call);
+rd_copies_way_t rd_copies_way(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* cuda_group.c. Record copies of their arguments, for the end of the group. */
 rondo_result_t rd_cuda_record(rd_cuda_t *cuda, const rd_call_t *call);

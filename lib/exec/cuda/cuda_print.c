@@ -70,6 +70,7 @@ static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t 
     cuda->limits.copies = env->p2p != 0;
     cuda->limits.blocks = (uint32_t)(env->cuda_blocks && env->cuda_blocks < sms ? env->cuda_blocks : sms);
     rd_window_layout(cuda, env, (int)cuda->limits.blocks);
+    cuda->limits.staging = rd_window_staging_bytes(cuda, env);
     rd_limits_path(&cuda->limits, shape->path);
     cuda->limits.prices = prices;
     rd_limits_sliced(&cuda->limits, env);
@@ -77,6 +78,12 @@ static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t 
     *window = cuda->shared_bytes;
     free(cuda);
     return RONDO_SUCCESS;
+}
+
+/* Where copy engines read, as far as no communicator is needed to know. */
+static uint32_t planned(const rd_env_t *env)
+{
+    return rd_cta_policy(env) == RONDO_CTA_POLICY_DEFAULT ? RD_COPIES_REGISTERED : RD_COPIES_STAGING;
 }
 
 /* A line for each; a copy has one protocol. */
@@ -97,7 +104,9 @@ static void candidate_print(FILE *file, const rd_wanted_t *wanted, const rd_limi
     fprintf(file, "%8.1f us", c->us);
     (void)rd_kchoose_one(wanted, limits, c->algo, c->proto, &one);
     if (kernel == RD_KERNEL_COPY)
-        fprintf(file, "  from registered buffers, where RONDO_CUDA_COPY says so");
+        fprintf(file, "  from %s, where RONDO_CUDA_COPY%s says so",
+                rd_copies_by_staging(wanted) ? "windows, into which it is put first" : "registered buffers",
+                rd_copies_by_staging(wanted) ? " or RONDO_CTA_POLICY" : "");
     else if (kernel != RD_KERNEL_MESSAGES)
         fprintf(file, "  %u passes of %u tiles%s, %u blocks of %u threads", one.passes, one.tiles,
                 one.launch.banks ? " in both banks" : "", one.launch.blocks, one.launch.threads);
@@ -117,6 +126,7 @@ rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type,
     char text[64];
     int number;
 
+    wanted.copies = planned(env);
     if (coll == RD_BARRIER)
         wanted = (rd_wanted_t){RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, count = 1, 0, 0, 0};
     rondo_result_t result = rd_prices_find(&prices, &number, env->tune, NULL);
@@ -151,6 +161,7 @@ static void choices_line(FILE *file, rd_coll_t coll, const rd_limits_t *limits, 
         rd_wanted_t wanted = {(uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 4, count ? count : 1, 0, 0, 0};
         rd_kchoice_t c;
 
+        wanted.copies = planned(env);
         if (rd_kchoose(&wanted, limits, env, &c) != NULL)
             snprintf(now, sizeof now, "nothing");
         else

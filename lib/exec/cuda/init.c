@@ -9,6 +9,22 @@
 #include "exec/cuda/cuda_int.h"
 #include "exec/cuda/proxy/proxy.h"
 
+/* What copy engines need beyond the window. They do without the stream; ranks of a process that share a GPU have few.
+ */
+static void prepare_copies(rd_cuda_t *cuda)
+{
+    const rd_team_t *team = cuda->team;
+
+    cuda->limits.copies = (uint32_t)rd_registered_possible(cuda);
+    cuda->limits.staging = cuda->path || team->nranks == 1 ? 0 : rd_window_staging_bytes(cuda, team->env);
+    if (!cuda->limits.staging || cuda->beside > 1 || rd_cta_policy(team->env) == RONDO_CTA_POLICY_DEFAULT)
+        return;
+    if (cudaStreamCreateWithFlags(&cuda->put_stream, cudaStreamNonBlocking) != cudaSuccess) {
+        (void)cudaGetLastError();
+        cuda->put_stream = NULL;
+    }
+}
+
 rondo_result_t rd_cuda_create(rd_cuda_t **made, const rd_team_t *team, const rd_net_comm_ops_t *net_comms)
 {
     rd_cuda_t *cuda;
@@ -39,7 +55,7 @@ rondo_result_t rd_cuda_create(rd_cuda_t **made, const rd_team_t *team, const rd_
     if (result == RONDO_SUCCESS && !cuda->path)
         result = rd_lengths_ring_create(&cuda->lengths, team);
     if (result == RONDO_SUCCESS) {
-        cuda->limits.copies = (uint32_t)rd_registered_possible(cuda);
+        prepare_copies(cuda);
         atomic_store(&team->health->stop.mirror, &cuda->host->abort);
         if (rd_health_check(team->health) != RONDO_SUCCESS) /* set in between */
             cuda->host->abort = 1;
@@ -108,7 +124,7 @@ rondo_result_t rd_cuda_check(rd_cuda_t *cuda)
         return rd_health_fail(team->health, RONDO_ERR_MISMATCH, late,
                               "rank %d (%s) has called another operation by copy engines than this rank, or with a "
                               "buffer that lies elsewhere: all buffers must be at the same offset of the same "
-                              "registration (RONDO_CUDA_COPY)",
+                              "registration, or not be registered (RONDO_CUDA_COPY, RONDO_CTA_POLICY)",
                               late, rd_health_whois(team->health, late));
     if (failed == RD_KFAILED_LEFT)
         return rd_health_fail(team->health, RONDO_ERR_REMOTE, late,
@@ -202,6 +218,8 @@ void rd_cuda_free(rd_cuda_t *cuda, rd_node_t *node)
     rd_registered_close(cuda);
     rd_import_close(cuda);
     rd_order_free(cuda);
+    if (cuda->put_stream)
+        (void)cudaStreamDestroy(cuda->put_stream);
     rd_signature_ring_free(cuda->signatures);
     rd_lengths_ring_free(cuda->lengths);
     rd_cuda_programs_free(cuda);

@@ -10,6 +10,8 @@
 
 #define TILES_MOST (1u << 20) /* more than any device can hold */
 #define CELLS_MOST 16         /* of a short operation: eight such find room in a launch */
+#define STAGING_ALIGN 512     /* bytes: of what a turn of copy_staging.c moves of a block */
+#define EFFICIENCY_SPARE 10   /* percent: RONDO_CUDA_SPARE by that policy, at least */
 
 /* Messages of this many bytes have slices of full length (rd_kslice). A stream of several has few receiving blocks, and
  * shorter slices keep them waiting: 4 MB to each of three ranks took 70 us by slices of 16 KB, and 45 by lines. */
@@ -129,6 +131,16 @@ uint32_t rd_limits_senders(const rd_limits_t *limits)
     return simple_channels(limits, &rd_algo_messages);
 }
 
+/* RONDO_CTA_POLICY=efficiency is content with a tenth more time. */
+static double spare_part(const rd_env_t *env)
+{
+    const int spare = rd_cta_policy(env) == RONDO_CTA_POLICY_EFFICIENCY && env->cuda_spare < EFFICIENCY_SPARE
+                          ? EFFICIENCY_SPARE
+                          : env->cuda_spare;
+
+    return 1 + spare / 100.0;
+}
+
 /* Returns the bytes from which slices, by `part` of their blocks, take at most RONDO_CUDA_SPARE percent longer than
  * lines. */
 static uint64_t cheaper_from(const rd_limits_t *l, const rd_env_t *env, double part)
@@ -136,7 +148,7 @@ static uint64_t cheaper_from(const rd_limits_t *l, const rd_env_t *env, double p
     const rd_cost_gpus_t gpus = gpus_of(l);
     const rd_gpu_price_t lines = rd_cost_gpu_price(&gpus, &rd_algo_messages, rd_fifo_proto(l)),
                          slices = rd_cost_gpu_price(&gpus, &rd_algo_messages, RD_PROTO_SIMPLE);
-    double spare = 1 + env->cuda_spare / 100.0, gain = spare / lines.rate - 1 / (slices.rate * part); /* us a byte */
+    double spare = spare_part(env), gain = spare / lines.rate - 1 / (slices.rate * part); /* us a byte */
     double loss = slices.alpha - spare * lines.alpha;
 
     if (gain <= 0)
@@ -248,13 +260,40 @@ static const char *cut_messages(const rd_wanted_t *w, const rd_limits_t *l, rd_k
     return NULL;
 }
 
-static const char *cut_copies(const rd_limits_t *l, rd_kchoice_t *choice)
+bool rd_copies_by_staging(const rd_wanted_t *w)
 {
-    if (!l->copies)
+    return w->copies == RD_COPIES_STAGING || rd_copies_staging_only((rd_coll_t)w->coll);
+}
+
+bool rd_copies_staging_only(rd_coll_t coll)
+{
+    return coll == RD_GATHER || coll == RD_SCATTER;
+}
+
+bool rd_copies_for_each(rd_coll_t coll)
+{
+    return coll == RD_ALLTOALL || coll == RD_SCATTER;
+}
+
+size_t rd_copies_turn(const rd_limits_t *l, rd_coll_t coll)
+{
+    const size_t blocks = rd_copies_for_each(coll) ? l->nranks - 1 : 1;
+
+    return l->staging / 2 / blocks / STAGING_ALIGN * STAGING_ALIGN; /* two halves, used in turn */
+}
+
+static const char *cut_copies(const rd_wanted_t *w, const rd_limits_t *l, rd_kchoice_t *choice)
+{
+    const uint64_t bytes = w->count * w->element, turn = rd_copies_turn(l, (rd_coll_t)w->coll);
+
+    if (!rd_copies_by_staging(w) && !l->copies)
         return "ranks must be processes of their own, on one node, whose GPUs reach each other";
+    if (rd_copies_by_staging(w) && !turn)
+        return "there is no staging memory that all ranks reach";
     if (choice->launch.proto != RD_PROTO_LL)
         return "it has one protocol";
-    choice->passes = choice->tiles = choice->launch.blocks = 1;
+    choice->passes = rd_copies_by_staging(w) && bytes ? (uint32_t)((bytes + turn - 1) / turn) : 1;
+    choice->tiles = choice->launch.blocks = 1;
     choice->launch.threads = 32 * l->nranks;
     return NULL;
 }
@@ -283,7 +322,7 @@ static const char *cut(const rd_wanted_t *w, const rd_limits_t *l, const rd_algo
         .launch = {.algo = algo, .proto = proto, .coll = w->coll, .type = w->type, .op = w->op, .narrow = w->narrow}};
     if (is_kernel(algo, RD_KERNEL_MESSAGES))
         return cut_messages(w, l, choice);
-    return is_kernel(algo, RD_KERNEL_COPY) ? cut_copies(l, choice) : cut_chunk(w, l, choice);
+    return is_kernel(algo, RD_KERNEL_COPY) ? cut_copies(w, l, choice) : cut_chunk(w, l, choice);
 }
 
 static bool by_visits(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto)
@@ -308,14 +347,18 @@ static const char *by_chains(const rd_wanted_t *w, const rd_limits_t *l, rd_kcho
 static double expected(const rd_wanted_t *w, const rd_limits_t *l, const rd_kchoice_t *c)
 {
     const rd_algo_t *algo = c->launch.algo;
+    const bool copies = is_kernel(algo, RD_KERNEL_COPY);
     rd_cost_gpus_t gpus = gpus_of(l);
 
     if (by_visits(l, algo, c->launch.proto) && l->ring_gbps > 0)
         gpus.gbps = l->ring_gbps;
-    uint32_t passes = is_kernel(algo, RD_KERNEL_COPY) ? l->nranks - 1 : c->passes ? c->passes : 1;
+    uint32_t passes = copies ? l->nranks - 1 : c->passes ? c->passes : 1;
+    double us = rd_cost_gpu_us(&gpus, (rd_coll_t)w->coll, algo, c->launch.proto, w->count * w->element, passes,
+                               part_of(l, algo, c->launch.proto));
 
-    return rd_cost_gpu_us(&gpus, (rd_coll_t)w->coll, algo, c->launch.proto, w->count * w->element, passes,
-                          part_of(l, algo, c->launch.proto));
+    if (copies && rd_copies_by_staging(w))
+        us += rd_cost_staging_us(l->nranks, rd_copies_for_each((rd_coll_t)w->coll), w->count * w->element, c->passes);
+    return us;
 }
 
 const char *rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto,
@@ -378,12 +421,25 @@ void rd_kchoose_all(const rd_wanted_t *w, const rd_limits_t *l, const rd_forced_
     rd_candidates(&gpus, &k, &args, (int)l->nranks, forced, all);
 }
 
-/* Chooses copies from registered buffers, if RONDO_CUDA_COPY says that the buffers of all ranks lie alike. Returns
- * true if so. */
+/* Returns the bytes from which copy engines serve what they can, whatever it costs; 0: they do not. */
+static uint64_t copies_from(const rd_env_t *env)
+{
+    return env->cuda_copy ? env->cuda_copy : rd_cta_policy(env) == RONDO_CTA_POLICY_ZERO;
+}
+
+/* Chooses copy engines, if RONDO_CUDA_COPY or the policy wants them and nothing else is forced. Returns true if so. */
 static bool copied(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_kchoice_t *choice)
 {
-    return env && env->cuda_copy && !w->kernels && w->count * w->element >= env->cuda_copy &&
+    return copies_from(env) && w->copies != RD_COPIES_NONE && w->count * w->element >= copies_from(env) &&
            !rd_kchoose_one(w, l, &rd_algo_copy, RD_PROTO_LL, choice);
+}
+
+/* Chooses copy engines for their price, which that policy allows. `us`: what the best kernel takes. */
+static bool copied_for_price(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, double us,
+                             rd_kchoice_t *choice)
+{
+    return rd_cta_policy(env) == RONDO_CTA_POLICY_EFFICIENCY && w->copies != RD_COPIES_NONE &&
+           !rd_kchoose_one(w, l, &rd_algo_copy, RD_PROTO_LL, choice) && choice->us <= us * spare_part(env);
 }
 
 /* Returns the candidate to be used: SIMPLE leaves multiprocessors to others, so it is chosen if it is little slower
@@ -393,7 +449,7 @@ static const rd_choice_t *spare(const rd_choices_t *all, const rd_choice_t *best
     for (int i = 0; i < all->count && !all->entry[i].excluded; i++) {
         const rd_choice_t *c = &all->entry[i];
         if (c->proto == RD_PROTO_SIMPLE)
-            return c->us <= best->us * (1 + env->cuda_spare / 100.0) ? c : best;
+            return c->us <= best->us * spare_part(env) ? c : best;
     }
     return best;
 }
@@ -401,10 +457,11 @@ static const rd_choice_t *spare(const rd_choices_t *all, const rd_choice_t *best
 const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_kchoice_t *choice)
 {
     const rd_forced_t forced = env ? rd_forced(env, (rd_coll_t)w->coll) : (rd_forced_t){.protos = 0};
+    const bool free = env && (!forced.algo || forced.except) && rd_forced_allows(&forced, &rd_algo_copy);
     const rd_choice_t *best;
     rd_choices_t all;
 
-    if ((!forced.algo || forced.except) && rd_forced_allows(&forced, &rd_algo_copy) && copied(w, l, env, choice))
+    if (free && copied(w, l, env, choice))
         return NULL;
     rd_kchoose_all(w, l, &forced, &all);
     best = rd_candidates_best(&all, &forced);
@@ -412,6 +469,8 @@ const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_
         best = rd_candidates_reason(&all, &forced);
         return best ? best->excluded : "no kernel serves it";
     }
+    if (free && copied_for_price(w, l, env, best->us, choice))
+        return NULL;
     if (env)
         best = spare(&all, best, env);
     return rd_kchoose_one(w, l, best->algo, best->proto, choice);

@@ -21,6 +21,7 @@ typedef struct rd_limits {
     uint64_t sliced_coll;      /* the same where every rank has a message for every other, in a collective */
     bool host_windows;         /* GPUs do not all reach each other: windows lie in pinned host memory */
     uint32_t copies;           /* registered buffers are mapped by all: blocks may be copied out of them */
+    size_t staging;            /* bytes of each window in which blocks are staged for copy engines; 0: none are */
     uint32_t split;            /* 1: a store of 128 bytes may arrive in parts, as over PCIe */
     bool visits;               /* rings and chains by SIMPLE visit the GPUs in an order of their own (ring_order.c) */
     double ring_gbps;          /* what they then count with in place of `gbps` */
@@ -28,22 +29,29 @@ typedef struct rd_limits {
     const rd_prices_t *prices; /* NULL: the built-in ones */
 } rd_limits_t;
 
+/* Where copy engines would read what the call moves. The same on all ranks, if the caller keeps its promise. */
+typedef enum {
+    RD_COPIES_REGISTERED, /* in registered buffers */
+    RD_COPIES_STAGING,    /* in the windows, into which it is copied first */
+    RD_COPIES_NONE        /* they do not serve it, unless COPY is forced */
+} rd_copies_way_t;
+
 /* Zeroed before it is filled in, because it is compared as bytes. */
 typedef struct rd_wanted {
     uint32_t coll, type, op; /* op: as the kernels take it */
     uint32_t element;        /* bytes */
     uint64_t count;          /* elements, as in rd_kreduce_t */
-    uint16_t kernels;        /* exclude COPY, unless it is forced */
+    uint16_t copies;         /* rd_copies_way_t */
     uint16_t forced;         /* what the call forces for itself: plan/force.h; 0: nothing */
     uint32_t narrow;         /* as in rd_kreduce_t: `type` and `element` are float32's then */
 } rd_wanted_t;
 
 typedef struct rd_kchoice {
-    rd_klaunch_t launch; /* algo NULL: nothing chosen. MESSAGES: blocks and threads follow from the messages */
-    uint32_t passes, tiles;
-    uint32_t slice;  /* SIMPLE: bytes of a tile */
-    uint32_t celled; /* a short operation (kernels/work.h): RD_KCELLED; 0: it is not short */
-    double us;       /* expected */
+    rd_klaunch_t launch;    /* algo NULL: nothing chosen. MESSAGES: blocks and threads follow from the messages */
+    uint32_t passes, tiles; /* COPY: turns; 1 */
+    uint32_t slice;         /* SIMPLE: bytes of a tile */
+    uint32_t celled;        /* a short operation (kernels/work.h): RD_KCELLED; 0: it is not short */
+    double us;              /* expected */
 } rd_kchoice_t;
 
 /* Returns the one protocol of everything that goes through fifos: CHAIN (except by SIMPLE), programs and MESSAGES. */
@@ -63,6 +71,19 @@ uint32_t rd_limits_senders(const rd_limits_t *limits);
 void rd_streams_divide(const rd_limits_t *limits, uint32_t parts, uint32_t slices, rd_kmessages_t *k);
 rd_klaunch_t rd_streams_launch(const rd_limits_t *limits, bool mixed, const rd_kmessages_t *k);
 
+/* Does a variable want copy engines for any operation? */
+static inline bool rd_copies_wanted(const rd_env_t *env)
+{
+    return env->cuda_copy || rd_cta_policy(env) != RONDO_CTA_POLICY_DEFAULT;
+}
+
+/* Of copy engines. Are the blocks of this operation always staged? Does a rank that stages have a block for each peer,
+ * and not one for all? How many bytes of a block go in a turn? */
+bool rd_copies_staging_only(rd_coll_t coll);
+bool rd_copies_by_staging(const rd_wanted_t *wanted);
+bool rd_copies_for_each(rd_coll_t coll);
+size_t rd_copies_turn(const rd_limits_t *limits, rd_coll_t coll);
+
 /* Returns an error if RONDO_ALGO or RONDO_PROTO names what the CUDA executor does not have. */
 rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_log_ctx_t *ctx);
 
@@ -71,9 +92,10 @@ const char *rd_kchoose_one(const rd_wanted_t *wanted, const rd_limits_t *limits,
                            rd_proto_t proto, rd_kchoice_t *choice);
 /* Lists all candidates, the cheapest first, those that cannot serve last. */
 void rd_kchoose_all(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_forced_t *forced, rd_choices_t *all);
-/* Chooses the cheapest candidate, or one by SIMPLE if that is little slower (RONDO_CUDA_SPARE); or COPY, never for its
- * price alone, if RONDO_CUDA_COPY promises that it can serve; or what RONDO_ALGO and RONDO_PROTO force. Returns NULL,
- * or the reason why there is none. */
+/* Chooses the cheapest candidate, or one by SIMPLE if that is little slower (RONDO_CUDA_SPARE); or COPY, if
+ * RONDO_CUDA_COPY or RONDO_CTA_POLICY=zero wants it, or RONDO_CTA_POLICY=efficiency does and it is little slower, and
+ * never for its price alone; or what RONDO_ALGO and RONDO_PROTO force. Returns NULL, or the reason why there is none.
+ */
 const char *rd_kchoose(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_env_t *env, rd_kchoice_t *choice);
 
 #endif

@@ -286,6 +286,7 @@ rondo_result_t rd_messages_run(rd_cuda_t *cuda, rd_cuda_message_t *first)
     rd_lists_t l;
     rondo_result_t result = lists_begin(cuda, &l);
 
+    rd_cuda_say_kernels(cuda, NULL);
     for (rd_cuda_message_t *m = first, *next; m && result == RONDO_SUCCESS; m = next) {
         next = m->next;
         if (note_stream(&s, m->stream) != 0)

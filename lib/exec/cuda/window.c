@@ -418,6 +418,18 @@ size_t rd_window_scratch_bytes(const rd_cuda_t *cuda)
     return (size_t)fifos_of(cuda->team->env, 0, (size_t)cuda->team->node->most) * RD_KSLOTS * RD_KSLOT;
 }
 
+size_t rd_window_staging(const rd_cuda_t *cuda)
+{
+    return (size_t)cuda->k.slice_offset * RD_KALIGN;
+}
+
+size_t rd_window_staging_bytes(const rd_cuda_t *cuda, const rd_env_t *env)
+{
+    const size_t all = (size_t)(cuda->k.bank_offset - cuda->k.slice_offset) * RD_KALIGN, most = env->cuda_staging;
+
+    return cuda->limits.host_windows ? 0 : most && most < all ? most : all;
+}
+
 rondo_result_t rd_window_give_back(rd_cuda_t *cuda)
 {
     cudaError_t error = cuda->window ? cudaFree(cuda->window) : cudaSuccess;

@@ -1,8 +1,9 @@
-/* copy: copy engines move blocks out of registered buffers, between two barriers of all ranks. It exists on GPUs only.
+/* copy: copy engines move blocks out of registered buffers, or out of memory in the windows into which they are put
+ * first, between barriers of all ranks. It exists on GPUs only.
  *
  * It is the direct exchange, except for a broadcast among more than two ranks: there the root gives each rank a part,
- * and then every rank gives its part to all others. Only the barriers take a multiprocessor (exec/cuda/copy_engine.c).
- * The algorithm is never chosen for its price.
+ * and then every rank gives its part to all others. Only the barriers take a multiprocessor (exec/cuda/copy_engine.c,
+ * exec/cuda/copy_staging.c). The algorithm is never chosen for its price alone.
  */
 #include "sched/algo/algos.h"
 
@@ -19,5 +20,7 @@ const rd_algo_t rd_algo_copy = {
     .name = "copy",
     .work = work,
     .near = RD_PEERS_ALL,
-    .device = {.kernel = RD_KERNEL_COPY, .colls = 1u << RD_BROADCAST | 1u << RD_ALLGATHER | 1u << RD_ALLTOALL},
+    .device = {.kernel = RD_KERNEL_COPY,
+               .colls =
+                   1u << RD_BROADCAST | 1u << RD_ALLGATHER | 1u << RD_ALLTOALL | 1u << RD_GATHER | 1u << RD_SCATTER},
 };
