@@ -105,6 +105,7 @@ rondo_config_t nc_comm_config(ncclComm_t comm)
     config.signals = comm->config.signals;
     config.contexts = comm->config.contexts;
     config.blocks = comm->config.blocks;
+    config.cta_policy = comm->config.cta_policy;
     config.network = comm->config.network;
     return config;
 }

@@ -65,7 +65,7 @@ static int value(const ncclConfig_t *given, const field_t *f)
 /* It has an effect. */
 static bool steers(const field_t *f)
 {
-    static const char *const names[] = {"blocking", "maxCTAs", "numRmaCtx", "numRmaSig"};
+    static const char *const names[] = {"blocking", "maxCTAs", "CTAPolicy", "numRmaCtx", "numRmaSig"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(f->name, names[i]) == 0)
@@ -129,10 +129,21 @@ static void one_sided(const ncclConfig_t *given, nc_config_t *config)
     }
 }
 
+/* NCCL's policies are bits: of the last two, zero counts. Their numbers are rondo's. */
+static void cta_policy(const ncclConfig_t *given, nc_config_t *config)
+{
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        int bits = value(given, &fields[i]);
+
+        if (strcmp(fields[i].name, "CTAPolicy") == 0 && bits != NCCL_CONFIG_UNDEF_INT)
+            config->cta_policy = bits & NCCL_CTA_POLICY_ZERO ? NCCL_CTA_POLICY_ZERO : bits;
+    }
+}
+
 ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, const nc_config_t *inherited,
                             const char *call)
 {
-    nc_config_t new = {1, -1, -1, -1, NULL, ""};
+    nc_config_t new = {1, -1, -1, -1, -1, NULL, ""};
     ncclResult_t result;
 
     if (nc_settings_wrong())
@@ -155,10 +166,12 @@ ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, cons
         if (named)
             new.network = named;
         one_sided(given, &new);
+        cta_policy(given, &new);
         if (has(given, AT(commName), sizeof given->commName, 22700) && given->commName)
             snprintf(new.name, sizeof new.name, "%s", given->commName);
     }
     (void)nc_settings_blocking(&new.blocking);
+    (void)nc_settings_cta_policy(&new.cta_policy);
     *config = new;
     return ncclSuccess;
 }

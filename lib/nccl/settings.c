@@ -25,7 +25,7 @@
 #define LIST_BYTES 1024
 
 static struct {
-    int host, blocking, has_blocking;
+    int host, blocking, has_blocking, cta_policy, has_cta_policy;
     const char *proto[5]; /* the one protocol of each function; NULL: none was requested */
     char wrong[400];      /* why no communicator can be made; "": it can */
 } settings;
@@ -375,6 +375,29 @@ static void blocking(const char *text)
         not_taken("COMM_BLOCKING", text, "it must be 0 or 1");
 }
 
+/* NCCL's three policies, by number, or as words between bars; of the last two the last one counts. */
+static int policy_of(const char *text)
+{
+    static const char *const words[] = {"DEFAULT", "EFFICIENCY", "ZERO"};
+    int policy = -1;
+
+    if (strlen(text) == 1 && *text >= '0' && *text <= '2')
+        return *text - '0';
+    for (const char *at = text; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
+        for (int i = 0; i < COUNT(words); i++)
+            if (strcspn(at, "|") == strlen(words[i]) && strncasecmp(at, words[i], strlen(words[i])) == 0)
+                policy = i > policy ? i : policy;
+    return policy;
+}
+
+static void cta_policy(const char *text)
+{
+    settings.cta_policy = policy_of(text);
+    settings.has_cta_policy = settings.cta_policy >= 0;
+    if (!settings.has_cta_policy)
+        not_taken("CTA_POLICY", text, "it must be DEFAULT, EFFICIENCY or ZERO");
+}
+
 /* Logs an NCCL_ variable if it has no effect. */
 static void name_other(const char *name, size_t n)
 {
@@ -468,8 +491,8 @@ static void read_all(void)
     static const struct {
         const char *name;
         void (*take)(const char *text);
-    } taken[] = {{"DEBUG", debug}, {"DEBUG_FILE", debug_file}, {"PROTO", proto},
-                 {"ALGO", algo},   {"BUFFSIZE", slot_bytes},   {"COMM_BLOCKING", blocking}};
+    } taken[] = {{"DEBUG", debug},         {"DEBUG_FILE", debug_file},  {"PROTO", proto},          {"ALGO", algo},
+                 {"BUFFSIZE", slot_bytes}, {"COMM_BLOCKING", blocking}, {"CTA_POLICY", cta_policy}};
     static const char *const peers[] = {"P2P_DISABLE", "P2P_LEVEL"};
     const char *host = nc_env("RONDO_NCCL_HOST"), *hostid = variable("HOSTID"), *text;
 
@@ -518,4 +541,12 @@ bool nc_settings_blocking(int *value)
     if (settings.has_blocking)
         *value = settings.blocking;
     return settings.has_blocking;
+}
+
+bool nc_settings_cta_policy(int *value)
+{
+    nc_settings();
+    if (settings.has_cta_policy)
+        *value = settings.cta_policy;
+    return settings.has_cta_policy;
 }

@@ -47,6 +47,7 @@ void nc_settings(void); /* hands NCCL_* on to rondo, once a process; before anyt
 const char *nc_settings_wrong(void); /* why no communicator can be made; NULL: it can */
 bool nc_settings_host(void);         /* RONDO_NCCL_HOST=1 */
 bool nc_settings_blocking(int *);    /* returns true if NCCL_COMM_BLOCKING is set */
+bool nc_settings_cta_policy(int *);  /* returns true if NCCL_CTA_POLICY is set; rondo's number */
 
 /* ---- configs ---- (config.c) */
 
@@ -55,6 +56,7 @@ typedef struct nc_config {
     int blocking;
     int signals, contexts;    /* of one-sided operations; -1: rondo's default */
     int blocks;               /* of a launch; -1: RONDO_CUDA_BLOCKS */
+    int cta_policy;           /* rondo's number; -1: RONDO_CTA_POLICY */
     const char *network;      /* rondo's name of NCCL's; NULL: RONDO_UCX_TLS */
     char name[NC_NAME_BYTES]; /* "": it has none */
 } nc_config_t;

@@ -35,7 +35,8 @@ const nc_function_t nc_functions[] = {
     {"RedOpDestroy", "2.11", NC_SERVED, NULL},
     {"GetLastError", "2.13", NC_SERVED, NULL},
     {"CommInitRankConfig", "2.14", NC_PARTLY,
-     "of the config, blocking, commName, netName and on GPUs maxCTAs have an effect, on host memory numRmaSig and "
+     "of the config, blocking, commName, netName and on GPUs maxCTAs and CTAPolicy have an effect, on host memory "
+     "numRmaSig and "
      "numRmaCtx, too"},
     {"CommFinalize", "2.14", NC_SERVED, NULL},
     {"CommSplit", "2.18", NC_PARTLY, "splitShare shares nothing; not from a revoked parent"},
@@ -49,8 +50,8 @@ const nc_function_t nc_functions[] = {
     {"CommShrink", "2.27", NC_PARTLY,
      "shrinkShare shares nothing; NCCL_SHRINK_ABORT leaves a parent that can only be finalized and ended"},
     {"CommWindowRegister", "2.27", NC_PARTLY,
-     "a registration; no kernel of the program's own can use it. With RONDO_CUDA_COPY, allgather, all-to-all and "
-     "broadcast of what lies in it go by copy engines"},
+     "a registration; no kernel of the program's own can use it. With CTAPolicy or RONDO_CUDA_COPY, allgather, "
+     "all-to-all and broadcast of what lies in it are copied from there by copy engines"},
     {"CommWindowDeregister", "2.27", NC_SERVED, NULL},
     {"CommRevoke", "2.28", NC_SERVED, NULL},
     {"AlltoAll", "2.28", NC_SERVED, NULL},
@@ -144,6 +145,8 @@ const nc_variable_t nc_variables[] = {
      "a file, NAME of libnccl-tuner-NAME.so, none, STATIC_PLUGIN; unset: libnccl-tuner.so, if there is one; of host "
      "communicators alone"},
     {"COMM_BLOCKING", NC_HERE, NULL, "0 or 1: takes precedence over blocking of the config"},
+    {"CTA_POLICY", NC_HERE, NULL,
+     "DEFAULT, EFFICIENCY, ZERO, or their numbers: takes precedence over CTAPolicy of the config"},
     {"CONF_FILE", NC_HERE, NULL, "a file with lines NAME=value, in place of ~/.nccl.conf"},
     {"CHECK_POINTERS", NC_HERE, NULL, "pointers are checked in any case"},
     {"LAUNCH_ORDER_IMPLICIT", NC_NO_EFFECT, NULL,

@@ -31,7 +31,7 @@ void shim_memory_first(test_rank_t *t)
     device_memory_back(device_memory(t, 1, 1));
 }
 
-ncclComm_t shim_comm(test_rank_t *t, int blocking)
+static ncclComm_t comm_by(test_rank_t *t, int blocking, int policy)
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     ncclComm_t comm = NULL;
@@ -41,12 +41,18 @@ ncclComm_t shim_comm(test_rank_t *t, int blocking)
     TEST_CUDA(t, cudaSetDevice(device_of(t)));
     shim_memory_first(t);
     config.blocking = blocking;
+    config.CTAPolicy = policy;
     result = ncclCommInitRankConfig(&comm, t->nranks, nccl_id(t), t->rank, &config);
     if (!nccl_result(t, nccl_settled(comm, result), ncclSuccess, "ncclCommInitRankConfig"))
         test_stop(t, "no communicator");
     NCCL_OK(t, ncclCommCuDevice(comm, &device));
     TEST_TRUE(t, device == device_of(t));
     return comm;
+}
+
+ncclComm_t shim_comm(test_rank_t *t, int blocking)
+{
+    return comm_by(t, blocking, NCCL_CONFIG_UNDEF_INT);
 }
 
 cudaStream_t shim_stream(test_rank_t *t)
@@ -445,7 +451,7 @@ static void memory(test_rank_t *t, void *arg)
 {
     const size_t count = 50000, bytes = count * sizeof(int32_t);
     setenv("RONDO_CUDA_COPY", "4K", 1);
-    ncclComm_t comm = shim_comm(t, t->nranks % 2);
+    ncclComm_t comm = comm_by(t, t->nranks % 2, t->nranks % 2 ? NCCL_CONFIG_UNDEF_INT : NCCL_CTA_POLICY_ZERO);
     cudaStream_t stream = shim_stream(t);
     int32_t *host = device_memory(t, bytes, 1);
     void *buffer = NULL, *handle = NULL;
