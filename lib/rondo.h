@@ -252,11 +252,16 @@ typedef struct {
     /* RONDO_CTA_POLICY_*; -1: the variable RONDO_CTA_POLICY. Alike on all ranks, which the creation compares. Not on
      * host communicators. A split or shrink does not hand it on. */
     int cta_policy;
+    /* The class of this communicator's traffic between nodes, 0 to 255: the byte that switches sort packets by (type of
+     * service, RoCE's and InfiniBand's traffic class). -1: RONDO_TRAFFIC_CLASS. Alike on all ranks, which the creation
+     * compares. Where the transport has no such thing, as tcp, a line of the log says so at INFO. A split or shrink
+     * does not hand it on. */
+    int traffic_class;
 } rondo_config_t;
 
 #define RONDO_CONFIG_INIT                                                                                              \
     {                                                                                                                  \
-        sizeof(rondo_config_t), RONDO_DEVICE_AUTO, 1, NULL, -1, -1, -1, -1, -1, -1, -1, NULL, -1                       \
+        sizeof(rondo_config_t), RONDO_DEVICE_AUTO, 1, NULL, -1, -1, -1, -1, -1, -1, -1, NULL, -1, -1                   \
     }
 
 /* ---- questions ---- */
@@ -624,15 +629,15 @@ rondo_result_t rondo_timeout_extend(rondo_comm_t comm, int64_t timeout_ms);
 rondo_result_t rondo_timeout_next(int64_t timeout_ms);
 
 /* Forces algorithms and protocols for this thread's next collective, on whatever communicator: `algo` and `proto` are
- * what RONDO_ALGO and RONDO_PROTO would be for it, with all that these may say (doc/environment.md) and the same errors:
- * RONDO_ERR_UNSUPPORTED where what is forced cannot serve the call, which then has no effect, and
+ * what RONDO_ALGO and RONDO_PROTO would be for it, with all that these may say (doc/environment.md) and the same
+ * errors: RONDO_ERR_UNSUPPORTED where what is forced cannot serve the call, which then has no effect, and
  * RONDO_ERR_INVALID_ARGUMENT of a word that is none. NULL: what the variable says stays; "": nothing is forced. All
- * ranks force the same for a call; those of host communicators that do not get RONDO_ERR_MISMATCH, as with RONDO_CHECK=1
- * those of CUDA ones do. In a group it holds for the next collective that is called in it, so each may have its own.
- * Sends and receives are not forced, and leave it to what comes after them; nor are the messages of an all-to-all
- * between GPUs, whose protocol is the communicator's. Both NULL: nothing is forced after all. A process may force 255
- * different pairs of texts. Calls that force nothing are as fast as ever, and one that forces what an equal one has
- * forced before finds its plan ready. */
+ * ranks force the same for a call; those of host communicators that do not get RONDO_ERR_MISMATCH, as with
+ * RONDO_CHECK=1 those of CUDA ones do. In a group it holds for the next collective that is called in it, so each may
+ * have its own. Sends and receives are not forced, and leave it to what comes after them; nor are the messages of an
+ * all-to-all between GPUs, whose protocol is the communicator's. Both NULL: nothing is forced after all. A process may
+ * force 255 different pairs of texts. Calls that force nothing are as fast as ever, and one that forces what an equal
+ * one has forced before finds its plan ready. */
 rondo_result_t rondo_force_next(const char *algo, const char *proto);
 /* The same, but where it cannot serve the call, the choice is rondo's. */
 rondo_result_t rondo_prefer_next(const char *algo, const char *proto);

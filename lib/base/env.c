@@ -174,6 +174,8 @@ static const tunable_t table[] = {
      "zero: none where copy engines can do it"},
     {"RONDO_CUDA_BLOCKS", INT, 1, AT(cuda_blocks), "0", 0, RD_ENV_BLOCKS_MOST, NULL,
      "multiprocessors that one launch may use; 0: all"},
+    {"RONDO_TRAFFIC_CLASS", INT, 1, AT(traffic_class), "-1", -1, 255, NULL,
+     "traffic class of packets between nodes, where the transport has one; -1: the network's own"},
     {"RONDO_UCX_TLS", TEXT, 0, AT(ucx_tls), "auto", 0, 63, NULL,
      "UCX's transports between nodes; auto: the fastest that all ranks have (RONDO_UCX_x takes precedence over UCX_x, "
      "except for those of one transport: "

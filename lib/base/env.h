@@ -81,6 +81,7 @@ typedef struct rd_env {
     int cuda_blocks;       /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
     char ucx_tls[64];      /* RONDO_UCX_TLS: UCX's transports between nodes */
     char ofi_provider[32]; /* RONDO_OFI_PROVIDER: libfabric's provider between nodes */
+    int traffic_class;     /* RONDO_TRAFFIC_CLASS: of packets between nodes; -1: the network's own */
     int nccl_host;         /* RONDO_NCCL_HOST: read in lib/nccl */
     int64_t nccl_stall_ms; /* RONDO_NCCL_STALL_MS: how long a stream stalls behind another rank's end; 0: it does not */
     bool where_served;     /* no variable: what is forced applies where it can serve (rd_forced_between), and is */

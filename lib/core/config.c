@@ -59,6 +59,9 @@ rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given)
                         "config->cta_policy is %d: RONDO_CTA_POLICY_DEFAULT, _EFFICIENCY, _ZERO or -1 "
                         "(RONDO_CTA_POLICY)",
                         config.cta_policy);
+    if (config.traffic_class < -1 || config.traffic_class > 255)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "config->traffic_class is %d: 0 to 255, or -1 (RONDO_TRAFFIC_CLASS)", config.traffic_class);
     if (config.network && (!*config.network || strlen(config.network) >= sizeof((rd_env_t *)NULL)->ucx_tls))
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
                         "config->network has %zu characters: 1 to %zu, as \"tcp\", or NULL (RONDO_UCX_TLS)",
@@ -77,6 +80,8 @@ void rd_config_over(rd_env_t *env, const rondo_config_t *config)
         snprintf(env->cta_policy, sizeof env->cta_policy, "%s", policies[config->cta_policy]);
     if (config->blocks >= 0)
         env->cuda_blocks = config->blocks;
+    if (config->traffic_class >= 0)
+        env->traffic_class = config->traffic_class;
     if (config->network)
         snprintf(env->ucx_tls, sizeof env->ucx_tls, "%s", config->network);
 }

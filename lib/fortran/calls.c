@@ -9,7 +9,7 @@
 typedef struct {
     int device, blocking, on_error;
     int64_t timeout_ms, first_timeout_ms, stall_ms;
-    int signals, contexts, blocks, cta_policy;
+    int signals, contexts, blocks, cta_policy, traffic_class;
     char name[64], network[64];
 } config_t;
 
@@ -29,6 +29,7 @@ static rondo_config_t config_of(const config_t *from)
     config.blocks = from->blocks;
     config.cta_policy = from->cta_policy;
     config.network = from->network[0] ? from->network : NULL;
+    config.traffic_class = from->traffic_class;
     return config;
 }
 

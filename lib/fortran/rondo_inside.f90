@@ -10,7 +10,7 @@ module rondo_inside
   type, bind(C) :: config_c
     integer(c_int) :: device, blocking, on_error
     integer(c_int64_t) :: timeout_ms, first_timeout_ms, stall_ms
-    integer(c_int) :: signals, contexts, blocks, cta_policy
+    integer(c_int) :: signals, contexts, blocks, cta_policy, traffic_class
     character(kind=c_char) :: name(64), network(64)
   end type
 
@@ -221,6 +221,7 @@ contains
     c%contexts = from%contexts
     c%blocks = from%blocks
     c%cta_policy = from%cta_policy
+    c%traffic_class = from%traffic_class
     c%on_error = from%on_error
     length = len_trim(from%name)
     c%name = c_null_char

@@ -84,6 +84,7 @@ module rondo_types
     integer(c_int) :: blocks = -1          !< multiprocessors that a launch may take
     character(len=63) :: network = ''      !< UCX's transports between nodes; blank: RONDO_UCX_TLS
     integer(c_int) :: cta_policy = -1      !< RONDO_CTA_POLICY_*
+    integer(c_int) :: traffic_class = -1   !< of packets between nodes
   end type
 
   integer(c_int), parameter, public :: RONDO_ON_ERROR_RETURN = 0

@@ -107,6 +107,7 @@ rondo_config_t nc_comm_config(ncclComm_t comm)
     config.blocks = comm->config.blocks;
     config.cta_policy = comm->config.cta_policy;
     config.network = comm->config.network;
+    config.traffic_class = comm->config.traffic_class;
     return config;
 }
 

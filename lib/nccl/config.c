@@ -30,7 +30,7 @@ static const field_t fields[] = {
     {"minCTAs", AT(minCTAs), 21700, 1, INT_MAX, "Min CTAs"},
     {"maxCTAs", AT(maxCTAs), 21700, 1, INT_MAX, "Max CTAs"},
     {"splitShare", AT(splitShare), 21800, 0, 1, "Split share"},
-    {"trafficClass", AT(trafficClass), 22500, INT_MIN, INT_MAX, NULL},
+    {"trafficClass", AT(trafficClass), 22500, 0, 255, "Traffic class"},
     {"collnetEnable", AT(collnetEnable), 22700, 0, 1, NULL},
     {"CTAPolicy", AT(CTAPolicy), 22700, 0, 3, NULL},
     {"shrinkShare", AT(shrinkShare), 22700, 0, 1, NULL},
@@ -65,7 +65,7 @@ static int value(const ncclConfig_t *given, const field_t *f)
 /* It has an effect. */
 static bool steers(const field_t *f)
 {
-    static const char *const names[] = {"blocking", "maxCTAs", "CTAPolicy", "numRmaCtx", "numRmaSig"};
+    static const char *const names[] = {"blocking", "maxCTAs", "CTAPolicy", "trafficClass", "numRmaCtx", "numRmaSig"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(f->name, names[i]) == 0)
@@ -143,7 +143,7 @@ static void cta_policy(const ncclConfig_t *given, nc_config_t *config)
 ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, const nc_config_t *inherited,
                             const char *call)
 {
-    nc_config_t new = {1, -1, -1, -1, -1, NULL, ""};
+    nc_config_t new = {1, -1, -1, -1, -1, -1, NULL, ""};
     ncclResult_t result;
 
     if (nc_settings_wrong())
@@ -162,6 +162,9 @@ ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, cons
         int most = value(given, &fields[3]);
         if (most != NCCL_CONFIG_UNDEF_INT)
             new.blocks = most < BLOCKS_MOST ? most : BLOCKS_MOST;
+        int traffic = value(given, &fields[5]);
+        if (traffic >= 0 && traffic <= 255)
+            new.traffic_class = traffic;
         const char *named = network(given, call);
         if (named)
             new.network = named;

@@ -57,6 +57,7 @@ typedef struct nc_config {
     int signals, contexts;    /* of one-sided operations; -1: rondo's default */
     int blocks;               /* of a launch; -1: RONDO_CUDA_BLOCKS */
     int cta_policy;           /* rondo's number; -1: RONDO_CTA_POLICY */
+    int traffic_class;        /* -1: RONDO_TRAFFIC_CLASS */
     const char *network;      /* rondo's name of NCCL's; NULL: RONDO_UCX_TLS */
     char name[NC_NAME_BYTES]; /* "": it has none */
 } nc_config_t;

@@ -5,8 +5,8 @@
 
 static const char device_side[] =
     "its structures are part of the program; kernels have rondo_device.cuh (doc/device.md)";
-static const char per_call[] =
-    "the tag is rondo's, algSelection goes to rondo_force_next; launchCompletionEvent is refused, resources steer nothing";
+static const char per_call[] = "the tag is rondo's, algSelection goes to rondo_force_next; launchCompletionEvent is "
+                               "refused, resources steer nothing";
 static const char one_sided[] = "on host memory; windows are registered before, with NCCL_WIN_COLL_SYMMETRIC";
 
 const nc_function_t nc_functions[] = {
@@ -35,9 +35,8 @@ const nc_function_t nc_functions[] = {
     {"RedOpDestroy", "2.11", NC_SERVED, NULL},
     {"GetLastError", "2.13", NC_SERVED, NULL},
     {"CommInitRankConfig", "2.14", NC_PARTLY,
-     "of the config, blocking, commName, netName and on GPUs maxCTAs and CTAPolicy have an effect, on host memory "
-     "numRmaSig and "
-     "numRmaCtx, too"},
+     "of the config, blocking, commName, netName, trafficClass and on GPUs maxCTAs and CTAPolicy have an effect, on "
+     "host memory numRmaSig and numRmaCtx, too"},
     {"CommFinalize", "2.14", NC_SERVED, NULL},
     {"CommSplit", "2.18", NC_PARTLY, "splitShare shares nothing; not from a revoked parent"},
     {"MemAlloc", "2.19", NC_SERVED, NULL},

@@ -253,6 +253,18 @@ static rondo_result_t look(rd_ofi_net_t *net, const rd_env_t *env, const site_t 
     return own->kinds != 0 ? RONDO_SUCCESS : none_here(net->base.ctx, env, site);
 }
 
+/* A provider that knows no classes leaves the field alone. tcp's are such. */
+static void class_put(rd_ofi_net_t *net, const rd_env_t *env)
+{
+    if (env->traffic_class < 0)
+        return;
+    if (rd_ofi_is_tcp(net->info) && net->base.rank == 0)
+        rd_log(net->base.ctx, RD_LOG_INFO, "traffic class %d has no effect: libfabric's %s has none",
+               env->traffic_class, net->info->fabric_attr->prov_name);
+    if (!rd_ofi_is_tcp(net->info)) /* a DSCP is the upper six bits of the byte */
+        net->info->tx_attr->tclass = fi_tc_dscp_set((uint8_t)(env->traffic_class >> 2));
+}
+
 rondo_result_t rd_ofi_choose(rd_ofi_net_t *net, const rd_env_t *env, const char *address, const rd_node_t *node)
 {
     site_t site = site_of(env, address, rd_node_rail(node, env->net, "/sys"), net->longest);
@@ -274,6 +286,8 @@ rondo_result_t rd_ofi_choose(rd_ofi_net_t *net, const rd_env_t *env, const char 
     }
     if (result == RONDO_SUCCESS && !(net->info = best(all, env, &site, common)))
         result = rd_error(net->base.ctx, RONDO_ERR_NO_MEMORY, "no memory for the description of a provider");
+    if (result == RONDO_SUCCESS)
+        class_put(net, env);
     if (all)
         rd_fi.freeinfo(all);
     free(offers);

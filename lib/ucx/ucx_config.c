@@ -270,6 +270,22 @@ static void others_named(rd_ucx_net_t *net, const rd_env_t *env, bool devices)
                getenv("UCX_NET_DEVICES"));
 }
 
+/* UCX's tcp does not mark its packets. */
+static rondo_result_t class_put(rd_ucx_net_t *net, ucp_config_t *config, const rd_env_t *env)
+{
+    char text[16];
+    if (env->traffic_class < 0)
+        return RONDO_SUCCESS;
+    if (rd_ucx_tcp_alone(env->ucx_tls)) {
+        if (net->base.rank == 0)
+            rd_log(net->base.ctx, RD_LOG_INFO, "traffic class %d has no effect: UCX's tcp has none",
+                   env->traffic_class);
+        return RONDO_SUCCESS;
+    }
+    snprintf(text, sizeof text, "%d", env->traffic_class);
+    return setting_put(net, config, name_of("IB_", "IB_TRAFFIC_CLASS"), text);
+}
+
 /* UCX's tcp trusts everybody who connects: they may even write into this process's memory. So it listens only on the
  * interface of the bootstrap (loopback when all ranks share a host), unless the user names devices; devices of other
  * transports have names of their own. */
@@ -288,6 +304,8 @@ rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, cons
         result = setting_put(net, config, "FLUSH_WORKER_EPS", "n");
     if (result == RONDO_SUCCESS && device_tls(env))
         result = gets_put(net, config);
+    if (result == RONDO_SUCCESS)
+        result = class_put(net, config, env);
     if (result == RONDO_SUCCESS && env->net[0] != 0)
         return rd_ucx_device_put(net, config, env->net, local_rank);
     if (result == RONDO_SUCCESS && net->fast)

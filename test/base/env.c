@@ -11,15 +11,15 @@
 #include "util/check.h"
 
 static const char *const cleared[] = {
-    "RONDO_DEBUG",        "RONDO_DEBUG_FILE",    "RONDO_HOSTID",      "RONDO_ALGO",
-    "RONDO_PROTO",        "RONDO_TRANSPORT",     "RONDO_IFACE",       "RONDO_PORTS",
-    "RONDO_TIMEOUT_MS",   "RONDO_CHECK",         "RONDO_SLOT_BYTES",  "RONDO_SLOTS",
-    "RONDO_SLICE_BYTES",  "RONDO_LL_MAX",        "RONDO_HUGE_PAGES",  "RONDO_CUDA_BANK",
-    "RONDO_PROXY_BYTES",  "RONDO_PROXY_POLL_US", "RONDO_PROXY_ROUND", "RONDO_PROXY_THREADS",
-    "RONDO_CUDA_FIFOS",   "RONDO_CUDA_BLOCKS",   "RONDO_CUDA_COPY",   "RONDO_CUDA_SPARE",
-    "RONDO_SPIN",         "RONDO_UCX_TLS",       "RONDO_TOPO_FILE",   "RONDO_CREATE_TIMEOUT_MS",
-    "RONDO_CMA",          "RONDO_CMA_MIN",       "RONDO_NT_STORE",    "RONDO_TUNE",
-    "RONDO_OFI_PROVIDER", "RONDO_DUMP_FORMAT",   "RONDO_NET_PLUGIN"};
+    "RONDO_DEBUG",        "RONDO_DEBUG_FILE",    "RONDO_HOSTID",       "RONDO_ALGO",
+    "RONDO_PROTO",        "RONDO_TRANSPORT",     "RONDO_IFACE",        "RONDO_PORTS",
+    "RONDO_TIMEOUT_MS",   "RONDO_CHECK",         "RONDO_SLOT_BYTES",   "RONDO_SLOTS",
+    "RONDO_SLICE_BYTES",  "RONDO_LL_MAX",        "RONDO_HUGE_PAGES",   "RONDO_CUDA_BANK",
+    "RONDO_PROXY_BYTES",  "RONDO_PROXY_POLL_US", "RONDO_PROXY_ROUND",  "RONDO_PROXY_THREADS",
+    "RONDO_CUDA_FIFOS",   "RONDO_CUDA_BLOCKS",   "RONDO_CUDA_COPY",    "RONDO_CUDA_SPARE",
+    "RONDO_SPIN",         "RONDO_UCX_TLS",       "RONDO_TOPO_FILE",    "RONDO_CREATE_TIMEOUT_MS",
+    "RONDO_CMA",          "RONDO_CMA_MIN",       "RONDO_NT_STORE",     "RONDO_TUNE",
+    "RONDO_OFI_PROVIDER", "RONDO_DUMP_FORMAT",   "RONDO_TRAFFIC_CLASS", "RONDO_NET_PLUGIN"};
 
 static void defaults(void)
 {
@@ -135,6 +135,7 @@ static const char *const agreed[][3] = {
     {"RONDO_CUDA_STAGING", "1M", "1M"},
     {"RONDO_CTA_POLICY", "zero", "'zero'"},
     {"RONDO_CUDA_BLOCKS", "32", "32"},
+    {"RONDO_TRAFFIC_CLASS", "96", "96"},
     {"RONDO_OFI_PROVIDER", "tcp", "'tcp'"},
 };
 #define AGREED (sizeof agreed / sizeof agreed[0])
