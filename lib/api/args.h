@@ -3,8 +3,8 @@
 #ifndef RD_API_ARGS_H
 #define RD_API_ARGS_H
 
+#include "core/caller.h"
 #include "core/comm.h"
-#include "core/hooks.h"
 
 /* The public call in which an argument was given, and its communicator. */
 typedef struct rd_at {
@@ -20,7 +20,7 @@ rondo_result_t rd_args_rank_slow(rd_at_t at, const char *what, int rank);
 static inline rondo_result_t rd_args_start(rd_at_t at, rondo_type_t type, rondo_stream_t stream)
 {
     bool sound = at.comm && atomic_load_explicit(&at.comm->alive, memory_order_acquire) == rd_comm_mark &&
-                 !rd_in_hook && (unsigned)type < RONDO_NUM_TYPES && !stream;
+                 !rd_caller()->in_hook && (unsigned)type < RONDO_NUM_TYPES && !stream;
 
     return sound ? RONDO_SUCCESS : rd_args_start_slow(at, type, stream);
 }

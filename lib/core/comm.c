@@ -3,7 +3,6 @@
 
 #include "boot/id.h"
 #include "core/background.h"
-#include "core/hooks.h"
 #include "core/on_error.h"
 #include "core/submit.h"
 #include "exec/cuda/cuda.h"
@@ -76,7 +75,7 @@ rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call)
 {
     uint64_t alive = comm ? atomic_load_explicit(&comm->alive, memory_order_acquire) : 0;
 
-    if (__builtin_expect(rd_in_hook, 0))
+    if (__builtin_expect(rd_caller()->in_hook, 0))
         return rd_error(NULL, RONDO_ERR_INVALID_USAGE, "%s in a hook, which must not call rondo", call);
     if (__builtin_expect(alive == rd_comm_mark, 1))
         return RONDO_SUCCESS;
@@ -98,7 +97,7 @@ rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call)
 
 rondo_result_t rd_comm_valid_suspended(rondo_comm_t comm, const char *call)
 {
-    return is_suspended(state(comm)) && !rd_in_hook ? RONDO_SUCCESS : rd_comm_valid(comm, call);
+    return is_suspended(state(comm)) && !rd_caller()->in_hook ? RONDO_SUCCESS : rd_comm_valid(comm, call);
 }
 
 /* Ends a communicator. */

@@ -1,24 +1,17 @@
 /* See force_next.h. */
 #include "core/force_next.h"
 
-#include "core/hooks.h"
 #include "core/submit.h"
 #include "plan/force.h"
 
-static _Thread_local uint8_t next;
-
-bool rd_force_waits(void)
-{
-    return next != 0;
-}
-
 uint8_t rd_force_take(void)
 {
-    uint8_t number = next;
+    rd_caller_t *caller = rd_caller();
+    uint8_t number = caller->forced;
 
     if (number) {
-        next = 0;
-        rd_call_note();
+        caller->forced = 0;
+        rd_caller_note(caller);
     }
     return number;
 }
@@ -37,8 +30,8 @@ static rondo_result_t take_in(const char *algo, const char *proto, bool prefers,
                                         "%s: there is no memory for more, or calls of this process have forced %d "
                                         "different choices, the most there may be",
                                         call, RD_FORCE_MOST));
-    next = (uint8_t)number;
-    rd_call_note();
+    rd_caller()->forced = (uint8_t)number;
+    rd_caller_note(rd_caller());
     return RONDO_SUCCESS;
 }
 

@@ -7,6 +7,5 @@
 
 /* Takes it, for a collective that is this one: a number of plan/force.h. Returns 0 if that is nothing. */
 uint8_t rd_force_take(void);
-bool rd_force_waits(void); /* has it said something? */
 
 #endif

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/hooks.h"
 #include "core/limits.h"
 #include "core/request.h"
 #include "core/rma_calls.h"
@@ -22,8 +21,6 @@ typedef struct {
     struct rondo_request whose; /* the communicators, each once, and the result of the first call that failed */
 } group_t;
 
-_Thread_local int rd_group_depth;
-
 /* Returns this thread's group. If CUDA is in the library, a thread variable is found by a call: `const` leaves one call
  * in a function, however often the function uses it. */
 static __attribute__((const, noinline)) group_t *own(void)
@@ -35,16 +32,16 @@ static __attribute__((const, noinline)) group_t *own(void)
 
 rondo_result_t rd_group_failed(rondo_result_t result)
 {
-    if (rd_group_depth)
+    if (rd_caller()->depth)
         rd_completion_fail(&own()->whose.completion, result);
     return result;
 }
 
 rondo_result_t rd_group_refuse(rondo_comm_t comm, const char *call)
 {
-    if (rd_in_hook)
+    if (rd_caller()->in_hook)
         return rd_error(NULL, RONDO_ERR_INVALID_USAGE, "%s in a hook, which must not call rondo", call);
-    if (!rd_group_depth)
+    if (!rd_caller()->depth)
         return RONDO_SUCCESS;
     return rd_error(comm ? &comm->ctx : NULL, RONDO_ERR_INVALID_USAGE,
                     "%s inside a group, where only operations may be called: end the group first", call);
@@ -52,15 +49,15 @@ rondo_result_t rd_group_refuse(rondo_comm_t comm, const char *call)
 
 static void set_depth(int depth)
 {
-    rd_group_depth = depth;
-    rd_call_note();
+    rd_caller()->depth = depth;
+    rd_caller_note(rd_caller());
 }
 
 rondo_result_t rondo_group_start(void)
 {
-    if (rd_in_hook)
+    if (rd_caller()->in_hook)
         return rd_group_refuse(NULL, "rondo_group_start");
-    set_depth(rd_group_depth + 1);
+    set_depth(rd_caller()->depth + 1);
     return RONDO_SUCCESS;
 }
 
@@ -172,7 +169,7 @@ static void take_group(struct rondo_request *request)
     request->comms = own()->whose.comms == &own()->whose.one ? &request->one : own()->whose.comms;
     request->ncomms = request->nheld = own()->whose.ncomms;
     atomic_store(&request->completion.result, atomic_load(&own()->whose.completion.result));
-    request->limit_ms = rd_call_differs ? rd_limit_take() + 1 : 0;
+    request->limit_ms = rd_caller()->differs ? rd_limit_take() + 1 : 0;
     rd_profile_group_ends();
     rd_request_enter(request);
 }
@@ -199,10 +196,10 @@ rondo_result_t rondo_group_end(void)
 {
     struct rondo_request request = {0};
 
-    if (rd_group_depth == 0)
+    if (rd_caller()->depth == 0)
         return too_many_ends("rondo_group_end");
-    set_depth(rd_group_depth - 1);
-    if (rd_group_depth)
+    set_depth(rd_caller()->depth - 1);
+    if (rd_caller()->depth)
         return RONDO_SUCCESS;
     submit(&request);
     rd_request_finish(&request);
@@ -247,11 +244,11 @@ rondo_result_t rondo_group_estimate(double *microseconds)
     rondo_result_t result;
     double us;
 
-    if (rd_group_depth == 0)
+    if (rd_caller()->depth == 0)
         return too_many_ends("rondo_group_estimate");
-    if (rd_group_depth > 1)
+    if (rd_caller()->depth > 1)
         return rd_error(NULL, RONDO_ERR_INVALID_USAGE,
-                        "rondo_group_estimate ends the outermost group alone: %d are open", rd_group_depth);
+                        "rondo_group_estimate ends the outermost group alone: %d are open", rd_caller()->depth);
     set_depth(0);
     if (!microseconds)
         return drop(rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_group_estimate: microseconds is NULL"));
@@ -280,11 +277,11 @@ rondo_result_t rondo_group_submit(rondo_request_t *request)
     struct rondo_request *made, refused = {0};
     rondo_result_t result;
 
-    if (rd_group_depth == 0)
+    if (rd_caller()->depth == 0)
         return too_many_ends("rondo_group_submit");
-    if (rd_group_depth > 1)
+    if (rd_caller()->depth > 1)
         return rd_error(NULL, RONDO_ERR_INVALID_USAGE, "rondo_group_submit ends the outermost group alone: %d are open",
-                        rd_group_depth);
+                        rd_caller()->depth);
     set_depth(0);
     if (!request)
         return drop(rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_group_submit: request is NULL"));

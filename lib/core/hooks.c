@@ -20,8 +20,6 @@ typedef struct hook {
     void *arg;
 } hook_t;
 
-_Thread_local int rd_in_hook;
-
 /* Guards all that follows; nobody holds it in a hook. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t over = PTHREAD_COND_INITIALIZER;
@@ -90,11 +88,11 @@ static void call(const hook_t *hook, const rondo_event_t *event)
     running_ms = rd_clock_ms();
     calling++;
     pthread_mutex_unlock(&lock);
-    rd_in_hook = 1;
-    rd_call_note();
+    rd_caller()->in_hook = true;
+    rd_caller_note(rd_caller());
     h.call(event, h.arg);
-    rd_in_hook = 0;
-    rd_call_note();
+    rd_caller()->in_hook = false;
+    rd_caller_note(rd_caller());
     pthread_mutex_lock(&lock);
     name_slow();
     running = 0;
@@ -154,7 +152,7 @@ static rondo_result_t refuse(const char *call)
 
 rondo_result_t rondo_hook(int kind, rondo_hook_fn function, void *arg, uint64_t *handle)
 {
-    if (rd_in_hook)
+    if (rd_caller()->in_hook)
         return refuse("rondo_hook");
     if (kind < 0 || kind >= RONDO_NUM_HOOKS || !function || !handle)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_hook: %s",
@@ -177,7 +175,7 @@ rondo_result_t rondo_unhook(uint64_t handle)
 {
     bool found = false;
 
-    if (rd_in_hook)
+    if (rd_caller()->in_hook)
         return refuse("rondo_unhook");
     pthread_mutex_lock(&lock);
     for (int i = 0; i < HOOKS_MOST && handle; i++)

@@ -5,8 +5,6 @@
 
 #include "core/comm.h"
 
-extern _Thread_local int rd_in_hook; /* this thread is in a hook, which must not call rondo */
-
 bool rd_hooks_wanted(int kind); /* has anybody asked for it? */
 /* Posts that something has happened to a communicator that the user has; `text` says what. Costs a load where nobody
  * has asked for that kind. Any thread; waits for nobody. */

@@ -7,19 +7,13 @@
 
 #define MOST_MS (INT64_C(1) << 40) /* 35 years, so that sums of some stay numbers */
 
-static _Thread_local int64_t next_ms = -1;
-
-bool rd_limit_waits(void)
-{
-    return next_ms >= 0;
-}
-
 int64_t rd_limit_take(void)
 {
-    int64_t ms = next_ms;
+    rd_caller_t *caller = rd_caller();
+    int64_t ms = caller->limit_ms;
 
-    next_ms = -1;
-    rd_call_note();
+    caller->limit_ms = -1;
+    rd_caller_note(caller);
     return ms;
 }
 
@@ -33,8 +27,8 @@ rondo_result_t rondo_timeout_next(int64_t timeout_ms)
 {
     if (timeout_ms < -1 || timeout_ms > MOST_MS)
         return refuse(NULL, "rondo_timeout_next", "-1 (none of its own), 0 (never) or milliseconds", timeout_ms);
-    next_ms = timeout_ms;
-    rd_call_note();
+    rd_caller()->limit_ms = timeout_ms;
+    rd_caller_note(rd_caller());
     return RONDO_SUCCESS;
 }
 

@@ -9,6 +9,5 @@
 /* Takes what rondo_timeout_next has said for this thread's next call, which is this one. Returns -1 if that is nothing.
  */
 int64_t rd_limit_take(void);
-bool rd_limit_waits(void); /* has it said something? */
 
 #endif

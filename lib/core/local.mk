@@ -4,6 +4,8 @@ librondo_core_la_SOURCES += \
 	lib/core/background.h \
 	lib/core/binding.c \
 	lib/core/binding.h \
+	lib/core/caller.c \
+	lib/core/caller.h \
 	lib/core/comm.c \
 	lib/core/comm.h \
 	lib/core/completed.c \

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/hooks.h"
+#include "core/caller.h"
 #include "core/lifetime.h"
 #include "core/living.h"
 #include "core/metrics_file.h"
@@ -153,9 +153,9 @@ void rd_metrics_end(void)
     if (pthread_mutex_timedlock(&lock, &until) != 0)
         return;
     ended = true;
-    bool waits = there && !rd_in_hook;
+    bool waits = there && !rd_caller()->in_hook;
     pthread_mutex_unlock(&lock);
-    if (rd_in_hook)
+    if (rd_caller()->in_hook)
         (void)rd_metrics_turn();
     if (!waits)
         return;

@@ -55,7 +55,7 @@ static rondo_result_t judge(rondo_comm_t comm, rd_nan_check_t *check, const foun
 
     if (!found->count || (check->mode == RD_NAN_WARNS && was_said(check, hash | 1)))
         return RONDO_SUCCESS;
-    if (rd_group_depth) /* it has no number yet */
+    if (rd_caller()->depth) /* it has no number yet */
         snprintf(number, sizeof number, "in a group");
     else
         snprintf(number, sizeof number, "%s number %llu", track == RD_TRACK_COLLECTIVE ? "collective" : "message",

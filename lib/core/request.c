@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "core/hooks.h"
+#include "core/caller.h"
 #include "exec/cuda/cuda.h"
 
 static bool has(const struct rondo_request *request, rondo_comm_t comm)
@@ -216,7 +216,7 @@ static rondo_result_t dispose(rondo_request_t *request)
 
 static rondo_result_t check_mark(const struct rondo_request *request, const char *call)
 {
-    if (rd_in_hook)
+    if (rd_caller()->in_hook)
         return rd_group_refuse(NULL, call);
     if (request->mark == rd_comm_mark)
         return RONDO_SUCCESS;

@@ -20,7 +20,7 @@ static rd_monitor_call_t noted(const rd_rma_op_t *op, rd_track_t *track)
     *track = op->kind == RD_RMA_PUT || op->kind == RD_RMA_SIGNAL ? RD_TRACK_SEND : RD_TRACK_RECV;
     return (rd_monitor_call_t){.count = op->kind == RD_RMA_WAIT ? signals : op->bytes,
                                .bytes = op->bytes,
-                               .tag = rd_tag,
+                               .tag = rd_caller()->tag,
                                .root = op->kind == RD_RMA_WAIT ? op->waits[0].peer : op->peer,
                                .kind = kinds[op->kind],
                                .type = RD_MONITOR_BYTE};
@@ -75,7 +75,7 @@ rondo_result_t rd_call_rma(rondo_comm_t comm, const rd_rma_op_t *op)
 
     rd_call_limit(comm);
     if (result == RONDO_SUCCESS)
-        result = rd_group_depth ? record(comm, op) : run(comm, op);
+        result = rd_caller()->depth ? record(comm, op) : run(comm, op);
     rd_limit_own_end(&comm->queue.limit);
     if (result != RONDO_SUCCESS)
         result = rd_group_failed(result);

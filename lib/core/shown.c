@@ -134,7 +134,7 @@ static uint64_t number_of(const struct rondo_comm *comm, int func)
                        : func == RD_FUNC_RECV ? RD_TRACK_RECV
                                               : RD_TRACK_COLLECTIVE;
 
-    if (rd_group_depth)
+    if (rd_caller()->depth)
         return 0;
     return atomic_load_explicit(&comm->seat.board->calls[track].begun, memory_order_relaxed) + 1;
 }
@@ -162,7 +162,7 @@ static void begin(rondo_comm_t comm, rd_shown_t *s, const char *name, bool reduc
         begin_range(comm, &s->call, name, reduces);
     if (!s->profile)
         return;
-    rd_profile_call_begin(s->profile, &s->span, &s->call, rd_group_depth, comm->cuda && !rd_group_depth);
+    rd_profile_call_begin(s->profile, &s->span, &s->call, rd_caller()->depth, comm->cuda && !rd_caller()->depth);
     if (!comm->cuda)
         return;
     s->task = rd_profile_task(s->profile, &s->span, &s->call);

@@ -6,26 +6,11 @@
 
 #include "exec/cuda/cuda.h"
 #include "core/force_next.h"
-#include "core/hooks.h"
 #include "core/limits.h"
 #include "core/op.h"
 #include "core/binding.h"
 #include "core/shown.h"
 #include "progress/signature.h"
-
-_Thread_local int rd_call_differs;
-_Thread_local uint64_t rd_tag;
-
-void rd_call_note(void)
-{
-    rd_call_differs = rd_group_depth || rd_limit_waits() || rd_force_waits() || rd_in_hook;
-}
-
-rondo_result_t rondo_tag(uint64_t tag)
-{
-    rd_tag = tag;
-    return RONDO_SUCCESS;
-}
 
 /* ---- what the record says of a call (monitor/) ---- */
 
@@ -64,7 +49,7 @@ static rd_monitor_call_t noted(rondo_comm_t comm, const rd_call_t *call)
         .kind = (uint8_t)coll,
         .type = (uint8_t)d->type,
         .op = (uint8_t)(d->op < RONDO_NUM_OPS ? d->op : RONDO_NUM_OPS),
-        .flags = (uint8_t)((call->tables ? RD_MONITOR_TABLES : 0) | (rd_group_depth ? RD_MONITOR_GROUPED : 0))};
+        .flags = (uint8_t)((call->tables ? RD_MONITOR_TABLES : 0) | (rd_caller()->depth ? RD_MONITOR_GROUPED : 0))};
 
     if (comm->shown)
         rd_shown_note(comm, &what);
@@ -224,17 +209,18 @@ static void trace(rondo_comm_t comm, const rd_call_t *call, const rd_plan_t *pla
 
     if (plan)
         rd_log(&comm->ctx, RD_LOG_TRACE, "calls %s%s: count %zu, type %s, op %s, root %d, %s by %s", name,
-               rd_group_depth ? " in a group" : "", d->count, rd_type_name(d->type), op, d->root, plan->algo, proto);
+               rd_caller()->depth ? " in a group" : "", d->count, rd_type_name(d->type), op, d->root, plan->algo,
+               proto);
     else
         rd_log(&comm->ctx, RD_LOG_TRACE, "calls %s%s: count %zu, type %s, op %s, root %d, on stream %p", name,
-               rd_group_depth ? " in a group" : "", d->count, rd_type_name(d->type), op, d->root, call->stream);
+               rd_caller()->depth ? " in a group" : "", d->count, rd_type_name(d->type), op, d->root, call->stream);
 }
 
 /* `what`: what the record says of the call; NULL in a group, where it has not begun. */
 static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call, const rd_reducer_t *custom,
                           const rd_monitor_call_t *what)
 {
-    bool checks = comm->env.check && comm->team.nranks > 1 && !rd_group_depth;
+    bool checks = comm->env.check && comm->team.nranks > 1 && !rd_caller()->depth;
     bool has_say = comm->tuned.tuner || call->desc.forced; /* somebody has a say in what is chosen */
     rondo_result_t result = RONDO_SUCCESS;
     rd_plan_t *plan;
@@ -282,7 +268,7 @@ static rondo_result_t run_on_host(rondo_comm_t comm, const rd_call_t *call)
         if (!custom)
             return RONDO_ERR_INVALID_ARGUMENT;
     }
-    if (rd_group_depth)
+    if (rd_caller()->depth)
         return run(comm, call, custom, NULL);
     const rd_monitor_call_t what = noted(comm, call);
     uint64_t entry = begin(comm, &what);
@@ -296,7 +282,7 @@ static rondo_result_t run_on_host(rondo_comm_t comm, const rd_call_t *call)
 /* A group that uses the communicator holds it until its end. */
 static rondo_result_t note_group(rondo_comm_t comm)
 {
-    return rd_group_depth ? rd_group_note(comm) : RONDO_SUCCESS;
+    return rd_caller()->depth ? rd_group_note(comm) : RONDO_SUCCESS;
 }
 
 static rondo_result_t run_on_device(rondo_comm_t comm, const rd_call_t *call)
@@ -304,7 +290,7 @@ static rondo_result_t run_on_device(rondo_comm_t comm, const rd_call_t *call)
     rondo_result_t result = note_group(comm);
     rd_call_t whole = *call;
 
-    whole.grouped = rd_group_depth != 0;
+    whole.grouped = rd_caller()->depth != 0;
     if (rd_log_enabled(RD_LOG_TRACE))
         trace(comm, call, NULL);
     if (call->desc.op >= RONDO_NUM_OPS)
@@ -321,13 +307,13 @@ static rondo_result_t run_on_device(rondo_comm_t comm, const rd_call_t *call)
 
 static uint8_t message_flags(void)
 {
-    return rd_group_depth ? RD_MONITOR_GROUPED : 0;
+    return rd_caller()->depth ? RD_MONITOR_GROUPED : 0;
 }
 
 /* Of a message that somebody looks at. */
 static rd_monitor_call_t shown_message(rondo_comm_t comm, int send, size_t bytes, int peer)
 {
-    rd_monitor_call_t what = rd_monitor_message(send, bytes, peer, message_flags(), rd_tag);
+    rd_monitor_call_t what = rd_monitor_message(send, bytes, peer, message_flags(), rd_caller()->tag);
 
     rd_shown_note(comm, &what);
     return what;
@@ -338,7 +324,7 @@ static uint64_t begin_message(rondo_comm_t comm, int send, size_t bytes, int pee
     rd_track_t track = send ? RD_TRACK_SEND : RD_TRACK_RECV;
 
     if (!comm->shown)
-        return rd_monitor_begin_message(&comm->seat, send, bytes, peer, message_flags(), rd_tag);
+        return rd_monitor_begin_message(&comm->seat, send, bytes, peer, message_flags(), rd_caller()->tag);
     const rd_monitor_call_t what = shown_message(comm, send, bytes, peer);
     rd_monitor_note_message(&comm->seat, track);
     return rd_monitor_begin(&comm->seat, track, &what);
@@ -348,11 +334,13 @@ static rondo_result_t message_on_device(rondo_comm_t comm, const rd_message_t *m
 {
     rd_track_t track = message->send ? RD_TRACK_SEND : RD_TRACK_RECV;
     rondo_result_t result = note_group(comm);
+    rd_message_t whole = *message;
 
     if (result != RONDO_SUCCESS)
         return result;
+    whole.grouped = rd_caller()->depth != 0;
     uint64_t entry = begin_message(comm, message->send, message->bytes, message->peer);
-    result = rd_cuda_message(comm->cuda, message);
+    result = rd_cuda_message(comm->cuda, &whole);
     rd_monitor_end(&comm->seat, track, entry, result);
     return result;
 }
@@ -360,7 +348,7 @@ static rondo_result_t message_on_device(rondo_comm_t comm, const rd_message_t *m
 static void trace_message(rondo_comm_t comm, int send, size_t bytes, int peer)
 {
     rd_log(&comm->ctx, RD_LOG_TRACE, "calls %s%s: %zu bytes, rank %d", send ? "send" : "recv",
-           rd_group_depth ? " in a group" : "", bytes, peer);
+           rd_caller()->depth ? " in a group" : "", bytes, peer);
 }
 
 rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out)
@@ -395,7 +383,7 @@ static rondo_result_t run_collective(rondo_comm_t comm, const rd_call_t *call)
 
 void rd_call_limit(rondo_comm_t comm)
 {
-    int64_t ms = rd_call_differs && !rd_group_depth ? rd_limit_take() : -1;
+    int64_t ms = rd_caller()->differs && !rd_caller()->depth ? rd_limit_take() : -1;
 
     if (ms >= 0)
         rd_limit_own(&comm->queue.limit, ms);
@@ -405,8 +393,8 @@ rondo_result_t rd_call_collective(rondo_comm_t comm, rd_call_t *call)
 {
     rondo_result_t result = rd_comm_enter(comm);
 
-    call->tag = rd_tag;
-    if (rd_call_differs)
+    call->tag = rd_caller()->tag;
+    if (rd_caller()->differs)
         call->desc.forced = rd_force_take();
     rd_call_limit(comm);
     if (result == RONDO_SUCCESS)
@@ -425,7 +413,7 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
     rd_plan_t *plan;
     rd_task_t *task;
 
-    if (peer == comm->team.rank && rd_group_depth)
+    if (peer == comm->team.rank && rd_caller()->depth)
         return rd_group_record_self(comm, send, buffer, bytes);
     if (peer == comm->team.rank)
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_USAGE,
@@ -436,7 +424,7 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
     result = rd_plan_get_p2p(comm->planner, peer, send, bytes, &plan);
     if (result != RONDO_SUCCESS)
         return result;
-    if (!rd_group_depth) {
+    if (!rd_caller()->depth) {
         uint64_t entry = begin_message(comm, send, bytes, peer);
         if (comm->shown)
             rd_shown_runs(comm, plan);
@@ -452,7 +440,7 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
     task->recorded = true;
     task->track = track;
     task->noted = comm->shown ? shown_message(comm, send, bytes, peer)
-                              : rd_monitor_message(send, bytes, peer, message_flags(), rd_tag);
+                              : rd_monitor_message(send, bytes, peer, message_flags(), rd_caller()->tag);
     if (comm->shown)
         rd_shown_record(comm, task);
     return rd_group_record(comm, task);
@@ -460,10 +448,7 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
 
 static rondo_result_t run_message(rondo_comm_t comm, const rd_message_t *m)
 {
-    rd_message_t whole = *m;
-
-    whole.grouped = rd_group_depth != 0;
-    return comm->cuda ? message_on_device(comm, &whole) : message(comm, m->send, m->buffer, m->bytes, m->peer);
+    return comm->cuda ? message_on_device(comm, m) : message(comm, m->send, m->buffer, m->bytes, m->peer);
 }
 
 rondo_result_t rd_call_message(rondo_comm_t comm, const rd_message_t *m)

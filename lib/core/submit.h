@@ -5,30 +5,24 @@
 
 #include <stdbool.h>
 
+#include "core/caller.h"
 #include "core/lifetime.h"
 #include "plan/call.h"
 
 /* Runs or records a collective. The call gets this thread's tag. */
 rondo_result_t rd_call_collective(rondo_comm_t comm, rd_call_t *call);
 
-extern _Thread_local int rd_group_depth;
-extern _Thread_local int rd_call_differs; /* the next call cannot be like the last one: rd_call_note */
-extern _Thread_local uint64_t rd_tag;     /* of this thread's calls: rondo_tag; 0: none */
-
-/* To be called when this thread begins or ends a group, and when its next call gets a time limit or a choice of its
- * own, or has it. */
-void rd_call_note(void);
-
 /* Returns true if the call is outside of groups and repeats the communicator's last one, as latency-bound codes do
  * over and over. All of it is known to be valid, except for the buffers. */
 static inline bool rd_call_repeats(rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, rondo_op_t op, int root,
                                    size_t count, rondo_stream_t stream)
 {
-    if (!comm || atomic_load_explicit(&comm->alive, memory_order_relaxed) != rd_comm_mark || rd_call_differs || stream)
+    if (!comm || atomic_load_explicit(&comm->alive, memory_order_relaxed) != rd_comm_mark || rd_caller()->differs ||
+        stream)
         return false;
     const rd_coll_desc_t *last = &comm->last.desc;
     return comm->last.plan && last->count == count && last->coll == coll && last->type == type && last->op == op &&
-           last->root == root && comm->last.tag == rd_tag;
+           last->root == root && comm->last.tag == rd_caller()->tag;
 }
 
 /* Runs such a call. */
