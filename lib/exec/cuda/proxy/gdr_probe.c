@@ -183,13 +183,17 @@ static void prepare(rd_proxy_path_t *s, probe_t *own)
 {
     rd_cuda_t *cuda = s->cuda;
 
-    if (!s->area->tried && cudaMalloc((void **)&s->area->tried, RD_GDR_TRIED) != cudaSuccess) {
+    bool fresh = true;
+
+    if (!s->area->tried && rd_rcache_allocate(RD_GDR_TRIED, &s->area->tried, &fresh) != cudaSuccess) {
         (void)cudaGetLastError();
         s->area->tried = NULL;
     }
+    if (s->area->tried && (!fresh || rd_rcache_announce(s->area->tried))) { /* a peer would have to close a mapping */
+        (void)cudaFree(s->area->tried);
+        s->area->tried = NULL;
+    }
     if (!s->area->tried)
-        return;
-    if (rd_rcache_announce(s->area->tried)) /* a peer would have to close another mapping for this memory */
         return;
     cuda->hosted = rd_buffer_hosts(cuda, s->area->tried);
     const rd_transport_t *net = s->channels[0].net_comms[RD_NET_COMM_ALL]->net;

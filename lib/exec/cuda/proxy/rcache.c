@@ -21,6 +21,7 @@
 
 #define LEAST ((size_t)2 << 20) /* bytes of such a buffer */
 #define TRIES 8
+#define FILL ((size_t)1 << 30) /* bytes that are taken at a time, at most, to get past what has been announced */
 
 typedef struct allocation {
     uintptr_t base;
@@ -130,24 +131,26 @@ static bool lies_over(const void *memory)
     return over;
 }
 
-/* What lies where it must not be announced is held until other memory is found, or there is none. */
+/* What lies where it must not be announced is held until other memory is found, or there is none. A program may have
+ * given back much more than is asked for here: so what is free there is taken meanwhile, more each time. */
 cudaError_t rd_rcache_allocate(size_t bytes, char **memory, bool *fresh)
 {
-    void *held[TRIES], *more = NULL;
+    void *held[2 * TRIES], *more = NULL;
     int n = 0;
-    cudaError_t error = cudaMalloc(&more, bytes);
+    cudaError_t error = cudaMalloc((void **)memory, bytes);
 
-    *fresh = false;
-    while (error == cudaSuccess && !*fresh && n < TRIES) {
-        held[n++] = more;
-        *fresh = !lies_over(more);
-        if (!*fresh && n < TRIES && cudaMalloc(&more, bytes) != cudaSuccess) {
-            (void)cudaGetLastError();
+    *fresh = error == cudaSuccess && !lies_over(*memory);
+    for (int i = 1; error == cudaSuccess && !*fresh && i < TRIES; i++) {
+        if (bytes << i <= FILL && cudaMalloc(&more, bytes << i) == cudaSuccess)
+            held[n++] = more;
+        if (cudaMalloc(&more, bytes) != cudaSuccess)
             break;
-        }
+        held[n++] = *memory;
+        *memory = more;
+        *fresh = !lies_over(more);
     }
-    if (n > 0)
-        *memory = held[--n];
+    if (n > 0 || !*fresh) /* that there was no more of it is nothing to the caller */
+        (void)cudaGetLastError();
     while (n > 0)
         (void)cudaFree(held[--n]);
     return error;
