@@ -115,6 +115,7 @@ fi
 if wanted suspend; then
     part suspend
     part suspend --host-windows
+    part force_next
 fi
 if wanted signature; then
     part signature
@@ -169,6 +170,7 @@ if wanted nodes; then # played on this machine: their ranks meet over the networ
     part signature --nodes
     part life --nodes
     part suspend --nodes
+    part force_next --nodes
 fi
 if wanted rails; then # between nodes, and the ranks of one by their own kernels
     part rails --seed "$seed"

@@ -20,6 +20,7 @@ gpu_tests = \
 	test/gpu/rounds \
 	test/gpu/shim \
 	test/gpu/suspend \
+	test/gpu/force_next \
 	test/gpu/user_kernels
 EXTRA_PROGRAMS += $(gpu_tests) $(cuda_examples)
 cuda_examples = \
@@ -135,6 +136,10 @@ test_gpu_shim_SOURCES = $(shim_sources) test/gpu/device.c test/gpu/device.h
 test_gpu_shim_CPPFLAGS = $(gpu_cppflags)
 test_gpu_shim_LDADD = libnccl_parts.la $(gpu_ldadd)
 test_gpu_shim_LDFLAGS = -static
+test_gpu_force_next_SOURCES = test/gpu/force_next.c test/gpu/device.c test/gpu/device.h
+test_gpu_force_next_CPPFLAGS = $(gpu_cppflags)
+test_gpu_force_next_LDADD = $(gpu_ldadd)
+test_gpu_force_next_LDFLAGS = -static
 test_gpu_suspend_SOURCES = test/gpu/suspend.c test/gpu/device.c test/gpu/device.h test/sim/poor.h
 test_gpu_suspend_CPPFLAGS = $(gpu_cppflags)
 test_gpu_suspend_LDADD = $(gpu_ldadd)

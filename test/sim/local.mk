@@ -171,6 +171,7 @@ sim_tests = \
 	test/sim/rounds \
 	test/sim/shim \
 	test/sim/suspend \
+	test/sim/force_next \
 	test/sim/user_kernels
 if HAVE_CUDA
 if HAVE_CXX
@@ -313,6 +314,10 @@ test_sim_programs_SOURCES = test/gpu/programs.c
 test_sim_programs_CPPFLAGS = $(sim_cppflags)
 test_sim_programs_LDADD = $(sim_ldadd)
 nodist_EXTRA_test_sim_programs_SOURCES = dummy.cc
+test_sim_force_next_SOURCES = test/gpu/force_next.c
+test_sim_force_next_CPPFLAGS = $(sim_cppflags)
+test_sim_force_next_LDADD = $(sim_ldadd)
+nodist_EXTRA_test_sim_force_next_SOURCES = dummy.cc
 test_sim_suspend_SOURCES = test/gpu/suspend.c test/sim/poor.c test/sim/poor.h
 test_sim_suspend_CPPFLAGS = $(sim_cppflags)
 test_sim_suspend_LDADD = $(sim_ldadd)

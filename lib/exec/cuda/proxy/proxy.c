@@ -361,7 +361,11 @@ static rondo_result_t check_forced(rd_cuda_t *cuda, const rd_call_t *call)
     rd_env_t own;
     const rd_env_t *env = rd_force_env(cuda->team->env, call->desc.forced, &own);
     rd_coll_t coll = call->desc.coll;
+    /* On all ranks alike: one that is alone on its node chooses no kernel. */
+    rondo_result_t named = call->desc.forced ? rd_kchoose_names(env, cuda->team->ctx) : RONDO_SUCCESS;
 
+    if (named != RONDO_SUCCESS)
+        return named;
     if (coll == RD_BARRIER || rd_force_prefers(call->desc.forced) || rd_forced_serves_between(env, coll) ||
         (cuda->node_comm && rd_hier_follows(cuda, call)))
         return RONDO_SUCCESS;

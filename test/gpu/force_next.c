@@ -1,0 +1,112 @@
+/* rondo_force_next on GPUs: each call goes by the kernel that was forced for it, as the log says, alone and in groups,
+ * and is right; what comes after it goes by what rondo chooses. What no kernel serves is refused, or done by another if
+ * it was only preferred.
+ *
+ *   force_next [--nodes]   with it, the ranks are on played nodes, where the host's algorithms serve */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpu/device.h"
+
+#define COUNT 5000
+#define RANKS 3
+
+static int played;
+static char log_file[] = "/tmp/rondo-gpu-force_next-XXXXXX";
+
+/* Lines with all of these texts. */
+static int lines(const char *one, const char *two)
+{
+    char line[1024];
+    int found = 0;
+    FILE *f = fopen(log_file, "r");
+
+    while (f && fgets(line, sizeof line, f))
+        found += strstr(line, one) != NULL && strstr(line, two) != NULL;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* An allreduce, which must be right if it gives RONDO_SUCCESS. `grouped`: it ends the group in which it is. */
+static rondo_result_t sum(test_rank_t *t, rondo_comm_t comm, cudaStream_t stream, bool grouped)
+{
+    do_case_t c = {.what = DO_ALLREDUCE, .type = RONDO_FLOAT32, .op = RONDO_SUM, .count = COUNT, .data = REF_EXACT};
+    device_call_t call;
+    rondo_result_t result;
+    char text[200];
+
+    do_text(&c, text, sizeof text);
+    device_prepare(t, &call, &c, 0);
+    device_fill(t, &call, stream);
+    result = device_post(&call, comm, stream);
+    if (grouped)
+        result = rondo_group_end();
+    if (result == RONDO_SUCCESS)
+        device_verify(t, &call, 1, stream);
+    device_release(&call);
+    if (result != RONDO_SUCCESS && !strstr(rondo_last_error(comm), "RONDO_"))
+        test_fail(t, "%s: the sentence must name what forces it: \"%s\"", text, rondo_last_error(comm));
+    return result;
+}
+
+static void body(test_rank_t *t, void *arg)
+{
+    static const char *const algos[] = {"ring", "tree", "twoshot"};
+    rondo_comm_t comm = device_comm(t);
+    cudaStream_t stream;
+    char by[64];
+
+    (void)arg;
+    if (!comm)
+        return;
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (int i = 0; i < 9; i++) {
+        const char *algo = algos[i % (played ? 2 : 3)], *proto = played ? "simple" : "ll128";
+
+        test_note(t, "%s by %s, %d", algo, proto, i);
+        if (i % 2)
+            TEST_OK(t, NULL, rondo_group_start());
+        TEST_OK(t, NULL, rondo_force_next(algo, proto));
+        TEST_OK(t, comm, sum(t, comm, stream, i % 2));
+        TEST_OK(t, comm, sum(t, comm, stream, false));
+        snprintf(by, sizeof by, "%s by %s", algo, proto);
+        test_barrier(t);
+        if (!played)
+            TEST_TRUE(t, lines("allreduce float32, 5000 elements", by) > 0);
+        test_barrier(t);
+    }
+    test_note(t, "what is refused");
+    TEST_OK(t, NULL, rondo_force_next("pigeon", NULL));
+    TEST_GIVES(t, comm, RONDO_ERR_INVALID_ARGUMENT, sum(t, comm, stream, false));
+    TEST_OK(t, NULL, rondo_force_next("binomial", NULL)); /* has no allreduce; its parts on several nodes it has */
+    if (!played)
+        TEST_GIVES(t, comm, RONDO_ERR_UNSUPPORTED, sum(t, comm, stream, false));
+    TEST_OK(t, NULL, rondo_prefer_next("binomial", NULL));
+    TEST_OK(t, comm, sum(t, comm, stream, false));
+    TEST_CUDA(t, cudaStreamDestroy(stream));
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+}
+
+int main(int argc, char **argv)
+{
+    int bad, fd = mkstemp(log_file);
+
+    played = argc > 1 && strcmp(argv[1], "--nodes") == 0;
+    test_begin("force_next", 120);
+    if (device_none())
+        return TEST_SKIPPED;
+    setenv("RONDO_DEBUG", "info", 1);
+    setenv("RONDO_DEBUG_FILE", log_file, 1);
+    if (played)
+        device_nodes("2+1");
+    bad = test_run(TEST_PROCESSES, RANKS, 60, body, NULL) != 0;
+    if (!played)
+        bad |= test_run(TEST_THREADS, RANKS, 60, body, NULL) != 0;
+    printf("force_next: %s\n", bad ? "WRONG" : "right");
+    close(fd);
+    unlink(log_file);
+    return bad;
+}
