@@ -6,6 +6,8 @@ librondo_core_la_SOURCES += \
 	lib/base/env.h \
 	lib/base/env_alias.c \
 	lib/base/env_alias.h \
+	lib/base/env_unknown.c \
+	lib/base/env_unknown.h \
 	lib/base/error.c \
 	lib/base/error.h \
 	lib/base/fd.c \
