@@ -1,7 +1,7 @@
 /* See caller.h. */
 #include "core/caller.h"
 
-#include "rondo.h"
+#include <rondo.h>
 
 rd_caller_t *rd_caller(void)
 {

@@ -82,6 +82,7 @@ static void rounds(test_rank_t *t, void *arg)
         do_text(&c, text, sizeof text);
         test_note(t, "round %d: %s", round, text);
         device_prepare(t, &d, &c, 0);
+        test_barrier(t); /* what CUDA allocates may wait for kernels, which wait for each other */
         device_fill(t, &d, w.stream);
         if (late == t->rank)
             TEST_CUDA(t, cudaLaunchHostFunc(w.stream, hold, &pause));
@@ -116,6 +117,7 @@ static void graphs(test_rank_t *t, void *arg)
         TEST_CUDA(t, cudaGraphInstantiate(&exec[i], graph, 0));
         TEST_CUDA(t, cudaGraphDestroy(graph));
     }
+    test_barrier(t); /* as above */
     for (int i = 0; i < GRAPHS * COPIES; i++) {
         test_note(t, "replay %d of %s", i / COPIES, do_name(by_copies[i % COPIES]));
         device_refill(&d[i % COPIES]);

@@ -82,7 +82,7 @@ static int check_copies(const rd_cuda_t *cuda)
     int content = 0;
 
     for (uint32_t i = 0; i < 5 * 2 * (RD_SCATTER + 1); i++) {
-        rd_wanted_t wanted = {i / 10, RONDO_INT32, RONDO_SUM, 4, counts[i % 5], RD_COPIES_STAGING, 0};
+        rd_wanted_t wanted = {i / 10, RONDO_INT32, RONDO_SUM, 4, counts[i % 5], RD_COPIES_STAGING, 0, 0};
         const uint64_t bytes = wanted.count * wanted.element;
         const bool can = rd_algo_copy.device.colls & 1u << wanted.coll;
         rd_kchoice_t c[3];
