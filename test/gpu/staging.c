@@ -1,7 +1,8 @@
 /* Collectives by copy engines out of buffers that nobody has registered, which RONDO_CTA_POLICY_ZERO wants: right at
  * any length and offset, in place or not, in turns, between operations by kernels, which use the same memory, in groups
- * and from graphs, among threads and processes. The log says what goes by copies, and once of each of the others that
- * it does not. What some ranks have registered goes this way, too, but ranks whose buffers are not alike are told so.
+ * and from graphs. Threads of one process go by kernels. The log says what goes by copies, and once of each of the
+ * others that it does not. What some ranks have registered goes this way, too, but ranks whose buffers are not alike
+ * are told so.
  *
  *   staging [--seed S]
  */

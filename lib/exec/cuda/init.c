@@ -10,13 +10,14 @@
 #include "exec/cuda/proxy/proxy.h"
 
 /* What copy engines need beyond the window. They do without the stream; ranks of a process that share a GPU have few.
- */
+ * Ranks of one process do without copy engines: three threads with an H200 each hung in a broadcast, as if a copy
+ * between two GPUs waited behind another rank's, which waited for a kernel. */
 static void prepare_copies(rd_cuda_t *cuda)
 {
     const rd_team_t *team = cuda->team;
 
     cuda->limits.copies = (uint32_t)rd_registered_possible(cuda);
-    cuda->limits.staging = cuda->path || team->nranks == 1 ? 0 : rd_window_staging_bytes(cuda, team->env);
+    cuda->limits.staging = cuda->limits.copies ? rd_window_staging_bytes(cuda, team->env) : 0;
     if (!cuda->limits.staging || cuda->beside > 1 || rd_cta_policy(team->env) == RONDO_CTA_POLICY_DEFAULT)
         return;
     if (cudaStreamCreateWithFlags(&cuda->put_stream, cudaStreamNonBlocking) != cudaSuccess) {

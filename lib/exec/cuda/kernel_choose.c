@@ -289,7 +289,7 @@ static const char *cut_copies(const rd_wanted_t *w, const rd_limits_t *l, rd_kch
     if (!rd_copies_by_staging(w) && !l->copies)
         return "ranks must be processes of their own, on one node, whose GPUs reach each other";
     if (rd_copies_by_staging(w) && !turn)
-        return "there is no staging memory that all ranks reach";
+        return "there is no staging memory: ranks must be processes of their own, whose GPUs reach each other";
     if (choice->launch.proto != RD_PROTO_LL)
         return "it has one protocol";
     choice->passes = rd_copies_by_staging(w) && bytes ? (uint32_t)((bytes + turn - 1) / turn) : 1;
