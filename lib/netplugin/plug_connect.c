@@ -260,6 +260,8 @@ static int advance_all(rd_plug_net_t *net, rondo_result_t *result)
             continue;
         int error = advance(net, peer, &call);
         if (error != 0)
+            *result = rd_net_why_unreached(&net->base);
+        if (error != 0 && *result == RONDO_SUCCESS)
             *result = rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_REMOTE, r,
                                   "rank %d (%s) is not reached by the net plugin %.60s, %s", r,
                                   rd_boot_whois(net->base.boot, r), net->plug->name,

@@ -1,6 +1,5 @@
 /* Peers: connecting on first use, sending, and what UCX says of those that are gone (transport/network/net_peers.c). */
 #include <string.h>
-#include <unistd.h>
 
 #include "ucx/ucx.h"
 
@@ -19,15 +18,11 @@ static void endpoint_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
     rd_ucx_peer_lost(arg, rd_ucp.status_string(status));
 }
 
-/* UCX cannot reach a peer that has just died either. That is what the others will be told, so it goes before. */
 static rondo_result_t unreachable(rd_ucx_peer_t *peer, ucs_status_t status)
 {
     rd_ucx_net_t *net = rd_ucx_net_of(&peer->base);
-    int64_t until = rd_clock_ms() + RD_NET_GRACE_MS;
-    rondo_result_t news;
+    rondo_result_t news = rd_net_why_unreached(&net->base);
 
-    while ((news = rd_boot_check(net->base.boot)) == RONDO_SUCCESS && rd_clock_ms() < until)
-        usleep(1000);
     if (news != RONDO_SUCCESS)
         return news;
     return rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_REMOTE, peer->base.rank,

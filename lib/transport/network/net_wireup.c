@@ -9,6 +9,8 @@
  * `seek`), and gets an answer: a greeting, a farewell, or a connection that fails because nobody listens any more. */
 #include "transport/network/network.h"
 
+#include <unistd.h>
+
 #define MEET_MOST 64     /* the most ranks; larger communicators connect on first use */
 #define NEWS_EVERY_MS 10 /* of the bootstrap, during the wireup */
 
@@ -39,6 +41,16 @@ static rondo_result_t news(const rd_net_t *net, int64_t *asked_ms)
         return RONDO_SUCCESS;
     *asked_ms = now;
     return rd_boot_check(net->boot);
+}
+
+rondo_result_t rd_net_why_unreached(const rd_net_t *net)
+{
+    const int64_t until = rd_clock_ms() + RD_NET_GRACE_MS;
+    rondo_result_t result;
+
+    while ((result = rd_boot_check(net->boot)) == RONDO_SUCCESS && rd_clock_ms() < until)
+        usleep(1000);
+    return result;
 }
 
 static rondo_result_t greet_all(rd_net_t *net, const rd_env_t *env)

@@ -182,6 +182,9 @@ uint64_t rd_net_come(const rd_net_peer_t *peer); /* messages that have come from
 /* net_wireup.c. The first returns true if every rank greets every other one. */
 bool rd_net_wires_all(const rd_net_t *net);
 rondo_result_t rd_net_wireup(rd_net_t *net, const rd_env_t *env); /* collective */
+/* A peer cannot be reached. It may have died, or have left because another rank has, and that is what the others will
+ * be told, so it goes before: waits for such news of the bootstrap a moment. Returns RONDO_SUCCESS if none comes. */
+rondo_result_t rd_net_why_unreached(const rd_net_t *net);
 
 /* net_question.c. The library sends questions and answers. */
 bool rd_net_asks(rd_net_peer_t *peer);          /* true if it is to be asked; that is noted until the answer comes */
