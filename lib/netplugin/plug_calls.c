@@ -51,15 +51,15 @@ static int event_ignored(void **event, int kind, void *parent, int64_t id, void 
 
 int rd_plug_begin(const rd_plug_t *plug, void **context, uint64_t id)
 {
-    static bool initialised; /* the first call is that of plug_load.c, before which there is no other */
+    static const rd_plug_export_t *initialised; /* plug_load.c calls first, before which there is no other call */
     rd_plug_config_t config = {RD_PLUG_ANY_CLASS};
 
     *context = NULL;
     if (plug->version >= 11)
         return CALL(plug->table->init.v11(context, id, &config, log_line, event_ignored));
-    if (initialised)
+    if (initialised == plug->table)
         return 0;
-    initialised = true;
+    initialised = plug->table;
     return CALL(plug->version == 10 ? plug->table->init.v10(log_line, event_ignored) : plug->table->init.v8(log_line));
 }
 

@@ -68,10 +68,18 @@ static bool all_drained(rd_net_t *net)
     return true;
 }
 
-/* Returns true if nothing that is being sent lies in the communicator's memory. */
+static bool longs_over(const rd_net_t *net)
+{
+    for (const rd_net_peer_t *n = net->used; n; n = n->next_used)
+        if (n->lost_ms == 0 && rd_plug_peer_of(n)->nlongs != 0)
+            return false;
+    return true;
+}
+
+/* Returns true if nothing that is being sent lies in the communicator's memory, as far as the plugin has said, too. */
 static bool is_given_back(rd_net_t *net)
 {
-    return ((rd_plug_net_t *)net)->outstanding == 0 || all_read(net);
+    return (((rd_plug_net_t *)net)->outstanding == 0 || all_read(net)) && longs_over(net);
 }
 
 static void end(rd_plug_net_t *net)
