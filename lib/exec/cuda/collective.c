@@ -133,7 +133,7 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
     rd_fpenv_begin(&program);
     why = rd_kchoose(wanted, &cuda->limits, env, choice);
     if (why && (cuda->parent || rd_force_prefers(wanted->forced))) /* parts: others of the operation may be served */
-        why = rd_kchoose(wanted, &cuda->limits, NULL, choice);
+        why = rd_kchoose(wanted, &cuda->limits, cuda->parent ? NULL : cuda->team->env, choice);
     rd_fpenv_end(&program);
     if (why)
         return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "%s of %s, %llu elements, RONDO_ALGO '%s', RONDO_PROTO '%s': %s",

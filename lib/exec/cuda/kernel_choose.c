@@ -434,12 +434,17 @@ static bool copied(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *e
            !rd_kchoose_one(w, l, &rd_algo_copy, RD_PROTO_LL, choice);
 }
 
-/* Chooses copy engines for their price, which that policy allows. `us`: what the best kernel takes. */
+/* Chooses copy engines for their price, which that policy allows. `us`: what the best kernel takes. That of staging
+ * decides, whatever this rank has registered: what others have is not known, and all must choose alike. */
 static bool copied_for_price(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, double us,
                              rd_kchoice_t *choice)
 {
+    rd_wanted_t staged = *w;
+
+    staged.copies = RD_COPIES_STAGING;
     return rd_cta_policy(env) == RONDO_CTA_POLICY_EFFICIENCY && w->copies != RD_COPIES_NONE &&
-           !rd_kchoose_one(w, l, &rd_algo_copy, RD_PROTO_LL, choice) && choice->us <= us * spare_part(env);
+           !rd_kchoose_one(&staged, l, &rd_algo_copy, RD_PROTO_LL, choice) && choice->us <= us * spare_part(env) &&
+           !rd_kchoose_one(w, l, &rd_algo_copy, RD_PROTO_LL, choice);
 }
 
 /* Returns the candidate to be used: SIMPLE leaves multiprocessors to others, so it is chosen if it is little slower

@@ -325,19 +325,20 @@ static void agree_path(rd_cuda_t *cuda, const offer_t *all)
 }
 
 /* Exchanges what each rank offers, maps the windows, and exchanges what each rank cannot map. */
-static rondo_result_t map_windows(rd_cuda_t *cuda, offer_t *offers, rd_missed_t *missed)
+static rondo_result_t map_windows(rd_cuda_t *cuda, bool again, offer_t *offers, rd_missed_t *missed)
 {
     const rd_team_t *team = cuda->team;
     rondo_result_t result;
 
     result = own_offer(cuda, &offers[team->rank]);
-    if (result == RONDO_SUCCESS)
+    if (result == RONDO_SUCCESS && !again) /* channels go on counting, so the order stays what it was */
         result = rd_ring_order_offer(cuda, &offers[team->rank].ring);
     rd_verdict_set(&offers[team->rank].verdict, result);
     offers[team->rank].path = own_path(cuda);
     if ((result = rd_verdicts_exchange(cuda, offers, sizeof *offers)))
         return result;
-    agree_path(cuda, offers);
+    if (!again)
+        agree_path(cuda, offers);
     for (int i = 0; i < cuda->k.nranks; i++) {
         int r = rank_of(cuda, i);
         if (i == cuda->k.rank)
@@ -363,7 +364,7 @@ rondo_result_t rd_import_device_windows(rd_cuda_t *cuda, bool again, bool *host_
     if (again) /* it is no end of a creation, which the others would hear of */
         result = rd_boot_meet(team->boot, result, rd_thread_error());
     if (result == RONDO_SUCCESS)
-        result = map_windows(cuda, offers, missed);
+        result = map_windows(cuda, again, offers, missed);
     for (int r = 0; result == RONDO_SUCCESS && r < team->nranks && !*host_windows; r++) {
         if ((*host_windows = missed[r].is))
             distinguish(cuda, r, &missed[r]);

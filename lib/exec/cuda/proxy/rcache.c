@@ -21,7 +21,7 @@
 
 #define LEAST ((size_t)2 << 20) /* bytes of such a buffer */
 #define TRIES 8
-#define FILL ((size_t)1 << 30) /* bytes that are taken at a time, at most, to get past what has been announced */
+#define FILL ((size_t)1 << 30) /* bytes that are taken meanwhile, at most, to get past what has been announced */
 
 typedef struct allocation {
     uintptr_t base;
@@ -132,24 +132,31 @@ static bool lies_over(const void *memory)
 }
 
 /* What lies where it must not be announced is held until other memory is found, or there is none. A program may have
- * given back much more than is asked for here: so what is free there is taken meanwhile, more each time. */
+ * given back much more than is asked for here: so what is free there is taken meanwhile, more each time, but no more
+ * than leaves others enough. */
 cudaError_t rd_rcache_allocate(size_t bytes, char **memory, bool *fresh)
 {
     void *held[2 * TRIES], *more = NULL;
     int n = 0;
-    cudaError_t error = cudaMalloc((void **)memory, bytes);
+    size_t free_bytes = 0, all = 0;
+    cudaError_t error = cudaMalloc((void **)memory, bytes), refused = cudaSuccess;
 
     *fresh = error == cudaSuccess && !lies_over(*memory);
-    for (int i = 1; error == cudaSuccess && !*fresh && i < TRIES; i++) {
-        if (bytes << i <= FILL && cudaMalloc(&more, bytes << i) == cudaSuccess)
+    if (error != cudaSuccess || *fresh || cudaMemGetInfo(&free_bytes, &all) != cudaSuccess)
+        return error;
+    size_t room = free_bytes / 4 < FILL ? free_bytes / 4 : FILL;
+    for (int i = 1; !*fresh && i < TRIES && refused == cudaSuccess; i++) {
+        if (bytes << i <= room && (refused = cudaMalloc(&more, bytes << i)) == cudaSuccess) {
+            room -= bytes << i;
             held[n++] = more;
-        if (cudaMalloc(&more, bytes) != cudaSuccess)
+        }
+        if (refused != cudaSuccess || (refused = cudaMalloc(&more, bytes)) != cudaSuccess)
             break;
         held[n++] = *memory;
         *memory = more;
         *fresh = !lies_over(more);
     }
-    if (n > 0 || !*fresh) /* that there was no more of it is nothing to the caller */
+    if (refused != cudaSuccess)
         (void)cudaGetLastError();
     while (n > 0)
         (void)cudaFree(held[--n]);
