@@ -124,13 +124,13 @@ __attribute__((always_inline)) static inline rondo_result_t collective(rd_coll_t
     rondo_result_t result = again ? RONDO_SUCCESS : check_args(form, comm, a);
 
     if (result != RONDO_SUCCESS)
-        return rd_group_failed(result);
+        return rd_call_refused(result);
     size_t block = a.count * rondo_type_size(a.type);
     size_t sends = bytes_of(form->send, comm, a.root, block), recvs = bytes_of(form->recv, comm, a.root, block);
     bool in_place = is_in_place(form, a.send, a.recv, comm->team.rank, block);
     if ((result = check_buffer(at, "send", a.send, sends)) || (result = check_buffer(at, "recv", a.recv, recvs)) ||
         (result = check_overlap(at, a.send, sends, a.recv, recvs, form->in_place != 0, in_place)))
-        return rd_group_failed(result);
+        return rd_call_refused(result);
     /* The output overlaps the input for another rank, which is still to be read. */
     size_t bounce = form->in_place == (SAME | RECV_IN_SEND) && a.send == a.recv && comm->team.rank ? block : 0;
     if (again && !bounce)

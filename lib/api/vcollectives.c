@@ -60,7 +60,7 @@ rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, 
     if (result == RONDO_SUCCESS && sendcount && !send)
         result = rd_error(&comm->ctx, BAD, "%s: send is NULL, but %zu elements are needed", call, sendcount);
     if (result != RONDO_SUCCESS)
-        return rd_group_failed(result);
+        return rd_call_refused(result);
     const rd_tables_t tables = {NULL, NULL, recvcounts, displs};
     rd_call_t made = {
         .desc = {.coll = RD_ALLGATHER, .type = type, .count = sum_of(recvcounts, comm->team.nranks)},
@@ -87,7 +87,7 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
         result = rd_error(&comm->ctx, BAD, "%s: recv is NULL, but %zu elements are needed", call,
                           recvcounts[comm->team.rank]);
     if (result != RONDO_SUCCESS)
-        return rd_group_failed(result);
+        return rd_call_refused(result);
     const rd_tables_t tables = {recvcounts, NULL, NULL, NULL};
     rd_call_t made = {
         .desc = {.coll = RD_REDUCE_SCATTER, .type = type, .op = op, .count = sum_of(recvcounts, comm->team.nranks)},
@@ -119,7 +119,7 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
                           "%s: sendcounts[%d] is %zu and recvcounts[%d] is %zu, but both are this rank's own", call,
                           comm->team.rank, sendcounts[comm->team.rank], comm->team.rank, recvcounts[comm->team.rank]);
     if (result != RONDO_SUCCESS)
-        return rd_group_failed(result);
+        return rd_call_refused(result);
     const rd_tables_t tables = {sendcounts, sdispls, recvcounts, rdispls};
     rd_call_t made = {
         .desc = {.coll = RD_ALLTOALL, .type = type},
@@ -204,7 +204,7 @@ static rondo_result_t rooted(const rooted_t *c)
     if (result == RONDO_SUCCESS)
         result = check_rooted(c);
     if (result != RONDO_SUCCESS)
-        return rd_group_failed(result);
+        return rd_call_refused(result);
     if (comm->team.nranks <= FEW)
         return run_rooted(c, zeros, one);
     many = calloc(2 * (size_t)comm->team.nranks, sizeof *many);

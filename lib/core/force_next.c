@@ -20,6 +20,7 @@ static rondo_result_t take_in(const char *algo, const char *proto, bool prefers,
 {
     rondo_result_t result = algo ? rd_env_check("RONDO_ALGO", algo) : RONDO_SUCCESS;
 
+    (void)rd_force_take(); /* an earlier choice does not stay behind one that is refused */
     if (result == RONDO_SUCCESS && proto)
         result = rd_env_check("RONDO_PROTO", proto);
     if (result != RONDO_SUCCESS)

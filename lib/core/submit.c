@@ -367,6 +367,12 @@ rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out)
     return rd_comm_leave(comm, result);
 }
 
+rondo_result_t rd_call_refused(rondo_result_t result)
+{
+    (void)rd_force_take();
+    return rd_group_failed(result);
+}
+
 rondo_result_t rd_call_spoiled(rondo_comm_t comm, rondo_result_t result)
 {
     if (result != RONDO_ERR_NO_MEMORY && result != RONDO_ERR_SYSTEM && result != RONDO_ERR_INTERNAL &&

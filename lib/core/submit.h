@@ -30,6 +30,8 @@ rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out);
 /* Runs or records a message; says itself whether it is grouped. */
 rondo_result_t rd_call_message(rondo_comm_t comm, const rd_message_t *message);
 
+/* For a collective that is refused for its arguments: what was said for this thread's next one was said for it. */
+rondo_result_t rd_call_refused(rondo_result_t result);
 /* To be called after a call that failed. The other ranks are in it, or will be, and wait for this rank, so a call that
  * could not begin for lack of memory or the like fails the communicator. Other refusals leave it as it was. Returns the
  * final result. */

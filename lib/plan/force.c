@@ -109,5 +109,10 @@ uint64_t rd_force_word(unsigned number)
     if (!number)
         return 0;
     const forcing_t *f = table[number - 1];
-    return (rd_hash(rd_hash(RD_HASH_EMPTY, f->algo, sizeof f->algo), f->proto, sizeof f->proto) & ~RD_TUNER_CHOICE) | 1;
+    const uint8_t how[] = {f->prefers, f->has_algo, f->has_proto};
+
+    return (rd_hash(rd_hash(rd_hash(RD_HASH_EMPTY, f->algo, sizeof f->algo), f->proto, sizeof f->proto), how,
+                    sizeof how) &
+            ~RD_TUNER_CHOICE) |
+           1;
 }
