@@ -10,6 +10,7 @@
  * microseconds, and a thread that is taken from its core in between has stored what it had to. */
 #include "base/process_barrier.h"
 
+#include <errno.h>
 #include <linux/membarrier.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
@@ -29,10 +30,11 @@ static __attribute__((constructor)) void join(void)
 
 void rd_process_barrier(void)
 {
-    const struct timespec while_stores_drain = {0, 2000000};
+    struct timespec while_stores_drain = {0, 2000000};
 
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
         return;
     atomic_thread_fence(memory_order_seq_cst);
-    nanosleep(&while_stores_drain, NULL);
+    while (nanosleep(&while_stores_drain, &while_stores_drain) != 0 && errno == EINTR)
+        continue;
 }
