@@ -147,6 +147,9 @@ static void note_processes(rd_nccl_ras_events_t *e, const rd_view_t *view)
 void rd_nccl_ras_events(rd_nccl_ras_events_t *e, rd_out_t *out, const rd_view_t *view)
 {
     e->out = out;
+    for (int i = 0; i < RD_NCCL_RAS_STALLS; i++)
+        if (e->stalls[i].times && !rd_view_comm_of(view->comms, view->ncomms, e->stalls[i].id)) /* it has ended */
+            e->stalls[i] = (rd_nccl_ras_stall_t){0};
     if (view->before_ms) {
         tell_comms(e, view);
         for (int i = 0; e->groups & RD_NCCL_RAS_TRACE && i < view->ncomms; i++)
