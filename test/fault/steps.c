@@ -81,6 +81,8 @@ static int refused(rank_t *r, rondo_result_t result)
 
     if (result != RONDO_ERR_UNSUPPORTED)
         return 0;
+    if (atomic_load(&r->aborting)) /* the communicator may be gone */
+        return 1;
     rondo_comm_get_error(r->in, &error);
     return said || error != RONDO_SUCCESS || strstr(rondo_last_error(r->in), "RONDO_") != NULL;
 }

@@ -119,7 +119,7 @@ static void be_victim(rank_t *r)
     while (result == RONDO_SUCCESS);
     if (p->kind == ABORT) {
         if (result != RONDO_ERR_ABORTED) /* that call's communicator, so no more than the code can be said */
-            test_fail(r->t, "the aborted call gave %s", rondo_result_string(result));
+            test_fail(r->t, "the aborted call gave %s: %s", rondo_result_string(result), rondo_last_error(NULL));
         pthread_join(thread, NULL); /* the communicator is gone */
         return;
     }
