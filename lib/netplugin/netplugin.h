@@ -87,6 +87,7 @@ typedef struct rd_plug_peer {
     rd_net_peer_t base;
     void *listens[RD_PLUG_COMMS], *sends[RD_PLUG_COMMS], *recvs[RD_PLUG_COMMS];
     unsigned char (*handles)[RD_PLUG_HANDLE]; /* of its listens, while they are connected */
+    unsigned begun;                           /* sends that a connect has been called for, by bits */
     char *memory; /* RD_PLUG_AHEAD buffers to send from, then RD_PLUG_POSTED to receive into */
     void *sent_mr, *received_mr;
     rd_plug_flight_t out[RD_PLUG_AHEAD], in[RD_PLUG_POSTED], longs[RD_PLUG_LONGS];

@@ -229,10 +229,13 @@ static int advance(rd_plug_net_t *net, rd_plug_peer_t *peer, const char **call)
     int error = 0;
     for (int k = 0; error == 0 && k < RD_PLUG_COMMS; k++) {
         *call = "connect";
+        peer->begun |= 1u << k;
         if (!peer->sends[k])
             error = rd_plug_connect(net->plug, net->context, net->device, peer->handles[k], &peer->sends[k]);
-        if (error != 0)
+        if (error != 0) {
+            peer->begun &= ~(1u << k);
             break;
+        }
         *call = "accept";
         if (!peer->recvs[k])
             error = rd_plug_accept(net->plug, peer->listens[k], &peer->recvs[k]);
@@ -336,6 +339,15 @@ static void comm_close(const rd_plug_net_t *net, rd_plug_end_t end, void **comm)
     *comm = NULL;
 }
 
+/* The interface has no end for a connect that is under way. Another call may complete it, so that it can be closed, or
+ * fail, and then it is the plugin's to end. */
+static void connects_end(const rd_plug_net_t *net, rd_plug_peer_t *peer)
+{
+    for (int k = 0; k < RD_PLUG_COMMS && peer->handles; k++)
+        if (peer->begun >> k & 1 && !peer->sends[k])
+            (void)rd_plug_connect(net->plug, net->context, net->device, peer->handles[k], &peer->sends[k]);
+}
+
 /* What has listened has served its connection. */
 static void listens_close(const rd_plug_net_t *net, rd_plug_peer_t *peer)
 {
@@ -417,6 +429,7 @@ static void peer_close(rd_plug_net_t *net, rd_plug_peer_t *peer)
 {
     void **sent = &peer->sends[RD_PLUG_COMM_SHORT], **received = &peer->recvs[RD_PLUG_COMM_SHORT];
     rd_plug_forget(peer);
+    connects_end(net, peer);
     longs_close(net, peer);
     listens_close(net, peer);
     if (*sent && peer->sent_mr)

@@ -68,7 +68,7 @@ static int ras(const char *command, const char *word)
 
 static void files(test_rank_t *t, rondo_comm_t comm)
 {
-    char path[128], command[320];
+    char path[128], command[512];
 
     snprintf(path, sizeof path, "%s/own", dir);
     TEST_OK(t, comm, rondo_dump(path, 0));

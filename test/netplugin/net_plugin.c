@@ -137,8 +137,12 @@ static int connect_to(void *handle, void **out)
         if (fd < 0)
             return SYSTEM;
         h->begun = comm_new(fd, 1);
-        if (connect(fd, (struct sockaddr *)&h->at, sizeof h->at) != 0 && errno != EINPROGRESS)
+        if (connect(fd, (struct sockaddr *)&h->at, sizeof h->at) != 0 && errno != EINPROGRESS) {
+            close(fd);
+            free(h->begun);
+            h->begun = NULL;
             return REMOTE;
+        }
         return GOOD; /* another call will see it */
     }
     struct pollfd p = {.fd = h->begun->fd, .events = POLLOUT};
@@ -146,8 +150,12 @@ static int connect_to(void *handle, void **out)
     socklen_t bytes = sizeof error;
     if (poll(&p, 1, 0) != 1)
         return GOOD;
-    if (getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 || error != 0)
+    if (getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 || error != 0) {
+        close(p.fd);
+        free(h->begun);
+        h->begun = NULL;
         return REMOTE;
+    }
     *out = h->begun;
     return GOOD;
 }

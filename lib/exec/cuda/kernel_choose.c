@@ -439,12 +439,12 @@ static bool copied(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *e
 static bool copied_for_price(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, double us,
                              rd_kchoice_t *choice)
 {
-    rd_wanted_t staged = *w;
+    rd_wanted_t unregistered = *w;
 
-    staged.copies = RD_COPIES_STAGING;
+    unregistered.copies = RD_COPIES_STAGING;
     return rd_cta_policy(env) == RONDO_CTA_POLICY_EFFICIENCY && w->copies != RD_COPIES_NONE &&
-           !rd_kchoose_one(&staged, l, &rd_algo_copy, RD_PROTO_LL, choice) && choice->us <= us * spare_part(env) &&
-           !rd_kchoose_one(w, l, &rd_algo_copy, RD_PROTO_LL, choice);
+           !rd_kchoose_one(&unregistered, l, &rd_algo_copy, RD_PROTO_LL, choice) &&
+           choice->us <= us * spare_part(env) && !rd_kchoose_one(w, l, &rd_algo_copy, RD_PROTO_LL, choice);
 }
 
 /* Returns the candidate to be used: SIMPLE leaves multiprocessors to others, so it is chosen if it is little slower
