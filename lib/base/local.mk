@@ -28,6 +28,8 @@ librondo_core_la_SOURCES += \
 	lib/base/page.h \
 	lib/base/process_barrier.c \
 	lib/base/process_barrier.h \
+	lib/base/plugin_open.c \
+	lib/base/plugin_open.h \
 	lib/base/proto.h \
 	lib/base/reducer.h \
 	lib/base/result.c \

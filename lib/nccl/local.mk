@@ -34,6 +34,7 @@ libnccl_parts_la_SOURCES = \
 	lib/nccl/tuner_table.c
 libnccl_la_SOURCES = \
 	lib/base/fd.c \
+	lib/base/plugin_open.c \
 	lib/base/word_list.c
 libnccl_la_LIBADD = libnccl_parts.la librondo.la
 libnccl_la_LDFLAGS = -shared -Wl,-Bsymbolic-functions -version-info 2:0:0 -no-undefined $(LINK_DEFS) -pthread -Wl,-rpath,'$$ORIGIN/..'

@@ -6,20 +6,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/plugin_open.h"
 #include "nccl/tuner.h"
 
 #define NEWEST 6
 #define OLDEST 2
-#define PLAIN "libnccl-tuner.so"
-
-/* Returns true for a name that is neither a path nor a whole file's. */
-static bool is_short(const char *name)
-{
-    size_t length = strlen(name);
-
-    return !strchr(name, '/') &&
-           !(length >= 6 && strncmp(name, "lib", 3) == 0 && strcmp(name + length - 3, ".so") == 0);
-}
+#define PREFIX "libnccl-tuner"
+#define PLAIN PREFIX ".so"
 
 /* Says why there is no plugin: to everybody if one was asked for, else to who wants to know. */
 static void say_none(bool asked, const char *name, const char *why)
@@ -32,17 +25,9 @@ static void say_none(bool asked, const char *name, const char *why)
 
 static void *open_library(const char *name, bool asked)
 {
-    char whole[512], why[300];
-    void *library = dlopen(strcasecmp(name, "STATIC_PLUGIN") == 0 ? NULL : name, RTLD_NOW | RTLD_LOCAL);
+    char why[RD_PLUGIN_WHY];
+    void *library = rd_plugin_open(PREFIX, name, why);
 
-    if (!library)
-        snprintf(why, sizeof why, "%s", dlerror());
-    if (!library && is_short(name)) {
-        snprintf(whole, sizeof whole, "libnccl-tuner-%s.so", name);
-        library = dlopen(whole, RTLD_NOW | RTLD_LOCAL);
-        if (!library)
-            snprintf(why, sizeof why, "%s", dlerror());
-    }
     if (!library)
         say_none(asked, name, why);
     return library;

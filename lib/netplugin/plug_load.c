@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "base/plugin_open.h"
 #include "transport/network/net_load.h"
 
 #define PLAIN "libnccl-net"
@@ -21,31 +22,13 @@ static char wanted[256]; /* what the first call has named */
 static char failure[600];
 static pthread_mutex_t naming = PTHREAD_MUTEX_INITIALIZER;
 
-/* A name that is neither a path nor a whole file's. */
-static bool is_short(const char *name)
-{
-    size_t length = strlen(name);
-
-    return !strchr(name, '/') &&
-           !(length >= 6 && strncmp(name, "lib", 3) == 0 && strcmp(name + length - 3, ".so") == 0);
-}
-
 static void *open_library(const char *name)
 {
-    char whole[300];
-    const char *why = NULL;
-    void *library = dlopen(strcasecmp(name, "STATIC_PLUGIN") == 0 ? NULL : name, RTLD_NOW | RTLD_LOCAL);
+    char why[RD_PLUGIN_WHY];
+    void *library = rd_plugin_open(PLAIN, name, why);
 
     if (!library)
-        why = dlerror();
-    if (!library && is_short(name)) {
-        snprintf(whole, sizeof whole, PLAIN "-%s.so", name);
-        library = dlopen(whole, RTLD_NOW | RTLD_LOCAL);
-        if (!library)
-            why = dlerror();
-    }
-    if (!library)
-        snprintf(failure, sizeof failure, "the net plugin %.200s cannot be loaded: %.300s", name, why ? why : "?");
+        snprintf(failure, sizeof failure, "the net plugin %.200s cannot be loaded: %.299s", name, why);
     return library;
 }
 

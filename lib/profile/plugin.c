@@ -9,6 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/plugin_open.h"
+
 #define NEWEST 7
 #define PREFIX "libnccl-profiler"
 
@@ -37,32 +39,13 @@ __attribute__((format(printf, 5, 6))) static void log_line(int level, unsigned l
     rd_log(NULL, warns ? RD_LOG_WARN : RD_LOG_INFO, "profiler: %s", text);
 }
 
-/* A name that is neither a path nor a whole file's. */
-static bool is_short(const char *name)
-{
-    size_t length = strlen(name);
-
-    return !strchr(name, '/') &&
-           !(length >= 6 && strncmp(name, "lib", 3) == 0 && strcmp(name + length - 3, ".so") == 0);
-}
-
 static void *open_library(const char *name)
 {
-    char whole[512];
-    const char *why = NULL;
-    void *library = dlopen(strcasecmp(name, "STATIC_PLUGIN") == 0 ? NULL : name, RTLD_NOW | RTLD_LOCAL);
+    char why[RD_PLUGIN_WHY];
+    void *library = rd_plugin_open(PREFIX, name, why);
 
     if (!library)
-        why = dlerror();
-    if (!library && is_short(name)) {
-        snprintf(whole, sizeof whole, PREFIX "-%s.so", name);
-        library = dlopen(whole, RTLD_NOW | RTLD_LOCAL);
-        if (!library)
-            why = dlerror();
-    }
-    if (!library)
-        rd_log(NULL, said ? RD_LOG_WARN : RD_LOG_INFO, "the profiler plugin %.200s cannot be loaded: %s", name,
-               why ? why : "?");
+        rd_log(NULL, said ? RD_LOG_WARN : RD_LOG_INFO, "the profiler plugin %.200s cannot be loaded: %s", name, why);
     return library;
 }
 
