@@ -147,18 +147,12 @@ bool rd_plug_poll(rd_plug_net_t *net)
     return any;
 }
 
-/* Where nothing comes any more, a peer may be waiting to send a long message: it needs the credits of short ones that
- * were held back. */
 bool rd_plug_progress(rd_transport_t *transport)
 {
     rd_plug_net_t *net = rd_plug_of(transport);
     net->base.progressed = false;
     (void)rd_plug_poll(net);
-    if (net->base.nlost != 0)
-        rd_net_judge_lost(&net->base);
-    net->base.quiet = net->base.progressed ? 0 : net->base.quiet + (net->base.quiet <= RD_NET_QUIET);
-    if (net->base.quiet == RD_NET_QUIET)
-        rd_net_credits_flush(&net->base, true);
+    rd_net_polled(&net->base, net->base.progressed);
     return net->base.progressed;
 }
 

@@ -251,8 +251,6 @@ static rondo_result_t credit(rd_recv_t *recv, size_t bytes)
     return !peer->ep && !conn->peer->left ? rd_ucx_peer_connect(peer) : RONDO_SUCCESS;
 }
 
-/* Where nothing comes any more, a peer may be waiting to send a long message: it needs the credits of short ones that
- * were held back. */
 bool rd_ucx_progress(rd_transport_t *transport)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
@@ -262,12 +260,8 @@ bool rd_ucx_progress(rd_transport_t *transport)
     rd_ucx_rndv_advance(net);
     unsigned events = rd_ucp.worker_progress(net->worker);
     rd_ucx_rndv_advance(net);
-    if (net->base.nlost != 0)
-        rd_net_judge_lost(&net->base);
-    int moved = (events != 0 && !net->asides) || net->base.progressed;
-    net->base.quiet = moved ? 0 : net->base.quiet + (net->base.quiet <= RD_NET_QUIET);
-    if (net->base.quiet == RD_NET_QUIET)
-        rd_net_credits_flush(&net->base, true);
+    bool moved = (events != 0 && !net->asides) || net->base.progressed;
+    rd_net_polled(&net->base, moved);
     return moved;
 }
 

@@ -145,6 +145,15 @@ void rd_net_credits_flush(rd_net_t *net, bool least_a_batch)
     }
 }
 
+void rd_net_polled(rd_net_t *net, bool moved)
+{
+    if (net->nlost != 0)
+        rd_net_judge_lost(net);
+    net->quiet = moved ? 0 : net->quiet + (net->quiet <= RD_NET_QUIET);
+    if (net->quiet == RD_NET_QUIET)
+        rd_net_credits_flush(net, true);
+}
+
 /* What was consumed while this credit was being sent is sent in the next one. */
 void rd_net_credit_sent(rd_net_conn_t *conn)
 {

@@ -163,6 +163,9 @@ rondo_result_t rd_net_head(const rd_send_t *send, size_t bytes, rd_net_header_t 
 int rd_net_zcopy_peer(const rd_transport_t *transport);
 /* Sends credits that were held back: all of them, or only those that make a batch. */
 void rd_net_credits_flush(rd_net_t *net, bool least_a_batch);
+/* The network has been polled, and something has moved or not: peers that are lost are judged. Where nothing comes any
+ * more, a peer may be waiting to send a long message: it gets the credits of short ones that were held back. */
+void rd_net_polled(rd_net_t *net, bool moved);
 void rd_net_credit_sent(rd_net_conn_t *conn);
 
 /* net_peers.c */
