@@ -486,46 +486,24 @@ contains
 
   !> What RONDO_ALGO and RONDO_PROTO are for this thread's next collective; one that is absent stays as it is.
   subroutine rondo_force_next(algo, proto, ierror)
-    use rondo_inside, only: c_force_next
-    use, intrinsic :: iso_c_binding, only: c_char, c_loc, c_null_char, c_null_ptr, c_ptr
+    use rondo_inside, only: c_force_next, text_of
+    use, intrinsic :: iso_c_binding, only: c_char
     character(len=*), intent(in), optional :: algo, proto
     integer(c_int), intent(out), optional :: ierror
     character(kind=c_char, len=:), allocatable, target :: a, p
-    type(c_ptr) :: to_algo, to_proto
 
-    to_algo = c_null_ptr
-    to_proto = c_null_ptr
-    if (present(algo)) then
-      a = trim(algo)//c_null_char
-      to_algo = c_loc(a)
-    end if
-    if (present(proto)) then
-      p = trim(proto)//c_null_char
-      to_proto = c_loc(p)
-    end if
-    call c_force_next(to_algo, to_proto, ierror)
+    call c_force_next(text_of(algo, a), text_of(proto, p), ierror)
   end subroutine
 
   !> The same, but where it cannot serve the collective, the choice is rondo's.
   subroutine rondo_prefer_next(algo, proto, ierror)
-    use rondo_inside, only: c_prefer_next
-    use, intrinsic :: iso_c_binding, only: c_char, c_loc, c_null_char, c_null_ptr, c_ptr
+    use rondo_inside, only: c_prefer_next, text_of
+    use, intrinsic :: iso_c_binding, only: c_char
     character(len=*), intent(in), optional :: algo, proto
     integer(c_int), intent(out), optional :: ierror
     character(kind=c_char, len=:), allocatable, target :: a, p
-    type(c_ptr) :: to_algo, to_proto
 
-    to_algo = c_null_ptr
-    to_proto = c_null_ptr
-    if (present(algo)) then
-      a = trim(algo)//c_null_char
-      to_algo = c_loc(a)
-    end if
-    if (present(proto)) then
-      p = trim(proto)//c_null_char
-      to_proto = c_loc(p)
-    end if
-    call c_prefer_next(to_algo, to_proto, ierror)
+    call c_prefer_next(text_of(algo, a), text_of(proto, p), ierror)
   end subroutine
 
   !> What a communicator made now would read for a variable of `rondo-info --env`.

@@ -2,7 +2,7 @@
 !> C calls (glue.h). Programs do not use this module.
 module rondo_inside
   use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_char, c_size_t, c_ptr, c_null_ptr, c_null_char, &
-                                         c_f_pointer
+                                         c_f_pointer, c_loc
   use rondo_types
   implicit none
 
@@ -203,6 +203,18 @@ module rondo_inside
   end interface
 
 contains
+
+  !> Returns the address of the text as C has it, which lies in `kept`; a null pointer if it is absent.
+  function text_of(text, kept) result(at)
+    character(len=*), intent(in), optional :: text
+    character(kind=c_char, len=:), allocatable, target, intent(out) :: kept
+    type(c_ptr) :: at
+
+    at = c_null_ptr
+    if (.not. present(text)) return
+    kept = trim(text)//c_null_char
+    at = c_loc(kept)
+  end function
 
   !> Converts the config, or one with all defaults if it is absent.
   function plain(config) result(c)
