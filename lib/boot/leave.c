@@ -17,7 +17,7 @@ rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int failed
     const char *said_by = rd_boot_whois(b, first), *ctx = rd_boot_whois(b, failed_rank);
     if (failed_rank == from)
         snprintf(text, size, "rank %d (%s) %s", failed_rank, ctx,
-                 said == RONDO_ERR_ABORTED   ? "was aborted"
+                 said == RONDO_ERR_ABORTED   ? "has aborted the communicator"
                  : said == RONDO_ERR_TIMEOUT ? "gave up waiting"
                                              : "has failed");
     else if (said == RONDO_ERR_TIMEOUT) /* the rank is alive, as far as is known */

@@ -104,7 +104,7 @@ static void revoking_child(test_rank_t *t)
     if (t->rank == 0)
         (void)add_up(first);
     TEST_GIVES(t, second, RONDO_ERR_REMOTE, add_up(second));
-    TEST_TRUE(t, strstr(rondo_last_error(second), "rank 0 (") && strstr(rondo_last_error(second), "was aborted"));
+    TEST_TRUE(t, strstr(rondo_last_error(second), "rank 0 (") && strstr(rondo_last_error(second), "has aborted"));
     _exit(RETURNED);
 }
 
