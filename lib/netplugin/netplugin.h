@@ -95,9 +95,6 @@ typedef struct rd_plug_peer {
     rd_plug_list_t waiting;  /* for a buffer, or until the plugin takes them */
     rd_plug_list_t payloads; /* announced, and not taken by the plugin yet */
     rd_plug_landing_t *landings, *last_landing;
-    int pending;     /* messages that are not complete, these included */
-    bool taken;      /* it has confirmed that it has all that was sent before this rank's farewell */
-    bool confirmed;  /* its farewell was confirmed */
     int64_t left_ms; /* when its farewell came; 0: it did not */
     bool filled;     /* it was sent a message for each receive that it still has posted */
     int due;         /* such messages that are still to come from it, once it has left and taken this rank's farewell */
@@ -166,20 +163,17 @@ void rd_plug_release(rd_plug_net_t *net, rd_plug_message_t *m); /* one that was 
 /* Sends it, now or when the plugin takes it. Returns true if nothing of it lies in its slot any more. `now`: it is
  * dropped if it cannot be sent at once. */
 bool rd_plug_push(rd_plug_peer_t *peer, rd_plug_message_t *m, bool now);
-void rd_plug_say(rd_plug_peer_t *peer, rd_net_kind_t kind, uint64_t number); /* without payload */
+bool rd_plug_say(rd_net_peer_t *peer, rd_net_conn_t *conn, const rd_net_header_t *header); /* rd_net_library_t's */
 bool rd_plug_poll_sends(rd_plug_peer_t *peer); /* returns true if anything was completed */
-void rd_plug_say_bye(rd_plug_net_t *net);      /* sends the farewells, once to each peer */
-void rd_plug_greet(rd_net_peer_t *peer);
 void rd_plug_fill(rd_plug_peer_t *peer);
 
 /* plug_receive.c */
 void rd_plug_post(rd_plug_peer_t *peer);          /* posts the receives that are missing */
 bool rd_plug_poll_receives(rd_plug_peer_t *peer); /* returns true if anything has come */
-void rd_plug_confirm(rd_plug_peer_t *peer);       /* confirms its farewell once all that was sent before is here */
+void rd_plug_answer(rd_net_peer_t *peer);         /* rd_net_library_t's */
 
 /* plug_net.c */
-bool rd_plug_poll(rd_plug_net_t *net);
-bool rd_plug_progress(rd_transport_t *transport);
+bool rd_plug_poll(rd_net_t *net); /* rd_net_library_t's */
 extern const rd_net_library_t rd_plug_library;
 
 /* plug_leave.c */

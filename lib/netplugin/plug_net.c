@@ -105,35 +105,12 @@ static rondo_result_t post(rd_send_t *send, size_t bytes, int more)
     return RONDO_SUCCESS;
 }
 
-static void credit_send(rd_net_conn_t *conn)
-{
-    uint64_t consumed = conn->recv->received;
-    if (conn->credit_busy || conn->peer->left)
-        return;
-    rd_plug_message_t *m = rd_plug_message(rd_plug_peer_of(conn->peer), RD_NET_CREDIT, conn->channel);
-    if (!m)
-        return;
-    conn->credited = consumed;
-    conn->credit_busy = 1;
-    m->conn = (rd_plug_conn_t *)conn;
-    m->header.number = consumed;
-    (void)rd_plug_push(rd_plug_peer_of(conn->peer), m, false);
-}
-
-static rondo_result_t credit(rd_recv_t *recv, size_t bytes)
-{
-    rd_net_conn_t *conn = recv->link;
-    conn->peer->net->quiet = 0; /* there may be credits to return */
-    if (rd_net_owes(conn, rd_net_batch(rd_recv_ring(recv, bytes).mask)))
-        credit_send(conn);
-    return RONDO_SUCCESS;
-}
-
 /* ---- progress */
 
 /* Every peer may be the first to send, also one that was not used yet. */
-bool rd_plug_poll(rd_plug_net_t *net)
+bool rd_plug_poll(rd_net_t *base)
 {
+    rd_plug_net_t *net = (rd_plug_net_t *)base;
     bool any = false;
     for (int r = 0; r < net->base.nranks; r++) {
         rd_plug_peer_t *peer = rd_plug_peer(net, r);
@@ -145,15 +122,6 @@ bool rd_plug_poll(rd_plug_net_t *net)
             any |= rd_plug_poll_sends(peer);
     }
     return any;
-}
-
-bool rd_plug_progress(rd_transport_t *transport)
-{
-    rd_plug_net_t *net = rd_plug_of(transport);
-    net->base.progressed = false;
-    (void)rd_plug_poll(net);
-    rd_net_polled(&net->base, net->base.progressed);
-    return net->base.progressed;
 }
 
 static bool idle(rd_transport_t *transport)
@@ -175,23 +143,10 @@ static int awaited(const rd_transport_t *transport)
     return -1;
 }
 
-static void seek(rd_transport_t *transport, int rank)
+/* Every comm is there when greetings begin, so that no greeting needs an answer. */
+static void greet(rd_net_peer_t *peer)
 {
-    rd_plug_peer_t *peer = rd_plug_peer(rd_plug_of(transport), rank);
-    if (peer->base.remote && !peer->base.used)
-        rd_plug_say(peer, RD_NET_HELLO, 0);
-}
-
-static void ask_called(rd_transport_t *transport, int rank)
-{
-    rd_plug_peer_t *peer = rd_plug_peer(rd_plug_of(transport), rank);
-    if (peer->base.used && rd_net_asks(&peer->base))
-        rd_plug_say(peer, RD_NET_ASK, 0);
-}
-
-static void say_bye(rd_net_t *net)
-{
-    rd_plug_say_bye((rd_plug_net_t *)net);
+    rd_net_say(peer, RD_NET_HELLO, 1);
 }
 
 const rd_transport_ops_t rd_transport_plugin = {.name = "plugin",
@@ -208,12 +163,12 @@ const rd_transport_ops_t rd_transport_plugin = {.name = "plugin",
                                                 .leave = rd_plug_leave,
                                                 .destroy = rd_plug_destroy,
                                                 .post = post,
-                                                .credit = credit,
-                                                .progress = rd_plug_progress,
+                                                .credit = rd_net_credit,
+                                                .progress = rd_net_progress,
                                                 .idle = idle,
                                                 .zcopy_peer = awaited,
-                                                .seek = seek,
-                                                .ask_called = ask_called,
+                                                .seek = rd_net_seek,
+                                                .ask_called = rd_net_ask_called,
                                                 .called = rd_net_called,
                                                 .farewell = rd_net_farewell,
                                                 .cancel = rd_plug_cancel};
@@ -223,7 +178,10 @@ const rd_net_library_t rd_plug_library = {
     .peer_bytes = sizeof(rd_plug_peer_t),
     .conn_bytes = sizeof(rd_plug_conn_t),
     .unreached = "(RONDO_NET, the plugin's own variables, RONDO_CREATE_TIMEOUT_MS)",
-    .greet = rd_plug_greet,
-    .credit = credit_send,
-    .say_bye = say_bye,
+    .greet = greet,
+    .credit = rd_net_say_credit,
+    .say_bye = rd_net_say_bye,
+    .say = rd_plug_say,
+    .answer = rd_plug_answer,
+    .poll = rd_plug_poll,
 };

@@ -5,20 +5,12 @@
 
 #include "netplugin/netplugin.h"
 
-/* A network that lingers needs nothing of what was sent to it. */
-void rd_plug_confirm(rd_plug_peer_t *peer)
-{
-    if (peer->confirmed || (rd_net_come(&peer->base) != peer->base.sent && !peer->base.net->alone))
-        return;
-    peer->confirmed = true;
-    rd_plug_say(peer, RD_NET_TAKEN, 0);
-}
-
 /* ---- questions (transport/network/net_question.c) */
 
 /* Only a question that comes while nothing waits for this peer is answered: it does not take what is sent to it. */
-static void take_question(rd_plug_peer_t *peer)
+void rd_plug_answer(rd_net_peer_t *who)
 {
+    rd_plug_peer_t *peer = rd_plug_peer_of(who);
     rd_called_digest_t digest;
 
     _Static_assert(sizeof digest <= RD_PLUG_SHORT, "an answer is a short message");
@@ -36,40 +28,16 @@ static void take_question(rd_plug_peer_t *peer)
 
 /* ---- what comes */
 
-static void take_hello(rd_plug_peer_t *peer, const rd_net_header_t *h)
+/* About the peer as a whole. Returns false if it is about a channel. A confirmation that is not the first one fills a
+ * receive (rd_plug_fill). */
+static bool take_control(rd_plug_peer_t *peer, const rd_net_header_t *h, const void *data, size_t bytes)
 {
-    bool first = !peer->base.greeted;
-    peer->base.greeted = true;
-    if (first && h->number == 0)
-        rd_plug_greet(&peer->base);
-}
-
-/* About the peer as a whole. Returns false if it is about a channel. */
-static bool take_of_peer(rd_plug_peer_t *peer, const rd_net_header_t *h, const void *data, size_t bytes)
-{
-    switch (h->kind) {
-    case RD_NET_HELLO:
-        take_hello(peer, h);
-        break;
-    case RD_NET_BYE:
-        rd_net_take_bye(&peer->base, h);
-        peer->left_ms = peer->base.left ? rd_clock_ms() : 0;
-        if (peer->base.left)
-            rd_plug_confirm(peer);
-        break;
-    case RD_NET_TAKEN:
-        peer->due -= peer->base.left && peer->taken;
-        peer->taken = peer->base.parted;
-        break;
-    case RD_NET_ASK:
-        take_question(peer);
-        break;
-    case RD_NET_CALLED:
-        rd_net_take_answer(&peer->base, data, bytes);
-        break;
-    default:
+    if (h->kind == RD_NET_TAKEN)
+        peer->due -= peer->base.left && peer->base.taken;
+    if (!rd_net_take_control(&peer->base, h, data, bytes))
         return false;
-    }
+    if (h->kind == RD_NET_BYE)
+        peer->left_ms = peer->base.left ? rd_clock_ms() : 0;
     return true;
 }
 
@@ -113,7 +81,7 @@ static void take_of_conn(rd_plug_peer_t *peer, const rd_net_header_t *h, const v
     else
         rd_net_take_data(conn, h, data, bytes);
     if (peer->base.left)
-        rd_plug_confirm(peer);
+        rd_net_confirm(&peer->base);
 }
 
 /* What comes on a peer's comm is that peer's, or somebody else has connected to it. */
@@ -134,7 +102,7 @@ static void take(rd_plug_peer_t *peer, const char *at, size_t bytes)
         rd_net_drop(net, "it comes on the connection of another rank than", h.rank);
         return;
     }
-    if (!take_of_peer(peer, &h, at + sizeof h, bytes))
+    if (!take_control(peer, &h, at + sizeof h, bytes))
         take_of_conn(peer, &h, at + sizeof h, bytes);
 }
 
@@ -149,7 +117,7 @@ static char *buffer_of(const rd_plug_peer_t *peer, unsigned at)
 void rd_plug_post(rd_plug_peer_t *peer)
 {
     const rd_plug_net_t *net = rd_plug_net_of(peer);
-    const int most = peer->base.left && peer->taken ? peer->due : RD_PLUG_POSTED;
+    const int most = peer->base.left && peer->base.taken ? peer->due : RD_PLUG_POSTED;
     while ((int)peer->nin < most && peer->base.lost_ms == 0) {
         unsigned at = peer->in_first + peer->nin;
         void *request;
@@ -188,7 +156,7 @@ static void land(rd_plug_peer_t *peer, size_t bytes)
                     rd_boot_whois(net->boot, peer->base.rank), l->bytes, bytes);
     free(l);
     if (peer->base.left)
-        rd_plug_confirm(peer);
+        rd_net_confirm(&peer->base);
 }
 
 /* A rank that has failed closes its comms behind its farewell. Receives are not posted for what it has announced: some

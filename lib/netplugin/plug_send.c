@@ -46,7 +46,7 @@ static void end_one(rd_plug_peer_t *peer, rd_plug_message_t *m, bool tells)
     rd_plug_net_t *net = rd_plug_net_of(peer);
     rd_net_conn_t *credited = tells && m->header.kind == RD_NET_CREDIT ? &m->conn->base : NULL;
     net->outstanding -= is_counted(m);
-    peer->pending--;
+    peer->base.pending--;
     rd_plug_release(net, m);
     if (credited)
         rd_net_credit_sent(credited);
@@ -197,7 +197,7 @@ static void push_payloads(rd_plug_peer_t *peer)
 bool rd_plug_push(rd_plug_peer_t *peer, rd_plug_message_t *m, bool now)
 {
     rd_plug_net_t *net = rd_plug_net_of(peer);
-    peer->pending++;
+    peer->base.pending++;
     net->outstanding += is_counted(m);
     rd_net_peer_used(&peer->base);
     m->announced = m->bytes > RD_PLUG_SHORT;
@@ -271,41 +271,24 @@ bool rd_plug_poll_sends(rd_plug_peer_t *peer)
 
 /* ---- without payload */
 
-void rd_plug_say(rd_plug_peer_t *peer, rd_net_kind_t kind, uint64_t number)
+bool rd_plug_say(rd_net_peer_t *to, rd_net_conn_t *conn, const rd_net_header_t *header)
 {
-    rd_plug_message_t *m = rd_plug_message(peer, kind, 0);
+    rd_plug_peer_t *peer = rd_plug_peer_of(to);
+    rd_plug_message_t *m = rd_plug_message(peer, (rd_net_kind_t)header->kind, header->channel);
     if (!m)
-        return;
-    m->header.number = number;
+        return false;
+    m->conn = (rd_plug_conn_t *)conn;
+    m->header = *header;
     (void)rd_plug_push(peer, m, false);
-}
-
-/* Every comm is there when greetings begin, so that no greeting needs an answer. */
-void rd_plug_greet(rd_net_peer_t *peer)
-{
-    rd_plug_say(rd_plug_peer_of(peer), RD_NET_HELLO, 1);
+    return true;
 }
 
 /* Where both have left and have taken all, nothing else is sent any more. */
 void rd_plug_fill(rd_plug_peer_t *peer)
 {
-    if (!peer->base.parted || !peer->confirmed || peer->filled || peer->base.lost_ms != 0)
+    if (!peer->base.parted || !peer->base.confirmed || peer->filled || peer->base.lost_ms != 0)
         return;
     peer->filled = true;
     for (int i = 1; i < RD_PLUG_POSTED; i++)
-        rd_plug_say(peer, RD_NET_TAKEN, 0);
-}
-
-/* Peers that have left get it too, since they may be waiting for it. A network that lingers has said farewell to all
- * whom it sent something. */
-void rd_plug_say_bye(rd_plug_net_t *net)
-{
-    for (rd_plug_peer_t *p = rd_plug_first(net); p; p = rd_plug_next(p)) {
-        rd_plug_message_t *m = p->base.parted ? NULL : rd_plug_message(p, RD_NET_BYE, 0);
-        if (!m)
-            continue;
-        p->base.parted = true;
-        rd_net_bye_fill(&m->header, &p->base);
-        (void)rd_plug_push(p, m, false);
-    }
+        rd_net_say(&peer->base, RD_NET_TAKEN, 0);
 }

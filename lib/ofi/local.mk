@@ -11,10 +11,8 @@ librondo_core_la_SOURCES += \
 	lib/ofi/ofi_load.h \
 	lib/ofi/ofi_net.c \
 	lib/ofi/ofi_provider.c \
-	lib/ofi/ofi_question.c \
 	lib/ofi/ofi_receive.c \
 	lib/ofi/ofi_send.c \
-	lib/ofi/ofi_wireup.c \
 	lib/ofi/transport_ofi.h
 librondo_core_la_CPPFLAGS += -DRD_HAVE_LIBFABRIC $(LIBFABRIC_CFLAGS)
 endif

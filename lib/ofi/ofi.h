@@ -10,10 +10,9 @@
  * (net_receive.c sorts them by number).
  *
  * ofi_load.c opens libfabric; ofi_provider.c asks for providers, and lets all ranks agree on one; ofi_context.c makes
- * and ends the endpoint; ofi_exchange.c exchanges addresses; ofi_wireup.c greets; ofi_send.c sends, and learns of
- * peers that are gone; ofi_receive.c takes what arrives, ofi_question.c asks and answers; ofi_net.c and
- * ofi_disconnect.c implement the operations of transport/transport.h with these; ofi_dial.c finds out whether one
- * listens; ofi_forgotten.c closes what libfabric leaves open. */
+ * and ends the endpoint; ofi_exchange.c exchanges addresses; ofi_send.c sends, and learns of peers that are gone;
+ * ofi_receive.c takes what arrives; ofi_net.c and ofi_disconnect.c implement the operations of transport/transport.h
+ * with these; ofi_dial.c finds out whether one listens; ofi_forgotten.c closes what libfabric leaves open. */
 #ifndef RD_OFI_OFI_H
 #define RD_OFI_OFI_H
 
@@ -48,9 +47,6 @@ typedef struct rd_ofi_peer {
     int64_t dial_ms;                /* when the next one is due; 0: nothing has waited yet */
     int64_t tried_ms;               /* when what waits was last given to the provider, until the two have met */
     rd_ofi_request_t *first, *last; /* what waits until the provider takes it */
-    int pending;                    /* requests that are not complete, these included */
-    bool taken;                     /* it has confirmed that it has all that was sent before this rank's farewell */
-    bool confirmed;                 /* its farewell was confirmed */
 } rd_ofi_peer_t;
 
 /* A message that is being sent. Most short ones are copied behind their header; others are sent from their slot. */
@@ -172,18 +168,9 @@ rd_ofi_request_t *rd_ofi_request(rd_ofi_net_t *net, bool copying); /* NULL: ther
 /* Collective, also for a rank whose own rd_ofi_open failed with `opened`, so that all ranks learn of it. */
 rondo_result_t rd_ofi_exchange(rd_ofi_net_t *net, rondo_result_t opened);
 
-/* ofi_wireup.c */
-void rd_ofi_greet(rd_ofi_peer_t *peer, bool answer);
-void rd_ofi_greet_higher(rd_net_peer_t *peer); /* if its rank is higher than this one's */
-void rd_ofi_seek(rd_transport_t *transport, int rank);
-
 /* ofi_dial.c. The first is called while something waits for the peer. */
 void rd_ofi_dial(rd_ofi_peer_t *peer, int64_t now_ms);
 void rd_ofi_dial_end(rd_ofi_peer_t *peer);
-
-/* ofi_question.c */
-void rd_ofi_ask_called(rd_transport_t *transport, int rank);
-void rd_ofi_asked(rd_ofi_peer_t *peer); /* takes a question */
 
 /* ofi_send.c */
 void rd_ofi_peer_lost(rd_ofi_peer_t *peer, const char *why);
@@ -192,20 +179,18 @@ rd_ofi_request_t *rd_ofi_message(rd_ofi_peer_t *peer, rd_net_kind_t kind, int ch
 /* Sends it, now or when the provider takes it; nothing is sent to a peer that is lost, and that is no error here: the
  * verdict is reported by the stop word. */
 void rd_ofi_push(rd_ofi_request_t *request);
-void rd_ofi_say(rd_ofi_peer_t *peer, rd_net_kind_t kind, uint64_t number, uint64_t bytes); /* without payload */
+bool rd_ofi_say(rd_net_peer_t *peer, rd_net_conn_t *conn, const rd_net_header_t *header); /* rd_net_library_t's */
+void rd_ofi_answer(rd_net_peer_t *peer);
 void rd_ofi_push_waiting(rd_ofi_net_t *net);
 void rd_ofi_complete(rd_ofi_request_t *request); /* it has left, or never will */
 void rd_ofi_release(rd_ofi_request_t *request);  /* one that was not pushed */
-void rd_ofi_say_bye(rd_ofi_net_t *net);          /* sends the farewells, once to each peer */
 
 /* ofi_net.c */
-bool rd_ofi_progress(rd_transport_t *transport);
 extern const rd_net_library_t rd_ofi_library;
 
 /* ofi_receive.c */
-bool rd_ofi_poll(rd_ofi_net_t *net);      /* takes what has come or was completed; true if there was anything */
-void rd_ofi_post(rd_ofi_net_t *net);      /* posts the buffers */
-void rd_ofi_confirm(rd_ofi_peer_t *peer); /* confirms its farewell once all that was sent before is here */
+bool rd_ofi_poll(rd_net_t *net);     /* rd_net_library_t's */
+void rd_ofi_post(rd_ofi_net_t *net); /* posts the buffers */
 
 /* ofi_disconnect.c */
 void rd_ofi_cancel(rd_transport_t *transport);

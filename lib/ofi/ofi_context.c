@@ -287,7 +287,7 @@ void rd_ofi_cut(rd_ofi_net_t *net)
         rd_ofi_peer_lost(p, "given up");
         net->base.nlost -= !p->base.left && !p->base.judged;
         p->base.judged = true;
-        p->pending = p->base.zcopies = 0;
+        p->base.pending = p->base.zcopies = 0;
     }
     rd_log(net->base.ctx, RD_LOG_INFO, "gave up libfabric's endpoint, which had yet to send %d messages of the user's",
            net->base.transport.zcopy_pending);

@@ -67,8 +67,8 @@ void rd_ofi_dial(rd_ofi_peer_t *peer, int64_t now_ms)
         peer->dial_ms = now_ms + peer->dial_pause_ms;
         if (is_ip(rd_ofi_net_of(&peer->base)))
             begin(peer);
-        else if (peer->pending == 0)
-            rd_ofi_greet(peer, true);
+        else if (peer->base.pending == 0)
+            rd_net_say(&peer->base, RD_NET_HELLO, 1);
     }
 }
 

@@ -4,7 +4,7 @@
  * A short message is copied behind its header, and its slot is used again at once. A longer one is sent from its slot,
  * which is reused only after its credit has come back, and so after the bytes have left it. There are no zero-copy
  * sends: the provider could not be made to give the user's memory back after a failure, and over tcp UCX copies as
- * well. Binding, heads and credits are transport/network/net_conns.c's. */
+ * well. Binding and heads are transport/network/net_conns.c's, credits and greetings net_say.c's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,46 +119,11 @@ static rondo_result_t post_zcopy(rd_send_t *send, const void *data, size_t bytes
     return RONDO_SUCCESS;
 }
 
-/* ---- credits */
-
-static void credit_send(rd_net_conn_t *conn)
+/* During the wireup the lower one of two ranks begins, so that there is one connection and not two that cross. */
+static void greet_higher(rd_net_peer_t *peer)
 {
-    uint64_t consumed = conn->recv->received;
-    if (conn->credit_busy || conn->peer->left)
-        return;
-    rd_ofi_request_t *r = rd_ofi_message(rd_ofi_peer_of(conn->peer), RD_NET_CREDIT, conn->channel, false);
-    if (!r)
-        return;
-    conn->credited = consumed;
-    conn->credit_busy = 1;
-    r->conn = conn;
-    r->header.number = consumed;
-    rd_ofi_push(r);
-}
-
-static void say_bye(rd_net_t *net)
-{
-    rd_ofi_say_bye((rd_ofi_net_t *)net);
-}
-
-static rondo_result_t credit(rd_recv_t *recv, size_t bytes)
-{
-    rd_net_conn_t *conn = recv->link;
-    conn->peer->net->quiet = 0; /* there may be credits to return */
-    if (rd_net_owes(conn, rd_net_batch(rd_recv_ring(recv, bytes).mask)))
-        credit_send(conn);
-    return RONDO_SUCCESS;
-}
-
-/* ---- progress */
-
-bool rd_ofi_progress(rd_transport_t *transport)
-{
-    rd_ofi_net_t *net = rd_ofi_of(transport);
-    net->base.progressed = false;
-    (void)rd_ofi_poll(net);
-    rd_net_polled(&net->base, net->base.progressed);
-    return net->base.progressed;
+    if (peer->rank > peer->net->rank)
+        rd_net_say(peer, RD_NET_HELLO, 0);
 }
 
 static bool idle(rd_transport_t *transport)
@@ -181,13 +146,13 @@ const rd_transport_ops_t rd_transport_ofi = {.name = "ofi",
                                              .leave = rd_ofi_leave,
                                              .destroy = rd_ofi_destroy,
                                              .post = post,
-                                             .credit = credit,
-                                             .progress = rd_ofi_progress,
+                                             .credit = rd_net_credit,
+                                             .progress = rd_net_progress,
                                              .idle = idle,
                                              .post_zcopy = post_zcopy,
                                              .zcopy_peer = rd_net_zcopy_peer,
-                                             .seek = rd_ofi_seek,
-                                             .ask_called = rd_ofi_ask_called,
+                                             .seek = rd_net_seek,
+                                             .ask_called = rd_net_ask_called,
                                              .called = rd_net_called,
                                              .farewell = rd_net_farewell,
                                              .cancel = rd_ofi_cancel};
@@ -197,7 +162,10 @@ const rd_net_library_t rd_ofi_library = {
     .peer_bytes = sizeof(rd_ofi_peer_t),
     .conn_bytes = sizeof(rd_net_conn_t),
     .unreached = "(RONDO_IFACE, RONDO_OFI_PROVIDER, RONDO_CREATE_TIMEOUT_MS)",
-    .greet = rd_ofi_greet_higher,
-    .credit = credit_send,
-    .say_bye = say_bye,
+    .greet = greet_higher,
+    .credit = rd_net_say_credit,
+    .say_bye = rd_net_say_bye,
+    .say = rd_ofi_say,
+    .answer = rd_ofi_answer,
+    .poll = rd_ofi_poll,
 };

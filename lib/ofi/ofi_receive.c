@@ -6,52 +6,6 @@
 #define ENTRIES 16 /* completions that are read at once */
 #define TURNS 4    /* such reads in one poll */
 
-/* A network that lingers needs nothing of what was sent to it. */
-void rd_ofi_confirm(rd_ofi_peer_t *peer)
-{
-    if (peer->confirmed || (rd_net_come(&peer->base) != peer->base.sent && !peer->base.net->alone))
-        return;
-    peer->confirmed = true;
-    rd_ofi_say(peer, RD_NET_TAKEN, 0, 0);
-}
-
-/* ---- what comes */
-
-static void take_hello(rd_ofi_peer_t *peer, const rd_net_header_t *h)
-{
-    bool first = !peer->base.greeted;
-    peer->base.greeted = true;
-    if (first && h->number == 0)
-        rd_ofi_greet(peer, true);
-}
-
-/* About the peer as a whole. Returns false if it is about a channel. */
-static bool take_of_peer(rd_ofi_peer_t *peer, const rd_net_header_t *h, const void *data, size_t bytes)
-{
-    switch (h->kind) {
-    case RD_NET_HELLO:
-        take_hello(peer, h);
-        break;
-    case RD_NET_BYE:
-        rd_net_take_bye(&peer->base, h);
-        if (peer->base.left)
-            rd_ofi_confirm(peer);
-        break;
-    case RD_NET_TAKEN:
-        peer->taken = peer->base.parted;
-        break;
-    case RD_NET_ASK:
-        rd_ofi_asked(peer);
-        break;
-    case RD_NET_CALLED:
-        rd_net_take_answer(&peer->base, data, bytes);
-        break;
-    default:
-        return false;
-    }
-    return true;
-}
-
 /* About a channel: a network that lingers has none that need it any more. */
 static void take_of_conn(rd_net_peer_t *peer, const rd_net_header_t *h, const void *data, size_t bytes)
 {
@@ -59,7 +13,7 @@ static void take_of_conn(rd_net_peer_t *peer, const rd_net_header_t *h, const vo
     if (conn && h->kind == RD_NET_DATA) {
         rd_net_take_data(conn, h, data, bytes);
         if (peer->left)
-            rd_ofi_confirm(rd_ofi_peer_of(peer));
+            rd_net_confirm(peer);
     } else if (conn) {
         rd_net_take_credit(conn, h);
     }
@@ -78,7 +32,7 @@ static void take(rd_ofi_net_t *net, const char *at, size_t bytes)
     if (!peer)
         return;
     rd_ofi_peer_of(peer)->met = true;
-    if (!take_of_peer(rd_ofi_peer_of(peer), &h, at + sizeof h, bytes))
+    if (!rd_net_take_control(peer, &h, at + sizeof h, bytes))
         take_of_conn(peer, &h, at + sizeof h, bytes);
 }
 
@@ -162,8 +116,9 @@ static void take_error(rd_ofi_net_t *net)
     rd_ofi_peer_lost(peer, rd_ofi_strerror(e.err));
 }
 
-bool rd_ofi_poll(rd_ofi_net_t *net)
+bool rd_ofi_poll(rd_net_t *base)
 {
+    rd_ofi_net_t *net = (rd_ofi_net_t *)base;
     struct fi_cq_tagged_entry entries[ENTRIES];
     bool any = false;
     if (!net->ep)

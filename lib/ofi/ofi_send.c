@@ -73,7 +73,7 @@ void rd_ofi_complete(rd_ofi_request_t *r)
 {
     rd_net_conn_t *credited = r->header.kind == RD_NET_CREDIT ? r->conn : NULL;
     rd_ofi_net_of(&r->peer->base)->outstanding -= is_counted(r);
-    r->peer->pending--;
+    r->peer->base.pending--;
     r->peer->base.zcopies -= r->zcopy;
     r->peer->base.net->transport.zcopy_pending -= r->zcopy;
     rd_ofi_release(r);
@@ -127,7 +127,7 @@ void rd_ofi_push(rd_ofi_request_t *r)
 {
     rd_ofi_peer_t *peer = r->peer;
     rd_ofi_net_t *net = rd_ofi_net_of(&peer->base);
-    peer->pending++;
+    peer->base.pending++;
     peer->base.zcopies += r->zcopy;
     net->base.transport.zcopy_pending += r->zcopy;
     net->outstanding += is_counted(r);
@@ -183,28 +183,36 @@ void rd_ofi_push_waiting(rd_ofi_net_t *net)
     }
 }
 
-void rd_ofi_say(rd_ofi_peer_t *peer, rd_net_kind_t kind, uint64_t number, uint64_t bytes)
+bool rd_ofi_say(rd_net_peer_t *peer, rd_net_conn_t *conn, const rd_net_header_t *header)
 {
-    rd_ofi_request_t *r = rd_ofi_message(peer, kind, 0, false);
+    rd_ofi_request_t *r = rd_ofi_message(rd_ofi_peer_of(peer), (rd_net_kind_t)header->kind, header->channel, false);
     if (!r)
-        return;
-    r->header.number = number;
-    r->header.bytes = bytes;
+        return false;
+    r->conn = conn;
+    r->header = *header;
     rd_ofi_push(r);
+    return true;
 }
 
-/* ---- farewells */
-
-/* Peers that have left get it too, since they may be waiting for it. A network that lingers has said farewell to all
- * whom it sent something. */
-void rd_ofi_say_bye(rd_ofi_net_t *net)
+/* Only a question that comes while nothing waits for this peer is answered: it does not take what is sent to it. */
+void rd_ofi_answer(rd_net_peer_t *who)
 {
-    for (rd_ofi_peer_t *p = rd_ofi_first(net); p; p = rd_ofi_next(p)) {
-        rd_ofi_request_t *r = p->base.parted ? NULL : rd_ofi_message(p, RD_NET_BYE, 0, false);
-        if (!r)
-            continue;
-        p->base.parted = true;
-        rd_net_bye_fill(&r->header, &p->base);
-        rd_ofi_push(r);
+    rd_ofi_peer_t *peer = rd_ofi_peer_of(who);
+    rd_called_digest_t digest;
+
+    _Static_assert(sizeof digest <= RD_OFI_SHORT, "an answer goes by the short tag");
+    if (!rd_net_answers(&peer->base) || peer->first)
+        return;
+    rd_ofi_request_t *r = rd_ofi_message(peer, RD_NET_CALLED, 0, true);
+    if (!r)
+        return;
+    if (!r->copies) { /* so much is under way that the rank is not stuck */
+        rd_ofi_release(r);
+        return;
     }
+    rd_called_tell(peer->base.net->self, &digest);
+    memcpy(r->copy, &digest, sizeof digest);
+    r->bytes = sizeof digest;
+    r->header.bytes = sizeof digest;
+    rd_ofi_push(r);
 }

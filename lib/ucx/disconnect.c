@@ -5,12 +5,10 @@
 
 #include "ucx/ucx.h"
 
-#define FAREWELL_MS 1000 /* the most time for farewells after a mismatch, and for peers to read messages */
-#define GIVEN_MS 2000    /* the most time until UCX releases the communicator's memory at an orderly end */
-#define PARTED_MS 50     /* time for peers' farewells, and until they have taken all */
+#define READ_MS 1000     /* the most time for peers to read messages */
+#define ANSWERED_MS 2000 /* the most time for answers to greetings at an orderly end */
 #define LITTLE 32768     /* bytes that a socket takes whether its owner polls or not, if its buffers are not set */
-#define POLLS 1000       /* the most polls of the network before anything is sent or decided */
-#define FAILED_MS 20     /* time to send farewells after a failure */
+#define FAILED_MS 20     /* time for messages that peers have yet to read after a failure */
 #define HALF_MADE_MS 200 /* time for connections that were being made when it came */
 #define QUIET_MS 50      /* time in which a peer that greets this rank polls the network */
 
@@ -44,7 +42,7 @@ void rd_ucx_cancel(rd_transport_t *transport)
     for (rd_ucx_peer_t *p = rd_ucx_first(net); p && is_exposed(net); p = rd_ucx_next(p))
         if (p->base.zcopies != 0 && p->base.settled) /* see wireup.c */
             rd_ucx_forsake(p);
-    zcopies_wait(net, FAREWELL_MS);
+    zcopies_wait(net, READ_MS);
 }
 
 /* ---- the end */
@@ -71,21 +69,12 @@ static void flush_begin(rd_ucx_net_t *net)
     }
 }
 
-/* Polls the network. Returns true if something came. */
-static bool poll_some(rd_ucx_net_t *net)
-{
-    int came = 0;
-    while (came < POLLS && rd_ucx_progress(&net->base.transport))
-        came++;
-    return came;
-}
-
 void rd_ucx_leave(rd_transport_t *transport)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
     if (!net->worker || net->base.left_ms != 0)
         return;
-    (void)poll_some(net); /* for a farewell that a failing send would hide */
+    (void)rd_net_poll_some(&net->base); /* for a farewell that a failing send would hide */
     if (rd_stop_get(net->base.stop) == RONDO_SUCCESS)
         rd_net_credits_flush(&net->base, false);
     rd_ucx_gdr_release(net);
@@ -157,7 +146,7 @@ static void answered_wait(rd_ucx_net_t *net, int came)
     int64_t now = rd_clock_ms(), moved = came ? now : net->base.left_ms;
     if (rd_net_wires_all(&net->base) || !rd_ucx_answer_ends())
         return;
-    while (now - moved < QUIET_MS && now - net->base.left_ms < GIVEN_MS &&
+    while (now - moved < QUIET_MS && now - net->base.left_ms < ANSWERED_MS &&
            rd_stop_get(net->base.stop) == RONDO_SUCCESS) {
         came = rd_ucx_progress(&net->base.transport);
         rd_ucx_say_bye(net, 0);
@@ -168,23 +157,29 @@ static void answered_wait(rd_ucx_net_t *net, int came)
     }
 }
 
+static bool linger(rd_net_t *net)
+{
+    return rd_ucx_linger((rd_ucx_net_t *)net);
+}
+
 /* A socket that is closed with unread bytes resets its connection, and the peer may lose what was on its way there. So
  * a network that ends in order waits for the farewells of all peers, and until they have taken everything; and if a
- * live peer does not poll, and more may be under way than its kernel holds, the network lingers. Returns true if it
- * does. */
+ * live peer does not poll, and more may be under way than its kernel holds, the network lingers. */
+static const rd_net_ending_t ending = {.is_parted = all_parted,
+                                       .is_over = all_read,
+                                       .is_read = all_read,
+                                       .is_given_back = is_given_back,
+                                       .linger = linger};
+
+/* Returns true if the network lingers. */
 static bool leave_in_order(rd_ucx_net_t *net)
 {
     if (net->base.left_ms == 0) /* it was never completely made */
         return false;
-    int came = poll_some(net);
+    bool came = rd_net_poll_some(&net->base);
     rd_ucx_say_bye(net, 0);
     answered_wait(net, came);
-    if (rd_net_wait_until(&net->base, all_parted, PARTED_MS) || all_read(&net->base))
-        return false;
-    if (rd_net_wait_until(&net->base, is_given_back, GIVEN_MS) && !all_read(&net->base) && rd_ucx_linger(net))
-        return true;
-    rd_net_wait_until(&net->base, all_read, GIVEN_MS);
-    return false;
+    return rd_net_end_in_order(&net->base, &ending);
 }
 
 /* Returns true if a connection to a live peer is still being made: see wireup.c. To a peer that has left, and to
@@ -200,9 +195,9 @@ static bool half_made(const rd_ucx_net_t *net)
 }
 
 /* Waits after a failure until the farewells are sent and connections are made or refused. */
-static void failed_wait(rd_ucx_net_t *net, int64_t limit_ms)
+static void failed_wait(rd_ucx_net_t *net)
 {
-    int64_t began = rd_clock_ms(), passed = 0;
+    int64_t began = rd_clock_ms(), passed = 0, limit_ms = rd_net_failed_ms(&net->base);
     while ((net->outstanding != 0 && passed < limit_ms) || (half_made(net) && passed < HALF_MADE_MS)) {
         rd_ucp.worker_progress(net->worker);
         passed = rd_clock_ms() - began;
@@ -249,9 +244,7 @@ void rd_ucx_destroy(rd_transport_t *transport)
     rd_ucx_leave(transport);
     if (rd_stop_get(net->base.stop) == RONDO_SUCCESS && leave_in_order(net))
         return;
-    if (rd_stop_get(net->base.stop) != RONDO_SUCCESS) {
-        /* After a mismatch the others are alive, and find it from what this rank has sent. */
-        failed_wait(net, rd_stop_get(net->base.stop) == RONDO_ERR_MISMATCH ? FAREWELL_MS : FAILED_MS);
-    }
+    if (rd_stop_get(net->base.stop) != RONDO_SUCCESS)
+        failed_wait(net);
     rd_ucx_end(net);
 }

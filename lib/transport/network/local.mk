@@ -7,5 +7,6 @@ librondo_core_la_SOURCES += \
 	lib/transport/network/net_peers.c \
 	lib/transport/network/net_question.c \
 	lib/transport/network/net_receive.c \
+	lib/transport/network/net_say.c \
 	lib/transport/network/net_wireup.c \
 	lib/transport/network/network.h

@@ -8,7 +8,8 @@
  * A library's own structs begin with these as their member `base`, and add what it needs: an endpoint, requests.
  * net_conns.c makes and binds connections; net_wireup.c greets; net_receive.c checks and delivers what arrives;
  * net_peers.c knows which peers were used, have left or are lost; net_question.c keeps what a peer says that it has
- * called; net_leave.c ends the network. */
+ * called; net_say.c says what a header alone says, for lib/ofi and lib/netplugin; net_leave.c ends the network;
+ * net_fork.c knows whether a fork has taken the library from this process. */
 #ifndef RD_TRANSPORT_NETWORK_NETWORK_H
 #define RD_TRANSPORT_NETWORK_NETWORK_H
 
@@ -64,13 +65,16 @@ struct rd_net_peer {
     rd_net_conn_t **conns; /* by channel; NULL where nothing is bound */
     int nconns;
     int rank;
+    int pending;             /* messages to it that are not complete (not lib/ucx) */
     int zcopies;             /* messages under way from the user's memory, or directly into it */
     bool remote;             /* it is on another node */
     bool used;               /* something was sent to it or came from it: it needs a farewell */
     bool greeted;            /* its greeting has arrived */
     bool settled;            /* something has been sent to it completely: the connection is made */
     bool parted;             /* this rank's farewell was sent to it */
+    bool taken;              /* it has confirmed that it has all that was sent before this rank's farewell */
     bool left;               /* its farewell has arrived */
+    bool confirmed;          /* its farewell was confirmed */
     bool judged;             /* its connection broke, and it has been declared dead */
     rondo_result_t farewell; /* the result in its farewell, */
     uint64_t sent;           /* and the number of messages that were sent before it */
@@ -100,7 +104,21 @@ typedef struct rd_net_library {
     void (*greet)(rd_net_peer_t *peer);  /* during the wireup */
     void (*credit)(rd_net_conn_t *conn); /* sends a credit for all that was consumed, unless one is under way */
     void (*say_bye)(rd_net_t *net);      /* sends the farewells, once to each peer */
+    /* The others are NULL in lib/ucx, which does by itself what net_say.c does with them. */
+    /* Sends a header alone; `conn`: whose credit it is. Returns false if there is no memory, as the stop word says. */
+    bool (*say)(rd_net_peer_t *peer, rd_net_conn_t *conn, const rd_net_header_t *header);
+    void (*answer)(rd_net_peer_t *peer); /* a question about what this rank has called */
+    bool (*poll)(rd_net_t *net);         /* takes what has come or is complete; true if there was anything */
 } rd_net_library_t;
+
+/* How a network of a library ends in order. */
+typedef struct rd_net_ending {
+    bool (*is_parted)(rd_net_t *net);     /* all peers have sent farewells as well, and nothing is under way to them */
+    bool (*is_over)(rd_net_t *net);       /* it may be closed, though a peer may still be there */
+    bool (*is_read)(rd_net_t *net);       /* no live peer has yet to take what was sent to it */
+    bool (*is_given_back)(rd_net_t *net); /* nothing of the communicator's memory, or the user's, is being sent */
+    bool (*linger)(rd_net_t *net);        /* returns true if it will be closed later (rd_net_linger) */
+} rd_net_ending_t;
 
 /* What a network that lingers has of its own in place of the communicator's. */
 typedef struct rd_net_alone {
@@ -195,12 +213,33 @@ bool rd_net_answers(const rd_net_peer_t *peer); /* whether its question gets an 
 void rd_net_take_answer(rd_net_peer_t *peer, const void *data, size_t bytes);
 const rd_called_t *rd_net_called(const rd_transport_t *transport, int rank);
 
+/* net_say.c: of libraries that have all functions of rd_net_library_t */
+void rd_net_say(rd_net_peer_t *peer, rd_net_kind_t kind, uint64_t number);
+void rd_net_say_credit(rd_net_conn_t *conn); /* a library's `credit` */
+void rd_net_say_bye(rd_net_t *net);          /* its `say_bye` */
+void rd_net_confirm(rd_net_peer_t *peer);    /* confirms a farewell, once all that was sent before it is here */
+/* Takes what is about the peer as a whole. Returns false if the message is about a channel. */
+bool rd_net_take_control(rd_net_peer_t *peer, const rd_net_header_t *h, const void *data, size_t bytes);
+/* Operations of transport/transport.h. */
+rondo_result_t rd_net_credit(rd_recv_t *recv, size_t bytes);
+bool rd_net_progress(rd_transport_t *transport);
+void rd_net_seek(rd_transport_t *transport, int rank);
+void rd_net_ask_called(rd_transport_t *transport, int rank);
+
 /* net_leave.c */
 void rd_net_dests_back(rd_net_t *net); /* from here on nothing comes directly into the user's memory */
 rondo_result_t rd_net_farewell(const rd_transport_t *transport, int rank);
-/* Waits until `over`, or until `limit_ms` after the farewells; a peer that greets this rank only now gets a farewell,
- * too. Returns true if `over` holds and nothing has failed. */
-bool rd_net_wait_until(rd_net_t *net, bool (*over)(rd_net_t *net), int64_t limit_ms);
+bool rd_net_poll_some(rd_net_t *net); /* makes progress while there is any; returns true if there was */
+/* Waits until a network that this rank has left in order may be closed; a peer that greets this rank only now gets a
+ * farewell, too. Returns true if the network lingers: the caller then no longer owns it. */
+bool rd_net_end_in_order(rd_net_t *net, const rd_net_ending_t *ending);
+int64_t rd_net_failed_ms(const rd_net_t *net); /* the most time to send farewells after this failure */
+/* The next ones are for libraries that have all functions of rd_net_library_t. */
+void rd_net_part(rd_net_t *net);                  /* sends the last credits, and farewells: `leave`, once */
+bool rd_net_is_unread(const rd_net_peer_t *peer); /* a live peer may not have taken all that was sent to it */
+bool rd_net_all_read(rd_net_t *net);
+/* Waits until the network may be closed, in order or after a failure. Returns true if it lingers, likewise. */
+bool rd_net_end_wait(rd_net_t *net, const rd_net_ending_t *ending);
 /* Says at the end what may be lost, and how much was dropped. `is_unread`: it may not have taken all. */
 void rd_net_end_say(const rd_net_t *net, bool (*is_unread)(const rd_net_peer_t *peer));
 /* Returns true if the network will be closed later; the caller then no longer owns it. `how` has its functions. */
