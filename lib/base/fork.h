@@ -17,9 +17,7 @@ typedef enum rd_fork_order {
     RD_FORK_MONITOR_THREAD, /* starts its thread while it holds its lock */
     RD_FORK_OUTSTANDING,    /* forgets the parent's work in the child; its lock is not taken */
     RD_FORK_DEADLOCK,       /* the same for the waits that RONDO_CHECK=1 follows */
-    RD_FORK_UCX,            /* notes whether there is a UCX context; once RD_FORK_LINGER has waited; has no lock */
-    RD_FORK_OFI,            /* the same for endpoints of libfabric */
-    RD_FORK_PLUGIN,         /* the same for comms of a net plugin */
+    RD_FORK_NETWORKS,       /* notes which libraries of networks are in use, once RD_FORK_LINGER has waited; no lock */
     RD_FORK_LIVENESS,       /* starts its thread, and so opens descriptors, while it holds its lock */
     RD_FORK_PROXIES,        /* waits for the end of each proxy's turn, in which an operation may fail */
     RD_FORK_LINGER, /* waits up to two seconds for networks to close, before any other subsystem is locked out */

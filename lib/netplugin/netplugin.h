@@ -144,7 +144,6 @@ static inline rd_plug_peer_t *rd_plug_next(const rd_plug_peer_t *peer)
 }
 
 /* plug_connect.c */
-const char *rd_plug_unusable(void);
 /* Collective: loads the plugin, takes a device, and connects every pair of ranks on different nodes. `longest`: payload
  * of the longest message. */
 rondo_result_t rd_plug_open(rd_plug_net_t *net, const rd_env_t *env, const rd_node_t *node, size_t longest);

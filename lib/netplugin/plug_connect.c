@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/fork.h"
 #include "base/thread.h"
 #include "netplugin/netplugin.h"
 #include "node/rails.h"
@@ -18,26 +17,6 @@
 #define COLUMNS 32       /* ranks whose handles are exchanged at a time */
 #define NEWS_EVERY_MS 10 /* of the bootstrap, while ranks connect */
 #define NAME 64
-
-/* Plugins promise nothing for a child that is forked while they have connections. */
-static _Atomic int networks;
-static bool orphaned;
-
-static void fork_child(void)
-{
-    orphaned |= atomic_load(&networks) != 0;
-}
-
-static const rd_fork_handlers_t at_fork = {.child = fork_child};
-
-const char *rd_plug_unusable(void)
-{
-    rd_fork_register(RD_FORK_PLUGIN, &at_fork);
-    return orphaned ? "this process was forked while its parent had a communicator between nodes, and net plugins do "
-                      "not work in such a child: fork before that is made, or when it is destroyed; or let the child "
-                      "call exec"
-                    : NULL;
-}
 
 static rondo_result_t failed(const rd_plug_net_t *net, const char *call, int error)
 {
@@ -382,7 +361,6 @@ rondo_result_t rd_plug_open(rd_plug_net_t *net, const rd_env_t *env, const rd_no
     rd_fd_note(&noted);
     rd_fd_guard_begin();
     net->guarded = true;
-    atomic_fetch_add(&networks, 1);
     rondo_result_t result = agree(net, own_part(net, env, node, longest));
     if (result == RONDO_SUCCESS)
         result = make(net, env);
@@ -448,10 +426,8 @@ void rd_plug_close(rd_plug_net_t *net)
         peer_close(net, rd_plug_peer(net, r));
     if (net->began)
         (void)rd_plug_end(net->plug, net->context);
-    if (net->guarded) {
+    if (net->guarded)
         rd_fd_guard_end();
-        atomic_fetch_sub(&networks, 1);
-    }
     while (net->free) {
         rd_plug_message_t *m = net->free;
         net->free = m->next;

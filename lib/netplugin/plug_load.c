@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/plugin_open.h"
+#include "transport/network/net_fork.h"
 #include "transport/network/net_load.h"
 
 #define PLAIN "libnccl-net"
@@ -21,6 +22,18 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char wanted[256]; /* what the first call has named */
 static char failure[600];
 static pthread_mutex_t naming = PTHREAD_MUTEX_INITIALIZER;
+
+/* Plugins promise nothing for a child that is forked once they are initialised, and what some have then stays as long
+ * as the process: threads, and what the devices of cards have mapped. */
+static rd_net_fork_t at_fork = {.why = "this process was forked when its parent had loaded a net plugin, and net "
+                                       "plugins do not work in such a child: fork before the first communicator "
+                                       "between nodes is made, or let the child call exec",
+                                .known = ATOMIC_FLAG_INIT};
+
+const char *rd_plug_unusable(void)
+{
+    return rd_net_fork_orphaned(&at_fork);
+}
 
 static void *open_library(const char *name)
 {
@@ -95,6 +108,7 @@ static void load(void)
     char *next = wanted;
     rd_net_quiet_t quiet;
 
+    rd_net_fork_begin(&at_fork); /* and never ends */
     rd_net_quiet_begin(&quiet);
     for (char *name; !loaded.ndevices && (name = strsep(&next, ",")) != NULL;) {
         void *library = *name ? open_library(name) : NULL;

@@ -19,6 +19,7 @@ typedef struct rd_plug {
  * plugin that is loaded stays, because it may have threads of its own. Returns NULL, with a sentence in `why`. */
 const rd_plug_t *rd_plug_load(const rd_env_t *env, char *why, size_t size);
 const rd_plug_t *rd_plug_loaded(void); /* NULL: there is none yet */
+const char *rd_plug_unusable(void);    /* why no plugin can be used in this process; NULL: one can */
 
 /* What a device is called, and what it takes. */
 typedef struct rd_plug_device {

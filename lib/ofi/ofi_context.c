@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 
 #include "base/fd.h"
-#include "base/fork.h"
 #include "ofi/ofi.h"
+#include "transport/network/net_fork.h"
 
 #define SLAB 64        /* requests */
 #define SHORT_LEAST 64 /* buffers for short messages, */
@@ -20,26 +20,12 @@
 
 /* Providers promise nothing for a child that is forked while there is an endpoint: those of cards map registers and pin
  * memory. */
-static _Atomic int endpoints;
-static bool orphaned;
-
-static void fork_child(void)
-{
-    orphaned |= atomic_load(&endpoints) != 0;
-}
-
-static const rd_fork_handlers_t at_fork = {.child = fork_child};
+static rd_net_fork_t at_fork = {.why = RD_NET_FORKED("libfabric"), .known = ATOMIC_FLAG_INIT};
 
 const char *rd_ofi_unusable(void)
 {
-    rd_fork_register(RD_FORK_OFI, &at_fork);
     const char *missing = rd_ofi_load();
-    if (missing)
-        return missing;
-    return orphaned ? "this process was forked while its parent had a communicator between nodes, and libfabric does "
-                      "not work in such a child: fork before that is made, or when it is destroyed; or let the child "
-                      "call exec"
-                    : NULL;
+    return missing ? missing : rd_net_fork_orphaned(&at_fork);
 }
 
 rondo_result_t rd_ofi_enter(rd_log_ctx_t *ctx, rd_net_quiet_t *quiet)
@@ -264,7 +250,7 @@ rondo_result_t rd_ofi_open(rd_ofi_net_t *net)
     rd_fd_note(&noted);
     rd_fd_guard_begin(); /* connections that are made later */
     net->guarded = true;
-    atomic_fetch_add(&endpoints, 1);
+    rd_net_fork_begin(&at_fork);
     net->regs = (net->info->domain_attr->mr_mode & FI_MR_LOCAL) != 0;
     net->joins = net->info->tx_attr->iov_limit < 2;
     result = domain_make(net);
@@ -328,6 +314,6 @@ void rd_ofi_close(rd_ofi_net_t *net)
         rd_fi.freeinfo(net->info);
     if (net->guarded) {
         rd_fd_guard_end();
-        atomic_fetch_sub(&endpoints, 1);
+        rd_net_fork_end(&at_fork);
     }
 }

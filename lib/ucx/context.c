@@ -1,36 +1,21 @@
 /* The UCX context and worker of one communicator, and what rondo-info reports about them. */
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/thread.h"
 #include "base/fd.h"
-#include "base/fork.h"
+#include "transport/network/net_fork.h"
 #include "ucx/ucx.h"
 
 /* UCX has one thread that accepts connections for all contexts of a process. A child that is forked while there is one
  * has no such thread, but UCX there believes that it has. */
-static _Atomic int contexts;
-static int orphaned;
-
-static void fork_child(void)
-{
-    orphaned |= atomic_load(&contexts) != 0;
-}
-
-static const rd_fork_handlers_t at_fork = {.child = fork_child};
+static rd_net_fork_t at_fork = {.why = RD_NET_FORKED("UCX"), .known = ATOMIC_FLAG_INIT};
 
 const char *rd_ucx_unusable(void)
 {
-    rd_fork_register(RD_FORK_UCX, &at_fork);
     const char *missing = rd_ucx_load();
-    if (missing)
-        return missing;
-    return orphaned ? "this process was forked while its parent had a communicator between nodes, and UCX does not "
-                      "work in such a child: fork before that is made, or when it is destroyed; or let the child call "
-                      "exec"
-                    : NULL;
+    return missing ? missing : rd_net_fork_orphaned(&at_fork);
 }
 
 /* When fetching in software, UCX (1.13 to 1.22: ucp_get_req_handler) ends the process that is fetched from if the
@@ -57,12 +42,12 @@ static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const
                                .name = "rondo",
                                .mt_workers_shared = 0,
                                .estimated_num_eps = (size_t)net->base.nranks};
-        atomic_fetch_add(&contexts, 1);
+        rd_net_fork_begin(&at_fork);
         status = rd_ucp.init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &net->context);
         if (status == UCS_OK) {
             rd_fd_guard_begin(); /* connections that UCX makes later */
         } else {
-            atomic_fetch_sub(&contexts, 1);
+            rd_net_fork_end(&at_fork);
             net->context = NULL;
             result = rd_error(
                 net->base.ctx, RONDO_ERR_SYSTEM,
@@ -152,7 +137,7 @@ void rd_ucx_close(rd_ucx_net_t *net)
         rd_ucp.cleanup(net->context);
         rd_fd_guard_end();
         net->context = NULL;
-        atomic_fetch_sub(&contexts, 1);
+        rd_net_fork_end(&at_fork);
     }
 }
 
