@@ -146,6 +146,7 @@ sim_tests = \
 	test/sim/signature \
 	test/sim/staging \
 	test/sim/copy_engine \
+	test/sim/copy_joins \
 	test/sim/devices \
 	test/sim/gdr \
 	test/sim/doctor \
@@ -233,6 +234,11 @@ test_sim_copy_engine_SOURCES = test/gpu/copy_engine.c test/gpu/device.c test/gpu
 test_sim_copy_engine_CPPFLAGS = $(sim_cppflags)
 test_sim_copy_engine_LDADD = $(sim_ldadd)
 nodist_EXTRA_test_sim_copy_engine_SOURCES = dummy.cc
+test_sim_copy_joins_SOURCES = test/sim/copy_joins.c test/gpu/device.c test/gpu/device.h
+test_sim_copy_joins_CPPFLAGS = $(sim_cppflags)
+test_sim_copy_joins_LDADD = $(sim_ldadd)
+test_sim_copy_joins_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=cudaMemcpyAsync
+nodist_EXTRA_test_sim_copy_joins_SOURCES = dummy.cc
 test_sim_staging_SOURCES = test/gpu/staging.c test/gpu/device.c test/gpu/device.h
 test_sim_staging_CPPFLAGS = $(sim_cppflags)
 test_sim_staging_LDADD = $(sim_ldadd)

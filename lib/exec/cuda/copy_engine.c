@@ -117,6 +117,29 @@ static void cma(rd_copies_t *c, int peer, size_t at, void *to, size_t bytes)
     rd_copies_copy(c, to, (const char *)(uintptr_t)(c->where->base[peer] + c->offset + at), bytes, c->call->stream);
 }
 
+bool rd_copies_fork(rd_copies_t *c, cudaStream_t beside, rd_fork_t *fork)
+{
+    if (c->result == RONDO_SUCCESS)
+        c->result = rd_order_fork(c->cuda, c->call->stream, beside, fork);
+    return c->result == RONDO_SUCCESS;
+}
+
+static void keep_first(rd_copies_t *c, rondo_result_t result)
+{
+    if (c->result == RONDO_SUCCESS)
+        c->result = result;
+}
+
+void rd_copies_forked(rd_copies_t *c, rd_fork_t *fork)
+{
+    keep_first(c, rd_order_forked(c->cuda, fork));
+}
+
+void rd_copies_joined(rd_copies_t *c, rd_fork_t *fork)
+{
+    keep_first(c, rd_order_joined(c->cuda, fork));
+}
+
 int rd_copies_behind(const rd_copies_t *c, int i)
 {
     return (c->cuda->k.rank + i) % c->cuda->k.nranks;
@@ -144,14 +167,11 @@ static void blocks(rd_copies_t *c)
     rd_copies_barrier(c, false);
     if (c->in_place) {
         from_peers(c);
-    } else if (c->result == RONDO_SUCCESS) {
-        c->result = rd_order_fork(c->cuda, c->call->stream, rd_registered_stream(c->cuda), &fork);
+    } else if (rd_copies_fork(c, rd_registered_stream(c->cuda), &fork)) {
         rd_copies_copy(c, (char *)c->call->out + at, own, c->bytes, fork.beside);
-        if (c->result == RONDO_SUCCESS)
-            c->result = rd_order_forked(c->cuda, &fork);
+        rd_copies_forked(c, &fork);
         from_peers(c);
-        if (c->result == RONDO_SUCCESS)
-            c->result = rd_order_joined(c->cuda, &fork);
+        rd_copies_joined(c, &fork);
     }
     rd_copies_barrier(c, true);
 }

@@ -19,6 +19,12 @@ typedef struct rd_copies {
 /* Launches a meeting. `behind`: this rank has read since the last meeting. */
 void rd_copies_barrier(rd_copies_t *c, bool behind);
 void rd_copies_copy(rd_copies_t *c, void *to, const void *from, size_t bytes, cudaStream_t stream);
+/* Two branches (rd_order_fork), of which the first one goes into fork->beside. Returns false where there are none,
+ * because an error came before. Once there are, both that follow are called, even behind an error: what is enqueued
+ * must be over before anything is closed. */
+bool rd_copies_fork(rd_copies_t *c, cudaStream_t beside, rd_fork_t *fork);
+void rd_copies_forked(rd_copies_t *c, rd_fork_t *fork);
+void rd_copies_joined(rd_copies_t *c, rd_fork_t *fork);
 /* Returns the i-th rank behind this one, so that not all ranks read from the same one at once. */
 int rd_copies_behind(const rd_copies_t *c, int i);
 /* Cuts `bytes` bytes into `n` parts. */

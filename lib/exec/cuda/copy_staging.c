@@ -103,13 +103,6 @@ static turn_t turn_of(const rd_copies_t *c, size_t number)
     return t;
 }
 
-/* Even behind an error, branches are joined: what is enqueued must be over before anything is closed. */
-static void keep_first(rd_copies_t *c, rondo_result_t result)
-{
-    if (c->result == RONDO_SUCCESS)
-        c->result = result;
-}
-
 /* Between two meetings. A rank of a gather or scatter has but one of the two to do. */
 static void take_and_put(rd_copies_t *c, turn_t t, turn_t next)
 {
@@ -122,12 +115,12 @@ static void take_and_put(rd_copies_t *c, turn_t t, turn_t next)
         put(c, next, c->call->stream);
         return;
     }
-    if ((c->result = rd_order_fork(c->cuda, c->call->stream, c->cuda->put_stream, &fork)) != RONDO_SUCCESS)
+    if (!rd_copies_fork(c, c->cuda->put_stream, &fork))
         return;
     put(c, next, fork.beside);
-    keep_first(c, rd_order_forked(c->cuda, &fork));
+    rd_copies_forked(c, &fork);
     take(c, t);
-    keep_first(c, rd_order_joined(c->cuda, &fork));
+    rd_copies_joined(c, &fork);
 }
 
 static void blocks(rd_copies_t *c)
