@@ -86,9 +86,10 @@ typedef struct rd_env {
     int64_t nccl_stall_ms; /* RONDO_NCCL_STALL_MS: how long a stream stalls behind another rank's end; 0: it does not */
     bool where_served;     /* no variable: what is forced applies where it can serve (rd_forced_between), and is */
     char between[1024];    /* this in place of `algo`: it names every operation, so it may be longer */
-    char topo_file[256];   /* RONDO_TOPO_FILE: a recorded machine instead of this one: hwloc XML, or GPUs */
-    char topo_dump_file[256];  /* RONDO_TOPO_DUMP_FILE: NCCL's XML of this machine, which ... */
-    int topo_dump_rank;        /* RONDO_TOPO_DUMP_FILE_RANK ... writes */
+    const struct rd_env *otherwise; /* what applies where that cannot serve; NULL: nothing is forced then */
+    char topo_file[256];            /* RONDO_TOPO_FILE: a recorded machine instead of this one: hwloc XML, or GPUs */
+    char topo_dump_file[256];       /* RONDO_TOPO_DUMP_FILE: NCCL's XML of this machine, which ... */
+    int topo_dump_rank;             /* RONDO_TOPO_DUMP_FILE_RANK ... writes */
     char graph_file[256];      /* RONDO_GRAPH_FILE: NCCL's XML of a ring that is taken in place of the searched one */
     char graph_dump_file[256]; /* RONDO_GRAPH_DUMP_FILE: the ring in use, which ... */
     int graph_dump_rank;       /* RONDO_GRAPH_DUMP_FILE_RANK ... writes */

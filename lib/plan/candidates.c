@@ -235,7 +235,7 @@ static rondo_result_t algo_check(const rd_env_t *env, const rd_executor_t *x, co
     const char *where = x->gpus ? "on CUDA" : "on host memory";
     names_t names = {"", 0};
 
-    if (named && colls_of(x, named))
+    if (named && (colls_of(x, named) || env->where_served))
         return RONDO_SUCCESS;
     for (const rd_algo_t *const *algo = rd_algos; *algo; algo++)
         if (colls_of(x, *algo))
@@ -264,7 +264,7 @@ static rondo_result_t proto_check(const rd_env_t *env, const rd_executor_t *x, r
         unsigned protos = protos_of(env, rd_coll_name((rd_coll_t)coll));
         known = known && (!protos || protos & x->protos);
     }
-    if (known)
+    if (known || env->where_served)
         return RONDO_SUCCESS;
     for (int proto = 0; proto < RD_NUM_PROTOS; proto++)
         if (x->protos >> proto & 1)

@@ -60,10 +60,14 @@ static inline bool rd_forced_allows(const rd_forced_t *forced, const rd_algo_t *
 
 /* Of a CUDA communicator between nodes (forced.c). rd_forced_between makes the settings of its net communicators, which
  * follow what is forced where they can. rd_forced_serves_between returns true if they can for this operation, or if
- * nothing is forced for it. rd_forced_none makes settings that force nothing. */
+ * nothing is forced for it. */
 void rd_forced_between(const rd_env_t *env, rd_env_t *net);
 bool rd_forced_serves_between(const rd_env_t *env, rd_coll_t coll);
-void rd_forced_none(const rd_env_t *env, rd_env_t *none);
+
+void rd_forced_none(const rd_env_t *env, rd_env_t *none); /* fills in settings that force nothing */
+/* Returns what applies where `env`, which is forced where it can serve, cannot: other settings, or *none, which is
+ * filled. */
+const rd_env_t *rd_forced_otherwise(const rd_env_t *env, rd_env_t *none);
 
 /* Fills in all candidates for an operation. `local`: ranks on the fullest node. `args`: those of any rank, without
  * `param`. */

@@ -56,8 +56,7 @@ size_t rd_choose_to_one_least(const rd_env_t *env, const rd_cost_env_t *node)
     const size_t n = (size_t)node->nranks;
     size_t least = SIZE_MAX;
 
-    /* A forced protocol is taken or refused as it is. */
-    if (env->proto[0] || node->nranks < 3 || node->sharing > node->cores)
+    if (node->nranks < 3 || node->sharing > node->cores)
         return 0;
     for (size_t bytes = TO_ONE_MOST; bytes >= env->cma_min; bytes /= 2) {
         double read = rd_cost_algo_us(node, RD_GATHER, &rd_algo_direct, 0, RD_PROTO_CMA, n * bytes, bytes);
@@ -145,8 +144,8 @@ rondo_result_t rd_choose_message(const rd_env_t *env, int here, int cma, size_t 
     if (why && env->where_served) {
         rd_env_t none;
 
-        rd_forced_none(env, &none);
-        return rd_choose_message(&none, here, cma, ll_most, bytes, slot_bytes, proto, slice, ctx);
+        return rd_choose_message(rd_forced_otherwise(env, &none), here, cma, ll_most, bytes, slot_bytes, proto, slice,
+                                 ctx);
     }
     if (why)
         return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "RONDO_PROTO=%s cannot carry a message of %zu bytes: %s %s",
@@ -402,8 +401,7 @@ rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_cho
         rd_choose_args_t free = *args;
         rd_env_t none;
 
-        rd_forced_none(args->env, &none);
-        free.env = &none;
+        free.env = rd_forced_otherwise(args->env, &none);
         return rd_choose(&free, best, NULL, NULL, ctx);
     }
     if (!choice)

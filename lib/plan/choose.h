@@ -52,7 +52,8 @@ size_t rd_choose_ll_most(const rd_env_t *env, const rd_prices_t *prices);
 
 /* Returns the bytes from which on a message to a rank that takes one from each rank of its node goes by CMA. There the
  * taker's core copies everything; by slots its peers' cores, where they have some of their own, do half of that.
- * SIZE_MAX: never. `node`: the ranks of the fullest node, as a machine of their own. */
+ * SIZE_MAX: never. A protocol that is forced is taken or refused as it is, whatever this says. `node`: the ranks of the
+ * fullest node, as a machine of their own. */
 size_t rd_choose_to_one_least(const rd_env_t *env, const rd_cost_env_t *node);
 /* Returns the bytes of the longest such message by CMA that its sender writes into the taker's buffer
  * (transport/cma/room.h); 0: the taker reads. Ranks that share cores would only wait for one another once more; but

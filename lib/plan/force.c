@@ -72,10 +72,13 @@ bool rd_force_prefers(unsigned number)
     return number && table[number - 1]->prefers;
 }
 
-/* What is preferred is what is forced where it serves, as on a net communicator. */
-static void prefer(rd_env_t *own)
+/* What is preferred is what is forced where it serves, as on a net communicator; where it does not, the variables
+ * apply.
+ */
+static void prefer(rd_env_t *own, const rd_env_t *variables)
 {
     own->where_served = true;
+    own->otherwise = variables;
     memcpy(own->between, own->algo, sizeof own->algo);
 }
 
@@ -91,7 +94,7 @@ const rd_env_t *rd_force_env(const rd_env_t *env, unsigned number, rd_env_t *cop
     if (f->has_proto)
         memcpy(own.proto, f->proto, sizeof own.proto);
     if (f->prefers && !env->where_served)
-        prefer(&own);
+        prefer(&own, env);
     *copy = own;
     if (!env->where_served)
         return copy;
@@ -101,6 +104,7 @@ const rd_env_t *rd_force_env(const rd_env_t *env, unsigned number, rd_env_t *cop
         memcpy(copy->between, env->between, sizeof copy->between);
     if (!f->has_proto)
         memcpy(copy->proto, env->proto, sizeof copy->proto);
+    copy->otherwise = f->prefers ? env : env->otherwise;
     return copy;
 }
 

@@ -71,6 +71,7 @@ void rd_forced_between(const rd_env_t *env, rd_env_t *net)
 
     *net = *env;
     net->where_served = true;
+    net->otherwise = NULL;
     net->algo[0] = net->between[0] = '\0';
     snprintf(net->proto, sizeof net->proto, "%s", simple_alone(env) ? rd_proto_name(RD_PROTO_SIMPLE) : "");
     for (int coll = 0; coll < RD_NUM_COLLS; coll++) {
@@ -88,4 +89,13 @@ void rd_forced_none(const rd_env_t *env, rd_env_t *none)
     *none = *env;
     none->algo[0] = none->proto[0] = '\0';
     none->where_served = false;
+    none->otherwise = NULL;
+}
+
+const rd_env_t *rd_forced_otherwise(const rd_env_t *env, rd_env_t *none)
+{
+    if (env->otherwise)
+        return env->otherwise;
+    rd_forced_none(env, none);
+    return none;
 }

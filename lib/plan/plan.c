@@ -137,10 +137,11 @@ static rondo_result_t message_rule(const rd_planner_t *p, const rd_coll_desc_t *
     const rd_layout_t *layout = &p->args.conns->layout;
     int here = node->node_of[peer] == node->node_of[p->args.rank], oversubscribed = p->args.sharing > p->args.cores;
 
-    bool cma = here && p->args.conns->cma && (!desc->to_one || desc->forced || bytes >= p->to_one_least);
     rd_env_t own;
+    const rd_env_t *env = rd_force_env(p->args.env, desc->forced, &own);
+    bool cma = here && p->args.conns->cma && (!desc->to_one || env->proto[0] || bytes >= p->to_one_least);
 
-    return rd_choose_message(rd_force_env(p->args.env, desc->forced, &own), here, cma, p->ll_most, bytes,
+    return rd_choose_message(env, here, cma, p->ll_most, bytes,
                              here || oversubscribed ? layout->slot_bytes : layout->long_bytes, &lane->proto,
                              &lane->slice, p->args.ctx);
 }

@@ -147,6 +147,15 @@ static void refused(test_rank_t *t, rondo_comm_t comm)
     TEST_OK(t, comm, rondo_alltoall(in, out, 1, RONDO_INT32, comm, NULL));
     TEST_OK(t, comm, rondo_prefer_next("tree", "simple"));
     TEST_OK(t, comm, sum(t, comm));
+    test_note(t, "what GPUs alone have");
+    TEST_OK(t, comm, rondo_force_next("chain", NULL));
+    TEST_GIVES(t, comm, RONDO_ERR_UNSUPPORTED, sum(t, comm));
+    TEST_OK(t, comm, rondo_prefer_next("chain", NULL));
+    TEST_OK(t, comm, sum(t, comm));
+    TEST_OK(t, comm, rondo_prefer_next(NULL, "ll128"));
+    TEST_OK(t, comm, sum(t, comm));
+    TEST_OK(t, comm, rondo_prefer_next("pigeon", NULL));
+    TEST_GIVES(t, comm, RONDO_ERR_INVALID_ARGUMENT, sum(t, comm));
     test_note(t, "with tables");
     size_t many[8];
     for (int i = 0; i < t->nranks; i++)
@@ -168,6 +177,12 @@ static void variable(test_rank_t *t, void *arg)
     TEST_OK(t, comm, sum(t, comm));
     test_barrier(t);
     logged(t, 1, "allreduce of 33 ", "ring by simple");
+    test_note(t, "it applies where a preference cannot");
+    TEST_OK(t, comm, rondo_prefer_next("binomial", NULL));
+    TEST_OK(t, comm, sum_of(t, comm, 35));
+    test_barrier(t);
+    logged(t, 1, "allreduce of 35 ", "ring by");
+    test_note(t, "the empty text leaves nothing of it");
     TEST_OK(t, comm, rondo_force_next("", "simple"));
     TEST_OK(t, comm, rondo_alltoall(&t->rank, (int[8]){0}, 0, RONDO_INT32, comm, NULL));
     TEST_OK(t, comm, rondo_comm_destroy(comm));

@@ -86,6 +86,8 @@ static void body(test_rank_t *t, void *arg)
         TEST_GIVES(t, comm, RONDO_ERR_UNSUPPORTED, sum(t, comm, stream, false));
     TEST_OK(t, NULL, rondo_prefer_next("binomial", NULL));
     TEST_OK(t, comm, sum(t, comm, stream, false));
+    TEST_OK(t, NULL, rondo_prefer_next("central", "board")); /* host memory alone has these */
+    TEST_OK(t, comm, sum(t, comm, stream, false));
     TEST_CUDA(t, cudaStreamDestroy(stream));
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
 }

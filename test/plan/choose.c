@@ -334,9 +334,6 @@ static void to_one(void)
     least = rd_choose_to_one_least(&env, &node);
     CHECK(least > env.cma_min && least < (64u << 20), "by CMA from %zu bytes on, of which a message takes 50 us",
           least);
-    strcpy(env.proto, "cma");
-    least = rd_choose_to_one_least(&env, &node);
-    CHECK(least == 0, "CMA is forced, but from %zu bytes on", least);
 }
 
 /* On nodes that are played a root that hears from everybody is cheaper than a chain, and one that tells everybody is
