@@ -20,6 +20,8 @@ librondo_core_la_SOURCES += \
 	lib/base/hash.h \
 	lib/base/health.c \
 	lib/base/health.h \
+	lib/base/intern.c \
+	lib/base/intern.h \
 	lib/base/kernel.h \
 	lib/base/narrow.h \
 	lib/base/numbers.h \

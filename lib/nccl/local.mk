@@ -34,6 +34,7 @@ libnccl_parts_la_SOURCES = \
 	lib/nccl/tuner_table.c
 libnccl_la_SOURCES = \
 	lib/base/fd.c \
+	lib/base/intern.c \
 	lib/base/plugin_open.c \
 	lib/base/word_list.c
 libnccl_la_LIBADD = libnccl_parts.la librondo.la

@@ -9,10 +9,10 @@
  */
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/intern.h"
 #include "base/word_list.h"
 #include "nccl/selection.h"
 
@@ -41,10 +41,6 @@ static const struct {
                  {"Reduce", "reduce"},
                  {"AllGather", "allgather"},
                  {"ReduceScatter", "reduce_scatter"}};
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static nc_selection_t *known;
-static int nknown;
 
 /* ---- the grammar ---- */
 
@@ -176,29 +172,22 @@ static const char *make(nc_selection_t *s, const char *function)
     return NULL;
 }
 
-static const nc_selection_t *find(const nc_selection_t *wanted)
+static bool same(const void *one, const void *other)
 {
-    for (int i = 0; i < nknown; i++)
-        if (strcmp(known[i].text, wanted->text) == 0 && strcmp(known[i].function, wanted->function) == 0 &&
-            known[i].host == wanted->host && known[i].force == wanted->force)
-            return &known[i];
-    return NULL;
+    const nc_selection_t *a = one, *b = other;
+
+    return strcmp(a->text, b->text) == 0 && strcmp(a->function, b->function) == 0 && a->host == b->host &&
+           a->force == b->force;
 }
 
 static const nc_selection_t *keep(const nc_selection_t *made)
 {
-    const nc_selection_t *kept;
+    static _Atomic(void *) table[SELECTIONS_MOST];
+    static const rd_intern_t selections = {
+        .same = same, .bytes = sizeof *made, .most = SELECTIONS_MOST, .table = table};
+    const int number = rd_intern(&selections, made);
 
-    pthread_mutex_lock(&lock);
-    if (!known)
-        known = calloc(SELECTIONS_MOST, sizeof *known);
-    kept = find(made);
-    if (!kept && known && nknown < SELECTIONS_MOST) {
-        known[nknown] = *made;
-        kept = &known[nknown++];
-    }
-    pthread_mutex_unlock(&lock);
-    return kept;
+    return number < 0 ? NULL : rd_interned(&selections, number);
 }
 
 ncclResult_t nc_selection(const char *text, bool force, const char *function, const nc_selection_t **to)
