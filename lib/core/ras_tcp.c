@@ -1,6 +1,7 @@
 /* See ras_tcp.h. */
 #include "core/ras_tcp.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static rd_ras_server_t *servers[2]; /* for rondo-ras, and for NCCL's client */
 static pid_t decided;               /* the process that has decided whether it listens */
 static int users;                   /* its communicators */
+static _Atomic int monitoring;      /* NCCL's clients that stay */
 
 /* ---- answers ---- */
 
@@ -102,8 +104,11 @@ static void answer_nccl(rd_ras_server_t *s, int fd)
     rd_view_t view = {0};
 
     const rd_nccl_ras_asked_t asked = rd_nccl_ras_asked(&client, fd);
-    if (asked == RD_NCCL_RAS_MONITOR)
-        monitor_nccl(s, &client, &view);
+    if (asked == RD_NCCL_RAS_MONITOR) { /* one place stays for those who ask and go */
+        if (rd_nccl_ras_accept(&client, atomic_fetch_add(&monitoring, 1) < RD_RAS_CLIENTS - 1))
+            monitor_nccl(s, &client, &view);
+        atomic_fetch_sub(&monitoring, 1);
+    }
     if (asked == RD_NCCL_RAS_STATUS) {
         int64_t began = rd_clock_ns();
         if (look(s, &view))
@@ -180,6 +185,7 @@ void rd_ras_tcp_forget(void)
     }
     users = 0;
     decided = 0;
+    atomic_store(&monitoring, 0);
 }
 
 void rd_ras_tcp_leave(rondo_comm_t comm)

@@ -154,13 +154,22 @@ static bool is_monitor(const char *line)
     return rest && (!*rest || *rest == ' ');
 }
 
-/* Returns whether the line is MONITOR, and is answered with OK. */
+/* Returns whether the line is MONITOR, of groups that there are. */
 static bool monitors(rd_nccl_ras_t *c, const char *line)
 {
     if (!is_monitor(line))
         return false;
     c->groups = groups_of(line + strlen("monitor"));
-    return say(c, c->groups ? "OK\n" : "ERROR: there are the groups lifecycle, trace and all\n") && c->groups;
+    if (c->groups)
+        return true;
+    (void)say(
+        c, "ERROR: there are the groups lifecycle, trace and all\n"); /* one that has gone is found when it is read */
+    return false;
+}
+
+bool rd_nccl_ras_accept(rd_nccl_ras_t *c, bool room)
+{
+    return say(c, room ? "OK\n" : "ERROR: no more clients may monitor: one place is left for those who ask\n") && room;
 }
 
 rd_nccl_ras_asked_t rd_nccl_ras_asked(rd_nccl_ras_t *c, int fd)

@@ -33,6 +33,8 @@ typedef struct rd_nccl_ras {
 /* Answers commands until one asks for the status, or for events. */
 typedef enum rd_nccl_ras_asked { RD_NCCL_RAS_NOTHING, RD_NCCL_RAS_STATUS, RD_NCCL_RAS_MONITOR } rd_nccl_ras_asked_t;
 rd_nccl_ras_asked_t rd_nccl_ras_asked(rd_nccl_ras_t *client, int fd);
+/* The reply to MONITOR: OK, or, without `room` for one more, an error. Returns true if events are to follow. */
+bool rd_nccl_ras_accept(rd_nccl_ras_t *client, bool room);
 /* Sends it, of a view that has looked twice, and waits until the client has taken all. `seconds`: that it took. */
 void rd_nccl_ras_answer(rd_nccl_ras_t *client, const rd_view_t *view, double seconds);
 

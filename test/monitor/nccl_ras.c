@@ -244,6 +244,11 @@ int main(void)
     port = kept;
     int lives = monitor("MONITOR\n"), all = monitor("set format json\nmonitor lifecycle,trace\n");
     REPLY(all, "", "OK\n");
+    int third = monitor("monitor all\n"), fourth = call();
+    REPLY(fourth, "MONITOR\n", "ERROR: no more clients may monitor");
+    close(fourth);
+    STATUS("STATUS\n", "a job"); /* three who stay leave room for one who asks */
+    close(third);
     obedient_pause(2000); /* each has looked, and there is nothing to be said */
     kill(obedient_pids[DEAD], SIGKILL);
     waitpid(obedient_pids[DEAD], NULL, 0);
