@@ -388,8 +388,10 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
     sweep();
     if (cuda->window_bytes)
         cuda->window = reuse(cuda->device, cuda->window_bytes);
-    if (cuda->window_bytes && !cuda->window)
+    pthread_mutex_unlock(&lock);
+    if (cuda->window_bytes && !cuda->window) /* CUDA may wait for kernels, and those for a rank that wants the lock */
         error = allocate(cuda);
+    pthread_mutex_lock(&lock);
     if (error == cudaSuccess && !cuda->host)
         cuda->host = cuda->parent ? cuda->parent->host : words_take(&error);
     pthread_mutex_unlock(&lock);
