@@ -7,7 +7,9 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@
 
 #define LARGE ((size_t)8 << 20)
 #define MOST 60000
+#define GREETS_MS 1200 /* a rank greets one whom it has waited for so long */
 
 typedef enum { RECV, SEND, EXCHANGE, SUBMITTED, ALLREDUCE, NUM_WAITS } wait_t;
 
@@ -31,12 +34,16 @@ typedef struct {
     int nodes;
     wait_t wait;
     int early; /* they wait already when it leaves */
-    int nmessages, late_ms;
+    int nmessages;
+    bool late; /* nobody reads them at first */
     fate_t fate;
 } case_t;
 
 static uint64_t seed = 1;
-static atomic_int *gone; /* seen by all ranks: the last one has left */
+static struct {
+    atomic_int gone;    /* the last rank has left */
+    atomic_int waiting; /* a rank waits for another one, long enough */
+} * seen;               /* by all ranks */
 
 static void named(test_rank_t *t, rondo_comm_t comm, rondo_result_t result, int rank)
 {
@@ -45,6 +52,48 @@ static void named(test_rank_t *t, rondo_comm_t comm, rondo_result_t result, int 
     snprintf(word, sizeof word, "rank %d (", rank);
     if (test_result(t, comm, result, RONDO_ERR_REMOTE, "the call") && !strstr(rondo_last_error(comm), word))
         test_fail(t, "the sentence must name %s): \"%s\"", word, rondo_last_error(comm));
+}
+
+/* ---- what is awaited before the test goes on ---- */
+
+static void await(atomic_int *event)
+{
+    while (!atomic_load(event))
+        usleep(1000);
+}
+
+/* Says when this rank has waited for another one so long: a thread that looks while the rank calls. */
+typedef struct {
+    pthread_t thread;
+    rondo_comm_t comm;
+    int peer;
+    int64_t ms;
+    atomic_bool over; /* the call is */
+} lookout_t;
+
+static void *look_out(void *arg)
+{
+    lookout_t *l = arg;
+    rondo_status_t status = {.size = sizeof status};
+
+    while (!atomic_load(&l->over) && rondo_comm_status(l->comm, &status) == RONDO_SUCCESS) {
+        if (status.waits_for == l->peer && status.waits_ms >= l->ms)
+            atomic_store(&seen->waiting, 1);
+        usleep(1000);
+    }
+    return NULL;
+}
+
+static void look_out_begin(test_rank_t *t, lookout_t *l)
+{
+    if (pthread_create(&l->thread, NULL, look_out, l) != 0)
+        test_stop(t, "no thread");
+}
+
+static void look_out_end(lookout_t *l)
+{
+    atomic_store(&l->over, true);
+    pthread_join(l->thread, NULL);
 }
 
 /* ---- waiting for it ---- */
@@ -87,13 +136,17 @@ static void waits(test_rank_t *t, void *arg)
     test_barrier(t); /* nobody is in the barrier any more */
     test_note(t, "%d nodes, %s, %s", c->nodes, hows[c->wait], c->early ? "then it leaves" : "after it has left");
     if (t->rank == last) {
-        usleep(c->early ? 50000 : 0);
+        if (c->early)
+            await(&seen->waiting);
         TEST_OK(t, NULL, rondo_comm_destroy(comm));
         test_barrier(t);
     } else {
+        lookout_t l = {.comm = comm, .peer = last};
         if (!c->early)
             test_barrier(t);
+        look_out_begin(t, &l);
         named(t, comm, wait_for(comm, c->wait, last, memory, memory + LARGE), last);
+        look_out_end(&l);
         if (c->early)
             test_barrier(t);
         TEST_OK(t, NULL, rondo_comm_destroy(comm));
@@ -119,10 +172,14 @@ static void unmet(test_rank_t *t, void *arg)
     test_note(t, "%d nodes, waits for one it has not met, %s", c->nodes, c->early ? "then it leaves" : "after it left");
     if (!c->early && t->rank != last)
         test_barrier(t);
-    if (t->rank == 0)
+    if (t->rank == 0) {
+        lookout_t l = {.comm = comm, .peer = last, .ms = GREETS_MS};
+        look_out_begin(t, &l);
         named(t, comm, rondo_recv(memory, sizeof memory, RONDO_INT8, last, comm, NULL), last);
+        look_out_end(&l);
+    }
     if (t->rank == last && c->early)
-        usleep(1500000); /* as a rule it has been greeted by then; the result is the same if not */
+        await(&seen->waiting);
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
     if (c->early || t->rank == last)
         test_barrier(t);
@@ -178,33 +235,42 @@ static void fill(char *message, int i)
         message[k] = (char)(test_mix(seed + k / 64) + (uint64_t)i + k);
 }
 
-/* The last rank sends and leaves; rank 0 reads when it likes. */
+/* The last rank sends and leaves; rank 0 reads when it likes, or when the other has left, or waits for it. */
 static void unread(test_rank_t *t, void *arg)
 {
     static char message[MOST], right[MOST];
     const case_t *c = arg;
+    const char *late = c->late ? ", late" : "";
     rondo_comm_t comm = test_comm_on(t, c->nodes);
     int last = t->nranks - 1, i;
 
     if (!comm)
         return;
+    lookout_t l = {.comm = comm, .peer = 0};
+    if (t->rank == last)
+        look_out_begin(t, &l);
     for (i = 0; i < c->nmessages && t->rank == last; i++) {
         test_note(t, "%d nodes, sends message %d", c->nodes, i);
         fill(message, i);
         TEST_OK(t, comm, rondo_send(message, length(i), RONDO_INT8, 0, comm, NULL));
     }
-    usleep(t->rank == last ? 0 : 1000 * (useconds_t)c->late_ms);
+    if (t->rank == last)
+        look_out_end(&l);
+    while (t->rank == 0 && c->late && !atomic_load(&seen->gone) && !atomic_load(&seen->waiting))
+        usleep(1000);
     for (i = 0; i < c->nmessages && t->rank == 0; i++) {
-        test_note(t, "%d nodes, reads message %d, %d ms late", c->nodes, i, c->late_ms);
+        test_note(t, "%d nodes, reads message %d%s", c->nodes, i, late);
         if (!TEST_OK(t, comm, rondo_recv(message, length(i), RONDO_INT8, last, comm, NULL)))
             break;
         fill(right, i);
         TEST_TRUE(t, memcmp(message, right, length(i)) == 0);
     }
-    test_note(t, "%d nodes, one message more, %d ms late", c->nodes, c->late_ms);
+    test_note(t, "%d nodes, one message more%s", c->nodes, late);
     if (t->rank == 0)
         named(t, comm, rondo_recv(message, 1, RONDO_INT8, last, comm, NULL), last);
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    if (t->rank == last)
+        atomic_store(&seen->gone, 1);
     test_barrier(t);
 }
 
@@ -315,8 +381,8 @@ static void unanswered(test_rank_t *t, void *arg)
         return;
     test_note(t, "%d nodes, one whom nothing was sent leaves", c->nodes);
     if (t->rank == last || t->rank == other) {
-        while (t->rank == other && !atomic_load(gone))
-            usleep(1000);
+        if (t->rank == other)
+            await(&seen->gone);
         TEST_OK(t, comm, rondo_send(&byte, 1, RONDO_INT8, 0, comm, NULL));
     }
     if (t->rank == 0) {
@@ -325,7 +391,7 @@ static void unanswered(test_rank_t *t, void *arg)
     }
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
     if (t->rank == last)
-        atomic_store(gone, 1);
+        atomic_store(&seen->gone, 1);
     if (t->rank == 0)
         nothing_stays(fds, threads);
     test_barrier(t);
@@ -333,7 +399,7 @@ static void unanswered(test_rank_t *t, void *arg)
 
 /* ---- who does not need it ---- */
 
-/* The last rank has sent what it had to, and goes. Rank 0 still has something for rank 1, which takes its time; then
+/* The last rank has sent what it had to, and goes. Rank 0 still has something for rank 1, which waits for that; then
  * the two go on for a while. */
 static void not_needed(test_rank_t *t, void *arg)
 {
@@ -348,7 +414,8 @@ static void not_needed(test_rank_t *t, void *arg)
     test_note(t, "%d nodes, goes on without it", c->nodes);
     if (t->rank == last)
         TEST_OK(t, comm, rondo_send(from, 100, RONDO_INT8, 0, comm, NULL));
-    usleep(t->rank == 1 ? 300000 : 0);
+    if (t->rank == 1)
+        await(&seen->gone);
     rondo_group_start();
     if (t->rank == 0)
         rondo_recv(to, 100, RONDO_INT8, last, comm, NULL);
@@ -365,11 +432,15 @@ static void not_needed(test_rank_t *t, void *arg)
         TEST_OK(t, comm, rondo_group_end());
     }
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    if (t->rank == last)
+        atomic_store(&seen->gone, 1);
     test_barrier(t);
 }
 
 static int run(const char *what, int nranks, test_body_fn body, case_t *c)
 {
+    atomic_store(&seen->gone, 0);
+    atomic_store(&seen->waiting, 0);
     int bad = test_run(TEST_PROCESSES, nranks, 40, body, c);
 
     if (bad)
@@ -380,12 +451,15 @@ static int run(const char *what, int nranks, test_body_fn body, case_t *c)
 /* Messages that are long for UCX go another way than short ones. */
 static int run_sent(case_t c)
 {
-    static const int numbers[][2] = {{8, 1500}, {8, 0}, {300, 30}};
+    static const struct {
+        int messages;
+        bool late;
+    } cases[] = {{8, true}, {8, false}, {300, false}};
     int bad = 0, i;
 
     for (i = 0; i < 3; i++) {
-        c.nmessages = numbers[i][0];
-        c.late_ms = numbers[i][1];
+        c.nmessages = cases[i].messages;
+        c.late = cases[i].late;
         bad += run("messages of one that has left", 2, unread, &c);
     }
     bad += run("one that is deaf", 2, deaf, &c);
@@ -410,11 +484,6 @@ static int run_unmet(void)
     case_t c = {.nodes = 2};
     int bad = 0;
 
-    gone = mmap(NULL, sizeof *gone, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (gone == MAP_FAILED) {
-        perror("left: mmap");
-        return 1;
-    }
     for (c.early = 0; c.early < 2; c.early++)
         bad += run("one that was never met", 66, unmet, &c);
     return bad + run("one that was never answered", 66, unanswered, &c);
@@ -443,6 +512,11 @@ int main(int argc, char **argv)
 
     test_begin("left", 240);
     seed = argc > 1 ? strtoull(argv[1], NULL, 0) : seed;
+    seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (seen == MAP_FAILED) {
+        perror("left: mmap");
+        return 1;
+    }
     bad = run_all(1) || run_all(2) || run_unmet() || run_outlived();
     const rd_transport_ops_t *ucx = rd_transport_named("ucx");
     if (ucx && ucx->fragile()) {
