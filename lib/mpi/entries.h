@@ -6,6 +6,7 @@
 #define RD_MPI_ENTRIES_H
 
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef MPI_ABI
@@ -173,6 +174,9 @@ typedef intptr_t rd_mpi_word_t;
     void (*f_i##name)(RD_MPI_OPEN parameters, P request, P ierror);                                                    \
     void (*f_##name##_init)(RD_MPI_OPEN parameters, P info, P request, P ierror);
 typedef struct rd_mpi_entries {
+    /* Does the program call this library's names for requests, and not those of a tool before it, which may hand on to
+     * PMPI_, past it? */
+    bool requests_come_by;
     RD_MPI_ENTRIES(RD_MPI_FIELD)
     RD_MPI_FORTRAN(RD_MPI_FORTRAN_FIELD)
     RD_MPI_STARTS(RD_MPI_START_FIELD)

@@ -221,8 +221,9 @@ void rd_mpi_setup(rd_mpi_comm_t *c);
 bool rd_mpi_own_is_due(const rd_mpi_comm_t *c);
 /* Has rondo's communicator for nonblocking calls made at the next call of rd_mpi_setup. */
 void rd_mpi_want_own(rd_mpi_comm_t *c);
-/* Collective. Returns one that nobody uses, or a new one if it may be made; NULL: there is none, for *why. */
-rd_mpi_core_t *rd_mpi_core_take(rd_mpi_comm_t *c, bool may_create, rd_mpi_reason_t *why);
+/* Collective. Returns one that nobody uses, or a new one if it may be made, for calls of that form, which do not block;
+ * NULL: there is none, for *why. */
+rd_mpi_core_t *rd_mpi_core_take(rd_mpi_comm_t *c, rd_mpi_form_t form, bool may_create, rd_mpi_reason_t *why);
 void rd_mpi_core_put(rd_mpi_core_t *core);
 /* In MPI_Finalize: ends those that nobody uses, or all. */
 void rd_mpi_cores_end(bool also_used);

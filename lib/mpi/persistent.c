@@ -126,7 +126,7 @@ static int init(rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool may_measure, M
     int result = !o ? rd_mpi_raise(c, MPI_ERR_NO_MEM) : may_measure ? rehearse_and_measure(o) : rehearse(o);
 
     if (result == MPI_SUCCESS) {
-        o->flight.core = rd_mpi_core_take(c, c->made < MOST, &why);
+        o->flight.core = rd_mpi_core_take(c, RD_MPI_PERSISTENT, c->made < MOST, &why);
         if (!o->flight.core)
             result = RD_MPI_HAND_ON(why);
     }

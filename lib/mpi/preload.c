@@ -111,6 +111,26 @@ static void look_up(void)
     RD_MPI_WAITS(LOOK_UP_WAIT)
 }
 
+/* Is what the program finds under this name here? */
+static bool is_here(const char *name)
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+    Dl_info self, other;
+
+    return !found || !dladdr(found, &other) || !dladdr((void *)&next, &self) || other.dli_fbase == self.dli_fbase;
+}
+
+#ifdef OPEN_MPI
+#define START_IS_HERE(Name, name, NAME, n, parameters, arguments) &&is_here("MPI_" #Name) && is_here("mpi_" #name "_")
+#else
+#define START_IS_HERE(Name, name, NAME, n, parameters, arguments) &&is_here("MPI_" #Name)
+#endif
+#define WAIT_IS_HERE(Name, name, n, n_f08) &&is_here("MPI_" #Name)
+static bool requests_are_here(void)
+{
+    return true RD_MPI_STARTS(START_IS_HERE) RD_MPI_WAITS(WAIT_IS_HERE);
+}
+
 static void refuse(const char *why, const char *what)
 {
     fprintf(stderr, "rondo: %s%s: it serves nothing in this process, all calls go to the MPI\n", why, what);
@@ -190,6 +210,7 @@ static void start(void)
     if (known && dladdr(known, &where)) /* its names become global, for librondo_mpi_calls.so */
         mpi = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
     look_up();
+    next.requests_come_by = requests_are_here();
     if (!next.Allreduce) {
         fprintf(stderr, "rondo: librondo_mpi.so was called, but there is no MPI in this process: link it before a "
                         "shared MPI, or preload it (a static MPI is not supported)\n");

@@ -382,13 +382,14 @@ static rd_mpi_core_t *create(rd_mpi_comm_t *c)
  * has one of rondo's for itself for them. It is made at a blocking call, because a nonblocking one must not wait. */
 
 /* Returns false if nonblocking calls cannot be served here. *core becomes one that nobody uses on any rank, or NULL. */
-static bool agree_on_own(const rd_mpi_comm_t *c, rd_mpi_core_t **core)
+static bool agree_on_own(const rd_mpi_comm_t *c, rd_mpi_form_t form, rd_mpi_core_t **core)
 {
     enum { CANNOT, SAME, SAME_TOO, WORDS };
     int64_t mine[WORDS], all[WORDS];
 
     *core = find_alike(c->comm, true);
     mine[CANNOT] = many_threads() || !rd_mpi_flights_start();
+    mine[CANNOT] |= form == RD_MPI_PERSISTENT && !rd_mpi_next.requests_come_by;
     mine[SAME] = *core ? (*core)->id : 0;
     mine[SAME_TOO] = -mine[SAME];
     if (PMPI_Allreduce(mine, all, WORDS, MPI_INT64_T, MPI_MAX, c->comm) != MPI_SUCCESS || all[CANNOT])
@@ -398,12 +399,12 @@ static bool agree_on_own(const rd_mpi_comm_t *c, rd_mpi_core_t **core)
     return true;
 }
 
-rd_mpi_core_t *rd_mpi_core_take(rd_mpi_comm_t *c, bool may_create, rd_mpi_reason_t *why)
+rd_mpi_core_t *rd_mpi_core_take(rd_mpi_comm_t *c, rd_mpi_form_t form, bool may_create, rd_mpi_reason_t *why)
 {
     rd_mpi_core_t *core;
 
     *why = RD_MPI_UNDRIVEN;
-    if (!agree_on_own(c, &core))
+    if (!agree_on_own(c, form, &core))
         return NULL;
     *why = may_create ? RD_MPI_NOT_MADE : RD_MPI_MANY;
     if (!core && may_create) {
@@ -430,7 +431,7 @@ void rd_mpi_want_own(rd_mpi_comm_t *c)
 static void take_own(rd_mpi_comm_t *c)
 {
     c->status = RD_MPI_SERVING;
-    c->own = rd_mpi_core_take(c, true, &c->own_refused);
+    c->own = rd_mpi_core_take(c, RD_MPI_NONBLOCKING, true, &c->own_refused);
 }
 
 bool rd_mpi_own_is_due(const rd_mpi_comm_t *c)

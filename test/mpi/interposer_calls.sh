@@ -71,6 +71,20 @@ for mpi in $(mpis); do
         LD_PRELOAD=$dir/behind.so run 2 --serve=$serve "$dir/corners.$mpi" plain
         [ "$(grep -c "^behind: $calls calls" "$dir/out")" = 2 ] || { cat "$dir/out"; fail "a tool behind, $serve"; }
     done
+    # One before it hides calls for requests: then persistent operations are the MPI's, and nonblocking ones go on.
+    compile persistent
+    compile nonblocking
+    "$mpicc" -w -shared -fPIC "$here/before.c" -o "$dir/before.so"
+    for program in "persistent.$mpi again" "nonblocking.$mpi elsewhere collectives orders mixed"; do
+        RONDO_MPI_REPORT=1 timeout 60 "$mpirun" $oversubscribe -n 2 \
+            env LD_PRELOAD="$dir/before.so $preload" "$dir/"$program >"$dir/out" 2>&1
+        grep -q '^good$' "$dir/out" || { cat "$dir/out"; fail "a tool before it: $program"; }
+        case $program in
+        persistent*) wanted='^  reduce_init  *60  *0 ' ;;
+        *) wanted='^  iallreduce  *[0-9]*  *[1-9]' ;;
+        esac
+        grep -q "$wanted" "$dir/out" || { cat "$dir/out"; fail "a tool before it: who served $program"; }
+    done
     # In the environment of the launcher, too.
     LD_PRELOAD=$preload timeout 60 "$mpirun" $oversubscribe -n 2 "$dir/corners.$mpi" plain >"$dir/out" 2>&1
     [ "$(cat "$dir/out")" = good ] || { cat "$dir/out"; fail "the launcher is not left alone"; }
