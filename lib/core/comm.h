@@ -26,7 +26,8 @@ struct rondo_comm {
     _Atomic int abandoned;  /* it was aborted while it was being made */
     _Atomic int references;
     _Atomic int closed; /* it is being ended: no thread may enter */
-    bool internal;      /* a net sub-communicator, of which the user knows nothing */
+    bool internal;      /* a net sub-communicator, of which the user knows nothing, */
+    uint32_t gpu;       /* and the PCI address of the GPU whose data it moves (topo/locality.h); 0: none */
     int roots;          /* ids by which it is made: 0 and 1 are one */
     rd_env_t env;
     rondo_comm_t next; /* of the list in living.h */
@@ -120,9 +121,9 @@ void rd_comm_unbuild(rondo_comm_t comm);
 void rd_comm_publish(rondo_comm_t comm);
 /* For a communicator that is being made: ends that. Any thread. */
 void rd_comm_abandon(rondo_comm_t comm);
-/* All of these, for a caller that waits. */
+/* All of these, for a caller that waits. `gpu`: the PCI address of the GPU whose data it moves; 0: none. */
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                            const rondo_config_t *config, const rd_env_t *env);
+                            const rondo_config_t *config, const rd_env_t *env, uint32_t gpu);
 /* A public call of a rank that joins by an id, with all checks; `call` is its name. */
 rondo_result_t rd_comm_join(const char *call, rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                             const rondo_config_t *config);

@@ -260,6 +260,7 @@ static void begin_team(rondo_comm_t comm)
     team->health = &comm->health;
     team->ctx = &comm->ctx;
     team->prices = &comm->prices;
+    team->gpu = comm->gpu;
     rd_tuned_take(comm);
 }
 
@@ -530,7 +531,7 @@ void rd_comm_publish(rondo_comm_t comm)
 }
 
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                            const rondo_config_t *config, const rd_env_t *env)
+                            const rondo_config_t *config, const rd_env_t *env, uint32_t gpu)
 {
     rondo_comm_t made;
     rondo_result_t result = rd_comm_allocate(&made, env);
@@ -539,6 +540,7 @@ rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_i
         rd_boot_cancel(id, 1, rank, result);
     if (result != RONDO_SUCCESS)
         return result;
+    made->gpu = gpu;
     result = rd_comm_build(made, nranks, id, rank, config, NULL, NULL);
     if (result != RONDO_SUCCESS) {
         rd_comm_release(made);

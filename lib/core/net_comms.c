@@ -7,6 +7,7 @@
 
 #include "core/footprint.h"
 #include "core/lifetime.h"
+#include "exec/cuda/cuda.h"
 #include "plan/candidates.h"
 
 static rondo_result_t make(const rd_team_t *of, const char *purpose, const rondo_unique_id_t *id, int rank, int nranks,
@@ -23,7 +24,7 @@ static rondo_result_t make(const rd_team_t *of, const char *purpose, const rondo
     config.name = name;
     config.device = RONDO_DEVICE_HOST;
     config.timeout_ms = comm->team.timeout_ms;
-    rondo_result_t result = rd_comm_make(&made, nranks, id, rank, &config, &env);
+    rondo_result_t result = rd_comm_make(&made, nranks, id, rank, &config, &env, rd_cuda_pci(of->device));
     if (result == RONDO_SUCCESS)
         *queue = &made->queue;
     return result;

@@ -213,7 +213,7 @@ static void *make_one(void *arg)
 {
     maker_t *m = arg;
 
-    m->result = rd_comm_make(&m->comm, m->nranks, m->id, m->rank, &m->config, NULL);
+    m->result = rd_comm_make(&m->comm, m->nranks, m->id, m->rank, &m->config, NULL, 0);
     memcpy(m->error, rd_thread_error(), sizeof m->error);
     return NULL;
 }

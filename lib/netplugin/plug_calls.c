@@ -75,9 +75,11 @@ int rd_plug_device(const rd_plug_t *plug, int device, rd_plug_device_t *what)
     int error = CALL(plug->table->properties(device, plug->version == 8 ? (void *)&eight : &nine));
 
     if (plug->version == 8)
-        *what = (rd_plug_device_t){eight.name, eight.memory, eight.offload, eight.mbps, eight.most_comms, INT_MAX};
+        *what = (rd_plug_device_t){eight.name, eight.pci_path,   eight.memory, eight.offload,
+                                   eight.mbps, eight.most_comms, INT_MAX};
     else
-        *what = (rd_plug_device_t){nine.name, nine.memory, nine.offload, nine.mbps, nine.most_comms, nine.most_bytes};
+        *what = (rd_plug_device_t){nine.name, nine.pci_path,   nine.memory,    nine.offload,
+                                   nine.mbps, nine.most_comms, nine.most_bytes};
     if (!what->name)
         what->name = "?";
     return error;

@@ -4,6 +4,7 @@
  * and the handles go over the authenticated bootstrap: some ranks' at a time, because a pair has its own. Then all
  * connect and accept at once, without waiting for one another; a call that gives no comm yet is made again. The handle
  * is the plugin's to write in meanwhile. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,16 +36,46 @@ static void entry(const char *list, int i, char name[NAME])
     snprintf(name, NAME, "%.*s", (int)strcspn(list, ",:"), list);
 }
 
-/* Sets the device that RONDO_NET names for this rank, or without it one in turn. */
+/* Lists the plugin's devices for rd_node_rail, by their folders where the plugin tells them. Returns NCCL's result. */
+static int devices_list(const rd_plug_net_t *net, char *list, size_t bytes)
+{
+    rd_plug_device_t what;
+    size_t used = 0;
+
+    *list = '\0';
+    for (int d = 0; d < net->plug->ndevices && used < bytes; d++) {
+        int error = rd_plug_device(net->plug, d, &what);
+        if (error != 0)
+            return error;
+        used += (size_t)snprintf(list + used, bytes - used, "%s%s", d > 0 ? "," : "",
+                                 what.path && what.path[0] == '/' ? what.path : what.name);
+    }
+    return 0;
+}
+
+/* Without RONDO_NET: this rank's share of all devices. */
+static rondo_result_t device_share(rd_plug_net_t *net, const rd_node_t *node)
+{
+    const size_t bytes = (size_t)net->plug->ndevices * PATH_MAX;
+    char *list = malloc(bytes);
+
+    if (!list)
+        return rd_error(net->base.ctx, RONDO_ERR_NO_MEMORY, "no memory for a list of network devices");
+    int error = devices_list(net, list, bytes);
+    net->device = error == 0 ? rd_node_rail(node, list, rd_locality_sys()) % net->plug->ndevices : 0;
+    free(list);
+    return error == 0 ? RONDO_SUCCESS : failed(net, "getProperties", error);
+}
+
+/* Sets the device that RONDO_NET names for this rank, or its share of all. */
 static rondo_result_t device_choose(rd_plug_net_t *net, const rd_env_t *env, const rd_node_t *node)
 {
     rd_plug_device_t what;
     char name[NAME];
-    int rail = rd_node_rail(node, env->net, "/sys");
 
-    net->device = rail % net->plug->ndevices;
     if (!*env->net)
-        return RONDO_SUCCESS;
+        return device_share(net, node);
+    int rail = rd_node_rail(node, env->net, rd_locality_sys());
     entry(env->net, rail, name);
     for (int d = 0; d < net->plug->ndevices; d++) {
         int error = rd_plug_device(net->plug, d, &what);

@@ -24,8 +24,9 @@ const char *rd_plug_unusable(void);    /* why no plugin can be used in this proc
 /* What a device is called, and what it takes. */
 typedef struct rd_plug_device {
     const char *name;
-    int memory;  /* bits of RD_PLUG_HOST */
-    int offload; /* nonzero: it needs a kernel of NCCL's */
+    const char *path; /* its folder below /sys; NULL: it is no PCI device, or the plugin does not know */
+    int memory;       /* bits of RD_PLUG_HOST */
+    int offload;      /* nonzero: it needs a kernel of NCCL's */
     int mbps, most_comms;
     size_t most_bytes; /* of a message */
 } rd_plug_device_t;

@@ -63,8 +63,9 @@ static rondo_result_t probe(const rd_env_t *env, const char *address, int local_
     char why[RD_ERROR_BYTES];
     (void)address;
     (void)local_rank;
-    *report = (rd_transport_report_t){.reason = "ranks of a node take its devices in turn, or those of RONDO_NET",
-                                      .advice = "RONDO_NET_PLUGIN names a file, or NAME of libnccl-net-NAME.so"};
+    *report =
+        (rd_transport_report_t){.reason = "ranks of a node share its devices, near ones first, or those of RONDO_NET",
+                                .advice = "RONDO_NET_PLUGIN names a file, or NAME of libnccl-net-NAME.so"};
     snprintf(report->settings, sizeof report->settings, "plugin %.60s (RONDO_NET_PLUGIN)",
              *env->net_plugin ? env->net_plugin : "by default");
     if (strcmp(env->transport, rd_transport_plugin.name) != 0)

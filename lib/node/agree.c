@@ -53,6 +53,7 @@ static void fill(rank_facts_t *r, const rd_team_t *team, const rd_priced_t *pric
     r->machine = rd_machine_number();
     r->processor = priced->processor;
     r->locality = rd_locality_here();
+    r->locality.gpu = team->gpu;
     r->tune = priced->tuned;
     snprintf(r->tuner, sizeof r->tuner, "%s", team->tuner ? team->tuner : "none");
     if (sched_getaffinity(0, sizeof r->cores, &r->cores) != 0)

@@ -65,13 +65,13 @@ rondo_result_t rd_node_locate(rd_node_t *node, const rd_locality_t *localities, 
     int *order = malloc(2 * (size_t)nranks * sizeof *order);
     rondo_result_t result = RONDO_SUCCESS;
 
-    node->numa = malloc((size_t)node->nlocal * sizeof *node->numa);
-    if (!seat || !no_package || !no_numa || !order || !node->numa) {
+    node->at = malloc((size_t)node->nlocal * sizeof *node->at);
+    if (!seat || !no_package || !no_numa || !order || !node->at) {
         result = rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for the order of %d ranks", nranks);
         goto free_all;
     }
     for (int i = 0; i < node->nlocal; i++)
-        node->numa[i] = localities[node->local[i]].numa;
+        node->at[i] = localities[node->local[i]];
     seats_fill(seat, node, localities, nranks, no_package, no_numa);
     if (!by_number && order_fill(seat, nranks, order)) {
         node->order = order;

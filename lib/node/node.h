@@ -23,7 +23,7 @@ typedef struct rd_node {
     int *brought;         /* what each local rank has brought along; -1: nothing, or the same process */
     char *base;           /* the node's shared memory; NULL if nlocal == 1 */
     size_t segment_bytes; /* bytes of each member's segment */
-    int *numa;            /* NUMA node of each local rank; -1: it may run on several; NULL: not said */
+    rd_locality_t *at;    /* where each local rank is; NULL: not said */
     int *order; /* the rank at each place of the machine's order (sched/visits.h), then the place of each rank; NULL:
                    every rank's place is its number */
     int fd;     /* the memfd, or -1 (ranks that are threads of one process share plain memory) */
@@ -33,7 +33,7 @@ typedef struct rd_node {
  * processes of this node get, too; it stays the caller's. -1: this rank brings none. */
 rondo_result_t rd_node_find(rd_node_t *node, rd_boot_t *boot, int rank, int nranks, const rd_env_t *env, int bring,
                             rd_log_ctx_t *ctx, rd_stop_t *stop);
-/* Sets `numa`, and, unless `by_number`, `order`, from the places that all ranks have told each other. */
+/* Sets `at`, and, unless `by_number`, `order`, from the places that all ranks have told each other. */
 rondo_result_t rd_node_locate(rd_node_t *node, const rd_locality_t *localities, int nranks, bool by_number,
                               rd_log_ctx_t *ctx);
 /* Collective over the bootstrap. Every rank passes the same segment_bytes (a multiple of 4096). The memory is zeroed.

@@ -143,7 +143,7 @@ void rd_node_free(rd_node_t *node)
     free(node->pidfd);
     free(node->brought);
     free(node->order);
-    free(node->numa);
+    free(node->at);
     memset(node, 0, sizeof(*node));
     node->fd = -1;
 }

@@ -12,7 +12,8 @@ struct rd_prices;
 
 typedef struct rd_team {
     int rank, nranks;
-    int device;            /* RONDO_DEVICE_HOST, or the number of this rank's GPU */
+    int device;   /* RONDO_DEVICE_HOST, or the number of this rank's GPU */
+    uint32_t gpu; /* the PCI address of the GPU whose data a host communicator moves (topo/locality.h); 0: none */
     const rd_node_t *node; /* which ranks share a node */
     const rd_env_t *env;   /* the settings, as they were when the communicator was made */
     rd_boot_t *boot;       /* for exchanges at creation, and to name ranks */

@@ -134,7 +134,7 @@ static int turn_of(struct fi_info *const *found, int n, const site_t *site)
     for (int k = 0; k < n && used < sizeof list; k++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%.60s", k != 0 ? "," : "",
                                  found[k]->domain_attr->name);
-    return rd_node_rail(site->node, list, "/sys");
+    return rd_node_rail(site->node, list, rd_locality_sys());
 }
 
 /* Returns the provider's device for this rank. NULL: there is none. */
@@ -267,7 +267,7 @@ static void class_put(rd_ofi_net_t *net, const rd_env_t *env)
 
 rondo_result_t rd_ofi_choose(rd_ofi_net_t *net, const rd_env_t *env, const char *address, const rd_node_t *node)
 {
-    site_t site = site_of(env, address, rd_node_rail(node, env->net, "/sys"), net->longest);
+    site_t site = site_of(env, address, rd_node_rail(node, env->net, rd_locality_sys()), net->longest);
     site.node = node;
     offer_t *offers = calloc((size_t)net->base.nranks, sizeof *offers);
     struct fi_info *all = NULL;

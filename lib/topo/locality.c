@@ -47,14 +47,14 @@ static int package_of(const char *sys, int cpu)
 
 rd_locality_t rd_locality_of(const char *sys, const cpu_set_t *mask)
 {
-    rd_locality_t found = {-1, -1};
+    rd_locality_t found = {-1, -1, 0};
     cpu_set_t nodes, cpus, both;
     int left = CPU_COUNT(mask), touched = 0, package = -1;
     char path[256];
 
     snprintf(path, sizeof path, "%s/devices/system/node/online", sys);
     if (list_read(path, &nodes) == 0 && CPU_COUNT(&nodes) == 1)
-        return (rd_locality_t){0, 0};
+        return (rd_locality_t){0, 0, 0};
     for (int node = 0; node < CPU_SETSIZE && left > 0; node++) {
         if (!CPU_ISSET((size_t)node, &nodes))
             continue;
@@ -79,7 +79,7 @@ __attribute__((weak)) rd_locality_t rd_locality_here(void)
     cpu_set_t mask;
 
     if (sched_getaffinity(0, sizeof mask, &mask) != 0)
-        return (rd_locality_t){-1, -1};
+        return (rd_locality_t){-1, -1, 0};
     return rd_locality_of(rd_locality_sys(), &mask);
 }
 
@@ -95,6 +95,21 @@ static bool has_one_node(const char *sys)
 
     snprintf(path, sizeof path, "%s/devices/system/node/online", sys);
     return list_read(path, &nodes) < 0 || CPU_COUNT(&nodes) == 1;
+}
+
+uint32_t rd_pci_number(const char *bus)
+{
+    unsigned domain, number, device, function;
+
+    if (sscanf(bus, "%x:%x:%x.%x", &domain, &number, &device, &function) != 4 || domain > 0xffff || number > 0xff ||
+        device > 0x1f || function > 7)
+        return 0;
+    return domain << 16 | number << 8 | device << 3 | function;
+}
+
+void rd_pci_print(uint32_t number, char bus[16])
+{
+    snprintf(bus, 16, "%04x:%02x:%02x.%x", number >> 16, number >> 8 & 0xff, number >> 3 & 0x1f, number & 7);
 }
 
 int rd_locality_pci(const char *sys, const char *bus)

@@ -1,6 +1,6 @@
-/* Where on its machine a process runs: the package and the NUMA node that its affinity mask is bound to; and what
- * follows for threads and memory that serve a device. All of that is for speed alone: where the kernel refuses, things
- * stay as they were. */
+/* Where on its machine a process runs: the package and the NUMA node that its affinity mask is bound to, and the GPU
+ * whose data it moves; and what follows for threads and memory that serve a device. All of that is for speed alone:
+ * where the kernel refuses, things stay as they were. */
 #ifndef RD_TOPO_LOCALITY_H
 #define RD_TOPO_LOCALITY_H
 
@@ -10,7 +10,13 @@
 
 typedef struct rd_locality {
     int16_t package, numa; /* -1: it may run on several */
+    uint32_t gpu;          /* the PCI address of the GPU whose data it moves (rd_pci_number); 0: none */
 } rd_locality_t;
+
+/* A PCI address as "0000:1A:00.0" in one number, by which ranks tell each other of devices; 0: it is none. */
+uint32_t rd_pci_number(const char *bus);
+/* The address in lower case, as /sys has it. */
+void rd_pci_print(uint32_t number, char bus[16]);
 
 /* Of this thread. Some microseconds on a machine with one NUMA node, and some for each of several. */
 rd_locality_t rd_locality_here(void);

@@ -23,10 +23,11 @@ const char *rd_ucx_version(void)
 }
 
 /* Collective. A device that has vanished since it was chosen is no reason to fail: all go on over tcp. */
-static rondo_result_t open_fast(rd_ucx_net_t *net, rd_env_t *env, const char *address, int local_rank,
+static rondo_result_t open_fast(rd_ucx_net_t *net, rd_env_t *env, const char *address, const rd_node_t *node,
                                 rondo_result_t *opened)
 {
-    rondo_result_t result = rd_ucx_choose(net, env, address, local_rank);
+    const int local_rank = rd_node_rail(node, env->net, rd_locality_sys());
+    rondo_result_t result = rd_ucx_choose(net, env, address, node, local_rank);
     if (result != RONDO_SUCCESS)
         return result;
     *opened = rd_ucx_open(net, env, address, local_rank);
@@ -54,7 +55,7 @@ static rondo_result_t start(rd_ucx_net_t *net, const rd_transport_args_t *args, 
 {
     char address[RD_BOOT_ADDRESS];
     rd_boot_address(net->base.boot, address);
-    rondo_result_t opened, result = open_fast(net, env, address, rd_node_rail(args->node, env->net, "/sys"), &opened);
+    rondo_result_t opened, result = open_fast(net, env, address, args->node, &opened);
     if (result == RONDO_SUCCESS)
         result = rd_ucx_exchange(net, env, opened);
     return result == RONDO_SUCCESS ? rd_net_wireup(&net->base, env) : result;

@@ -133,7 +133,8 @@ bool rd_ucx_fetches_host(void); /* true if host memory is fetched by keys, and n
 
 /* ucx_choose.c. They replace "auto" in env->ucx_tls by what is used, and set what the network knows of it. The first is
  * collective, and has no failure of this rank's own; the second is for rondo-info. */
-rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *address, int local_rank);
+rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *address, const rd_node_t *node,
+                             int local_rank);
 void rd_ucx_choose_alone(rd_ucx_net_t *net, rd_env_t *env, const char *address, int local_rank);
 /* Returns where Linux shows InfiniBand and RoCE; NULL: a job that meets on this address does not use it. */
 const char *rd_ucx_fabric_folder(const char *address);

@@ -3,13 +3,17 @@
  *
  * A rank asks UCX only if its host has a device with an active port that is hardware: soft RoCE and the like are slower
  * than tcp. Then all exchange what they have, and each draws the same conclusion. tcp stays beside a faster transport,
- * for a pair of ranks that do not reach each other by it. Different versions of UCX are known to understand each other
+ * for a pair of ranks that do not reach each other by it. Where all ports are InfiniBand's and of one subnet, each rank
+ * of a node takes its share of them (node/rails.h); otherwise a rank may need any of them to reach the others, so UCX
+ * gets them all. Different versions of UCX are known to understand each other
  * over tcp only (exchange.c). */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "node/rails.h"
 #include "ucx/ucx.h"
 
 #define FAST "ib,cxi" /* UCX's "ib" is rc, dc and ud, and srd from the version that has it */
@@ -21,6 +25,7 @@ enum { TCP = 1, INFINIBAND = 2, ROCE = 4, OTHER = 8, EVERY = 15 };
 typedef struct offer {
     uint32_t kinds;
     uint32_t version; /* 100 * major + minor */
+    uint64_t subnet;  /* a hash of the one that all InfiniBand ports of this rank are in; 0: there is none */
 } offer_t;
 
 /* Where ranks meet on loopback, nothing is to leave the host. Tests have a folder of their own. */
@@ -115,6 +120,24 @@ static uint32_t devices_of(const char *folder, const char *resources, uint32_t w
     return kinds;
 }
 
+/* Returns offer_t.subnet. Its number is the first half of a port's first address, "fe80:0000:0000:0000:...", and UCX
+ * holds that ports with the same one reach each other. */
+static uint64_t subnet_of(const char *folder, const char *devices)
+{
+    char first[32] = "", next[32], device[RESOURCE];
+    for (const char *d = devices; *d != 0; d += strcspn(d, ","), d += *d == ',') {
+        size_t length = strcspn(d, ":,");
+        snprintf(device, sizeof device, "%.*s", (int)length, d);
+        const char port[2] = {d[length] == ':' ? d[length + 1] : '1', 0};
+        port_read(folder, device, port, "gids/0", next);
+        next[strlen("0000:0000:0000:0000")] = 0;
+        if (*next == 0 || (*first != 0 && strcmp(first, next) != 0))
+            return 0;
+        memcpy(first, next, sizeof first);
+    }
+    return *first != 0 ? rd_hash(RD_HASH_EMPTY, first, strlen(first)) : 0;
+}
+
 /* Asks UCX for its resources of the fast transports; they stay "" if it has none. */
 static void resources_find(rd_ucx_net_t *net, const rd_env_t *env, int local_rank, char *resources, size_t size)
 {
@@ -152,6 +175,8 @@ static offer_t offer_own(rd_ucx_net_t *net, const rd_env_t *env, int local_rank,
             return own;
         resources_find(net, env, local_rank, resources, size);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
+        (void)devices_of(net->fabric, resources, INFINIBAND, devices, sizeof devices);
+        own.subnet = subnet_of(net->fabric, devices);
         own.kinds |= devices_of(net->fabric, resources, EVERY, devices, sizeof devices);
         if (own.kinds == TCP)
             rd_log(net->base.ctx, env->net[0] != 0 || rd_ucx_said("NET_DEVICES") ? RD_LOG_INFO : RD_LOG_WARN,
@@ -206,7 +231,31 @@ void rd_ucx_choose_alone(rd_ucx_net_t *net, rd_env_t *env, const char *address, 
         settle(net, env, own.kinds & ~(uint32_t)TCP, resources);
 }
 
-rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *address, int local_rank)
+/* Leaves this rank its share of net->devices. */
+static void share(rd_ucx_net_t *net, const rd_node_t *node)
+{
+    char device[RD_UCX_DEVICES];
+    const char *d = net->devices;
+    int n = 1;
+    for (const char *c = d; *c != 0; c++)
+        n += *c == ',';
+    for (int k = rd_node_rail(node, d, rd_locality_sys()) % n; k > 0; k--)
+        d += strcspn(d, ",") + 1;
+    snprintf(device, sizeof device, "%.*s", (int)strcspn(d, ","), d);
+    memcpy(net->devices, device, sizeof device);
+}
+
+/* Returns true if all ranks' ports are of one InfiniBand subnet. */
+static bool one_subnet(const offer_t *offers, int nranks, uint32_t kinds)
+{
+    bool one = kinds == INFINIBAND && offers[0].subnet != 0;
+    for (int r = 1; r < nranks; r++)
+        one = one && offers[r].subnet == offers[0].subnet;
+    return one;
+}
+
+rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *address, const rd_node_t *node,
+                             int local_rank)
 {
     char resources[RD_UCX_RESOURCES];
     uint32_t common = EVERY;
@@ -223,6 +272,9 @@ rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *addre
     }
     if (result == RONDO_SUCCESS && strcmp(env->ucx_tls, "auto") == 0) {
         settle(net, env, versions ? common & ~(uint32_t)TCP : 0, resources);
+        if (net->fast && env->net[0] == 0 && node->nlocal > 1 &&
+            one_subnet(offers, net->base.nranks, common & ~(uint32_t)TCP))
+            share(net, node);
         if (!net->fast)
             idle_say(net, offers, versions, resources);
     }

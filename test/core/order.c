@@ -13,9 +13,11 @@
 
 typedef struct trial {
     const char *name, *algo, *order;
-    int hosts;               /* ranks alternate between them; 1: all share a node */
-    rd_locality_t at[RANKS]; /* the places that ranks have */
-    int want[RANKS];         /* the rank at each place */
+    int hosts; /* ranks alternate between them; 1: all share a node */
+    struct {
+        int16_t package, numa;
+    } at[RANKS];     /* the places that ranks have */
+    int want[RANKS]; /* the rank at each place */
     int by_number;
 } trial_t;
 
@@ -79,7 +81,7 @@ static void body(test_rank_t *t, void *arg)
     const trial_t *trial = arg;
     rondo_comm_t comm;
 
-    own = trial->at[t->rank];
+    own = (rd_locality_t){trial->at[t->rank].package, trial->at[t->rank].numa, 0};
     setenv("RONDO_ALGO", trial->algo, 1);
     setenv("RONDO_ORDER", trial->order, 1);
     comm = test_comm_on(t, trial->hosts);

@@ -340,7 +340,8 @@ static int devices(int *count)
 
 static int properties(int device, void *out)
 {
-    static char names[2][8] = {"test0", "test1"};
+    static char names[2][8] = {"test0", "test1"}, folders[2][64];
+    const char *below = getenv("TEST_NET_FOLDER"); /* of folders "0" and "1", where /sys would have them */
     struct {
         char *name, *path;
         uint64_t guid;
@@ -358,8 +359,10 @@ static int properties(int device, void *out)
 #if VERSION > 10
         int requests;
 #endif
-    } p = {.name = names[device], .memory = 1, .mbps = 10000, .comms = 65536, .receives = 1};
+    } p = {.name = names[device], .path = folders[device], .memory = 1, .mbps = 10000, .comms = 65536, .receives = 1};
 
+    snprintf(folders[device], sizeof folders[device], "%s/%d", below ? below : "", device);
+    p.path = below ? p.path : NULL;
 #if VERSION > 8
     p.most = p.most_collective = (size_t)1 << 40;
 #endif

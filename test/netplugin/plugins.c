@@ -1,8 +1,11 @@
 /* Net plugins of NCCL's: which one is loaded, and what is said where one cannot be, fails in one of its calls, never
  * connects, or has no device. Every rank gets an error with a sentence, and nobody hangs. */
+#define _GNU_SOURCE
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/harness.h"
@@ -67,6 +70,63 @@ static void fail_later(test_rank_t *t, void *arg)
     if (t->rank == 1 && !strstr(rondo_last_error(comm), "net plugin test"))
         test_fail(t, "the sentence is: %s", rondo_last_error(comm));
     (void)rondo_comm_destroy(comm);
+}
+
+/* Of the plugin's two devices the second one is on the NUMA node of all ranks, and each is alone on its node. */
+static void near(test_rank_t *t, void *arg)
+{
+    char log[64], text[4096] = "";
+
+    test_play_node(t, RANKS);
+    snprintf(log, sizeof log, "%s/log%d", (const char *)arg, t->rank);
+    setenv("RONDO_NET_PLUGIN", "test9", 1);
+    setenv("RONDO_DEBUG", "info", 1);
+    setenv("RONDO_DEBUG_FILE", log, 1);
+    rondo_comm_t comm = test_comm(t, &(rondo_config_t)RONDO_CONFIG_INIT);
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    FILE *f = fopen(log, "r");
+    if (f) {
+        text[fread(text, 1, sizeof text - 1, f)] = 0;
+        fclose(f);
+    }
+    if (t->rank == 0 && !strstr(text, ", device 1\n"))
+        test_fail(t, "not the near device: %s", text);
+}
+
+static void text_write(const char *folder, const char *name, const char *text)
+{
+    char path[96];
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f) != 0)
+        exit(1);
+}
+
+static int near_run(void)
+{
+    char folder[] = "/tmp/rondo-plugins-XXXXXX", path[64], command[64], text[16];
+    unsigned cpu, numa;
+    cpu_set_t before, one;
+
+    if (getcpu(&cpu, &numa) != 0 || sched_getaffinity(0, sizeof before, &before) != 0 || !mkdtemp(folder))
+        return 1;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    for (int d = 0; d < 2; d++) {
+        snprintf(path, sizeof path, "%s/%d", folder, d);
+        mkdir(path, 0700);
+        snprintf(text, sizeof text, "%u\n", numa + 1 - (unsigned)d);
+        text_write(path, "numa_node", text);
+    }
+    setenv("TEST_NET_FOLDER", folder, 1);
+    if (sched_setaffinity(0, sizeof one, &one) != 0)
+        return 1;
+    int bad = test_run(TEST_PROCESSES, RANKS, 20, near, folder);
+    unsetenv("TEST_NET_FOLDER");
+    (void)sched_setaffinity(0, sizeof before, &before);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return bad + (system(command) != 0);
 }
 
 /* Short names are looked for where the program is started with that folder. */
@@ -135,5 +195,6 @@ int main(int argc, char **argv)
     const char *const later[] = {"fail=test/1", "fail=send/7", "fail=recv/20", "fail=test/500"};
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
         bad += test_run(TEST_PROCESSES, RANKS, 20, fail_later, (void *)(uintptr_t)later[i]);
+    bad += near_run();
     return bad != 0;
 }

@@ -20,14 +20,14 @@
 
 typedef struct trial {
     const char *name;
-    const char *ports[RANKS]; /* "mlx5_0:1 InfiniBand ACTIVE hardware, ..." */
+    const char *ports[RANKS]; /* "mlx5_0:1 InfiniBand ACTIVE hardware [SUBNET], ..." */
     const char *listed;       /* by UCX; NULL: those ports */
     unsigned minor[RANKS];    /* UCX's version; 0: its own */
     int vanishes;             /* the rank whose device does, or -1 */
     const char *tls[RANKS];   /* RONDO_UCX_TLS */
     bool fast;
-    const char *devices; /* that UCX is given by rank 0, or NULL */
-    const char *line;    /* of rank 0 */
+    const char *devices[RANKS]; /* that UCX is given, or NULL */
+    const char *line;           /* of rank 0 */
 } trial_t;
 
 static const trial_t *now;
@@ -135,8 +135,8 @@ static void host_make(const char *ports)
     char text[PORTS_MOST], *state = NULL;
     snprintf(text, sizeof text, "%s", ports);
     for (char *port = strtok_r(text, ",", &state); port; port = strtok_r(NULL, ",", &state)) {
-        char device[32], number[8], layer[32], activity[32], kind[32], path[256];
-        sscanf(port, " %31[^:]:%7s %31s %31s %31s", device, number, layer, activity, kind);
+        char device[32], number[8], layer[32], activity[32], kind[32], subnet[8] = "", path[256], gid[64];
+        sscanf(port, " %31[^:]:%7s %31s %31s %31s %7s", device, number, layer, activity, kind, subnet);
         snprintf(path, sizeof path, "%s/%s", folder, device);
         mkdir(path, 0700);
         snprintf(path, sizeof path, "%s/%s/ports", folder, device);
@@ -147,6 +147,12 @@ static void host_make(const char *ports)
         write_file(path, activity);
         snprintf(path, sizeof path, "%s/%s/ports/%s/link_layer", folder, device, number);
         write_file(path, layer);
+        snprintf(path, sizeof path, "%s/%s/ports/%s/gids", folder, device, number);
+        mkdir(path, 0700);
+        snprintf(path, sizeof path, "%s/%s/ports/%s/gids/0", folder, device, number);
+        snprintf(gid, sizeof gid, "%s:0000:0000:0000:0002:c903:0000:%.4s", subnet, device + strlen(device) - 4);
+        if (*subnet)
+            write_file(path, gid);
         snprintf(path, sizeof path, "%s/%s/device", folder, device);
         if (strcmp(kind, "hardware") == 0)
             mkdir(path, 0700);
@@ -216,21 +222,24 @@ static void body(test_rank_t *t, void *arg)
     rondo_comm_t comm = test_comm(t, &config);
     data_check(t, comm);
     log_check(t, log);
-    if (t->rank == 0 && now->devices && strcmp(given, now->devices) != 0)
-        test_fail(t, "%s: UCX is given the devices %s, not %s", now->name, given, now->devices);
+    const char *devices = now->devices[here];
+    if (devices && strcmp(given, devices) != 0)
+        test_fail(t, "%s: UCX is given the devices %s, not %s", now->name, given, devices);
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
 }
 
 #define IB "mlx5_0:1 InfiniBand ACTIVE hardware"
 #define ROCE "mlx5_0:1 Ethernet ACTIVE hardware"
+#define TWO(a, b) IB " " a ",mlx5_1:1 InfiniBand ACTIVE hardware " b
 #define CARD(name) name " InfiniBand ACTIVE hardware,"
 /* As many as a large GPU server has: UCX's list of them is long. */
 #define SIXTEEN                                                                                                        \
     CARD("mlx5_0:1")                                                                                                   \
     CARD("mlx5_1:1")                                                                                                   \
-    CARD("mlx5_2:1") CARD("mlx5_3:1") CARD("mlx5_4:1") CARD("mlx5_5:1") CARD("mlx5_6:1") CARD("mlx5_7:1")              \
-        CARD("mlx5_8:1") CARD("mlx5_9:1") CARD("mlx5_10:1") CARD("mlx5_11:1") CARD("mlx5_12:1") CARD("mlx5_13:1")      \
-            CARD("mlx5_14:1") CARD("mlx5_15:1")
+    CARD("mlx5_2:1")                                                                                                   \
+    CARD("mlx5_3:1") CARD("mlx5_4:1") CARD("mlx5_5:1") CARD("mlx5_6:1") CARD("mlx5_7:1") CARD("mlx5_8:1")              \
+        CARD("mlx5_9:1") CARD("mlx5_10:1") CARD("mlx5_11:1") CARD("mlx5_12:1") CARD("mlx5_13:1") CARD("mlx5_14:1")     \
+            CARD("mlx5_15:1")
 #define SIXTEEN_DEVICES                                                                                                \
     "mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1,mlx5_8:1,mlx5_9:1,mlx5_10:1,mlx5_11:1,"   \
     "mlx5_12:1,mlx5_13:1,mlx5_14:1,mlx5_15:1,lo"
@@ -238,19 +247,34 @@ static void body(test_rank_t *t, void *arg)
 int main(void)
 {
     static const trial_t trials[] = {
-        {.name = "all", .ports = {IB, IB, IB}, .vanishes = -1, .fast = true, .devices = "mlx5_0:1,lo"},
+        {.name = "all", .ports = {IB, IB, IB}, .vanishes = -1, .fast = true, .devices = {"mlx5_0:1,lo"}},
         {.name = "several ports",
          .ports = {IB
                    ",mlx5_1:1 InfiniBand ACTIVE hardware,mlx5_2:1 InfiniBand DOWN hardware,rxe0:1 Ethernet ACTIVE soft",
                    IB, IB},
          .vanishes = -1,
          .fast = true,
-         .devices = "mlx5_0:1,mlx5_1:1,lo"},
+         .devices = {"mlx5_0:1,mlx5_1:1,lo"}},
         {.name = "sixteen ports",
          .ports = {SIXTEEN, SIXTEEN, SIXTEEN},
          .vanishes = -1,
          .fast = true,
-         .devices = SIXTEEN_DEVICES},
+         .devices = {SIXTEEN_DEVICES, SIXTEEN_DEVICES}},
+        {.name = "shares of one subnet",
+         .ports = {TWO("fe80", "fe80"), TWO("fe80", "fe80"), TWO("fe80", "fe80")},
+         .vanishes = -1,
+         .fast = true,
+         .devices = {"mlx5_0:1,mlx5_1:1,lo", "mlx5_0:1,lo", "mlx5_1:1,lo"}},
+        {.name = "two subnets",
+         .ports = {TWO("fe80", "fe81"), TWO("fe80", "fe81"), TWO("fe80", "fe81")},
+         .vanishes = -1,
+         .fast = true,
+         .devices = {"mlx5_0:1,mlx5_1:1,lo", "mlx5_0:1,mlx5_1:1,lo", "mlx5_0:1,mlx5_1:1,lo"}},
+        {.name = "another subnet on a host",
+         .ports = {TWO("fe81", "fe81"), TWO("fe80", "fe80"), TWO("fe80", "fe80")},
+         .vanishes = -1,
+         .fast = true,
+         .devices = {"mlx5_0:1,mlx5_1:1,lo", "mlx5_0:1,mlx5_1:1,lo", "mlx5_0:1,mlx5_1:1,lo"}},
         {.name = "none", .ports = {"", "", ""}, .vanishes = -1},
         {.name = "soft RoCE alone",
          .ports = {"rxe0:1 Ethernet ACTIVE soft", "rxe0:1 Ethernet ACTIVE soft", "rxe0:1 Ethernet ACTIVE soft"},

@@ -20,6 +20,8 @@ bool rd_cuda_built(void);
 
 /* Translates config.device, `wanted`, into *device: a device's number, or RONDO_DEVICE_HOST. */
 rondo_result_t rd_cuda_device(int wanted, int *device);
+/* Returns the PCI address of a device by its number (topo/locality.h), or 0 for RONDO_DEVICE_HOST. */
+uint32_t rd_cuda_pci(int device);
 
 /* Collective over the team's bootstrap, after its node is known. If one rank has an error, every rank returns one.
  * *cuda may be set even then, and has to be passed to rd_cuda_free. */

@@ -15,6 +15,12 @@ rondo_result_t rd_cuda_device(int wanted, int *device)
     return RONDO_SUCCESS;
 }
 
+uint32_t rd_cuda_pci(int device)
+{
+    (void)device;
+    return 0;
+}
+
 static rondo_result_t none(void)
 {
     return rd_error(NULL, RONDO_ERR_INTERNAL, "a CUDA communicator without CUDA");

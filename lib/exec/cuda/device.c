@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "exec/cuda/cuda_int.h"
+#include "topo/locality.h"
 
 static _Atomic pid_t user; /* the process that has called CUDA: a child of it cannot */
 
@@ -19,6 +20,15 @@ rondo_result_t rd_cuda_error(rd_log_ctx_t *ctx, cudaError_t error, const char *w
     if (error == cudaErrorMemoryAllocation)
         return rd_error(ctx, RONDO_ERR_NO_MEMORY, "%s: %s", what, cudaGetErrorString(error));
     return rd_error(ctx, RONDO_ERR_CUDA, "%s: %s", what, cudaGetErrorString(error));
+}
+
+uint32_t rd_cuda_pci(int device)
+{
+    char bus[32] = "";
+
+    if (device < 0 || cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess)
+        return 0;
+    return rd_pci_number(bus);
 }
 
 /* That there is no device at all is no error: the machine has none, or no driver. */
