@@ -198,7 +198,7 @@ static const tunable_t table[] = {
     {"RONDO_GRAPH_FILE", TEXT, 0, AT(graph_file), "", 0, 255, NULL,
      "NCCL's XML of graphs, whose first ring says how rings visit the GPUs of a node in place of the searched one"},
     {"RONDO_GRAPH_DUMP_FILE", TEXT, 0, AT(graph_dump_file), "", 0, 255, NULL,
-     "a file that each CUDA communicator on one node, as it is made, writes its ring to, as NCCL's XML of graphs"},
+     "a file that each CUDA communicator, as it is made, writes the ring of a node to, as NCCL's XML of graphs"},
     {"RONDO_GRAPH_DUMP_FILE_RANK", INT, 0, AT(graph_dump_rank), "0", 0, 1 << 30, NULL, "the rank that writes it"},
 };
 #define TABLE_SIZE (sizeof table / sizeof table[0])

@@ -14,9 +14,10 @@
 typedef struct finding {
     const rd_env_t *env;
     const rd_log_ctx_t *ctx;
+    const rd_ring_gpus_t *gpus;
     const rd_graph_t *graph; /* `own`, or that of this machine, which is kept */
     rd_graph_t own;
-    int n, node[RD_GPUS_MOST]; /* of each rank's GPU */
+    int n, node[RD_GPUS_MOST]; /* of each GPU */
 } finding_t;
 
 /* NVML is asked once in a process. A machine that cannot be read has no GPUs. */
@@ -124,7 +125,7 @@ static bool is_twice(const int *node, int n)
 }
 
 /* Finds all GPUs on one machine of the graph: a file may have several that are alike. */
-static bool nodes_find(finding_t *f, const char *const *bus)
+static bool nodes_find(finding_t *f)
 {
     int hosts = 0;
 
@@ -132,7 +133,7 @@ static bool nodes_find(finding_t *f, const char *const *bus)
         hosts = f->graph->node[i].host >= hosts ? f->graph->node[i].host + 1 : hosts;
     for (int host = 0; host < hosts; host++) {
         int found = 0;
-        while (found < f->n && (f->node[found] = node_find(f->graph, bus[found], host)) >= 0)
+        while (found < f->n && (f->node[found] = node_find(f->graph, f->gpus->bus[found], host)) >= 0)
             found++;
         if (found == f->n)
             return true;
@@ -141,7 +142,7 @@ static bool nodes_find(finding_t *f, const char *const *bus)
 }
 
 /* Sets *known if there is a graph that has all the GPUs. */
-static rondo_result_t graph_get(finding_t *f, const char *const *bus, bool *known)
+static rondo_result_t graph_get(finding_t *f, bool *known)
 {
     const char *file = f->env->topo_file;
 
@@ -156,12 +157,12 @@ static rondo_result_t graph_get(finding_t *f, const char *const *bus, bool *know
     if (result != RONDO_SUCCESS)
         return result;
     f->graph = *file ? &f->own : &here;
-    *known = nodes_find(f, bus);
+    *known = nodes_find(f);
     if (!*known && *file)
         rd_log(f->ctx, RD_LOG_WARN,
                "RONDO_TOPO_FILE=%s does not have all GPUs of this communicator (%s and %d more), "
                "so rings visit the ranks by number",
-               file, bus[0], f->n - 1);
+               file, f->gpus->bus[0], f->n - 1);
     *known = *known && !is_twice(f->node, f->n); /* ranks that share a GPU have no order */
     return RONDO_SUCCESS;
 }
@@ -220,7 +221,7 @@ static void take_tour(const finding_t *f, const rd_tour_t *tour, rd_gpu_ring_t *
 static void take_ranks(const finding_t *f, const rd_ring_read_t *read, rd_gpu_ring_t *ring)
 {
     int rank[RD_GPUS_MOST] = {0};
-    const char *why = read->ranked ? rd_ring_order(read, NULL, f->n, true, rank)
+    const char *why = read->ranked ? rd_ring_order(read, f->gpus->rank, f->n, true, rank)
                                    : "its ring has no ranks, and the machine's GPUs are not known";
 
     ring->given = !why;
@@ -238,7 +239,11 @@ static rondo_result_t ring_get(finding_t *f, const rd_ring_read_t *read, rd_tour
 
     for (int i = 0; i < f->n; i++)
         numbers[i] = f->graph->node[f->node[i]].number;
-    *given = read->n > 0 && !(why = rd_ring_order(read, numbers, f->n, read->ranked, order));
+    if (read->n > 0 && read->ranked)
+        why = rd_ring_order(read, f->gpus->rank, f->n, true, order);
+    if (read->n > 0 && (why || !read->ranked)) /* another node's ranks, but the same devices */
+        why = rd_ring_order(read, numbers, f->n, false, order);
+    *given = read->n > 0 && !why;
     if (why)
         misfit(f, read, why, "its ring is searched");
     if (!*given)
@@ -250,14 +255,16 @@ static rondo_result_t ring_get(finding_t *f, const rd_ring_read_t *read, rd_tour
 
 static void dump_ring(const finding_t *f, const rd_gpu_ring_t *ring)
 {
-    int gpu[RD_GPUS_MOST];
+    int gpu[RD_GPUS_MOST], rank[RD_GPUS_MOST];
     rd_xml_t *graphs;
     rd_tour_t tour;
 
-    for (int i = 0; i < f->n; i++)
+    for (int i = 0; i < f->n; i++) {
         gpu[i] = f->node[ring->rank[i]];
+        rank[i] = f->gpus->rank[ring->rank[i]];
+    }
     rondo_result_t result = rd_tour_rate(&tour, f->graph, gpu, f->n);
-    if (result == RONDO_SUCCESS && (result = rd_ring_xml(&graphs, f->graph, &tour, ring->rank)) == RONDO_SUCCESS) {
+    if (result == RONDO_SUCCESS && (result = rd_ring_xml(&graphs, f->graph, &tour, rank)) == RONDO_SUCCESS) {
         result = rd_xml_save(graphs, f->env->graph_dump_file);
         rd_xml_free(graphs);
     }
@@ -287,11 +294,12 @@ static rondo_result_t order_find(finding_t *f, const rd_ring_read_t *read, rd_gp
     return result;
 }
 
-rondo_result_t rd_gpu_ring_find(rd_gpu_ring_t *ring, const rd_env_t *env, const char *const *bus, int n, bool dump,
+rondo_result_t rd_gpu_ring_find(rd_gpu_ring_t *ring, const rd_env_t *env, const rd_ring_gpus_t *gpus, bool dump,
                                 const rd_log_ctx_t *ctx)
 {
     const bool wanted = env->graph_file[0] || strcmp(env->order, "rank") != 0;
-    finding_t f = {.env = env, .ctx = ctx, .n = n};
+    const int n = gpus->n;
+    finding_t f = {.env = env, .ctx = ctx, .gpus = gpus, .n = n};
     rd_ring_read_t read = {0};
     bool known;
 
@@ -303,7 +311,7 @@ rondo_result_t rd_gpu_ring_find(rd_gpu_ring_t *ring, const rd_env_t *env, const 
     rondo_result_t result =
         env->graph_file[0] ? rd_ring_read(&read, env->graph_file, "RONDO_GRAPH_FILE") : RONDO_SUCCESS;
     if (result == RONDO_SUCCESS)
-        result = graph_get(&f, bus, &known);
+        result = graph_get(&f, &known);
     if (result == RONDO_SUCCESS && known && wanted && n > 2 && (read.n || !is_alike(&f)))
         result = order_find(&f, &read, ring);
     if (result == RONDO_SUCCESS && !known && read.n)

@@ -171,7 +171,7 @@ const char *rd_ring_order(const rd_ring_read_t *ring, const int *numbers, int n,
         return "its ring has another number of GPUs";
     for (int i = 0; i < n; i++) {
         int wanted = ranked ? ring->gpu[i].rank : ring->gpu[i].dev, k = 0;
-        while (k < n && (ranked ? k : numbers[k]) != wanted)
+        while (k < n && numbers[k] != wanted)
             k++;
         if (k == n)
             return ranked ? "its ring has a rank that is not there" : "its ring has a GPU that is not there";

@@ -29,8 +29,8 @@ typedef struct rd_ring_read {
 
 /* The caller frees ring->gpu. */
 rondo_result_t rd_ring_read(rd_ring_read_t *ring, const char *file, const char *variable);
-/* order[i]: which of `n` devices with these numbers stands at place i; by `ranked`, which rank. Returns NULL, or what
- * does not fit: the ring has another number of GPUs, or one that is not there. */
+/* order[i]: which of `n` GPUs stands at place i. `numbers`: of their devices, or, by `ranked`, of their ranks. Returns
+ * NULL, or what does not fit: the ring has another number of GPUs, or one that is not there. */
 const char *rd_ring_order(const rd_ring_read_t *ring, const int *numbers, int n, bool ranked, int *order);
 
 /* The ring as XML, which the caller frees. `rank`: of each GPU in the ring; NULL: it has none. */

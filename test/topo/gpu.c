@@ -161,7 +161,9 @@ static void files(const rd_gpu_topo_t *t)
 static void cloud(void)
 {
     const char *const bus[] = {"0000:13:00.0", "0000:21:00.0", "0000:15:00.0", "0000:81:00.0"};
+    static const int by_number[] = {0, 1, 2, 3};
     static rd_env_t env = {.order = "machine"};
+    const rd_ring_gpus_t gpus = {4, bus, by_number};
     rd_gpu_ring_t ring;
 
     snprintf(env.topo_file, sizeof env.topo_file, "%s/cloud.xml", sys);
@@ -173,7 +175,7 @@ static void cloud(void)
                "</pci></cpu></system>");
     for (int switched = 18; switched >= 0; switched -= 18) {
         nvml_played.switched = switched;
-        rondo_result_t result = rd_gpu_ring_find(&ring, &env, bus, 4, false, NULL);
+        rondo_result_t result = rd_gpu_ring_find(&ring, &env, &gpus, false, NULL);
         if (result == RONDO_ERR_UNSUPPORTED) /* built without expat */
             return;
         CHECK(result == RONDO_SUCCESS && ring.is == !switched, "%d NVLinks each: %s", switched,

@@ -157,12 +157,20 @@ static void pcie_write(void)
     fclose(f);
 }
 
-static rd_gpu_ring_t found(const rd_env_t *env, const char *const *bus, int n, bool dump)
+static const int by_number[] = {0, 1, 2, 3}, behind[] = {4, 5, 8, 9};
+
+static rd_gpu_ring_t found_as(const rd_env_t *env, const char *const *bus, const int *rank, int n, bool dump)
 {
     rd_gpu_ring_t ring;
 
-    CHECK(rd_gpu_ring_find(&ring, env, bus, n, dump, no_ctx) == RONDO_SUCCESS, "%s", rd_thread_error());
+    CHECK(rd_gpu_ring_find(&ring, env, &(rd_ring_gpus_t){n, bus, rank}, dump, no_ctx) == RONDO_SUCCESS, "%s",
+          rd_thread_error());
     return ring;
+}
+
+static rd_gpu_ring_t found(const rd_env_t *env, const char *const *bus, int n, bool dump)
+{
+    return found_as(env, bus, by_number, n, dump);
 }
 
 /* Ranks that stand as the links lie keep their numbers; others are visited socket by socket. */
@@ -210,7 +218,7 @@ static void alike(rd_env_t *env)
     rd_log_set_level(RD_LOG_NONE);
     CHECK(!found(env, bus, 3, false).is); /* of another number of GPUs: it is searched */
     text_write(graph_name, RING("<channel><gpu dev=\"3\"/><gpu dev=\"3\"/></channel>"));
-    CHECK(rd_gpu_ring_find(&ring, env, bus, 4, false, no_ctx) != RONDO_SUCCESS &&
+    CHECK(rd_gpu_ring_find(&ring, env, &(rd_ring_gpus_t){4, bus, by_number}, false, no_ctx) != RONDO_SUCCESS &&
               strstr(rd_thread_error(), "line 3, <gpu>"),
           "%s", rd_thread_error());
     rd_log_set_level(RD_LOG_WARN);
@@ -234,6 +242,14 @@ static void dumped(rd_env_t *env)
     snprintf(env->graph_file, sizeof env->graph_file, "%s", dump_name);
     rd_gpu_ring_t again = found(env, across, 4, false);
     CHECK(again.given && memcmp(again.rank, ring.rank, sizeof ring.rank) == 0);
+    again = found_as(env, across, behind, 4, false); /* the file of one node on another one that is alike */
+    CHECK(again.given && memcmp(again.rank, ring.rank, sizeof ring.rank) == 0);
+    env->graph_file[0] = '\0';
+    again = found_as(env, across, behind, 4, true);
+    CHECK(rd_ring_read(&read, dump_name, "RONDO_GRAPH_FILE") == RONDO_SUCCESS, "%s", rd_thread_error());
+    for (int i = 0; i < 4; i++)
+        CHECK(read.gpu[i].rank == behind[again.rank[i]], "place %d", i);
+    free(read.gpu);
     snprintf(env->topo_dump_file, sizeof env->topo_dump_file, "%s", dump_name);
     rd_topo_dump(env, 1, no_ctx); /* not this one */
     CHECK(rd_xml_read(&one, dump_name, "x") == RONDO_SUCCESS && rd_xml_named(one, "graphs"));

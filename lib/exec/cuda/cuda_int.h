@@ -51,7 +51,7 @@ typedef struct rd_ring_visits {
     int rank[RD_KRANKS], visit[RD_KRANKS]; /* the rank at each place, the place of each rank */
 } rd_ring_visits_t;
 
-/* What rank 0 tells the others of it. */
+/* What the first rank tells the others of it. */
 typedef struct rd_ring_offer {
     bool is, given;
     uint8_t rank[RD_KRANKS];
@@ -109,6 +109,12 @@ struct rd_cuda {
         rd_kchoice_t choice; /* launch.algo NULL: none yet */
     } cache[RD_KCHOICES];
 };
+
+/* Returns the rank of number `i` of a communicator, or of a node communicator, which counts the node's ranks alone. */
+static inline int rd_cuda_rank_of(const rd_cuda_t *cuda, int i)
+{
+    return cuda->parent ? cuda->team->node->local[i] : i;
+}
 
 /* Reports a failed CUDA call, named by `what`, as an error; `ctx` may be NULL. It does not fail the communicator.
  * Returns the error's code. */
@@ -275,8 +281,8 @@ rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *wh
 bool rd_buffer_hosts(const rd_cuda_t *cuda, const void *buffer);
 
 /* ring_order.c. rd_ring_order_offer sets what this rank offers; an error is one of a file that the user has named.
- * rd_ring_order_take takes rank 0's, and returns how many times as much as the order by number it carries, at least 1.
- */
+ * rd_ring_order_take takes the first rank's, and returns how many times as much as the order by number it carries, at
+ * least 1. A node communicator has an order of its own. */
 rondo_result_t rd_ring_order_offer(rd_cuda_t *cuda, rd_ring_offer_t *offer);
 double rd_ring_order_take(rd_cuda_t *cuda, const rd_ring_offer_t *offer);
 /* Returns true if the launch is one by places; then rd_ring_order_apply makes its arguments so. */
@@ -285,7 +291,11 @@ void rd_ring_order_apply(const rd_cuda_t *cuda, rd_kwork_t *work);
 /* Returns rd_kcomm_t's `call` with the bit that tells whether the launch is by places. */
 #define RD_KCALL_VISITS (1u << (RD_KCALL_BITS - 1))
 uint32_t rd_ring_order_call(const rd_cuda_t *cuda, uint32_t call, bool visits);
-/* Returns the rank that a kernel with that `call` means by `peer`. */
+/* Returns how many bits of `call` are the call's number: kernels of this communicator, or of its node, may be by
+ * places.
+ */
+int rd_ring_order_bits(const rd_cuda_t *cuda);
+/* Returns whom a kernel with that `call` means by `peer`, a number of the node communicator if there is one. */
 int rd_ring_order_peer(const rd_cuda_t *cuda, uint32_t call, int peer);
 /* Returns true if what was chosen is to be done block by block, which rd_ring_order_blocks does. */
 bool rd_ring_order_divides(const rd_cuda_t *cuda, const rd_klaunch_t *launch);

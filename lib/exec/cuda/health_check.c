@@ -51,7 +51,7 @@ static void show(rd_cuda_t *cuda, int peer, int slow, int64_t seen_ms)
     uint64_t begun = atomic_load(&seat->board->calls[RD_TRACK_COLLECTIVE].begun);
     const uint32_t of_peer = host->wait[RD_KWAIT_PEER_CALL], epochs = host->wait[RD_KWAIT_EPOCHS];
     const rd_monitor_device_t at = {
-        .in = number_of(cuda->slow_call, cuda->visits.is ? RD_KCALL_BITS - 1 : RD_KCALL_BITS, begun),
+        .in = number_of(cuda->slow_call, rd_ring_order_bits(cuda), begun),
         .peer_in = of(of_peer, slow) ? number_of(of_peer, 24, begun) : 0,
         .peer_behind = of(epochs, slow) ? epochs & 0xffffffu : 0,
     };
@@ -100,10 +100,10 @@ void rd_cuda_health_poll(rd_cuda_t *cuda)
     const uint32_t call = host->wait[RD_KWAIT_CALL];
     const int slow_here = (int)(word >> 14);
     int slow = word == RD_KWAIT(slow_here - 1, call) ? slow_here : 0;
+    if (slow >= 1)
+        slow = rd_ring_order_peer(cuda, call, slow - 1) + 1;
     if (cuda->path && slow >= 1) /* by a kernel of the node's own ranks, or one that waits for a proxy */
         slow = slow <= team->node->nlocal ? team->node->local[slow - 1] + 1 : 0;
-    else if (slow >= 1)
-        slow = rd_ring_order_peer(cuda, call, slow - 1) + 1;
     if (slow < 1 || slow > team->nranks) {
         forget(cuda);
         return;

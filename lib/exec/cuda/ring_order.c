@@ -14,7 +14,10 @@
  * many bytes cross a link as by a ring, and one block more.
  *
  * What such a kernel says of a peer is a place, too. The call's number in its arguments has a bit of its own that tells
- * (RD_KCALL_VISITS). */
+ * (RD_KCALL_VISITS).
+ *
+ * On several nodes the GPUs of each have an order of their own, in the part of an operation that their kernels do
+ * (hier/node_comm.c). */
 #include <string.h>
 
 #include "exec/cuda/cuda_int.h"
@@ -30,34 +33,39 @@ rondo_result_t rd_ring_order_offer(rd_cuda_t *cuda, rd_ring_offer_t *offer)
     const rd_team_t *team = cuda->team;
     const bool dumps = team->env->graph_dump_file[0] && team->rank == team->env->graph_dump_rank;
     const char *bus[RD_KRANKS];
+    int rank[RD_KRANKS];
     rd_gpu_ring_t ring;
     rondo_result_t result;
 
     memset(offer, 0, sizeof *offer);
-    if (cuda->parent || team->nranks > RD_KRANKS || (team->rank != 0 && !dumps))
+    if (cuda->k.nranks > RD_KRANKS || (cuda->k.rank != 0 && !dumps))
         return RONDO_SUCCESS;
-    for (int r = 0; r < team->nranks; r++)
-        bus[r] = cuda->peers[r].bus;
-    result = rd_gpu_ring_find(&ring, team->env, bus, team->nranks, dumps, team->ctx);
-    if (result != RONDO_SUCCESS || team->rank != 0)
+    for (int i = 0; i < cuda->k.nranks; i++) {
+        bus[i] = cuda->peers[i].bus;
+        rank[i] = rd_cuda_rank_of(cuda, i);
+    }
+    const rd_ring_gpus_t gpus = {cuda->k.nranks, bus, rank};
+    result = rd_gpu_ring_find(&ring, team->env, &gpus, dumps, team->ctx);
+    if (result != RONDO_SUCCESS || cuda->k.rank != 0)
         return result;
     offer->is = ring.is;
     offer->given = ring.given;
     offer->gbps = ring.gbps;
     offer->number_gbps = ring.number_gbps;
-    for (int r = 0; r < team->nranks; r++)
-        offer->rank[r] = (uint8_t)ring.rank[r];
+    for (int i = 0; i < cuda->k.nranks; i++)
+        offer->rank[i] = (uint8_t)ring.rank[i];
     return RONDO_SUCCESS;
 }
 
 static void say(const rd_cuda_t *cuda, const rd_ring_offer_t *offer)
 {
-    char text[4 * RD_KRANKS] = "";
+    char text[12 * RD_KRANKS] = "";
     size_t used = 0;
 
     for (int i = 0; i < cuda->k.nranks; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, " %d", cuda->visits.rank[i]);
-    rd_log(cuda->team->ctx, RD_LOG_INFO, "rings, chains and trees visit the ranks in the order%s, %s", text,
+        used += (size_t)snprintf(text + used, sizeof text - used, " %d", rd_cuda_rank_of(cuda, cuda->visits.rank[i]));
+    rd_log(cuda->team->ctx, RD_LOG_INFO, "rings, chains and trees visit the ranks%s in the order%s, %s",
+           cuda->parent ? " of this node" : "", text,
            offer->given ? "as RONDO_GRAPH_FILE says" : "as their links lie (RONDO_ORDER)");
     if (offer->number_gbps > 0)
         rd_log(cuda->team->ctx, RD_LOG_INFO, "that order carries %.1f GB/s, and the one by number %.1f", offer->gbps,
@@ -99,15 +107,28 @@ void rd_ring_order_apply(const rd_cuda_t *cuda, rd_kwork_t *work)
     work->reduce.root = p->visit[work->reduce.root];
 }
 
+/* Kernels of a communicator and of its node communicator write into the same words. */
+static const rd_cuda_t *ordered(const rd_cuda_t *cuda)
+{
+    return cuda->node_comm ? cuda->node_comm : cuda;
+}
+
 uint32_t rd_ring_order_call(const rd_cuda_t *cuda, uint32_t call, bool visits)
 {
-    return cuda->visits.is ? (call & ~RD_KCALL_VISITS) | (visits ? RD_KCALL_VISITS : 0) : call;
+    return ordered(cuda)->visits.is ? (call & ~RD_KCALL_VISITS) | (visits ? RD_KCALL_VISITS : 0) : call;
+}
+
+int rd_ring_order_bits(const rd_cuda_t *cuda)
+{
+    return ordered(cuda)->visits.is ? RD_KCALL_BITS - 1 : RD_KCALL_BITS;
 }
 
 int rd_ring_order_peer(const rd_cuda_t *cuda, uint32_t call, int peer)
 {
-    return cuda->visits.is && (call & RD_KCALL_VISITS) && peer >= 0 && peer < cuda->k.nranks ? cuda->visits.rank[peer]
-                                                                                             : peer;
+    const rd_cuda_t *of = ordered(cuda);
+    const bool by_visit = of->visits.is && (call & RD_KCALL_VISITS) && peer >= 0 && peer < of->k.nranks;
+
+    return by_visit ? of->visits.rank[peer] : peer;
 }
 
 bool rd_ring_order_divides(const rd_cuda_t *cuda, const rd_klaunch_t *launch)

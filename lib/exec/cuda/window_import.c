@@ -229,13 +229,6 @@ static bool other_process(const rd_cuda_t *cuda)
     }
     return false;
 }
-
-/* Returns the rank in the outer communicator of rank i of this one. */
-static int rank_of(const rd_cuda_t *cuda, int i)
-{
-    return cuda->parent ? cuda->team->node->local[i] : i;
-}
-
 static void note_missed(rd_missed_t *missed, int peer, const char *what, cudaError_t error)
 {
     (void)cudaGetLastError();
@@ -314,12 +307,12 @@ static void agree_path(rd_cuda_t *cuda, const offer_t *all)
     rd_gpu_path_t path = {RD_NEAR_SELF, 0, 0, 0};
 
     for (int i = 0; i < cuda->k.nranks; i++) {
-        int r = rank_of(cuda, i);
+        int r = rd_cuda_rank_of(cuda, i);
         if (all[r].path.near != RD_NEAR_UNKNOWN)
             path = rd_gpu_farther(path, all[r].path);
     }
     rd_limits_path(&cuda->limits, path);
-    cuda->limits.ring_gbps = rd_ring_order_take(cuda, &all[0].ring) * path.gbps;
+    cuda->limits.ring_gbps = rd_ring_order_take(cuda, &all[rd_cuda_rank_of(cuda, 0)].ring) * path.gbps;
     cuda->limits.visits = cuda->visits.is;
     rd_limits_sliced(&cuda->limits, cuda->team->env);
 }
@@ -340,7 +333,7 @@ static rondo_result_t map_windows(rd_cuda_t *cuda, bool again, offer_t *offers, 
     if (!again)
         agree_path(cuda, offers);
     for (int i = 0; i < cuda->k.nranks; i++) {
-        int r = rank_of(cuda, i);
+        int r = rd_cuda_rank_of(cuda, i);
         if (i == cuda->k.rank)
             cuda->k.window[i] = cuda->window;
         else if (cuda->peers[i].process == cuda->peers[cuda->k.rank].process)
