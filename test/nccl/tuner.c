@@ -1,6 +1,8 @@
 /* Tuner plugins of NCCL's, by a plugin of each version from 2 to 6 (tuner_plugin.c): what it is shown, that the plans
  * do as it says, what becomes of answers that make no sense, and that ranks with different answers all get one sentence
  * and none hangs. Plans are read off the lines of RONDO_DEBUG=plan.
+ *
+ *   tuner [--planted N]    N drawn disagreements alone
  */
 #define _GNU_SOURCE
 #include <stdbool.h>
@@ -278,12 +280,98 @@ static int run_shown(void)
     return bad;
 }
 
+/* ---- drawn disagreements: one rank, one length, one answer ---- */
+
+static int planted = 40; /* for all versions together */
+static uint64_t drawn;
+
+static int below(int n)
+{
+    drawn = drawn * 6364136223846793005u + 1442695040888963407u;
+    return (int)((drawn >> 33) % (uint64_t)n);
+}
+
+typedef struct plant {
+    int algo; /* what it may also be done by, beside ring, as NCCL numbers algorithms */
+    const char *name;
+    int blocks; /* of the count, in the bytes that a tuner is told */
+} plant_t;
+
+static ncclResult_t planted_call(int which, size_t count, ncclComm_t comm)
+{
+    switch (which) {
+    case 0:
+        return ncclAllReduce(in, out, count, ncclInt, ncclSum, comm, NULL);
+    case 1:
+        return ncclAllGather(in, out, count, ncclInt, comm, NULL);
+    case 2:
+        return ncclReduceScatter(in, out, count, ncclInt, ncclSum, comm, NULL);
+    default:
+        return ncclBroadcast(in, out, count, ncclInt, 1, comm, NULL);
+    }
+}
+
+/* Some calls of other lengths, which all answer alike for, and then the one. All ranks draw the same numbers. */
+static void plant_one(test_rank_t *t, int trial)
+{
+    static const plant_t plants[] = {
+        {0, "allreduce", 1}, {6, "allgather", RANKS}, {6, "reduce_scatter", RANKS}, {0, "broadcast", 1}};
+    const int which = below(4), odd = below(RANKS), before = below(3), count = 1 + below(COUNT - 1);
+    const plant_t *p = &plants[which];
+    char answers[160], bytes[32], rank[16];
+    ncclResult_t result = ncclSuccess;
+
+    snprintf(answers, sizeof answers, "cell=1,2,0;bytes=%d;cell=1,2,9@%d;cell=%d,2,0@%d", 4 * count * p->blocks, odd,
+             p->algo, odd);
+    setenv("TEST_TUNER", answers, 1);
+    test_note(t, "planted %d: %s, %s before", trial, p->name, answers);
+    ncclComm_t comm = nccl_comm(t);
+    log_begin();
+    for (int i = 0; i < before; i++)
+        result = planted_call(which, (size_t)(count + 1 + i) % COUNT, comm);
+    if (result != ncclSuccess)
+        test_fail(t, "a call before: %s", ncclGetLastError(comm));
+    for (int i = 0; i < 1000 && result == ncclSuccess; i++) /* who only sends may learn of it by the next call */
+        result = planted_call(which, (size_t)count, comm);
+    log_end();
+    const char *said = ncclGetLastError(comm);
+    snprintf(bytes, sizeof bytes, "of %d bytes", 4 * count * p->blocks);
+    snprintf(rank, sizeof rank, "rank %d (", odd);
+    if (result != ncclInvalidUsage || !strstr(said, UNLIKE) || !strstr(said, "plugin test") || !strstr(said, p->name) ||
+        !strstr(said, bytes) || !strstr(said, rank))
+        test_fail(t, "rank %d answers otherwise for %s %s: result %d, %s", odd, p->name, bytes, (int)result, said);
+    ncclCommAbort(comm);
+}
+
+static void plant_all(test_rank_t *t, void *arg)
+{
+    const case_t *c = arg;
+
+    set_rank(t, c);
+    for (int i = 0; i < planted / 4 && test_failures(t) == 0; i++)
+        plant_one(t, i);
+}
+
+static int run_planted(void)
+{
+    case_t c = {.name = "planted", .answers = ""};
+    int bad = 0;
+
+    for (int version = 3; version <= 6; version++) {
+        drawn = 33 + (uint64_t)version;
+        bad += run_case(&c, version, plant_all, &c) != 0;
+    }
+    printf("planted: %d disagreements, seeds 36 to 39: %s\n", planted / 4 * 4, bad ? "WRONG" : "one sentence each");
+    return bad;
+}
+
 int main(int argc, char **argv)
 {
     const char *build = getenv("top_builddir");
     char file[500];
 
-    (void)argc;
+    if (argc == 3 && strcmp(argv[1], "--planted") == 0)
+        planted = atoi(argv[2]);
     snprintf(folder, sizeof folder, "%s/.libs", build ? build : ".");
     if (!getenv("TEST_TUNER")) { /* the loader reads where libraries lie when the program starts */
         setenv("LD_LIBRARY_PATH", folder, 1);
@@ -299,5 +387,5 @@ int main(int argc, char **argv)
         printf("there is no %s: modules are not built\n", file);
         return TEST_SKIPPED;
     }
-    return run_shown() + run_cases() != 0;
+    return (argc > 1 ? 0 : run_shown() + run_cases()) + run_planted() != 0;
 }
