@@ -24,7 +24,7 @@ static void zcopies_wait(rd_ucx_net_t *net, int64_t limit_ms)
 {
     int64_t until = rd_clock_ms() + limit_ms;
     while (is_exposed(net) && rd_clock_ms() < until) {
-        rd_ucp.worker_progress(net->worker);
+        rd_ucx_poll(net);
         rd_ucx_rndv_advance(net);
     }
 }
@@ -199,7 +199,7 @@ static void failed_wait(rd_ucx_net_t *net)
 {
     int64_t began = rd_clock_ms(), passed = 0, limit_ms = rd_net_failed_ms(&net->base);
     while ((net->outstanding != 0 && passed < limit_ms) || (half_made(net) && passed < HALF_MADE_MS)) {
-        rd_ucp.worker_progress(net->worker);
+        rd_ucx_poll(net);
         passed = rd_clock_ms() - began;
     }
 }
@@ -226,7 +226,9 @@ static void net_free(rd_ucx_net_t *net)
 void rd_ucx_end(rd_ucx_net_t *net)
 {
     rd_net_end_say(&net->base, is_unread);
-    const char *held = half_made(net) ? "a connection that was being made when the failure came" : NULL;
+    const char *held = net->broken      ? "a connection that failed while it was being made"
+                       : half_made(net) ? "a connection that was being made when the failure came"
+                                        : NULL;
     if (!held && !rd_ucx_disconnect(net)) /* else it is left as it is, and reads nothing any more: see wireup.c */
         held = "a connection with a message that UCX does not give up";
     if (!held) {

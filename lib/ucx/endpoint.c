@@ -4,11 +4,17 @@
 #include "ucx/ucx.h"
 
 #define LET_GO_MS 1000 /* time for UCX to complete what it was told to give up: it waits for no peer */
+#define POLLS 1000     /* the most polls before that */
 
 void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why)
 {
     if (rd_net_peer_lost(&peer->base, why))
         rd_ucx_offers_back(peer, 1);
+}
+
+unsigned rd_ucx_poll(rd_ucx_net_t *net)
+{
+    return net->worker && !net->broken ? rd_ucp.worker_progress(net->worker) : 0;
 }
 
 /* UCX calls it from within progress. The endpoint stays until it is closed. */
@@ -30,19 +36,32 @@ static rondo_result_t unreachable(rd_ucx_peer_t *peer, ucs_status_t status)
                        peer->base.rank, rd_boot_whois(net->base.boot, peer->base.rank), rd_ucp.status_string(status));
 }
 
+/* Where the peer takes the connection and dies before the first bytes are sent, UCX's tcp tries once more, gives the
+ * endpoint up and returns it all the same: see wireup.c. Then the network is broken, and no endpoint is there. */
+static ucs_status_t endpoint_make(rd_ucx_net_t *net, const ucp_ep_params_t *params, ucp_ep_h *ep)
+{
+    rd_ucx_errors_begin();
+    ucs_status_t status = rd_ucp.ep_create(net->worker, params, ep);
+    bool erred = rd_ucx_errors_end();
+    net->broken |= status == UCS_OK && erred;
+    if (net->broken)
+        status = UCS_ERR_CONNECTION_RESET;
+    if (status != UCS_OK)
+        *ep = NULL;
+    return status;
+}
+
 rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer)
 {
     rd_ucx_net_t *net = rd_ucx_net_of(&peer->base);
-    if (peer->ep)
+    if (peer->ep || net->broken)
         return RONDO_SUCCESS;
     ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                                             UCP_EP_PARAM_FIELD_ERR_HANDLER,
                               .address = peer->address,
                               .err_mode = UCP_ERR_HANDLING_MODE_PEER,
                               .err_handler = {.cb = endpoint_failed, .arg = peer}};
-    ucs_status_t status = rd_ucp.ep_create(net->worker, &params, &peer->ep);
-    if (status != UCS_OK)
-        peer->ep = NULL;
+    ucs_status_t status = endpoint_make(net, &params, &peer->ep);
     if (status != UCS_OK && net->base.alone) {
         rd_ucx_peer_lost(peer, rd_ucp.status_string(status));
         return RONDO_ERR_REMOTE;
@@ -69,7 +88,7 @@ static rondo_result_t give(rd_ucx_peer_t *peer, const rd_net_header_t *header, c
     if (peer->base.lost_ms != 0)
         return RONDO_SUCCESS;
     rondo_result_t result = rd_ucx_peer_connect(peer);
-    if (result != RONDO_SUCCESS)
+    if (result != RONDO_SUCCESS || !peer->ep)
         return result;
     param->op_attr_mask |= UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     if (peer->base.net->transport.cuda) { /* or UCX would check what kind of memory it is */
@@ -152,13 +171,16 @@ void rd_ucx_forsake(rd_ucx_peer_t *peer)
 /* UCX ends the process by an assertion when a worker is destroyed while a peer owes it an answer, such as the bytes of
  * a message that the peer had announced before it stopped polling. An orderly close does not wait for such an answer,
  * and what it has closed cannot be closed by force. So every endpoint is closed by force, which completes all that is
- * outstanding. */
+ * outstanding: all but a flush that UCX is to resume in the next poll, in which it uses the endpoint that is no more. A
+ * poll that finds nothing leaves none. */
 bool rd_ucx_disconnect(rd_ucx_net_t *net)
 {
+    for (int i = 0; i < POLLS && rd_ucx_poll(net) != 0; i++)
+        continue;
     for (rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p))
         rd_ucx_forsake(p);
     int64_t until = rd_clock_ms() + LET_GO_MS;
     while (net->outstanding != 0 && rd_clock_ms() < until)
-        rd_ucp.worker_progress(net->worker);
+        rd_ucx_poll(net);
     return net->outstanding == 0;
 }

@@ -259,7 +259,7 @@ bool rd_ucx_progress(rd_transport_t *transport)
     net->asides = 0;
     rd_ucx_send_held(net);
     rd_ucx_rndv_advance(net);
-    unsigned events = rd_ucp.worker_progress(net->worker);
+    unsigned events = rd_ucx_poll(net);
     rd_ucx_rndv_advance(net);
     bool moved = (events != 0 && !net->asides) || net->base.progressed;
     rd_net_polled(&net->base, moved);

@@ -82,6 +82,7 @@ struct rd_ucx_net {
     rd_ucx_conn_t
         *held;       /* the connection with a short message that will be sent with the next one; NULL: there is none */
     int buffers_set; /* the user has set the sizes of the socket buffers */
+    bool broken;     /* UCX must not be polled any more, because that would end the process: see wireup.c */
     int leaving;     /* what is announced from now on is no longer wanted */
     int asides;      /* set when a question or an answer of question.c comes, which is no progress of a call */
 };
@@ -194,6 +195,7 @@ void rd_ucx_asked(rd_ucx_peer_t *peer); /* takes a question */
 /* endpoint.c */
 rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer);
 void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why);
+unsigned rd_ucx_poll(rd_ucx_net_t *net); /* returns the number of events; every poll of UCX is this one */
 /* If *pending is nonzero on return, `done(request, status, arg)` is called later, and `header` and `data` must stay
  * until then. Nothing is sent to a peer that is lost, and that is no error here: the verdict is reported by the stop
  * word. */

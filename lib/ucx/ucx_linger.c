@@ -7,7 +7,7 @@
 static bool poll_one(rd_linger_t *linger)
 {
     rd_ucx_net_t *net = linger->net;
-    for (int i = 0; i < POLLS && rd_ucp.worker_progress(net->worker) != 0; i++)
+    for (int i = 0; i < POLLS && rd_ucx_poll(net) != 0; i++)
         continue;
     rd_ucx_rndv_advance(net);
     rd_ucx_say_bye(net, 0);

@@ -3,9 +3,12 @@
 #ifndef RD_UCX_UCX_LOAD_H
 #define RD_UCX_UCX_LOAD_H
 
+#include <stdbool.h>
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-compare" /* UCX 1.22's own headers */
 #include <ucp/api/ucp.h>
+#include <ucs/debug/log_def.h>
 #pragma GCC diagnostic pop
 
 /* Each is a function of UCX's without "ucp_". */
@@ -45,6 +48,7 @@ typedef struct rd_ucp {
 #define RD_UCP_MEMBER(name) __typeof__(ucp_##name) *name;
     RD_UCP_FUNCTIONS(RD_UCP_MEMBER)
 #undef RD_UCP_MEMBER
+    __typeof__(ucs_log_push_handler) *log_push_handler;
     __typeof__(ucs_status_string) *status_string;
 } rd_ucp_t;
 
@@ -53,6 +57,10 @@ extern rd_ucp_t rd_ucp;
 
 /* Opens UCX, once in a process: returns NULL, or a sentence that says why that is not possible and what to install. */
 const char *rd_ucx_load(void);
+
+/* From begin to end, what UCX logs as an error in this thread is noted; end returns true if there was any. */
+void rd_ucx_errors_begin(void);
+bool rd_ucx_errors_end(void);
 
 /* Called once with the functions that were found. It is a weak function that does nothing: tests put others in their
  * place. */

@@ -18,8 +18,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What UCX has in a network that stays open: its event sets and wake-ups, a socket that listens and some more. */
-#define HELD_DESCRIPTORS 9
+/* What UCX has in a network that stays open: its event sets and wake-ups, a socket that listens, those of connections
+ * that were being made, and some more. */
+#define HELD_DESCRIPTORS 10
 #define HELD_THREADS 2
 
 #define ADVICE "; abort this communicator" /* what follows says what to do, not what has happened */

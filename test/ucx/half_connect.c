@@ -1,0 +1,78 @@
+/* A peer that takes the connection and is gone before the first bytes come, as one that dies at this moment: UCX tries
+ * once more, finds nobody, and returns an endpoint whose next use would end the process. Rank 0's creation fails, and
+ * says whom UCX cannot reach; the other rank's fails too; nobody ends. What the kernel would say of such a peer is put
+ * in place of its answers while the endpoint is made. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ucx/ucx_load.h"
+#include "util/harness.h"
+
+#define RANKS 2
+
+static __typeof__(ucp_ep_create) *ep_create;
+static int plays; /* this rank's peers are gone so */
+static _Thread_local int making, connects, refused;
+
+__attribute__((visibility("default"))) int connect(int fd, const struct sockaddr *address, socklen_t bytes)
+{
+    static __typeof__(connect) *real;
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "connect");
+    if (making && ++connects > 1) {
+        refused++;
+        errno = ECONNREFUSED;
+        return -1;
+    }
+    return real(fd, address, bytes);
+}
+
+__attribute__((visibility("default"))) ssize_t send(int fd, const void *data, size_t bytes, int flags)
+{
+    static __typeof__(send) *real;
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "send");
+    if (making) {
+        errno = ECONNRESET;
+        return -1;
+    }
+    return real(fd, data, bytes, flags);
+}
+
+static ucs_status_t create_in_vain(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep)
+{
+    making = plays;
+    connects = 0;
+    ucs_status_t status = ep_create(worker, params, ep);
+    making = 0;
+    return status;
+}
+
+void rd_ucx_loaded(rd_ucp_t *ucp)
+{
+    ep_create = ucp->ep_create;
+    ucp->ep_create = create_in_vain;
+}
+
+static void body(test_rank_t *t, void *arg)
+{
+    (void)arg;
+    test_play_node(t, RANKS);
+    plays = t->rank == 0;
+    (void)test_comm_gives(t, RONDO_ERR_REMOTE, t->rank == 0 ? "UCX cannot reach rank 1" : "rank ");
+    if (plays && refused == 0)
+        test_fail(t, "UCX has not tried once more: there was nothing to survive");
+}
+
+int main(void)
+{
+    test_begin("ucx_half_connect", 60);
+    setenv("RONDO_IFACE", "lo", 1);
+    unsetenv("UCX_LOG_LEVEL");
+    return test_run(TEST_PROCESSES, RANKS, 30, body, NULL) != 0;
+}
