@@ -12,7 +12,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
+
+#include "transport/cma/cma.h"
 
 void rd_rma_count(const rd_rma_t *rma, int target, int context, int signal)
 {
@@ -83,8 +84,7 @@ static rondo_result_t by_kernel(rd_rma_t *rma, const rd_rma_op_t *op)
     for (size_t done = 0; done < op->bytes;) {
         struct iovec here = {op->local + done, op->bytes - done};
         struct iovec there = {(void *)(uintptr_t)(part->address + op->offset + done), op->bytes - done};
-        ssize_t n = op->kind == RD_RMA_GET ? process_vm_readv(pid, &here, 1, &there, 1, 0)
-                                           : process_vm_writev(pid, &here, 1, &there, 1, 0);
+        ssize_t n = rd_cma_copy(pid, &here, &there, op->kind != RD_RMA_GET);
         if (n <= 0)
             return refused(rma, op, n < 0 ? errno : EFAULT);
         done += (size_t)n;

@@ -6,6 +6,7 @@ check_PROGRAMS += \
 	test/core/dump_now \
 	test/core/dump_wait \
 	test/core/footprint \
+	test/core/first_thread \
 	test/core/force_next \
 	test/core/gather_put \
 	test/core/group_memory \
@@ -91,6 +92,7 @@ test_core_status_lines_LDADD = libtest.la
 test_core_suspend_LDADD = libtest.la
 test_core_config_LDADD = libtest.la
 test_core_late_far_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_core_first_thread_LDADD = libtest.la
 test_core_force_next_LDADD = libtest.la
 test_core_many_creations_LDADD = libtest.la
 test_core_timeout_once_LDADD = libtest.la

@@ -41,7 +41,7 @@ static int read_process(int32_t pid, void *to, uint64_t address, size_t bytes)
     for (size_t done = 0; done < bytes;) {
         struct iovec here = {(char *)to + done, bytes - done};
         struct iovec there = {(void *)(uintptr_t)(address + done), bytes - done};
-        ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+        ssize_t got = rd_cma_copy(pid, &here, &there, false);
         if (got == 0)
             errno = EFAULT;
         if (got <= 0)

@@ -15,9 +15,20 @@
 #ifndef RD_TRANSPORT_CMA_CMA_H
 #define RD_TRANSPORT_CMA_CMA_H
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
 #include "transport/transport.h"
 
 extern const rd_transport_ops_t rd_transport_cma;
+
+/* Copies from `here` to `there`, in the process `pid`, or the other way round, as process_vm_writev and
+ * process_vm_readv do. To the kernel that number is the process's first thread, and no memory is found by it when that
+ * thread has ended, which it may (pthread_exit in main) while the others go on; then another one's number serves. ESRCH
+ * is that there is none: the process is gone. */
+ssize_t rd_cma_copy(int32_t pid, const struct iovec *here, const struct iovec *there, bool write);
 
 /* Returns false if the peer's process, which is another one, executes another program by now. */
 bool rd_cma_same_program(const rd_recv_t *recv);

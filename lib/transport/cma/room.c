@@ -39,7 +39,7 @@ int rd_room_put(rd_room_t *room, int32_t pid, const void *from, size_t bytes)
     if (atomic_load_explicit(&room->bytes, memory_order_relaxed) == bytes) {
         atomic_store_explicit(&room->writer, (int32_t)syscall(SYS_gettid), memory_order_relaxed);
         atomic_thread_fence(memory_order_seq_cst);
-        put = process_vm_writev(pid, &here, 1, (const struct iovec *)(void *)room, 1, 0);
+        put = rd_cma_copy(pid, &here, (const struct iovec *)(void *)room, true);
         error = put < 0 ? errno : EFAULT;
         atomic_store_explicit(&room->writer, 0, memory_order_release);
     }
