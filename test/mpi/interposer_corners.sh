@@ -45,7 +45,7 @@ for mpi in $(mpis); do
     # Threads, each with a communicator: the blocking calls are served, but for the first seven, the others never.
     compile threads -ldl
     for ranks in 2 3; do
-        good $ranks "$dir/threads.$mpi" threads
+        good $ranks "$dir/threads.$mpi" threads threads_types
         good $ranks --report "$dir/threads.$mpi" threads_choose
         for name in bcast allgather gather gatherv allreduce barrier; do
             grep -q "^  $name  *[0-9]*  *[0-9]*  *\(9[0-9]\|100\)\." "$dir/out" ||

@@ -23,6 +23,19 @@ int PMPI_Comm_free(MPI_Comm *comm)
     return next(comm);
 }
 
+/* It has the error handler of MPI_COMM_SELF return while it looks at a type: the other threads get time to do so, too.
+ */
+int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
+{
+    int (*next)(MPI_Comm, MPI_Errhandler) =
+        (int (*)(MPI_Comm, MPI_Errhandler))dlsym(RTLD_NEXT, "PMPI_Comm_set_errhandler");
+    int result = next(comm, handler);
+
+    if (comm == MPI_COMM_SELF)
+        usleep(1000);
+    return result;
+}
+
 static void run(void *(*of_thread)(void *comm))
 {
     MPI_Comm comms[THREADS];
@@ -166,11 +179,37 @@ static void threads_nonblocking(void)
     run(start_and_wait);
 }
 
+/* 30: types of the threads' own, each seen for the first time. The error handlers are the program's afterwards. */
+static void *use_types(void *data)
+{
+    MPI_Comm comm = *(MPI_Comm *)data;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        int values[3] = {rank ? -1 : i, -1, rank ? -1 : 2 * i};
+        MPI_Datatype type;
+        MPI_Type_vector(2, 1, 2, MPI_INT, &type);
+        MPI_Type_commit(&type);
+        MPI_Bcast(values, 1, type, 0, comm);
+        MPI_Type_free(&type);
+        CHECK(values[0] == i && values[1] == -1 && values[2] == 2 * i, "%d %d %d", values[0], values[1], values[2]);
+    }
+    return NULL;
+}
+static void threads_types(void)
+{
+    MPI_Errhandler handler;
+
+    run(use_types);
+    MPI_Comm_get_errhandler(MPI_COMM_SELF, &handler);
+    CHECK(handler == MPI_ERRORS_ARE_FATAL, "MPI_COMM_SELF has another error handler");
+}
+
 static const corner_t corners[] = {{"threads", threads},
                                    {"threads_choose", threads_choose},
                                    {"threads_environment", threads_environment},
                                    {"threads_not_made", threads_not_made},
-                                   {"threads_nonblocking", threads_nonblocking}};
+                                   {"threads_nonblocking", threads_nonblocking},
+                                   {"threads_types", threads_types}};
 
 int main(int argc, char **argv)
 {
