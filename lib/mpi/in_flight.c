@@ -17,11 +17,34 @@
 
 #include "mpi/interpose.h"
 
-/* What was started last is last. The list is its thread's; what the entries say is guarded by the lock. */
+/* What was started last is last. The list is its thread's, who reads it as it likes, and changes it under the lock, as
+ * what the entries say. */
 static rd_mpi_flight_t *first, **end = &first;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool held;              /* no turn may be made now: this thread is in one, or in rondo */
 static _Atomic uint64_t turns; /* by those in the MPI */
+
+/* The lock is for MPICH's thread; where there is none, it would be for nobody. */
+#ifdef OPEN_MPI
+static void guard(void)
+{
+}
+
+static void unguard(void)
+{
+}
+#else
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void guard(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void unguard(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+#endif
 
 /* Asks rondo, for each communicator only as far as the first operation that is not over: they end in order. */
 static void look(void)
@@ -55,14 +78,14 @@ static rd_mpi_flight_t *take_arrived(void)
 
 void rd_mpi_flights_enter(void)
 {
-    pthread_mutex_lock(&lock);
+    guard();
     held = true;
 }
 
 void rd_mpi_flights_leave(void)
 {
     held = false;
-    pthread_mutex_unlock(&lock);
+    unguard();
 }
 
 bool rd_mpi_flights_hold(bool hold)
@@ -93,9 +116,11 @@ void rd_mpi_flights_turn(void)
         held = true;
         f->land(f);
         held = false;
-        pthread_mutex_lock(&lock);
+        if (!first)
+            return;
+        guard();
         f = take_arrived();
-        pthread_mutex_unlock(&lock);
+        unguard();
     }
 }
 
