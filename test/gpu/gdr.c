@@ -340,6 +340,27 @@ static void sums(test_rank_t *t, rondo_comm_t comm)
     device_end(t, comm, &stream, 1);
 }
 
+/* The network reaches the GPUs of two nodes, and not that of the third, rank 1's: by force there is no communicator,
+ * and every rank names that rank and why; otherwise all are staged. */
+static void mixed(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = NULL;
+    char host[16];
+
+    (void)arg;
+    if (t->rank == 1)
+        setenv("SIM_FAR", "1", 1);
+    setenv("RONDO_GDR", "1", 1);
+    TEST_TRUE(t, create(t, &comm) == RONDO_ERR_UNSUPPORTED);
+    const char *said = rondo_last_error(NULL);
+    if (!strstr(said, "RONDO_GDR is 1") || !strstr(said, "rank 1 (") || !strstr(said, "takes no GPU's memory"))
+        test_fail(t, "where rank 1 alone cannot: %s", said);
+    setenv("RONDO_GDR", "-1", 1);
+    snprintf(host, sizeof host, "played%d", t->rank);
+    setenv("RONDO_HOSTID", host, 1);
+    sums(t, device_comm(t));
+}
+
 #define SCRATCH ((unsigned long long)200 << 20)
 
 /* The last rank has no RONDO_GDR_SCRATCH bytes: sums are staged then, on all ranks, and no rank holds that memory. */
@@ -474,6 +495,8 @@ int main(int argc, char **argv)
     if (*unsupported) /* not even a network */
         return sim_live ? TEST_SKIPPED : 0;
     bad += sim_live ? test_run(TEST_PROCESSES, 2, 60, refused, NULL) : 0;
+    bad += sim_live ? test_run(TEST_PROCESSES, device_nodes("1+1+1"), 60, mixed, NULL) : 0;
+    device_nodes("1+1");
     setenv("RONDO_GDR", "1", 1);
     setenv("RONDO_GDR_MIN", "4K", 1);
     bad += test_run(TEST_PROCESSES, 2, 60, probe, unsupported);
