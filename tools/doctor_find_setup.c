@@ -193,4 +193,5 @@ void doctor_find(const nodes_view_t *view)
     doctor_find_setup(view);
     doctor_find_blocked(view);
     doctor_find_slow(view);
+    doctor_find_lost(view);
 }

@@ -94,6 +94,7 @@ static void way(const nodes_view_t *view, int from, int to)
     if (w->stage == WAY_DONE) {
         number("us", w->us);
         number("gbps", w->gbps);
+        number("resent", w->resent);
     }
     member("text", w->text);
     printf("}");

@@ -67,10 +67,11 @@ static void enter(nodes_view_t *view, int a, int b, const pair_result_t *of_a, c
 
     for (int back = 0; back < 2; back++) {
         nodes_way_t *way = back ? nodes_way(view, b, a) : nodes_way(view, a, b);
-        double us = of_a->us, gbps = back ? of_b->gbps : of_a->gbps;
+        double us = of_a->us, gbps = back ? of_b->gbps : of_a->gbps, resent = back ? of_b->resent : of_a->resent;
         if (way->stage == WAY_UNTRIED || stage < way->stage)
             way->stage = stage;
         way->us = way->us > 0 && way->us < us ? way->us : us;
+        way->resent = way->gbps > 0 && way->resent < resent ? way->resent : resent;
         way->gbps = way->gbps > gbps ? way->gbps : gbps;
         if (*text && !way->text)
             way->text = strdup(text);

@@ -55,6 +55,7 @@ typedef struct nodes_way {
     way_stage_t stage;
     int error;       /* errno of a connection; 0: it was made */
     double us, gbps; /* of WAY_DONE: one way of a short message, the median; the rate of long ones */
+    double resent;   /* the part of its TCP segments that the sender has sent again meanwhile; 0: none, or not known */
     char *text;      /* what the library said; NULL: nothing */
 } nodes_way_t;
 
@@ -87,10 +88,17 @@ void doctor_reach(const nodes_node_t *node, int n, int self, int limit_ms, int *
 typedef struct pair_result {
     way_stage_t stage;
     double us, gbps; /* gbps: of what this side has sent */
+    double resent;   /* nodes_way_t's, of this side */
     char text[WAY_TEXT];
 } pair_result_t;
 /* Collective over the two nodes of a pair, `side` 0 and 1. */
 void doctor_pair(const rondo_unique_id_t *id, int side, pair_result_t *result);
+/* TCP segments since the host was started. Returns false if the file, /proc/net/snmp, does not say. */
+typedef struct nodes_segments {
+    int64_t sent, resent;
+} nodes_segments_t;
+bool doctor_segments(const char *file, nodes_segments_t *segments);
+double doctor_resent(const nodes_segments_t *before, const nodes_segments_t *after); /* the part of them */
 /* The opponent of player `self` in a round of a tournament of n, where all meet once in doctor_rounds(n) rounds; -1: it
  * rests. */
 int doctor_rounds(int n);
@@ -101,9 +109,10 @@ int doctor_opponent(int n, int round, int self);
 void doctor_matrix(const nodes_view_t *view);
 /* Calls info_found for everything that is said of the nodes and the ways between them. */
 void doctor_find(const nodes_view_t *view);
-/* Its parts: what is set up wrongly, what cannot be connected, what is slow. */
+/* Its parts: what is set up wrongly, what cannot be connected, what is slow, what loses packets. */
 void doctor_find_setup(const nodes_view_t *view);
 void doctor_find_blocked(const nodes_view_t *view);
 void doctor_find_slow(const nodes_view_t *view);
+void doctor_find_lost(const nodes_view_t *view);
 
 #endif

@@ -103,6 +103,8 @@ static rondo_result_t long_messages(const pair_t *p, double *gbps)
 
 static void measure(pair_t *p, pair_result_t *out)
 {
+    nodes_segments_t before, after;
+    const bool counted = doctor_segments("/proc/net/snmp", &before);
     rondo_result_t result = short_messages(p, &out->us);
 
     out->stage = WAY_NO_SMALL;
@@ -110,6 +112,8 @@ static void measure(pair_t *p, pair_result_t *out)
         out->stage = WAY_NO_LARGE;
         result = long_messages(p, &out->gbps);
     }
+    if (counted && doctor_segments("/proc/net/snmp", &after))
+        out->resent = doctor_resent(&before, &after);
     if (result == RONDO_SUCCESS)
         out->stage = WAY_DONE;
     else if (result != RONDO_ERR_TIMEOUT)

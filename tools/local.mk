@@ -13,6 +13,7 @@ endif
 # What rondo-info doctor --network makes of its tables, which a test plants.
 doctor_finders = \
 	tools/doctor_find_blocked.c \
+	tools/doctor_find_lost.c \
 	tools/doctor_find_setup.c \
 	tools/doctor_find_slow.c \
 	tools/doctor_nodes.h \
@@ -30,6 +31,7 @@ rondo_info_SOURCES = \
 	tools/doctor_pair.c \
 	tools/doctor_pairs.h \
 	tools/doctor_reach.c \
+	tools/doctor_segments.c \
 	tools/doctor_json.c \
 	tools/doctor_json.h \
 	tools/doctor_self.c \

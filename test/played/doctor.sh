@@ -56,6 +56,10 @@ check 1 "$play --on 2 ip route add prohibit 10.99.7.2/32" \
 # A host that is slow to send; this machine would have to slow the others by as much to hide it.
 check 1 "$play --on 1 tc qdisc add dev eth0 root tbf rate 50mbit burst 64kb latency 50ms" \
     'WRONG  slow node  *host1 sends at most 0\.00'
+# One that loses a packet in twenty of those that it gets.
+check 0 "$play --on 1 nft 'add table inet f; add chain inet f i { type filter hook input priority 0; };
+    add rule inet f i iifname eth0 numgen random mod 20 lt 1 drop'" \
+    'note   lost packets  *of what host1 gets from every other node up to [0-9.]* % is sent again'
 # Packets that the card cuts by itself pass the switch whole, so it may not.
 no_cut=
 for host in 0 1 2; do

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../tools/doctor_nodes.h"
 #include "util/check.h"
@@ -51,6 +52,7 @@ static void look(void)
     doctor_find_setup(&view);
     doctor_find_blocked(&view);
     doctor_find_slow(&view);
+    doctor_find_lost(&view);
 }
 
 static void rate(int from, int to, double gbps)
@@ -221,6 +223,69 @@ static void shared(void)
     CHECK(counts[INFO_WRONG] == 0 && strstr(said, "times are not judged"), "%s", said);
 }
 
+static void resent(int from, int to, double part)
+{
+    nodes_way(&view, from, to)->resent = part;
+}
+
+static void lost_is(int notes, const char *words)
+{
+    look();
+    CHECK(counts[INFO_WRONG] == 0 && counts[INFO_NOTE] == notes && strstr(said, words), "%d to note:\n%s",
+          counts[INFO_NOTE], said);
+}
+
+static void lost(void)
+{
+    check_now = "lost packets";
+    make(4, 1);
+    resent(0, 1, 0.009); /* a full switch */
+    lost_is(0, "");
+    resent(0, 1, 0.05);
+    lost_is(1, "of what n0 sends to n1 5.0 % is sent again -> ");
+    resent(2, 1, 0.02);
+    lost_is(2, "of what n2 sends to n1 2.0 %");
+    resent(3, 1, 0.03);
+    lost_is(1, "of what n1 gets from every other node up to 5.0 % is sent again");
+    make(4, 2);
+    for (int i = 0; i < 3; i++)
+        resent(3, i, 0.1 + 0.1 * i);
+    lost_is(1, "of what n3 sends to every other node up to 30.0 %");
+    make(2, 3);
+    resent(1, 0, 0.2);
+    lost_is(1, "of what n1 sends to n0 20.0 %");
+    make(8, 4);
+    for (int i = 0; i < 8; i++)
+        for (int k = 2; k < 4; k++)
+            resent(i, (i + k) % 8, 0.02);
+    lost_is(9, "16 ways in all lose packets");
+}
+
+static void segments(void)
+{
+    char name[] = "/tmp/rondo-snmp-XXXXXX";
+    nodes_segments_t before, after;
+    int fd = mkstemp(name);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+
+    if (!f)
+        exit(1);
+    fprintf(f,
+            "Ip: Forwarding OutSegs\nIp: 1 7\nTcp: RtoMin MaxConn InSegs OutSegs RetransSegs\nTcp: 200 -1 9 5000 40\n");
+    fclose(f);
+    CHECK(doctor_segments(name, &before) && before.sent == 5000 && before.resent == 40, "%lld %lld",
+          (long long)before.sent, (long long)before.resent);
+    after = (nodes_segments_t){15000, 140};
+    CHECK(doctor_resent(&before, &after) == 0.01, "%g", doctor_resent(&before, &after));
+    after = (nodes_segments_t){5200, 60}; /* too few to tell */
+    CHECK(doctor_resent(&before, &after) == 0, "%g", doctor_resent(&before, &after));
+    f = fopen(name, "w");
+    fprintf(f, "Tcp: RtoMin OutSegs\nTcp: 200 5000\n");
+    fclose(f);
+    CHECK(!doctor_segments(name, &before) && !doctor_segments("/none", &before), "a file that does not say it");
+    unlink(name);
+}
+
 static void tournament(void)
 {
     check_now = "tournament";
@@ -249,5 +314,7 @@ int main(void)
     blocked();
     setup();
     shared();
+    lost();
+    segments();
     return failures != 0;
 }

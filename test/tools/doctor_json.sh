@@ -31,7 +31,7 @@ if d["network"]:
     for w in d["ways"]:
         assert w["state"] in ("measured", "untried", "blocked", "fails", "mute", "stalls"), w
         if w["state"] == "measured":
-            assert w["us"] > 0 and w["gbps"] > 0, w
+            assert w["us"] > 0 and w["gbps"] > 0 and 0 <= w["resent"] <= 1, w
 for w in want:
     what, _, value = w.partition("=")
     if what == "lines":  # the same names, in order, as the lines for people

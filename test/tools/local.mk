@@ -1,6 +1,6 @@
 check_PROGRAMS += \
 	test/tools/doctor_find
-test_tools_doctor_find_SOURCES = test/tools/doctor_find.c tools/doctor_pair.c $(doctor_finders)
+test_tools_doctor_find_SOURCES = test/tools/doctor_find.c tools/doctor_pair.c tools/doctor_segments.c $(doctor_finders)
 test_tools_doctor_find_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tools
 script_tests += \
 	test/tools/doctor_json.sh \
