@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/fpenv.h"
 #include "exec/host/run_flat.h"
 #include "progress/unlike.h"
 
@@ -538,10 +539,12 @@ rondo_result_t rd_queue_run(rd_queue_t *q, rd_plan_t *plan, int chain, const voi
     }
     if (result == RONDO_SUCCESS) {
         rd_run_begin(run, plan, in, out, q->scratch, chain == RD_CHAIN_COLLECTIVE ? rd_sign_now(&q->signing) : 0);
+        uint64_t program = rd_rounding_begin();
         if (run->open)
             rd_run_advance(run);
         if (run->open && plan->flat)
             poll_flat(q, run);
+        rd_rounding_end(program);
         if (run->open || run->result != RONDO_SUCCESS || q->polled)
             result = run_on(q, run);
     }
@@ -556,8 +559,10 @@ rondo_result_t rd_queue_repeat(rd_queue_t *q, rd_plan_t *plan, const void *in, v
         return rd_queue_run(q, plan, RD_CHAIN_COLLECTIVE, in, out);
     }
     rd_run_begin(&q->run, plan, in, out, q->scratch, sign);
+    uint64_t program = rd_rounding_begin(); /* once for all polls */
     rd_flat_advance(&q->run);
     if (q->run.open)
         poll_flat(q, &q->run);
+    rd_rounding_end(program);
     return q->run.open || q->run.result != RONDO_SUCCESS ? run_on(q, &q->run) : RONDO_SUCCESS;
 }

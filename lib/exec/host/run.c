@@ -5,6 +5,7 @@
  * publish, and return credits. A step that is not ready changes nothing and is tried again. */
 #include "exec/host/run.h"
 
+#include "base/fpenv.h"
 #include "exec/host/host_copy.h"
 #include "transport/shm/ll.h"
 #include "exec/host/cma_step.h"
@@ -467,7 +468,7 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
     run->open += (run->open && plan->posts) || plan->board.board;
 }
 
-bool rd_run_advance(rd_run_t *run)
+static inline bool advance_all(rd_run_t *run)
 {
     bool moved = false;
 
@@ -497,5 +498,13 @@ bool rd_run_advance(rd_run_t *run)
     if (run->open == 0 && run->plan->finish_bytes)
         run->plan->reducer.finish(run->out + run->plan->finish_offset, run->plan->finish_bytes / run->plan->element,
                                   run->plan->reducer.arg);
+    return moved;
+}
+
+bool rd_run_advance(rd_run_t *run)
+{
+    uint64_t program = rd_rounding_begin();
+    bool moved = advance_all(run);
+    rd_rounding_end(program);
     return moved;
 }
