@@ -81,9 +81,9 @@ rondo_result_t rd_queue_peer_left(rd_queue_t *q)
                               "another rank has found that ranks do not call the same operations, and says which");
     return rd_health_fail(
         q->health, RONDO_ERR_REMOTE, peer,
-        "rank %d (%s) has destroyed its communicator, but this rank still waits for it: all ranks must "
+        "rank %d (%s) has destroyed its communicator, but rank %d (%s) still waits for it: all ranks must "
         "call the same operations",
-        peer, rd_health_whois(q->health, peer));
+        peer, rd_health_whois(q->health, peer), q->team->rank, rd_health_whois(q->health, q->team->rank));
 }
 
 /* Finds the step at which the one run that waits has stopped, from 1 on, and how many it has; -1: several run, or it

@@ -152,7 +152,8 @@ static bool on_news(slot_t *s)
     s->spoke = 1;
     if (orderly)
         return false;
-    if (news.silent)
+    /* What the node knows comes first: who has left has not died, and the rank that has found that out says so. */
+    if (news.silent || (news.failed_rank >= 0 && w->ops->has_left(w->arg, news.failed_rank)))
         w->ops->hear(w->arg);
     char text[sizeof news.text + 64];
     snprintf(text, sizeof text, "%s; abort this communicator, then shrink it or end", news.text);
