@@ -107,7 +107,7 @@ typedef enum {
     RONDO_ERR_REMOTE,   /* another rank died, left or failed: abort, then shrink or end */
     RONDO_ERR_TIMEOUT,  /* a live rank did not come in time */
     RONDO_ERR_ABORTED,  /* rondo_comm_abort was called here */
-    RONDO_ERR_MISMATCH, /* a message has two lengths; or, with RONDO_CHECK=1, ranks called different operations */
+    RONDO_ERR_MISMATCH, /* ranks called different operations, or a message has two lengths */
     RONDO_ERR_NAN       /* RONDO_NAN_CHECK=fail: the input of a call has a value that is not a number */
 } rondo_result_t;
 
@@ -588,6 +588,11 @@ typedef struct {
     int64_t waits_ms;           /* for how many milliseconds, */
     int64_t step, steps;        /* and in which step of its schedule */
     char call[160];             /* as in rondo_status_t */
+    /* Of a collective of host memory, by what it runs; of equal calls one behind the other, by what the first did. */
+    char algo[32], proto[16];
+    /* Of one that is not over, or on a GPU not known to be: for how many milliseconds it may wait for a live rank, as
+     * it is at this moment; 0: for ever, or it is over. */
+    int64_t limit_ms;
 } rondo_work_info_t;
 
 /* This rank's last call on the communicator that has begun: inside a group those before it. Of no call (all zero) if

@@ -118,6 +118,22 @@ static void load_links(rd_monitor_link_t *links, const value_t *from)
     }
 }
 
+static void load_failure(load_t *l, const rd_monitor_comm_t *c, const value_t *from)
+{
+    rd_monitor_failure_t *to = &l->head->failures[l->head->failed % RD_MONITOR_FAILURES];
+
+    if (!from)
+        return;
+    to->version = 2;
+    to->comm = c->id;
+    to->rank = c->rank;
+    to->failed_rank = whole(from, "failed_rank", -1);
+    to->heard = value_is_true(value_of(from, "heard"));
+    to->failed_ns = amount(from, "failed_ns");
+    snprintf(to->text, sizeof to->text, "%s", value_text(value_of(from, "text")));
+    l->head->failed++;
+}
+
 static void load_comm(load_t *l, int entry, const value_t *from)
 {
     const value_t *boards = value_of(from, "boards");
@@ -141,6 +157,7 @@ static void load_comm(load_t *l, int entry, const value_t *from)
     load_periods(c->shorts, RD_PERIODS_SHORT, value_of(from, "short_periods"));
     load_periods(c->longs, RD_PERIODS_LONG, value_of(from, "long_periods"));
     load_links(c->links, value_of(from, "links"));
+    load_failure(l, c, value_of(from, "failure"));
 }
 
 static size_t room_for_comms(const value_t *comms)
@@ -179,19 +196,21 @@ static void load_kind(rd_monitor_event_t *e, const value_t *call)
 
 static void load_call(load_t *l, uint64_t index, const value_t *call)
 {
-    rd_monitor_event_t e = {.begun = amount(call, "begun_ns"),
-                            .comm = id_of(call, "communicator"),
-                            .number = amount(call, "number"),
-                            .count = amount(call, "count"),
-                            .bytes = amount(call, "bytes"),
-                            .ended = amount(call, "ended_ns"),
-                            .rank = whole(call, "rank", -1),
-                            .result = whole(call, "result", 0),
-                            .thread = amount(call, "thread"),
-                            .tag = amount(call, "tag"),
-                            .stack = amount(call, "stack"),
-                            .input = id_of(call, "input_hash"),
-                            .output = id_of(call, "output_hash")};
+    rd_monitor_event_t e = {
+        .begun = amount(call, "begun_ns"),
+        .comm = id_of(call, "communicator"),
+        .number = amount(call, "number"),
+        .count = amount(call, "count"),
+        .bytes = amount(call, "bytes"),
+        .ended = amount(call, "ended_ns"),
+        .rank = whole(call, "rank", -1),
+        .result = whole(call, "result", 0),
+        .thread = amount(call, "thread"),
+        .tag = amount(call, "tag"),
+        .stack = amount(call, "stack"),
+        .choice = rd_view_choice_named(value_text(value_of(call, "algorithm")), value_text(value_of(call, "protocol"))),
+        .input = id_of(call, "input_hash"),
+        .output = id_of(call, "output_hash")};
     uint64_t calls = amount(call, "calls");
 
     load_kind(&e, call);

@@ -406,16 +406,30 @@ static void look_at_messages(analysis_t *a, const rd_stream_t *s, const char *na
 
 /* ---- communicators ---- */
 
-/* Returns true if the verdict names a rank or knows why ranks wait; if it says that it does not, that is kept. */
+/* Returns true if the verdict names a rank or knows why ranks wait; if it says that it does not, or what a call that
+ * has failed has said, that is kept. */
 static bool judge(analysis_t *a, const rd_view_comm_t *c, const char *name, rd_monitor_verdict_t *v)
 {
     v->status = RD_VERDICT_NONE;
     if (c)
         rd_verdict_judge(a->dump->view, c, v);
-    if (!rd_verdict_names(v->status) || v->status == RD_VERDICT_SLOW) /* that is said last, if nothing else is found */
+    if (!rd_verdict_names(v->status) || v->failed ||
+        v->status == RD_VERDICT_SLOW) /* that is said last, if nothing else is found */
         return false;
     ras_say(a, v->status, name, v->text);
     return true;
+}
+
+/* Has print_errors said it? */
+static bool is_printed(const analysis_t *a, const rd_monitor_verdict_t *v)
+{
+    const rd_view_t *view = a->dump->view;
+    const char *sentence = strstr(v->text, ": ");
+
+    for (int i = 0; v->failed && sentence && !a->json && i < view->nprocesses; i++)
+        if (view->processes[i].error[0] && strstr(view->processes[i].error, sentence + 2))
+            return true;
+    return false;
 }
 
 /* `s`: its collectives. Streams of one communicator lie one behind the other. */
@@ -443,7 +457,9 @@ static void look_at_comm(analysis_t *a, const rd_stream_t *s)
         if (!m->left_out && find_members(a, m))
             look_at_messages(a, m, name, two_looks);
     }
-    if (a->said == before && v.status != RD_VERDICT_NONE)
+    if (a->said == before && v.status != RD_VERDICT_NONE && is_printed(a, &v))
+        a->worst = rd_verdict_worse(v.status, a->worst);
+    else if (a->said == before && v.status != RD_VERDICT_NONE)
         ras_say(a, v.status, name, v.text);
 }
 

@@ -32,6 +32,8 @@ typedef struct followed {
     bool removed;            /* a file that had a rank is no more there */
     int failed, failed_with; /* at this look: how many ranks, and the result of the first one */
     int first_failed;
+    uint64_t failed_ns;                 /* when that was; UINT64_MAX: unknown */
+    char sentence[RD_MONITOR_SENTENCE]; /* its error; "": unknown */
     uint64_t collectives, ended_ns;
     int stalled, blamed; /* the verdict that was said; RD_VERDICT_NONE: none was. Its rank */
     int64_t since_ms;    /* when it was */
@@ -284,6 +286,22 @@ static void say_died(follow_t *f, followed_t *c, const rd_view_rank_t *r)
         mine->died = true;
 }
 
+/* Of those that fail the first one is kept, and what it has said. */
+static void note_failure(const follow_t *f, followed_t *c, const rd_view_rank_t *r)
+{
+    const rd_view_process_t *p = &f->view->processes[r->process];
+    rd_monitor_failure_t failure;
+    bool known = rd_reader_failure(&p->reader, r->comm.id, r->comm.rank, &failure);
+    uint64_t ns = known ? failure.failed_ns : UINT64_MAX;
+
+    if (c->failed++ > 0 && ns >= c->failed_ns)
+        return;
+    c->first_failed = r->comm.rank;
+    c->failed_with = r->comm.result;
+    c->failed_ns = ns;
+    snprintf(c->sentence, sizeof c->sentence, "%s", known ? failure.text : "");
+}
+
 /* Compares a rank with what it was. */
 static void follow_rank(follow_t *f, followed_t *c, const rd_view_rank_t *r)
 {
@@ -298,10 +316,8 @@ static void follow_rank(follow_t *f, followed_t *c, const rd_view_rank_t *r)
         c->collectives = r->comm.calls[RD_TRACK_COLLECTIVE].begun;
     if (r->comm.state == RD_MONITOR_ENDED && r->comm.ended_ns > c->ended_ns)
         c->ended_ns = r->comm.ended_ns;
-    if (r->comm.state == RD_MONITOR_FAILED && m->state != RD_MONITOR_FAILED && c->failed++ == 0) {
-        c->first_failed = r->comm.rank;
-        c->failed_with = r->comm.result;
-    }
+    if (r->comm.state == RD_MONITOR_FAILED && m->state != RD_MONITOR_FAILED)
+        note_failure(f, c, r);
     m->state = r->comm.state;
     if (f->view->processes[r->process].stale) { /* with the last communicator the file is removed, too */
         c->removed = true;
@@ -326,8 +342,9 @@ static void conclude(follow_t *f, followed_t *c)
     if (c->failed) {
         ras_event_t event = of_comm(c, "failed", RD_VERDICT_BLAMED);
         event.rank = c->first_failed;
-        say(f, event, "has failed on %d rank%s, rank %d the first: %s", c->failed, plural(c->failed), c->first_failed,
-            rondo_result_string((rondo_result_t)c->failed_with));
+        say(f, event, "has failed on %d rank%s, first known of rank %d: %s%s%s", c->failed, plural(c->failed),
+            c->first_failed, rondo_result_string((rondo_result_t)c->failed_with), c->sentence[0] ? ": " : "",
+            c->sentence);
         note(f, RD_VERDICT_BLAMED);
     }
     c->failed = 0;

@@ -60,12 +60,23 @@ static void give_back(rondo_comm_t comm)
     pthread_mutex_unlock(&entry->turning);
 }
 
+/* Returns true if the record has not known of it, and has it now. */
+static bool note_failure(rondo_comm_t comm, rondo_result_t stop)
+{
+    const rd_seat_failure_t how = {.result = (int)stop,
+                                   .failed_rank = atomic_load(&comm->health.stop.failed_rank),
+                                   .heard = atomic_load(&comm->health.stop.reporter) > 0,
+                                   .text = comm->health.stop.text};
+
+    return rd_seat_failed(&comm->seat, &how);
+}
+
 rondo_result_t rd_comm_leave_slowly(rondo_comm_t comm, rondo_result_t result)
 {
     rondo_result_t stop = rd_health_check(&comm->health);
 
     if (result != RONDO_SUCCESS && stop != RONDO_SUCCESS && !rd_comm_gone(comm)) {
-        bool first = rd_seat_failed(&comm->seat, (int)stop);
+        bool first = note_failure(comm, stop);
         rd_comm_cancel(comm);
         if (first)
             rd_failed_call_say(comm);

@@ -74,6 +74,15 @@ static uint64_t begin(rondo_comm_t comm, const rd_monitor_call_t *call)
     return entry;
 }
 
+/* The record says by what the call of that entry runs. */
+static void note_choice(rondo_comm_t comm, uint64_t entry, const rd_plan_t *plan)
+{
+    if (entry)
+        rd_monitor_choice(
+            &comm->seat, entry,
+            rd_monitor_choice_word(plan->algo_number, plan->program->nlanes ? (int)plan->lanes[0].proto : -1));
+}
+
 /* ---- signatures (monitor/called.h) ---- */
 
 /* Without signatures it stays empty. */
@@ -113,6 +122,7 @@ void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task)
     if (task->track == RD_TRACK_COLLECTIVE) {
         task->entry = begin(comm, &task->noted);
         task->sign = sign(comm, &task->called);
+        note_choice(comm, task->entry, task->plan);
     } else {
         rd_monitor_note_message(&comm->seat, task->track);
         task->entry = rd_monitor_begin(&comm->seat, task->track, &task->noted);
@@ -216,9 +226,9 @@ static void trace(rondo_comm_t comm, const rd_call_t *call, const rd_plan_t *pla
                rd_caller()->depth ? " in a group" : "", d->count, rd_type_name(d->type), op, d->root, call->stream);
 }
 
-/* `what`: what the record says of the call; NULL in a group, where it has not begun. */
+/* `what`: what the record says of the call; NULL in a group, where it has not begun. `entry`: where it says that. */
 static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call, const rd_reducer_t *custom,
-                          const rd_monitor_call_t *what)
+                          const rd_monitor_call_t *what, uint64_t entry)
 {
     bool checks = comm->env.check && comm->team.nranks > 1 && !rd_caller()->depth;
     bool has_say = comm->tuned.tuner || call->desc.forced; /* somebody has a say in what is chosen */
@@ -243,6 +253,7 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call, const rd_red
         return record(comm, call, plan);
     const rd_signed_call_t s = signed_call(comm, call, plan, what);
     sign(comm, &s);
+    note_choice(comm, entry, plan);
     if (comm->shown)
         rd_shown_runs(comm, plan);
     if (call->bounce)
@@ -269,10 +280,10 @@ static rondo_result_t run_on_host(rondo_comm_t comm, const rd_call_t *call)
             return RONDO_ERR_INVALID_ARGUMENT;
     }
     if (rd_caller()->depth)
-        return run(comm, call, custom, NULL);
+        return run(comm, call, custom, NULL, 0);
     const rd_monitor_call_t what = noted(comm, call);
     uint64_t entry = begin(comm, &what);
-    rondo_result_t result = run(comm, call, custom, &what);
+    rondo_result_t result = run(comm, call, custom, &what, entry);
     if (comm->shown && result == RONDO_SUCCESS)
         rd_shown_wrote(comm, entry);
     rd_monitor_end(&comm->seat, RD_TRACK_COLLECTIVE, entry, result);

@@ -25,6 +25,28 @@ rondo_result_t rondo_work_last(rondo_comm_t comm, rondo_work_t *work)
     return RONDO_SUCCESS;
 }
 
+static bool is_of(rondo_comm_t comm, const void *arg)
+{
+    const rondo_work_t *work = arg;
+
+    return rd_named_of(*work, &comm->seat);
+}
+
+/* Returns for how long a call of this communicator may wait now; 0: for ever, or there is no such communicator. */
+static int64_t limit_of(rondo_work_t work)
+{
+    rondo_comm_t comm = rd_living_find(is_of, &work);
+    int64_t ms = 0;
+
+    if (comm && rd_comm_query_enter(comm)) {
+        ms = rd_queue_limit(&comm->queue);
+        rd_comm_query_leave(comm);
+    }
+    if (comm)
+        rd_comm_release(comm);
+    return ms;
+}
+
 rondo_result_t rondo_work_query(rondo_work_t work, rondo_work_info_t *info)
 {
     rondo_work_info_t full;
@@ -34,18 +56,13 @@ rondo_result_t rondo_work_query(rondo_work_t work, rondo_work_info_t *info)
                         "rondo_work_query: info is NULL, or its size is not sizeof(rondo_work_info_t)");
     full.size = info->size;
     rd_named_look(work, &full);
+    if (full.state == RONDO_WORK_STARTED || full.state == RONDO_WORK_ENQUEUED)
+        full.limit_ms = limit_of(work);
     memcpy(info, &full, info->size < sizeof full ? info->size : sizeof full);
     return RONDO_SUCCESS;
 }
 
 /* ---- waiting ---- */
-
-static bool is_of(rondo_comm_t comm, const void *arg)
-{
-    const rondo_work_t *work = arg;
-
-    return rd_named_of(*work, &comm->seat);
-}
 
 /* Returns true if the operation is over and nothing of it is on its way to other nodes. */
 static bool is_over(rondo_comm_t comm, rondo_work_t work)

@@ -471,7 +471,8 @@ contains
 
     call c_work_query(work, c, ierror)
     info = rondo_work_info(c%state, c%result, c%number, c%count, c%bytes, c%tag, c%begun_ns, c%ended_ns, c%waits_for, &
-                           c%waits_ms, c%step, c%steps, text_at(c_loc(c%call)))
+                           c%waits_ms, c%step, c%steps, text_at(c_loc(c%call)), text_at(c_loc(c%algo)), &
+                           text_at(c_loc(c%proto)), c%limit_ms)
   end subroutine
 
   !> Sets a variable of `rondo-info --env` for this process; a blank value resets it.

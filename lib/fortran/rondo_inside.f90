@@ -31,6 +31,8 @@ module rondo_inside
     integer(c_int) :: waits_for
     integer(c_int64_t) :: waits_ms, step, steps
     character(kind=c_char) :: call(160)
+    character(kind=c_char) :: algo(32), proto(16)
+    integer(c_int64_t) :: limit_ms
   end type
 
   interface

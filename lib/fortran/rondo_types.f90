@@ -153,6 +153,9 @@ module rondo_types
     integer(c_int) :: waits_for = -1
     integer(int64) :: waits_ms = 0, step = -1, steps = -1
     character(len=160) :: call = ''
+    character(len=32) :: algo = ''
+    character(len=16) :: proto = ''
+    integer(int64) :: limit_ms = 0
   end type
 
   ! rondo_result_t: the values of ierror.

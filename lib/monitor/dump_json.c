@@ -95,6 +95,19 @@ static void write_links(rd_out_t *out, const rd_monitor_link_t *links)
     rd_out_printf(out, "]");
 }
 
+/* With which sentence the communicator has failed on this rank. */
+static void write_failure(rd_out_t *out, const rd_view_process_t *process, const rd_monitor_comm_t *c)
+{
+    rd_monitor_failure_t failure;
+
+    if (!rd_reader_failure(&process->reader, c->id, c->rank, &failure))
+        return;
+    rd_out_printf(out, ",\n    \"failure\": {\"failed_rank\": %d, \"heard\": %s, \"failed_ns\": %llu",
+                  failure.failed_rank, failure.heard ? "true" : "false", (number_t)failure.failed_ns);
+    text(out, "text", failure.text);
+    rd_out_printf(out, "}");
+}
+
 static const rd_view_rank_t *rank_of(const rd_view_comm_t *comm, int process, int entry)
 {
     for (int i = 0; comm && i < comm->nranks; i++)
@@ -138,6 +151,7 @@ static void write_comm(rd_out_t *out, const rd_dump_t *dump, int process, int i)
     write_periods(out, "short_periods", c->shorts, RD_PERIODS_SHORT);
     write_periods(out, "long_periods", c->longs, RD_PERIODS_LONG);
     write_links(out, c->links);
+    write_failure(out, &view->processes[process], c);
     if (now && rank_of(now, process, h->entries[i]))
         write_verdict(out, view, now);
     rd_out_printf(out, "}");
@@ -162,6 +176,10 @@ void rd_dump_arguments(rd_out_t *out, const rd_monitor_event_t *e)
         rd_out_printf(out, ", \"peer\": %d", e->root);
     else if (rd_view_kind_rooted(e->kind) && e->root >= 0)
         rd_out_printf(out, ", \"root\": %d", e->root);
+    if (rd_view_algo_name(e))
+        text(out, "algorithm", rd_view_algo_name(e));
+    if (rd_view_proto_name(e))
+        text(out, "protocol", rd_view_proto_name(e));
     if (e->tag)
         rd_out_printf(out, ", \"tag\": %llu", (number_t)e->tag);
     if (e->flags & RD_MONITOR_GROUPED)

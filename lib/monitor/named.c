@@ -1,6 +1,7 @@
 /* See named.h. */
 #include "monitor/named.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/wait.h"
@@ -119,6 +120,8 @@ static void fill(const rd_view_process_t *process, const rd_monitor_comm_t *c, r
         info->count = event.count;
         info->bytes = event.bytes;
         info->tag = event.tag;
+        snprintf(info->algo, sizeof info->algo, "%s", rd_view_algo_name(&event) ? rd_view_algo_name(&event) : "");
+        snprintf(info->proto, sizeof info->proto, "%s", rd_view_proto_name(&event) ? rd_view_proto_name(&event) : "");
     }
     if (known && number == event.number) { /* of the others of a run nobody has read a clock */
         info->begun_ns = rd_view_time(process, event.begun);

@@ -113,6 +113,8 @@ static void tell_stall(rd_nccl_ras_events_t *e, const rd_view_t *view, const rd_
     if (!stall)
         return;
     rd_verdict_judge(view, c, &v);
+    if (v.failed) /* COMM_FAILED has been told */
+        return;
     if (v.status == RD_VERDICT_NONE) {
         snprintf(text, sizeof text, "'%s'", c->ranks[0].comm.name);
         if (stall->times && stall->said)

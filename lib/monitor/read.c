@@ -206,6 +206,21 @@ bool rd_reader_comm(const rd_reader_t *r, int i, rd_monitor_comm_t *comm)
            comm->rank >= 0 && comm->rank < comm->size;
 }
 
+bool rd_reader_failure(const rd_reader_t *r, uint64_t comm, int rank, rd_monitor_failure_t *failure)
+{
+    uint64_t version;
+
+    for (size_t i = 0; i < RD_MONITOR_FAILURES; i++) {
+        const char *at = r->base + offsetof(rd_monitor_head_t, failures) + i * sizeof *failure;
+        if (!copy_steady(failure, at, sizeof *failure, 1, &version) || !version || failure->comm != comm ||
+            failure->rank != rank)
+            continue;
+        clean_text(failure->text, sizeof failure->text);
+        return true;
+    }
+    return false;
+}
+
 uint64_t rd_reader_events(const rd_reader_t *r)
 {
     return load(r->base + offsetof(rd_monitor_head_t, next));

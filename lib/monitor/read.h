@@ -32,6 +32,8 @@ void rd_reader_close(rd_reader_t *reader);
 int rd_reader_comms(const rd_reader_t *reader);
 /* Copies one. Returns false if it is free, or is being written. */
 bool rd_reader_comm(const rd_reader_t *reader, int i, rd_monitor_comm_t *comm);
+/* Copies the sentence with which a communicator has failed on a rank. Returns false if it is not known any more. */
+bool rd_reader_failure(const rd_reader_t *reader, uint64_t comm, int rank, rd_monitor_failure_t *failure);
 /* Returns the number of events that have begun. */
 uint64_t rd_reader_events(const rd_reader_t *reader);
 /* Copies the event of that index. Returns false if another one has taken its place, or it is being written. */

@@ -1,7 +1,7 @@
 /* The record of a process: what it is doing with its communicators, in memory that others may read while it runs, while
  * it is stopped, and after it has been killed.
  *
- *   | head, a page | communicators: a fixed table | events: a ring | stacks | modules |
+ *   | head and failures, a page | communicators: a fixed table | events: a ring | stacks | modules |
  *
  * It is a memfd that is sealed in size and has no name; the processes of the node hold descriptors of each other's
  * (held.h), so it lives as long as one of them. Only its own process writes it, and never waits for a reader: what may
@@ -17,11 +17,24 @@
 #include <stdint.h>
 
 #define RD_MONITOR_MAGIC UINT64_C(0x726f6e646f6d6f6e) /* "rondomon" */
-#define RD_MONITOR_VERSION 4
+#define RD_MONITOR_VERSION 5
 #define RD_MONITOR_MEMFD "rondo-record" /* as /proc/PID/fd names it: "/memfd:rondo-record (deleted)" */
 #define RD_MONITOR_COMMS 256
 #define RD_MONITOR_NAME 64
 #define RD_MONITOR_PAGE 4096
+
+/* The sentence of a communicator's failure, which is the error of its calls on this rank from then on. */
+#define RD_MONITOR_FAILURES 4 /* the last ones */
+#define RD_MONITOR_SENTENCE 472
+
+typedef struct rd_monitor_failure {
+    _Alignas(64) _Atomic uint64_t version; /* odd: it is being written */
+    uint64_t comm;                         /* its id */
+    uint64_t failed_ns;
+    int32_t rank, failed_rank; /* whose error it is, and whom it names; -1: nobody by a number */
+    int32_t heard, zero;       /* another rank has found it out */
+    char text[RD_MONITOR_SENTENCE];
+} rd_monitor_failure_t;
 
 typedef struct rd_monitor_head {
     _Atomic uint64_t magic; /* written last */
@@ -39,6 +52,8 @@ typedef struct rd_monitor_head {
     char boot[RD_MONITOR_NAME];         /* the kernel's boot id: a file may be of a boot before this one */
     _Alignas(64) _Atomic uint64_t next; /* events that have begun */
     _Alignas(64) _Atomic uint64_t used; /* communicators: the entries of the table that were ever used */
+    _Atomic uint64_t failed;            /* failures so far */
+    rd_monitor_failure_t failures[RD_MONITOR_FAILURES];
 } rd_monitor_head_t;
 
 /* The three runs of calls of a communicator. Ranks compare their numbers of collectives; messages have a number for
@@ -174,8 +189,15 @@ typedef struct rd_monitor_event {
     uint64_t thread;        /* the kernel's number */
     uint64_t tag;           /* of rondo_tag; 0: none */
     uint64_t input, output; /* hashes of what the call read here, and has written (hashed.h); 0: nothing, or unknown */
-    uint64_t reserved;
+    uint64_t choice;        /* by what a collective of host memory runs, as rd_monitor_choice_word has it; 0: unknown */
 } rd_monitor_event_t;
+
+/* Two numbers plus one, a byte each from the lowest on: of the algorithm in rd_algos, and rd_proto_t; 0: none. Of equal
+ * calls one behind the other, those of the first. */
+static inline uint64_t rd_monitor_choice_word(int algo, int proto)
+{
+    return (uint64_t)(uint8_t)(algo + 1) | (uint64_t)(uint8_t)(proto + 1) << 8;
+}
 
 /* A stack of functions from which calls were made (RONDO_STACKS). Each is written once, and stays: programs make calls
  * from few places. */
@@ -197,6 +219,7 @@ typedef struct rd_monitor_module {
 } rd_monitor_module_t;
 
 _Static_assert(sizeof(rd_monitor_stack_t) == 256 && sizeof(rd_monitor_module_t) == 256, "both are four lines");
+_Static_assert(sizeof(rd_monitor_failure_t) == 512, "a failure is eight lines");
 _Static_assert(sizeof(rd_monitor_head_t) <= RD_MONITOR_PAGE, "the head is one page");
 _Static_assert(sizeof(rd_monitor_comm_t) == 960, "a communicator is fifteen lines");
 _Static_assert(sizeof(rd_monitor_event_t) == 128, "an event is two lines");

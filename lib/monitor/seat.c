@@ -2,6 +2,7 @@
 #include "monitor/seat.h"
 
 #include <rondo.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -203,7 +204,7 @@ void rd_monitor_end_event(rd_seat_t *seat, rd_track_t track, uint64_t entry, int
     close_event(event, stamp);
 }
 
-void rd_monitor_output(rd_seat_t *seat, uint64_t entry, uint64_t hash)
+static void store_in(rd_seat_t *seat, uint64_t entry, size_t offset, uint64_t word)
 {
     rd_record_t *record = seat->record;
     rd_monitor_event_t *event = record && entry ? &record->events[(entry - 1) & record->mask] : NULL;
@@ -211,8 +212,18 @@ void rd_monitor_output(rd_seat_t *seat, uint64_t entry, uint64_t hash)
 
     if (!event || !open_event(event, entry - 1, &stamp))
         return;
-    atomic_store_explicit((_Atomic uint64_t *)(void *)&event->output, hash, memory_order_relaxed);
+    atomic_store_explicit((_Atomic uint64_t *)(void *)((char *)event + offset), word, memory_order_relaxed);
     close_event(event, stamp);
+}
+
+void rd_monitor_output(rd_seat_t *seat, uint64_t entry, uint64_t hash)
+{
+    store_in(seat, entry, offsetof(rd_monitor_event_t, output), hash);
+}
+
+void rd_monitor_choice(rd_seat_t *seat, uint64_t entry, uint64_t choice)
+{
+    store_in(seat, entry, offsetof(rd_monitor_event_t, choice), choice);
 }
 
 bool rd_seat_call(const rd_seat_t *seat, rd_track_t track, uint64_t entry, uint64_t number, rd_monitor_event_t *event)
@@ -324,13 +335,40 @@ void rd_seat_take(rd_seat_t *seat, const rd_monitor_comm_args_t *args)
     rd_record_unlock();
 }
 
-bool rd_seat_failed(rd_seat_t *seat, int result)
+/* Each takes the place of the oldest one, or of the next one if another thread is still writing there. */
+static void write_failure(const rd_seat_t *seat, const rd_seat_failure_t *how)
+{
+    const rd_record_t *record = seat->record;
+    rd_monitor_failure_t made = {.comm = atomic_load_explicit(&seat->board->id, memory_order_relaxed),
+                                 .failed_ns = (uint64_t)rd_clock_ns(),
+                                 .rank = seat->board->rank,
+                                 .failed_rank = how->failed_rank,
+                                 .heard = how->heard};
+
+    snprintf(made.text, sizeof made.text, "%s", how->text);
+    for (int i = 0; i < RD_MONITOR_FAILURES; i++) {
+        uint64_t n = atomic_fetch_add_explicit(&record->head->failed, 1, memory_order_relaxed);
+        rd_monitor_failure_t *to = &record->head->failures[n % RD_MONITOR_FAILURES];
+        uint64_t version = atomic_load_explicit(&to->version, memory_order_relaxed);
+        if (version & 1 || !atomic_compare_exchange_strong(&to->version, &version, version + 1))
+            continue;
+        atomic_thread_fence(memory_order_release);
+        store_words((char *)to + sizeof to->version, (char *)&made + sizeof made.version,
+                    sizeof made - sizeof made.version);
+        atomic_store_explicit(&to->version, version + 2, memory_order_release);
+        return;
+    }
+}
+
+/* The sentence is there before the state says that there is one. */
+bool rd_seat_failed(rd_seat_t *seat, const rd_seat_failure_t *failure)
 {
     int32_t alive = RD_MONITOR_ALIVE;
 
     if (!seat->record || atomic_load_explicit(&seat->board->state, memory_order_relaxed) != alive)
         return false;
-    atomic_store_explicit(&seat->board->result, result, memory_order_relaxed);
+    atomic_store_explicit(&seat->board->result, failure->result, memory_order_relaxed);
+    write_failure(seat, failure);
     return atomic_compare_exchange_strong(&seat->board->state, &alive, RD_MONITOR_FAILED);
 }
 

@@ -57,8 +57,15 @@ void rd_seat_take(rd_seat_t *seat, const rd_monitor_comm_args_t *args);
 void rd_seat_leave(rd_seat_t *seat);
 /* Returns the index of its entry in this process's record; -1: it has none. */
 int rd_seat_entry(const rd_seat_t *seat);
+/* How a communicator has failed. */
+typedef struct rd_seat_failure {
+    int result, failed_rank; /* -1: nobody is named by a number */
+    bool heard;              /* another rank has found it out */
+    const char *text;
+} rd_seat_failure_t;
+
 /* The communicator has failed. Any thread. Returns true if that is news, and somebody sees it. */
-bool rd_seat_failed(rd_seat_t *seat, int result);
+bool rd_seat_failed(rd_seat_t *seat, const rd_seat_failure_t *failure);
 
 static inline uint64_t rd_monitor_count(_Atomic uint64_t *counter)
 {
@@ -95,6 +102,8 @@ static inline rd_monitor_call_t rd_monitor_message(int send, uint64_t bytes, int
 uint64_t rd_monitor_begin(rd_seat_t *seat, rd_track_t track, const rd_monitor_call_t *call);
 /* What the call with this event has written, which is about to end. */
 void rd_monitor_output(rd_seat_t *seat, uint64_t entry, uint64_t hash);
+/* By what the call with this event runs: rd_monitor_choice_word. */
+void rd_monitor_choice(rd_seat_t *seat, uint64_t entry, uint64_t choice);
 /* What has ended has an event to be completed, or has failed. */
 void rd_monitor_end_event(rd_seat_t *seat, rd_track_t track, uint64_t entry, int result);
 

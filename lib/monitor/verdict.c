@@ -47,7 +47,7 @@ static void blame_processes(const rd_view_t *view, const rd_view_comm_t *c, rd_m
 
     for (int i = 0; i < c->nranks; i++) {
         const rd_view_rank_t *r = &c->ranks[i];
-        if (!rd_view_gone(view, r) || r->comm.state == RD_MONITOR_ENDED)
+        if (!rd_view_gone(view, r) || r->comm.state != RD_MONITOR_ALIVE) /* of a failure the end is the consequence */
             continue;
         int track = rd_view_inside(&r->comm);
         rd_view_rank_text(view, r, who, sizeof who);
@@ -69,13 +69,51 @@ static void blame_processes(const rd_view_t *view, const rd_view_comm_t *c, rd_m
     }
 }
 
-static void blame_failed(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_verdict_t *v)
+/* Does the failure name somebody, or say who differs from whom? */
+static int status_of_failure(int result, int failed_rank)
 {
-    char who[64], where[400];
+    if (result == RONDO_ERR_MISMATCH)
+        return RD_VERDICT_BLAMED;
+    if (failed_rank < 0)
+        return RD_VERDICT_UNKNOWN;
+    return result == RONDO_ERR_TIMEOUT ? RD_VERDICT_LATE : RD_VERDICT_BLAMED;
+}
+
+/* Finds the sentence of one that has found the failure out himself, or else of one that has heard of it. */
+static const rd_view_rank_t *find_failure(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_failure_t *failure)
+{
+    const rd_view_rank_t *found = NULL;
+    rd_monitor_failure_t one;
 
     for (int i = 0; i < c->nranks; i++) {
         const rd_view_rank_t *r = &c->ranks[i];
-        if (r->comm.state != RD_MONITOR_FAILED || rd_view_gone(view, r))
+        if (!rd_reader_failure(&view->processes[r->process].reader, c->id, r->comm.rank, &one) ||
+            (found && (one.heard || !failure->heard)))
+            continue;
+        found = r;
+        *failure = one;
+    }
+    return found;
+}
+
+/* Ranks that have ended their communicator since still have its sentence. */
+static void blame_failed(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_verdict_t *v)
+{
+    rd_monitor_failure_t failure;
+    const rd_view_rank_t *r = find_failure(view, c, &failure);
+    char who[64], where[400];
+
+    if (r) {
+        int status = status_of_failure(r->comm.result, failure.failed_rank);
+        v->failed = v->status == RD_VERDICT_NONE;
+        rd_verdict_say(v, status, r->comm.result == RONDO_ERR_MISMATCH ? -1 : failure.failed_rank,
+                       "a call has failed%s: %s",
+                       status == RD_VERDICT_UNKNOWN ? ", and unknown is whose fault it is" : "", failure.text);
+        return;
+    }
+    for (int i = 0; i < c->nranks; i++) {
+        r = &c->ranks[i];
+        if (r->comm.state != RD_MONITOR_FAILED)
             continue;
         rd_view_rank_text(view, r, who, sizeof who);
         rd_view_where_text(view, r, false, where, sizeof where);

@@ -98,6 +98,10 @@ const char *rd_view_kind_name(int kind); /* "allreduce" */
 /* Returns the kind of a call that is no collective of rd_coll_t, by its name; -1: there is none. */
 int rd_view_kind_named(const char *name);
 bool rd_view_kind_rooted(int kind); /* has it a root? */
+/* Return the names of what a call has run by, NULL: unknown; and the word of a record for them, "": unknown. */
+const char *rd_view_algo_name(const rd_monitor_event_t *event);
+const char *rd_view_proto_name(const rd_monitor_event_t *event);
+uint64_t rd_view_choice_named(const char *algo, const char *proto);
 void rd_view_event_text(const rd_monitor_event_t *event, char *text,
                         size_t bytes); /* "allreduce (1024 float32, sum)" */
 /* "allreduce, collective number 17 (1024 float32, sum)": a call of the track; `event` is NULL if it is not known. */

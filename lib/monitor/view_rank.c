@@ -2,10 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/proto.h"
 #include "base/types.h"
 #include "base/wait.h"
 #include "monitor/ticks.h"
 #include "monitor/view.h"
+#include "sched/algo.h"
 #include "sched/program.h"
 
 const rd_view_rank_t *rd_view_rank_of(const rd_view_comm_t *comm, int rank)
@@ -131,6 +133,33 @@ bool rd_view_kind_rooted(int kind)
     return kind == RD_REDUCE || kind == RD_BROADCAST || kind == RD_GATHER || kind == RD_SCATTER;
 }
 
+const char *rd_view_algo_name(const rd_monitor_event_t *e)
+{
+    const int number = (int)(e->choice & 0xff) - 1;
+    int n = 0;
+
+    while (rd_algos[n] && n < number)
+        n++;
+    return number >= 0 && rd_algos[n] ? rd_algos[n]->name : NULL;
+}
+
+const char *rd_view_proto_name(const rd_monitor_event_t *e)
+{
+    const int number = (int)(e->choice >> 8 & 0xff) - 1;
+
+    return number >= 0 && number < RD_NUM_PROTOS ? rd_proto_name((rd_proto_t)number) : NULL;
+}
+
+uint64_t rd_view_choice_named(const char *algo, const char *proto)
+{
+    const rd_algo_t *found = rd_algo_find(algo);
+    int number = 0;
+
+    while (number < RD_NUM_PROTOS && strcmp(proto, rd_proto_name((rd_proto_t)number)) != 0)
+        number++;
+    return rd_monitor_choice_word(found ? rd_algo_number(found) : -1, number < RD_NUM_PROTOS ? number : -1);
+}
+
 static void untagged(const rd_monitor_event_t *e, char *text, size_t bytes)
 {
     const char *type = e->type < RONDO_NUM_TYPES ? rd_type_name((rondo_type_t)e->type) : NULL;
@@ -237,9 +266,10 @@ void rd_view_rank_text(const rd_view_t *view, const rd_view_rank_t *rank, char *
 void rd_view_where_text(const rd_view_t *view, const rd_view_rank_t *rank, bool numbers, char *text, size_t bytes)
 {
     const rd_monitor_comm_t *c = &rank->comm;
-    int track = rd_view_inside(c), peer = rd_view_waits_for(c);
+    bool gone = rd_view_gone(view, rank); /* who has ended waits for nobody */
+    int track = rd_view_inside(c), peer = gone ? -1 : rd_view_waits_for(c);
     char call[192], kernel[192], wait[320] = "";
-    const char *what = rd_view_gone(view, rank)        ? "dead, "
+    const char *what = gone                            ? "dead, "
                        : rd_view_stopped(view, rank)   ? "stopped, "
                        : c->state == RD_MONITOR_FAILED ? "failed, "
                        : c->state == RD_MONITOR_ENDED  ? "has left, "

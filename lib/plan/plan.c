@@ -402,6 +402,7 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_coll_desc_t *desc, con
         result = program_get(p, desc->coll, desc->root, &choice, &plan->program);
     if (result == RONDO_SUCCESS) {
         plan->algo = choice.algo->name;
+        plan->algo_number = rd_algo_number(choice.algo);
         plan->us = choice.us;
         plan->tuned = p->args.tuned || desc->forced ? rd_tuner_word(&choice) : 0;
         rd_map_uniform(plan, p->args.rank, p->args.nranks);
@@ -529,6 +530,7 @@ static rondo_result_t make_p2p(rd_planner_t *p, const rd_coll_desc_t *desc, rd_p
     made->users = 1;
     made->element = 1;
     made->algo = send ? "send" : "recv";
+    made->algo_number = -1;
     made->in = made->out = (rd_chunks_t){NULL, NULL, desc->count, desc->count, 0};
     made->program = made->own_program = message_program(desc->root, send);
     result = made->program ? plan_lanes(p, made, NULL) : rd_error(p->args.ctx, RONDO_ERR_NO_MEMORY, "no memory");

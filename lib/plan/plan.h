@@ -75,6 +75,7 @@ typedef struct rd_plan {
     const rd_program_t *program; /* owned by the planner, or by the plan (`own_program`) */
     rd_program_t *own_program;
     const char *algo;
+    int algo_number;   /* in rd_algos; -1: it is none of them, as of a message */
     uint64_t tuned;    /* what was chosen, as tuner.h writes it, if there is a tuner or the call forces it; else 0 */
     double us;         /* the cost model's prediction; 0: there is none, as for a message */
     size_t slice;      /* the longest slice of all lanes: the stride of scratch places */

@@ -29,8 +29,8 @@ int64_t rd_limit_varied(rd_limit_t *l, const rd_seat_t *seat, int64_t ms)
 {
     int64_t extra = atomic_load(&l->extra_ms);
 
-    if (l->own)
-        ms = l->own_ms;
+    if (atomic_load_explicit(&l->own, memory_order_relaxed))
+        ms = atomic_load_explicit(&l->own_ms, memory_order_relaxed);
     else if (l->first_ms >= 0 && !ended(seat))
         ms = l->first_ms;
     if (extra && ended(seat) >= atomic_load(&l->extra_to)) {
@@ -42,8 +42,8 @@ int64_t rd_limit_varied(rd_limit_t *l, const rd_seat_t *seat, int64_t ms)
 
 void rd_limit_own(rd_limit_t *l, int64_t ms)
 {
-    l->own = true;
-    l->own_ms = ms;
+    atomic_store_explicit(&l->own_ms, ms, memory_order_relaxed);
+    atomic_store_explicit(&l->own, true, memory_order_relaxed);
     atomic_store_explicit(&l->varies, 1, memory_order_relaxed);
 }
 

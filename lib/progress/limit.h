@@ -12,15 +12,15 @@
 typedef struct rd_limit {
     _Atomic int varies;        /* any of what follows counts, or has */
     int64_t first_ms;          /* until a call is over; -1: as all others */
-    bool own;                  /* the call that goes on has a limit of its own, */
-    int64_t own_ms;            /* which is this; 0: none */
+    _Atomic bool own;          /* the call that goes on has a limit of its own, */
+    _Atomic int64_t own_ms;    /* which is this; 0: none. Only its thread writes both */
     _Atomic int64_t extra_ms;  /* is added to any limit */
     _Atomic uint64_t extra_to; /* until so many calls are over */
 } rd_limit_t;
 
 void rd_limit_init(rd_limit_t *limit, int64_t first_ms);
 
-/* Returns the limit of a wait that begins, or has reached its limit; `ms`: the communicator's. 0: none. */
+/* Returns the limit of a wait that begins, or has reached its limit; `ms`: the communicator's. 0: none. Any thread. */
 int64_t rd_limit_varied(rd_limit_t *limit, const rd_seat_t *seat, int64_t ms);
 
 static inline int64_t rd_limit_now(rd_limit_t *limit, const rd_seat_t *seat, int64_t ms)
@@ -34,7 +34,7 @@ static inline int64_t rd_limit_now(rd_limit_t *limit, const rd_seat_t *seat, int
 void rd_limit_own(rd_limit_t *limit, int64_t ms);
 static inline void rd_limit_own_end(rd_limit_t *limit)
 {
-    limit->own = false;
+    atomic_store_explicit(&limit->own, false, memory_order_relaxed);
 }
 
 /* Adds to all limits, until the first call that begins from now on is over; or, where several are under way, as many.

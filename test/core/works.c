@@ -69,6 +69,8 @@ static void blocking(test_rank_t *t, rondo_comm_t comm)
     rondo_work_info_t info = ask(t, first);
     TEST_TRUE(t, info.begun_ns > 0 && info.ended_ns >= info.begun_ns && info.bytes == 4 && info.count == 1 &&
                      info.tag == 3 && info.waits_for == -1 && info.result == RONDO_SUCCESS);
+    TEST_TRUE(t, info.algo[0] && info.proto[0] && info.limit_ms == 0);
+    TEST_TRUE(t, strcmp(ask(t, repeated).algo, info.algo) == 0 && !ask(t, message).algo[0]);
     TEST_TRUE(t, ask(t, repeated).begun_ns == 0 && ask(t, repeated).bytes == 4);
     TEST_OK(t, comm, rondo_work_wait(first, 0));
     info.size = 8;
@@ -88,6 +90,18 @@ static rondo_request_t submit(test_rank_t *t, rondo_comm_t comm, int *buffers)
     TEST_OK(t, comm, rondo_allreduce(&buffers[4], &buffers[5], 1, RONDO_INT32, RONDO_MAX, comm, NULL));
     TEST_OK(t, comm, rondo_group_submit(&request));
     return request;
+}
+
+/* For how long a call may still wait follows what is said of that while it is under way. */
+static void limits(test_rank_t *t, rondo_comm_t comm, rondo_work_t work)
+{
+    TEST_TRUE(t, ask(t, work).limit_ms == 0);
+    TEST_OK(t, comm, rondo_timeout_set(comm, 600000));
+    TEST_TRUE(t, ask(t, work).limit_ms == 600000);
+    TEST_OK(t, comm, rondo_timeout_extend(comm, 5000));
+    TEST_TRUE(t, ask(t, work).limit_ms == 605000);
+    TEST_OK(t, comm, rondo_timeout_set(comm, 0));
+    TEST_TRUE(t, ask(t, work).limit_ms == 0);
 }
 
 /* Rank 1 comes when rank 0 has seen that nothing is over. */
@@ -110,6 +124,7 @@ static void requested(test_rank_t *t, rondo_comm_t comm)
         TEST_GIVES(t, NULL, RONDO_ERR_TIMEOUT, rondo_work_wait(works[0], 100));
         TEST_GIVES(t, NULL, RONDO_ERR_TIMEOUT, rondo_work_wait(works[3], 0));
         TEST_TRUE(t, ask(t, works[0]).waits_for == 1);
+        limits(t, comm, works[3]);
     }
     test_barrier(t);
     if (t->rank == 1) {

@@ -230,6 +230,59 @@ static void pace(int rank, int place, int peer, int class)
 }
 
 /* No rank is named by number: neither end is slow. */
+/* ---- calls that have failed ---- */
+
+static void fails(int rank, int result, int failed_rank, int heard, const char *text)
+{
+    rd_monitor_head_t *head = (void *)((char *)boards[rank] - RD_MONITOR_PAGE);
+    rd_monitor_failure_t *f = &head->failures[head->failed++ % RD_MONITOR_FAILURES];
+
+    boards[rank]->state = RD_MONITOR_FAILED;
+    boards[rank]->result = result;
+    f->version = 2;
+    f->comm = boards[rank]->id;
+    f->rank = rank;
+    f->failed_rank = failed_rank;
+    f->heard = heard;
+    snprintf(f->text, sizeof f->text, "%s", text);
+}
+
+/* The sentence is that of the rank which has found it out, also when all have ended since; and a process that ends
+ * after the failure is not to blame for it. */
+static void failed(void)
+{
+    begin(3);
+    fails(0, RONDO_ERR_REMOTE, 1, 1, "rank 1 died or failed, as rank 2 reports");
+    fails(2, RONDO_ERR_REMOTE, 1, 0, "rank 1 has destroyed its communicator");
+    look_twice();
+    EXPECT(RD_VERDICT_BLAMED, 1, "a call has failed: rank 1 has destroyed its communicator");
+    CHECK(verdict.failed, "it is not said to be a failure's");
+    view.processes[0].state = RD_VIEW_ENDED;
+    look_twice();
+    EXPECT(RD_VERDICT_BLAMED, 1, "rank 1 has destroyed its communicator");
+    view.processes[1].state = RD_VIEW_ENDED; /* which had not failed before */
+    look_twice();
+    EXPECT(RD_VERDICT_BLAMED, 1, "rank 1 (host:1001) is dead");
+    CHECK(!verdict.failed, "a death is said to be a failure's");
+    end();
+    begin(2);
+    fails(0, RONDO_ERR_MISMATCH, 1, 0, "they differ in op");
+    fails(1, RONDO_ERR_MISMATCH, 1, 0, "they differ in op");
+    look_twice();
+    EXPECT(RD_VERDICT_BLAMED, -1, "a call has failed: they differ in op");
+    fails(0, RONDO_ERR_TIMEOUT, 1, 0, "waited longer than 5 ms");
+    boards[1]->state = RD_MONITOR_ALIVE;
+    for (int i = 0; i < RD_MONITOR_FAILURES; i++)
+        fails(0, RONDO_ERR_TIMEOUT, 1, 0, "waited longer than 5 ms");
+    ((rd_monitor_head_t *)(void *)((char *)boards[1] - RD_MONITOR_PAGE))->failures[0].comm = 0;
+    look_twice();
+    EXPECT(RD_VERDICT_LATE, 1, "a call has failed: waited longer than 5 ms");
+    boards[0]->id = boards[1]->id = 9; /* whose sentence is forgotten */
+    look_twice();
+    EXPECT(RD_VERDICT_UNKNOWN, -1, "unknown: the communicator has failed at rank 0");
+    end();
+}
+
 static void links(void)
 {
     begin(4);
@@ -263,6 +316,7 @@ int main(int argc, char **argv)
     test_begin("monitor/judged", 300);
     late_or_lost();
     slow_or_works();
+    failed();
     links();
     long_chain(argc == 3 && strcmp(argv[1], "--ranks") == 0 ? atoi(argv[2]) : 4096);
     printf("%d failures\n", failures);

@@ -100,8 +100,14 @@ static void runs(void)
     CHECK(rd_reader_comm(&reader, 0, &comm) && comm.waits_for == 5 && comm.since_ms == 100 && comm.waits_in == 13 &&
               comm.step == 2,
           "waits");
-    rd_seat_failed(&seat, 7);
+    const rd_seat_failure_t how = {.result = 7, .failed_rank = 1, .heard = true, .text = "rank 1 \033 has left"};
+    rd_monitor_failure_t failure;
+    CHECK(rd_seat_failed(&seat, &how) && !rd_seat_failed(&seat, &how), "it fails once");
     CHECK(rd_reader_comm(&reader, 0, &comm) && comm.state == RD_MONITOR_FAILED && comm.result == 7, "failed");
+    CHECK(rd_reader_failure(&reader, comm.id, comm.rank, &failure) && failure.failed_rank == 1 && failure.heard &&
+              strcmp(failure.text, "rank 1 ? has left") == 0 && failure.failed_ns,
+          "the sentence of the failure");
+    CHECK(!rd_reader_failure(&reader, comm.id, comm.rank + 1, &failure), "a sentence of another rank");
     rd_seat_leave(&seat);
     CHECK(rd_reader_comm(&reader, 0, &comm) && comm.state == RD_MONITOR_ENDED && comm.ended_ns, "ended");
 }
@@ -306,7 +312,7 @@ static void without(void)
     call(&seat, RD_TRACK_SEND, 1);
     repeat(&seat);
     rd_monitor_wait(&seat, 1, 1, 1, 1, 1);
-    rd_seat_failed(&seat, 1);
+    CHECK(!rd_seat_failed(&seat, &(rd_seat_failure_t){.result = 1, .text = ""}), "somebody sees it");
     rd_seat_leave(&seat);
 }
 
