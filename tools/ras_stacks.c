@@ -20,10 +20,30 @@ static const rd_view_comm_t *largest(const rd_view_t *view)
     return found;
 }
 
-/* Marks the processes that are wanted: of those ranks, or all of the job. Returns false, having said why, if a rank is
- * none. */
-static bool choose(const rd_view_t *view, const ras_options_t *options, bool *wanted)
+/* Marks the processes of ranks that hold others up. Returns false if nobody is known to. */
+static bool choose_blamed(rd_view_t *view, const ras_options_t *options, bool *wanted)
 {
+    bool any = false;
+
+    if (!ras_look_again(view, options))
+        return false;
+    for (int i = 0; i < view->ncomms; i++) {
+        const rd_view_rank_t *r;
+        rd_monitor_verdict_t v;
+        rd_verdict_judge(view, &view->comms[i], &v);
+        r = rd_verdict_names(v.status) && v.rank >= 0 ? rd_view_rank_of(&view->comms[i], v.rank) : NULL;
+        if (r)
+            any = wanted[r->process] = true;
+    }
+    return any;
+}
+
+/* Marks the processes that are wanted: of those ranks, of those that hold others up, or all of the job. Returns false,
+ * having said why, if a rank is none. */
+static bool choose(rd_view_t *view, const ras_options_t *options, bool *wanted)
+{
+    if (!options->nargs && !options->all && choose_blamed(view, options, wanted))
+        return true;
     const rd_view_comm_t *c = largest(view);
 
     for (int i = 0; i < view->nprocesses && !options->nargs; i++)

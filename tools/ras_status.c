@@ -71,9 +71,14 @@ int ras_list(rd_view_t *view, const ras_options_t *options)
 
 /* ---- status ---- */
 
-/* "0, 2-3 and 5": those ranks from the `from`-th on that are as that one is. `done` marks them. */
+/* "rank 5", or "ranks 0, 2-3": those from the `from`-th on that are as that one is. `done` marks them. */
 static void print_alike(const rd_view_comm_t *c, char (*where)[400], bool *done, int from)
 {
+    int alike = 0;
+
+    for (int i = from; i < c->nranks; i++)
+        alike += !done[i] && strcmp(where[i], where[from]) == 0;
+    printf(alike > 1 ? "  ranks " : "  rank ");
     for (int i = from, first = 1; i < c->nranks; i++) {
         int last = i;
         if (done[i] || strcmp(where[i], where[from]) != 0)
@@ -102,7 +107,6 @@ static bool print_folded(const rd_view_t *view, const rd_view_comm_t *c)
     for (int i = 0; where && done && i < c->nranks; i++) {
         if (done[i])
             continue;
-        printf("  rank ");
         print_alike(c, where, done, i);
         printf(": %s\n", where[i]);
     }

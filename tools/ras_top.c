@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/wait.h"
+#include "monitor/periods.h"
 #include "ras.h"
 
 #define BAR 20
@@ -22,7 +23,7 @@ typedef struct pages {
     int npast;
     int64_t ns; /* when that was */
     bool live;  /* a terminal */
-    int width, height;
+    int width, height, bar;
 } pages_t;
 
 static const past_t *past_of(const pages_t *p, uint64_t id, int rank)
@@ -65,66 +66,154 @@ static double calls_each_second(const pages_t *p, const rd_view_rank_t *r, doubl
 
 static void print_bar(const pages_t *p, double part)
 {
-    int full = part > 0 ? (int)(part * BAR + 0.5) : 0;
+    int full = part > 0 ? (int)(part * p->bar + 0.5) : 0;
 
-    for (int i = 0; i < BAR; i++)
+    for (int i = 0; i < p->bar; i++)
         fputs(p->live ? i < full ? "\u2588" : "\u2591" : i < full ? "#" : ".", stdout);
+    fputs(p->bar ? "  " : "", stdout);
+}
+
+/* The part of the last eight seconds that a rank has waited in collectives of host memory; below 0: it is not known. */
+static double waited(const rd_view_t *view, const rd_view_rank_t *r)
+{
+    const rd_view_process_t *process = &view->processes[r->process];
+    const rd_ago_t lately = {.longs = false, .from = 8, .to = 1};
+    int64_t now = process->now_ns ? (int64_t)(process->now_ns / 1000000) : rd_clock_ms();
+    int64_t ms = rd_span_ms(lately, &r->comm, now);
+    rd_waits_t w;
+
+    if (r->comm.device >= 0 || ms <= 0 || r->comm.state != RD_MONITOR_ALIVE || rd_view_gone(view, r))
+        return -1;
+    rd_periods_read(&r->comm, lately, now, &w);
+    return w.ms < (uint64_t)ms ? (double)w.ms / (double)ms : 1;
+}
+
+/* What a narrow terminal has no room for is left out; a rank and where it is are always there. */
+static int print_numbers(const pages_t *p, const rd_view_t *view, const rd_view_rank_t *r, double seconds)
+{
+    const past_t *past = past_of(p, r->comm.id, r->comm.rank);
+    double bytes = past ? rate(rd_view_bytes(view, r), past->bytes, seconds) : 0, part = waited(view, r);
+    int n = printf("%4d ", r->comm.rank);
+
+    if (p->width >= 60)
+        n += printf("%8d ", view->processes[r->process].reader.head.pid);
+    if (p->width >= 40)
+        n += printf("%8.0f %7.3f ", calls_each_second(p, r, seconds), bytes / 1e9);
+    if (p->width >= 40 && part >= 0)
+        n += printf("%5.0f%% ", 100 * part);
+    else if (p->width >= 40)
+        n += printf("%6s ", "-");
+    return n;
+}
+
+static void print_titles(const pages_t *p)
+{
+    printf("%4s ", "rank");
+    if (p->width >= 60)
+        printf("%8s ", "pid");
+    if (p->width >= 40)
+        printf("%8s %7s %6s ", "calls/s", "GB/s", "waits");
+    if (p->bar)
+        printf("%-*s  ", p->bar, "pace");
+    printf("where\n");
+}
+
+#define SHORT 110 /* columns, in which a whole sentence of where a rank is has no room */
+
+/* "in allreduce 42, for rank 1 since 2.1 s" */
+static void where_in_short(const rd_view_t *view, const rd_view_rank_t *r, char *text, size_t bytes)
+{
+    const int inside = rd_view_inside(&r->comm), track = inside < 0 ? RD_TRACK_COLLECTIVE : inside;
+    const int peer = rd_view_waits_for(&r->comm);
+    const char *what = rd_view_gone(view, r)                ? "dead, "
+                       : rd_view_stopped(view, r)           ? "stopped, "
+                       : r->comm.state == RD_MONITOR_FAILED ? "failed, "
+                       : r->comm.state == RD_MONITOR_ENDED  ? "has left, "
+                                                            : "";
+    rd_monitor_event_t event;
+    char wait[64] = "";
+
+    if (peer >= 0 && !rd_view_gone(view, r))
+        snprintf(wait, sizeof wait, ", for rank %d since %.1f s", peer, rd_view_waits_since(view, r));
+    bool known = rd_reader_last(&view->processes[r->process].reader, &r->comm, (rd_track_t)track, &event);
+    snprintf(text, bytes, "%s%s %s %llu%s", what, inside < 0 ? "after" : "in",
+             known ? rd_view_kind_name(event.kind) : "call", (unsigned long long)r->comm.calls[track].begun, wait);
 }
 
 static void print_rank(const pages_t *p, const rd_view_t *view, const rd_view_rank_t *r, double seconds, double most)
 {
-    const past_t *past = past_of(p, r->comm.id, r->comm.rank);
     double calls = calls_each_second(p, r, seconds);
-    double bytes = past ? rate(rd_view_bytes(view, r), past->bytes, seconds) : 0;
     const char *color = !p->live                                            ? ""
                         : rd_view_gone(view, r) || rd_view_stopped(view, r) ? "\033[31m"
                         : rd_view_waits_for(&r->comm) >= 0 && calls < 1     ? "\033[33m"
                                                                             : "";
     char where[400];
-    int room = p->width - (6 + 9 + 11 + 9 + BAR + 3);
 
-    rd_view_where_text(view, r, true, where, sizeof where);
-    printf("%s%5d %8d %10.0f %8.3f ", color, r->comm.rank, view->processes[r->process].reader.head.pid, calls,
-           bytes / 1e9);
+    fputs(color, stdout);
+    int room = p->width - print_numbers(p, view, r, seconds) - (p->bar ? p->bar + 2 : 0);
     print_bar(p, most > 0 ? calls / most : 0);
-    printf("  %.*s%s\n", room > 20 ? room : 20, where, *color ? "\033[0m" : "");
+    if (room < SHORT)
+        where_in_short(view, r, where, sizeof where);
+    else
+        rd_view_where_text(view, r, true, where, sizeof where);
+    printf("%.*s%s\n", room > 0 ? room : 0, where, *color ? "\033[0m" : "");
 }
 
-/* Whoever holds the communicator up, whether it stands still or is slow. */
-static int print_verdict(const rd_view_t *view, const rd_view_comm_t *c)
+/* Whoever holds the communicator up, whether it stands still or is slow. Returns how many lines that takes. */
+static int print_verdict(const pages_t *p, const rd_view_t *view, const rd_view_comm_t *c)
 {
     rd_monitor_verdict_t v;
 
     rd_verdict_judge(view, c, &v);
     if (!rd_verdict_names(v.status))
         return 0;
-    printf("%s\n", v.text);
-    return 1;
+    return (printf("%s\n", v.text) - 2) / p->width + 1;
 }
 
-static void print_page(const pages_t *p, const rd_view_t *view)
+static int of_job(const rd_view_t *view, int job)
+{
+    int n = 0;
+
+    for (int i = 0; i < view->nprocesses; i++)
+        n += !job || view->processes[i].job == job;
+    return n;
+}
+
+/* Returns the number of its lines so far. */
+static int print_comm(const pages_t *p, const rd_view_t *view, const rd_view_comm_t *c, double seconds, int lines)
+{
+    const rd_monitor_comm_t *m = &c->ranks[0].comm;
+    double most = 0;
+
+    for (int r = 0; r < c->nranks; r++) {
+        double calls = calls_each_second(p, &c->ranks[r], seconds);
+        most = calls > most ? calls : most;
+    }
+    printf("\n'%s', %d rank%s on %d node%s\n", m->name, m->size, m->size == 1 ? "" : "s", m->nodes,
+           m->nodes == 1 ? "" : "s");
+    lines += 3 + print_verdict(p, view, c);
+    print_titles(p);
+    for (int r = 0; r < c->nranks; r++, lines++) {
+        if (p->live && lines >= p->height - 2 && r + 1 < c->nranks) {
+            printf("and %d more\n", c->nranks - r);
+            return lines + 1;
+        }
+        print_rank(p, view, &c->ranks[r], seconds, most);
+    }
+    return lines;
+}
+
+static void print_page(const pages_t *p, const rd_view_t *view, int job)
 {
     double seconds = (double)(rd_clock_ns() - p->ns) / 1e9;
-    int lines = 1;
+    int lines = 1, n = of_job(view, job);
 
     if (p->live)
         fputs("\033[H\033[2J", stdout);
-    printf("rondo-ras top: %d process%s, %d communicator%s\n", view->nprocesses, view->nprocesses == 1 ? "" : "es",
-           view->ncomms, view->ncomms == 1 ? "" : "s");
-    for (int i = 0; i < view->ncomms; i++) {
-        const rd_view_comm_t *c = &view->comms[i];
-        double most = 0;
-        for (int r = 0; r < c->nranks; r++) {
-            double calls = calls_each_second(p, &c->ranks[r], seconds);
-            most = calls > most ? calls : most;
-        }
-        printf("\n'%s', %d ranks on %d node%s\n%5s %8s %10s %8s %-*s  %s\n", c->ranks[0].comm.name,
-               c->ranks[0].comm.size, c->ranks[0].comm.nodes, c->ranks[0].comm.nodes == 1 ? "" : "s", "rank", "pid",
-               "calls/s", "GB/s", BAR, "", "where");
-        lines += 3 + print_verdict(view, c);
-        for (int r = 0; r < c->nranks && (!p->live || lines < p->height - 1); r++, lines++)
-            print_rank(p, view, &c->ranks[r], seconds, most);
-    }
+    printf("rondo-ras top: %d process%s, %d communicator%s\n", n, n == 1 ? "" : "es", view->ncomms,
+           view->ncomms == 1 ? "" : "s");
+    for (int i = 0; i < view->ncomms; i++)
+        lines = print_comm(p, view, &view->comms[i], seconds, lines);
     fflush(stdout);
 }
 
@@ -132,12 +221,13 @@ static void find_size(pages_t *p)
 {
     struct winsize size;
 
-    p->width = 160;
+    p->width = 1000; /* in a file nothing is cut off */
     p->height = 50;
     if (p->live && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
         p->width = size.ws_col;
         p->height = size.ws_row;
     }
+    p->bar = p->width >= 130 ? BAR : p->width >= 100 ? BAR / 2 : 0;
 }
 
 int ras_top(rd_view_t *view, const ras_options_t *options)
@@ -157,7 +247,7 @@ int ras_top(rd_view_t *view, const ras_options_t *options)
         if (!found)
             break;
         find_size(&pages);
-        print_page(&pages, view);
+        print_page(&pages, view, options->job);
         remember(&pages, view);
         if (ferror(stdout))
             break;

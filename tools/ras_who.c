@@ -14,11 +14,74 @@ void ras_print_json(const char *text)
     putchar('"');
 }
 
-static int finish(const rd_view_t *view, bool json)
+static bool is_of_several_jobs(const rd_view_t *view)
 {
+    for (int i = 1; i < view->nprocesses; i++)
+        if (view->processes[i].job != view->processes[0].job)
+            return true;
+    return false;
+}
+
+/* What to do about it, which a sentence that all ranks say has no room for. `job`: " --job 17", or nothing. */
+static void print_advice(const rd_view_t *view, const rd_view_comm_t *c, const rd_monitor_verdict_t *v, const char *job)
+{
+    const rd_view_rank_t *r = v->rank >= 0 ? rd_view_rank_of(c, v->rank) : NULL;
+    const rd_view_process_t *p = r ? &view->processes[r->process] : NULL;
+
+    if (r && rd_view_gone(view, r))
+        printf("the last lines of process %d say why, and dmesg if the kernel has killed it; what all ranks did last: "
+               "rondo-ras dump -o DIR%s\n",
+               p->reader.head.pid, job);
+    else if (r && rd_view_stopped(view, r))
+        printf("kill -CONT %d on %s lets it go on, if no debugger holds it\n", p->reader.head.pid, p->reader.head.host);
+    else if (v->failed || (r && v->status == RD_VERDICT_BLAMED))
+        printf("the calls of all ranks, compared: rondo-ras dump -o DIR%s && rondo-ras analyse DIR\n", job);
+    else if (r)
+        printf("where it stands: rondo-ras stacks%s on %s\n", job, p->reader.head.host);
+    else if (v->status == RD_VERDICT_BLAMED)
+        printf("from where each calls: rondo-ras stacks --all%s\n", job);
+    else if (v->status == RD_VERDICT_SLOW)
+        printf("rondo-info doctor --network on these hosts measures the link\n");
+    else if (v->next >= 0)
+        printf("rondo-ras who on the host of rank %d, or here with --host HOST:PORT of all hosts (RONDO_RAS_ADDR)\n",
+               v->next);
+    else
+        printf("all ranks: rondo-ras status -v%s\n", job);
+}
+
+static void print_verdict(const rd_view_t *view, const rd_view_comm_t *c, const rd_monitor_verdict_t *v, bool several,
+                          bool picked)
+{
+    const int number = view->processes[c->ranks[0].process].job;
+    char job[32] = "";
+
+    if (several)
+        printf("job %d, ", number);
+    if (several || picked)
+        snprintf(job, sizeof job, " --job %d", number);
+    printf("'%s': %s\n", c->ranks[0].comm.name, v->text);
+    if (v->also[0])
+        printf("    also: %s\n", v->also);
+    printf("    see: ");
+    print_advice(view, c, v, job);
+}
+
+static void print_json(const rd_view_t *view, const rd_view_comm_t *c, const rd_monitor_verdict_t *v, bool first)
+{
+    printf("%s\n  {\"job\": %d, \"communicator\": ", first ? "" : ",", view->processes[c->ranks[0].process].job);
+    ras_print_json(c->ranks[0].comm.name);
+    printf(", \"id\": \"%016llx\", \"status\": %d, \"rank\": %d, \"verdict\": ", (unsigned long long)c->id, v->status,
+           v->rank);
+    ras_print_json(v->text);
+    printf("}");
+}
+
+static int finish(const rd_view_t *view, const ras_options_t *options)
+{
+    const bool several = !options->job && is_of_several_jobs(view);
     int worst = RD_VERDICT_NONE;
 
-    if (json)
+    if (options->json)
         printf("[");
     for (int i = 0, said = 0; i < view->ncomms; i++) {
         const rd_view_comm_t *c = &view->comms[i];
@@ -27,22 +90,16 @@ static int finish(const rd_view_t *view, bool json)
         worst = rd_verdict_worse(v.status, worst);
         if (v.status == RD_VERDICT_NONE)
             continue;
-        if (json) {
-            printf("%s\n  {\"communicator\": ", said++ ? "," : "");
-            ras_print_json(c->ranks[0].comm.name);
-            printf(", \"id\": \"%016llx\", \"status\": %d, \"verdict\": ", (unsigned long long)c->id, v.status);
-            ras_print_json(v.text);
-            printf("}");
-            continue;
-        }
-        printf("'%s': %s\n", c->ranks[0].comm.name, v.text);
-        if (v.also[0])
-            printf("    also: %s\n", v.also);
+        if (options->json)
+            print_json(view, c, &v, said++ == 0);
+        else
+            print_verdict(view, c, &v, several, options->job);
     }
-    if (json)
+    if (options->json)
         printf("]\n");
     else if (worst == RD_VERDICT_NONE)
-        printf("nobody is waited for: %d communicator%s on this host\n", view->ncomms, view->ncomms == 1 ? "" : "s");
+        printf("nobody is waited for: %d communicator%s on %s\n", view->ncomms, view->ncomms == 1 ? "" : "s",
+               options->hosts ? "these hosts" : "this host");
     return worst;
 }
 
@@ -63,5 +120,5 @@ bool ras_look_again(rd_view_t *view, const ras_options_t *options)
 
 int ras_who(rd_view_t *view, const ras_options_t *options)
 {
-    return ras_look_again(view, options) ? finish(view, options->json) : RAS_NOTHING;
+    return ras_look_again(view, options) ? finish(view, options) : RAS_NOTHING;
 }

@@ -22,7 +22,7 @@ static const char usage[] =
     "    rondo-ras trace  [--from DIR] [--job PID] [--dir DIR] -o FILE\n"
     "    rondo-ras metrics [-o FILE] [-d SECONDS] [-n TIMES] [--job PID] [--dir DIR]\n"
     "    rondo-ras monitor [--format FORMAT] [--stall SECONDS] [-d SECONDS] [-n LOOKS] [--job PID] [--dir DIR]\n"
-    "    rondo-ras stacks [--tool NAME] [--timeout SECONDS] [--job PID] [--dir DIR] [RANK ...]\n"
+    "    rondo-ras stacks [--all] [--tool NAME] [--timeout SECONDS] [--job PID] [--dir DIR] [RANK ...]\n"
     "    rondo-ras COMMAND --host HOST:PORT[,...] [--key FILE] ...\n"
     "    rondo-ras convert [--format FORMAT] IN OUT\n"
     "    rondo-ras analyse [--json] DIR\n"
@@ -39,10 +39,12 @@ static const char usage[] =
     "    status: the communicators, and where their ranks are; ranks that are alike are on one line.\n"
     "\n"
     "    who: who is dead, stopped, late or has left, in a sentence for each communicator that is held up, or\n"
-    "    \"unknown\" where records and kernel do not show it. Looks twice, 0.7 s apart. On GPUs the calls that\n"
-    "    are known are those that were enqueued, so only dead and stopped processes are named there.\n"
+    "    \"unknown\" where records and kernel do not show it; of one that has failed its error. Looks twice, 0.7 s\n"
+    "    apart. On GPUs the calls that are known are those that were enqueued; who is late there is known from\n"
+    "    kernels that wait.\n"
     "\n"
-    "    top: a page each second: where each rank is, whom it waits for, its calls and bytes.\n"
+    "    top: a page each second: calls and bytes of each rank, which part of the last eight seconds it has waited,\n"
+    "    where it is, and whom it waits for. A narrow terminal has fewer columns.\n"
     "\n"
     "    dump: a file of each process, with what the record has of its last calls: rondo_dump_RANK.json in the "
     "folder,\n"
@@ -62,11 +64,13 @@ static const char usage[] =
     "with\n"
     "    --job, until that job has ended.\n"
     "\n"
-    "    stacks: where each thread of each rank stands, or of these ranks, with what its record says of it. A "
-    "debugger\n"
-    "    shows that, eu-stack, gdb or pstack, the first one that is installed; a process stands still meanwhile. "
-    "Without\n"
-    "    one, and where none may look: the system call of each thread, and where it waits in the kernel.\n"
+    "    stacks: where each thread stands of these ranks, or of those that who names, or if it names none of all, "
+    "with\n"
+    "    what its record says of it. A debugger shows that, eu-stack, gdb or pstack, the first one that is installed; "
+    "a\n"
+    "    process stands still meanwhile. Without one, and where none may look: the system call of each thread, and "
+    "where\n"
+    "    it waits in the kernel.\n"
     "\n"
     "    convert: reads a dump, or all in a folder, of rondo's own or of PyTorch's flight recorder, and writes them "
     "in\n"
@@ -76,6 +80,7 @@ static const char usage[] =
     "\n"
     "OPTIONS\n"
     "    -v           status: a line for each rank, with its pid and its counts\n"
+    "    --all        stacks: of all ranks\n"
     "    --json       for programs\n"
     "    --job PID    this job alone\n"
     "    --dir DIR    also the records in this folder (default: RONDO_MONITOR_DIR)\n"
@@ -191,13 +196,19 @@ static int take_number(int c, ras_options_t *options)
 
 static int parse(const command_t *command, int argc, char **argv, ras_options_t *options)
 {
-    static const struct option longs[] = {
-        {"json", no_argument, NULL, 'j'},          {"job", required_argument, NULL, 'J'},
-        {"dir", required_argument, NULL, 'D'},     {"from", required_argument, NULL, 'F'},
-        {"format", required_argument, NULL, 'f'},  {"host", required_argument, NULL, 'H'},
-        {"key", required_argument, NULL, 'K'},     {"tool", required_argument, NULL, 't'},
-        {"timeout", required_argument, NULL, 'T'}, {"stall", required_argument, NULL, 's'},
-        {"user", required_argument, NULL, 'U'},    {0}};
+    static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
+                                          {"job", required_argument, NULL, 'J'},
+                                          {"dir", required_argument, NULL, 'D'},
+                                          {"from", required_argument, NULL, 'F'},
+                                          {"format", required_argument, NULL, 'f'},
+                                          {"host", required_argument, NULL, 'H'},
+                                          {"key", required_argument, NULL, 'K'},
+                                          {"tool", required_argument, NULL, 't'},
+                                          {"timeout", required_argument, NULL, 'T'},
+                                          {"stall", required_argument, NULL, 's'},
+                                          {"user", required_argument, NULL, 'U'},
+                                          {"all", no_argument, NULL, 'v'},
+                                          {0}};
     int bad;
 
     for (int c; (c = getopt_long(argc, argv, "vn:d:o:", longs, NULL)) >= 0;) {
@@ -250,15 +261,19 @@ static int no_record(const rd_view_t *view, const ras_options_t *options)
     if (view->unreadable)
         fprintf(stderr, "rondo-ras: %d record%s cannot be read: %s\n", view->unreadable,
                 view->unreadable == 1 ? "" : "s", view->why);
-    else if (options->from)
+    if (view->unreadable && !options->job)
+        return RAS_NOTHING;
+    if (options->from)
         fprintf(stderr, "rondo-ras: there is no record in %s; a job leaves some there if RONDO_MONITOR_DIR names it\n",
                 options->from);
     else if (options->job)
         fprintf(stderr, "rondo-ras: there is no job %d; rondo-ras list shows which there are\n", options->job);
     else
         fprintf(stderr,
-                "rondo-ras: no process of this user on this host has a communicator of rondo, or RONDO_MONITOR is "
-                "0 there (in a container: look from inside)\n");
+                "rondo-ras: no process of this user%s on this host has a communicator of rondo, or RONDO_MONITOR is "
+                "0 there. Those of other users see root, and with --user the group of RONDO_RAS_GROUP; those of a "
+                "container are seen inside\n",
+                options->user >= 0 ? ", or of that of --user that answers," : "");
     return RAS_NOTHING;
 }
 
@@ -289,6 +304,7 @@ int main(int argc, char **argv)
                               : "a command is needed: list, status, who, top, dump, trace, metrics, monitor, stacks, "
                                 "convert or analyse",
                      argc > 1 ? argv[1] : NULL);
+    argv[1] = argv[0]; /* by which getopt's own words begin */
     int bad = parse(command, argc - 1, argv + 1, &options);
     if (bad)
         return bad;

@@ -45,7 +45,7 @@ static void late_and_stopped(void)
     for (int i = 0; i < 5; i++)
         obedient_order_all(OBEDIENT_REDUCE);
     EXPECT("who", 0, "nobody");
-    EXPECT("status", 0, "rank 0-2: outside, after allreduce, collective number 5 (8 float32, sum)");
+    EXPECT("status", 0, "ranks 0-2: outside, after allreduce, collective number 5 (8 float32, sum)");
     EXPECT("list --json", 0, "\"communicators\": 1");
     EXPECT("status --json", 0, "\"collectives\": {\"begun\": 5, \"ended\": 5}");
     obedient_order(0, OBEDIENT_REDUCE);

@@ -62,7 +62,7 @@ static void frames(void)
     char head[128], frame[64];
 
     play("echo noise; echo \"TID $4:\"; echo \"#0 frame of $1 $2 $3 $4\"; echo more noise >&2");
-    EXPECT("stacks", 0, "rank 0 of 'stacks', process ");
+    EXPECT("stacks --all", 0, "rank 0 of 'stacks', process ");
     for (int r = 0; r < RANKS; r++) {
         snprintf(head, sizeof head, "rank %d of 'stacks', process %d on ", r, obedient_pids[r]);
         snprintf(frame, sizeof frame, "#0 frame of -n 64 -p %d", obedient_pids[r]);
@@ -70,6 +70,8 @@ static void frames(void)
     }
     CHECK(is_said("in allreduce, collective number 3 (8 float32, sum), waits for rank 1"), "%s", obedient_text);
     CHECK(!is_said("noise"), "%s", obedient_text);
+    EXPECT("stacks", 0, "rank 1 of 'stacks', process "); /* who holds the others up */
+    CHECK(!is_said("rank 0 of") && !is_said("rank 2 of"), "others are there, too:\n%s", obedient_text);
     EXPECT("stacks 1", 0, "outside, after allreduce, collective number 2");
     CHECK(!is_said("rank 0 of") && !is_said("rank 2 of"), "others are there, too:\n%s", obedient_text);
     EXPECT("stacks 0 2", 0, "rank 2 of");
