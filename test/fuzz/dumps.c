@@ -2,46 +2,14 @@
  * judged and written in every format. */
 #include "fuzz/dumps.h"
 
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../tools/load.h"
-#include "monitor/dump_fr.h"
 #include "monitor/verdict.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-
-static bool write_streams(const rd_dump_t *dump, rd_out_t *out)
-{
-    rd_streams_t streams;
-    bool good = rd_streams_find(&streams, dump);
-
-    for (int i = 0; i < dump->view->nprocesses && good; i++) {
-        rd_dump_json(out, dump, i);
-        good = rd_dump_fr(out, dump, &streams, i);
-    }
-    good = good && rd_dump_chrome(out, dump);
-    rd_streams_free(&streams, dump);
-    return good;
-}
-
-static bool write_all(const rd_view_t *view)
-{
-    static rd_out_t out;
-    static int nothing = -1;
-    rd_dump_t dump;
-
-    if (nothing < 0)
-        nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (!rd_dump_read(&dump, view, 0))
-        return false;
-    rd_out_begin(&out, nothing);
-    bool good = write_streams(&dump, &out) && rd_out_end(&out) == 0;
-    rd_dump_free(&dump);
-    return good;
-}
 
 /* Adds what the dump says, if it is one. */
 static bool add(rd_view_t *view, const unsigned char *bytes, size_t n, int number, int *taken)
@@ -66,7 +34,7 @@ bool dumps_read(const unsigned char *bytes, size_t n, int *taken)
         good = rd_view_look(&view, 0) && rd_view_look(&view, 0);
         for (int i = 0; i < view.ncomms && good; i++)
             rd_verdict_judge(&view, &view.comms[i], &v);
-        good = good && write_all(&view);
+        good = good && dumps_write(&view);
     }
     rd_view_free(&view);
     return good;

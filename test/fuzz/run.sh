@@ -11,7 +11,7 @@ set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- unique_id handshake records environment files topology graphs dumps
+[ $# -gt 0 ] || set -- unique_id handshake records environment files topology graphs dumps monitor_record monitor_wire
 clang=${CLANG:-clang}
 build=${FUZZ_BUILD:-$PWD/fuzz-build}
 mkdir -p "$build"
@@ -21,7 +21,8 @@ cd "$build"
 make -s librondo_core.la
 for target; do
     case $target in
-    dumps) more="$source/tools/load.c $source/tools/load_fr.c $source/tools/load_json.c $source/tools/value.c \
+    monitor_record) more=$source/test/fuzz/dumps_write.c bytes=2048 ;;
+    dumps) more="$source/test/fuzz/dumps_write.c $source/tools/load.c $source/tools/load_fr.c $source/tools/load_json.c $source/tools/value.c \
         $source/tools/value_json.c $source/tools/value_pickle.c" bytes=8192 ;;
     topology | graphs) more='' bytes=8192 ;;
     *) more='' bytes=2048 ;;
