@@ -83,7 +83,8 @@ extern "C" {
 /* ---- types ---- */
 
 typedef struct rondo_comm *rondo_comm_t;
-typedef struct CUstream_st *rondo_stream_t; /* a cudaStream_t or CUstream; on a host communicator it must be NULL */
+typedef struct CUstream_st *rondo_stream_t;    /* a cudaStream_t or CUstream; on a host communicator it must be NULL */
+typedef struct CUevent_st *rondo_cuda_event_t; /* a cudaEvent_t or CUevent */
 typedef struct rondo_registration *rondo_registration_t;
 typedef struct rondo_request *rondo_request_t;
 typedef struct rondo_window *rondo_window_t;
@@ -646,6 +647,29 @@ rondo_result_t rondo_timeout_next(int64_t timeout_ms);
 rondo_result_t rondo_force_next(const char *algo, const char *proto);
 /* The same, but where it cannot serve the call, the choice is rondo's. */
 rondo_result_t rondo_prefer_next(const char *algo, const char *proto);
+
+/* Budgets of this thread's next collective, on whatever communicator, in place of the communicator's: `blocks` is the
+ * most multiprocessors that a launch of it may take, 1 to 1024, if that is fewer than the communicator may take;
+ * `cta_policy` is RONDO_CTA_POLICY_*. -1: the communicator's. All ranks must give the same for a call; RONDO_CHECK=1
+ * compares it. What goes by messages between GPUs (all-to-all without copy engines, counts by rank) takes what the
+ * communicator may, and so do the parts of a call that go between nodes. Host communicators take no multiprocessors:
+ * it changes nothing there. It holds for the same calls as rondo_force_next, and counts among its 255. */
+rondo_result_t rondo_resources_next(int blocks, int cta_policy);
+
+/* Has an event recorded when the kernel of this thread's next collective has been launched: when all of its blocks have
+ * begun (CUDA's launch completion event, a best effort of CUDA's: it may come later, at the kernel's end at the
+ * latest). Work in another stream that waits for it finds the multiprocessors taken that the collective needs, and runs
+ * beside it. The event says that what came before in the stream is over. It says nothing of the collective's buffers,
+ * and waits for no other rank.
+ *
+ * It is made with cudaEventDisableTiming, on the communicator's device, not for other processes, and stays the
+ * caller's, who keeps it until what waits for it, and graphs with the call, are over. A collective of several kernels
+ * records it at the first one. One whose data no kernel moves (copy engines, a single rank, no elements) records it in
+ * the stream before it begins. In a capture the event is one of the capture, as if cudaEventRecord had recorded it
+ * there. In a group the collective has a launch of its own, at the group's end. It holds for the same calls as
+ * rondo_force_next, but need not be alike on all ranks. NULL: no event after all. On a host communicator the collective
+ * is refused with RONDO_ERR_UNSUPPORTED. */
+rondo_result_t rondo_launch_event_next(rondo_cuda_event_t event);
 
 /* Marks this thread's next operations, until it is called again: an iteration, a phase, whatever tells a call from
  * those that are like it; 0, as at first: no mark. The tag is part of what all ranks must call alike, in collectives:

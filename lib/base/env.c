@@ -526,3 +526,10 @@ void rd_env_print(FILE *file)
         fprintf(file, "    %s%s\n", t->help, t->alike ? " [alike on all ranks]" : "");
     }
 }
+
+void rd_cta_policy_set(rd_env_t *env, int policy)
+{
+    static const char *const words[] = {"default", "efficiency", "zero"};
+
+    snprintf(env->cta_policy, sizeof env->cta_policy, "%s", words[policy]);
+}

@@ -103,6 +103,8 @@ static inline int rd_cta_policy(const rd_env_t *env)
                                        : RONDO_CTA_POLICY_DEFAULT;
 }
 
+void rd_cta_policy_set(rd_env_t *env, int policy);
+
 /* Fills `env`, but only if it succeeds. Also sets the level of the log and warns, once for each process, of every
  * RONDO_ variable that is unknown. */
 rondo_result_t rd_env_read(rd_env_t *env);

@@ -5,7 +5,7 @@
 
 rd_caller_t *rd_caller(void)
 {
-    static _Thread_local rd_caller_t caller = {.limit_ms = -1};
+    static _Thread_local rd_caller_t caller = {.cta_policy = -1, .blocks = -1, .limit_ms = -1};
 
     return &caller;
 }

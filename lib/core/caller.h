@@ -7,13 +7,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rondo.h>
+
 typedef struct rd_caller {
-    int depth;        /* of open groups */
-    bool in_hook;     /* the thread is in a hook, which must not call rondo */
-    bool differs;     /* the next call cannot be like the last one: rd_caller_note */
-    uint8_t forced;   /* the next call's choice of algorithm and protocol: force_next.c; 0: none of its own */
-    int64_t limit_ms; /* the next call's time limit: limits.c; -1: none of its own */
-    uint64_t tag;     /* rondo_tag; 0: none */
+    int depth;         /* of open groups */
+    bool in_hook;      /* the thread is in a hook, which must not call rondo */
+    bool differs;      /* the next call cannot be like the last one: rd_caller_note */
+    uint8_t forced;    /* the next call's choice of algorithm and protocol: force_next.c; 0: none of its own */
+    int8_t cta_policy; /* the next call's budgets: rondo_resources_next; -1: none of its own */
+    int16_t blocks;
+    rondo_cuda_event_t event; /* recorded when the next call has been launched; NULL: none is */
+    int64_t limit_ms;         /* the next call's time limit: limits.c; -1: none of its own */
+    uint64_t tag;             /* rondo_tag; 0: none */
 } rd_caller_t;
 
 /* Returns this thread's, always the same. */
@@ -22,7 +27,8 @@ rd_caller_t *rd_caller(void) __attribute__((const));
 /* To be called when anything above `tag` has changed. */
 static inline void rd_caller_note(rd_caller_t *caller)
 {
-    caller->differs = caller->depth || caller->in_hook || caller->forced || caller->limit_ms >= 0;
+    caller->differs = caller->depth || caller->in_hook || caller->forced || caller->cta_policy >= 0 ||
+                      caller->blocks >= 0 || caller->event || caller->limit_ms >= 0;
 }
 
 #endif

@@ -72,12 +72,10 @@ rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given)
 
 void rd_config_over(rd_env_t *env, const rondo_config_t *config)
 {
-    static const char *const policies[] = {"default", "efficiency", "zero"};
-
     if (config->stall_ms >= 0)
         env->stall_ms = config->stall_ms;
     if (config->cta_policy >= 0)
-        snprintf(env->cta_policy, sizeof env->cta_policy, "%s", policies[config->cta_policy]);
+        rd_cta_policy_set(env, config->cta_policy);
     if (config->blocks >= 0)
         env->cuda_blocks = config->blocks;
     if (config->traffic_class >= 0)

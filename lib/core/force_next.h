@@ -1,11 +1,15 @@
-/* What rondo_force_next has said for this thread's next collective. */
+/* What rondo_force_next, rondo_resources_next and rondo_launch_event_next have said for this thread's next collective.
+ */
 #ifndef RD_CORE_FORCE_NEXT_H
 #define RD_CORE_FORCE_NEXT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Takes it, for a collective that is this one: a number of plan/force.h. Returns 0 if that is nothing. */
-uint8_t rd_force_take(void);
+#include "plan/call.h"
+
+/* Takes it, for a collective that is this one. `budgets`: the communicator has multiprocessors to divide. */
+void rd_force_take(rd_call_t *call, bool budgets);
+void rd_force_drop(void); /* takes it for a call that is refused */
 
 #endif

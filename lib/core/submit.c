@@ -380,7 +380,7 @@ rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out)
 
 rondo_result_t rd_call_refused(rondo_result_t result)
 {
-    (void)rd_force_take();
+    rd_force_drop();
     return rd_group_failed(result);
 }
 
@@ -412,8 +412,12 @@ rondo_result_t rd_call_collective(rondo_comm_t comm, rd_call_t *call)
 
     call->tag = rd_caller()->tag;
     if (rd_caller()->differs)
-        call->desc.forced = rd_force_take();
+        rd_force_take(call, comm->cuda != NULL);
     rd_call_limit(comm);
+    if (result == RONDO_SUCCESS && call->event && !comm->cuda)
+        result = rd_error(&comm->ctx, RONDO_ERR_UNSUPPORTED,
+                          "rondo_launch_event_next: no kernel is launched on a host communicator: record an event "
+                          "behind the call");
     if (result == RONDO_SUCCESS)
         result = comm->shown ? rd_shown_collective(comm, call, run_collective) : run_collective(comm, call);
     rd_limit_own_end(&comm->queue.limit);

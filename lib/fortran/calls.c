@@ -63,6 +63,16 @@ void rondo_f_prefer_next(const char *algo, const char *proto, int *ierror)
     give("rondo_prefer_next", NULL, rondo_prefer_next(algo, proto), ierror);
 }
 
+void rondo_f_resources_next(int blocks, int cta_policy, int *ierror)
+{
+    give("rondo_resources_next", NULL, rondo_resources_next(blocks, cta_policy), ierror);
+}
+
+void rondo_f_launch_event_next(rondo_cuda_event_t event, int *ierror)
+{
+    give("rondo_launch_event_next", NULL, rondo_launch_event_next(event), ierror);
+}
+
 void rondo_f_setting_get(const char *variable, char *text, const size_t *bytes, int *ierror)
 {
     give("rondo_setting_get", NULL, rondo_setting_get(variable, text, *bytes), ierror);

@@ -507,6 +507,29 @@ contains
     call c_prefer_next(text_of(algo, a), text_of(proto, p), ierror)
   end subroutine
 
+  !> Budgets of this thread's next collective: multiprocessors, RONDO_CTA_POLICY_*; -1 or absent: the communicator's.
+  subroutine rondo_resources_next(blocks, cta_policy, ierror)
+    use rondo_inside, only: c_resources_next
+    integer(c_int), intent(in), optional :: blocks, cta_policy
+    integer(c_int), intent(out), optional :: ierror
+    integer(c_int) :: b, p
+
+    b = -1
+    p = -1
+    if (present(blocks)) b = blocks
+    if (present(cta_policy)) p = cta_policy
+    call c_resources_next(b, p, ierror)
+  end subroutine
+
+  !> Has a CUDA event recorded when the kernel of this thread's next collective has been launched; c_null_ptr: none.
+  subroutine rondo_launch_event_next(event, ierror)
+    use rondo_inside, only: c_launch_event_next
+    type(c_ptr), intent(in) :: event
+    integer(c_int), intent(out), optional :: ierror
+
+    call c_launch_event_next(event, ierror)
+  end subroutine
+
   !> What a communicator made now would read for a variable of `rondo-info --env`.
   subroutine rondo_setting_get(name, value, ierror)
     use rondo_inside, only: c_setting_get, text_at

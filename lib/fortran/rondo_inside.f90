@@ -54,6 +54,18 @@ module rondo_inside
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
+    subroutine c_resources_next(blocks, cta_policy, ierror) bind(C, name="rondo_f_resources_next")
+      import :: c_int
+      integer(c_int), intent(in), value :: blocks, cta_policy
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine c_launch_event_next(event, ierror) bind(C, name="rondo_f_launch_event_next")
+      import :: c_int, c_ptr
+      type(c_ptr), intent(in), value :: event
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
     subroutine c_setting_get(name, text, bytes, ierror) bind(C, name="rondo_f_setting_get")
       import :: c_int, c_char, c_size_t
       character(kind=c_char), intent(in) :: name(*)

@@ -126,8 +126,9 @@ uint32_t rd_kernel_blocks(const rd_algo_t *algo, int n, uint32_t tiles, uint32_t
 void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts);
 /* Returns the bytes of shared memory of a block. */
 uint32_t rd_kernel_shared(const rd_klaunch_t *launch);
-/* Launches into `stream` (a cudaStream_t). Returns a cudaError_t. */
-int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream);
+/* Launches into `stream` (a cudaStream_t). `event` (a cudaEvent_t) is recorded when all blocks have begun, which is
+ * behind the end of what comes before in the stream; NULL: none is. Returns a cudaError_t. */
+int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream, void *event);
 /* Loads every kernel on the current device, so that none has to be loaded while another one spins. Returns a
  * cudaError_t. */
 int rd_kernel_load(void);

@@ -83,7 +83,7 @@ typedef struct ncclCollConfig {
     int forceAlgSelection; /* 1: what algSelection asks for must be kept to */
     int CTAPolicy;
     uint64_t userProfilerTag;
-    void *launchCompletionEvent; /* since 2.32 */
+    struct CUevent_st *launchCompletionEvent; /* a cudaEvent_t; since 2.32 */
 } ncclCollConfig_t;
 
 ncclResult_t pncclAllReduceConfig(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,

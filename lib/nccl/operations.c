@@ -56,13 +56,11 @@ static const struct {
     [NC_SEND] = {"ncclSend", 0, 1, ALL, NOBODY},         [NC_RECV] = {"ncclRecv", 0, 1, NOBODY, ALL},
 };
 
-static _Thread_local uint64_t call_tag;
-static _Thread_local const nc_selection_t *call_selection;
+static _Thread_local nc_said_t call_said = {.blocks = -1, .cta_policy = -1};
 
-void nc_call_config(uint64_t tag, const nc_selection_t *selection)
+void nc_call_config(nc_said_t said)
 {
-    call_tag = tag;
-    call_selection = selection;
+    call_said = said;
 }
 
 static rondo_result_t run(const nc_op_t *op)
@@ -115,16 +113,25 @@ static rondo_result_t run(const nc_op_t *op)
 /* A program that calls rondo_tag itself keeps its tag, as long as it does not use NCCL's. */
 rondo_result_t nc_op_run(const nc_op_t *op)
 {
-    rondo_result_t result;
+    const nc_said_t *said = &op->said;
+    const bool has_budgets = said->blocks >= 0 || said->cta_policy >= 0;
 
-    if (op->tag)
-        (void)rondo_tag(op->tag);
-    if (op->selection)
-        nc_selection_begin(op->selection);
-    result = run(op);
-    if (op->selection)
+    if (said->tag)
+        (void)rondo_tag(said->tag);
+    if (said->selection)
+        nc_selection_begin(said->selection);
+    if (has_budgets)
+        (void)rondo_resources_next(said->blocks, said->cta_policy);
+    if (said->event)
+        (void)rondo_launch_event_next(said->event);
+    rondo_result_t result = run(op);
+    if (said->event) /* a call that was refused has not taken them */
+        (void)rondo_launch_event_next(NULL);
+    if (has_budgets)
+        (void)rondo_resources_next(-1, -1);
+    if (said->selection)
         nc_selection_end();
-    if (op->tag)
+    if (said->tag)
         (void)rondo_tag(0);
     return result;
 }
@@ -173,8 +180,7 @@ static ncclResult_t submit(nc_op_t op, ncclDataType_t type, ncclRedOp_t redop, c
                             "%s: op is %d: neither 0 to %d nor made for this communicator by ncclRedOpCreatePreMulSum",
                             call, (int)redop, ncclNumOps - 1);
     }
-    op.tag = call_tag;
-    op.selection = call_selection;
+    op.said = call_said;
     op.stream = op.comm->device == RONDO_DEVICE_HOST ? NULL : stream;
     if (nc_log_shows(NC_SUBSYS_COLL))
         log_call(&op, type, redop);

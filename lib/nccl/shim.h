@@ -144,6 +144,15 @@ typedef enum {
     NC_WAIT_SIGNAL
 } nc_what_t;
 
+/* What a collective's own config says of it (per_call.c). */
+typedef struct nc_said {
+    uint64_t tag;                         /* the user's; 0: there is none */
+    const struct nc_selection *selection; /* of algorithms (selection.h); NULL: none */
+    int blocks, cta_policy;               /* as rondo_resources_next has them */
+    rondo_cuda_event_t event;             /* NULL: none */
+} nc_said_t;
+#define NC_NOTHING_SAID ((nc_said_t){.blocks = -1, .cta_policy = -1})
+
 /* One operation, as data. */
 typedef struct nc_op {
     nc_what_t what;
@@ -156,9 +165,8 @@ typedef struct nc_op {
     size_t count;
     ncclComm_t comm;
     rondo_stream_t stream;
-    struct nc_bounce *bounce;             /* of an alltoall in place; NULL: it needs none */
-    uint64_t tag;                         /* the user's, of a config; 0: there is none */
-    const struct nc_selection *selection; /* of algorithms, by a config (selection.h); NULL: none */
+    struct nc_bounce *bounce; /* of an alltoall in place; NULL: it needs none */
+    nc_said_t said;
     /* One-sided operations. */
     rondo_window_t window;
     size_t offset;
@@ -200,8 +208,7 @@ ncclResult_t nc_group_job(nc_job_t *job); /* copies the job and takes ownership 
 void nc_job_forget(nc_job_t *job); /* frees its ids, and wipes them: in them is the secret by which a rank may join */
 
 rondo_result_t nc_op_run(const nc_op_t *op); /* operations.c */
-/* What a config says of this thread's calls from now on: a tag, 0: none; algorithms, NULL: none. */
-void nc_call_config(uint64_t tag, const struct nc_selection *selection);
+void nc_call_config(nc_said_t said);         /* what a config says of this thread's calls from now on */
 
 /* ---- operations in place that rondo does not have in place ---- (bounce.c) */
 

@@ -5,8 +5,10 @@
 
 static const char device_side[] =
     "its structures are part of the program; kernels have rondo_device.cuh (doc/device.md)";
-static const char per_call[] = "the tag is rondo's, algSelection goes to rondo_force_next; launchCompletionEvent is "
-                               "refused, resources steer nothing";
+static const char per_call[] =
+    "the tag is rondo's, algSelection goes to rondo_force_next, maxCTAs and CTAPolicy to "
+    "rondo_resources_next, launchCompletionEvent to rondo_launch_event_next; other resources "
+    "steer nothing";
 static const char one_sided[] = "on host memory; windows are registered before, with NCCL_WIN_COLL_SYMMETRIC";
 
 const nc_function_t nc_functions[] = {

@@ -19,7 +19,8 @@ typedef struct rd_call {
     const char *name;      /* for RONDO_CHECK: the user's call, where it runs as another operation; else NULL */
     int root;              /* with a name: the root of the user's call */
     rondo_stream_t stream; /* NULL on a host communicator */
-    uint64_t tag;          /* of rondo_tag; 0: none */
+    rondo_cuda_event_t event; /* recorded when its kernel has been launched; NULL: none is */
+    uint64_t tag;             /* of rondo_tag; 0: none */
     /* What the communicator adds for a CUDA one: */
     const rd_op_scalar_t *scalar; /* of an operator that the user has made; NULL: it is a built-in one */
     bool grouped;                 /* the call is inside a group, and runs at the group's end */

@@ -1,5 +1,6 @@
-/* What one call forces (rondo_force_next) or prefers (rondo_prefer_next): RONDO_ALGO and RONDO_PROTO of its own, as a
- * number of this process that is part of the call's description, and so of what a plan is found by. */
+/* What one call forces (rondo_force_next) or prefers (rondo_prefer_next): RONDO_ALGO and RONDO_PROTO of its own; and
+ * its budgets (rondo_resources_next). It is a number of this process that is part of the call's description, and so of
+ * what a plan is found by. */
 #ifndef RD_PLAN_FORCE_H
 #define RD_PLAN_FORCE_H
 
@@ -13,7 +14,12 @@
  * different ones, or there is no memory. The texts have been found to be allowed for the variables. `prefers`: where
  * they cannot serve a call, the choice is rondo's. */
 int rd_force_number(const char *algo, const char *proto, bool prefers);
+/* Returns the number of what `number` says, with budgets instead of its own: multiprocessors, and RONDO_CTA_POLICY_*;
+ * -1: none. May return -1 in its turn. */
+int rd_force_with(unsigned number, int blocks, int cta_policy);
 bool rd_force_prefers(unsigned number);
+int rd_force_blocks(unsigned number); /* -1: the communicator's */
+int rd_force_cta_policy(unsigned number);
 
 /* Returns the settings that hold for a call with this number: `env` itself if it is 0, or *copy, which is filled. */
 const rd_env_t *rd_force_env(const rd_env_t *env, unsigned number, rd_env_t *copy);

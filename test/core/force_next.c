@@ -1,7 +1,8 @@
-/* rondo_force_next and rondo_prefer_next: each collective runs by what was said for it, as the log's line of each call
- * says, alone and in groups, on one node and between two; the one behind it, and repetitions, by what rondo chooses.
- * What cannot serve is refused on all ranks, which go on, or, if it was preferred, is done by something else. Sends
- * leave it to what comes after them. Ranks that force differently are told so. NULL leaves what the variable says.
+/* rondo_force_next, rondo_prefer_next, and what else is said for the next call. Each collective runs by what was said
+ * for it, as the log's line of each call says, alone and in groups, on one node and between two; the one behind it, and
+ * repetitions, by what rondo chooses. What cannot serve is refused on all ranks, which go on, or, if it was preferred,
+ * is done by something else. Sends leave it to what comes after them. Ranks that force differently are told so. NULL
+ * leaves what the variable says.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,6 +189,38 @@ static void variable(test_rank_t *t, void *arg)
     TEST_OK(t, comm, rondo_comm_destroy(comm));
 }
 
+/* On host memory budgets change nothing, not even if they differ, and an event is refused. */
+static void no_kernel(test_rank_t *t, rondo_comm_t comm)
+{
+    int in = t->rank, got = -1;
+
+    test_note(t, "budgets");
+    TEST_OK(t, comm, rondo_resources_next(1 + t->rank, RONDO_CTA_POLICY_ZERO));
+    TEST_OK(t, comm, rondo_force_next("ring", "simple"));
+    TEST_OK(t, comm, sum(t, comm));
+    TEST_OK(t, comm, rondo_resources_next(1024, -1));
+    TEST_OK(t, comm, sum(t, comm));
+    TEST_GIVES(t, comm, RONDO_ERR_INVALID_ARGUMENT, rondo_resources_next(0, -1));
+    TEST_GIVES(t, comm, RONDO_ERR_INVALID_ARGUMENT, rondo_resources_next(1025, -1));
+    TEST_GIVES(t, comm, RONDO_ERR_INVALID_ARGUMENT, rondo_resources_next(-1, 3));
+    TEST_OK(t, comm, sum(t, comm));
+    test_note(t, "an event");
+    for (int repeated = 0; repeated < 2; repeated++) {
+        TEST_OK(t, comm, rondo_launch_event_next((rondo_cuda_event_t)&in));
+        TEST_OK(t, comm, rondo_group_start());
+        TEST_OK(t, comm, rondo_send(&in, 1, RONDO_INT32, (t->rank + 1) % t->nranks, comm, NULL));
+        TEST_OK(t, comm, rondo_recv(&got, 1, RONDO_INT32, (t->rank + t->nranks - 1) % t->nranks, comm, NULL));
+        TEST_OK(t, comm, rondo_group_end());
+        TEST_TRUE(t, got == (t->rank + t->nranks - 1) % t->nranks);
+        TEST_GIVES(t, comm, RONDO_ERR_UNSUPPORTED, sum(t, comm));
+        TEST_TRUE(t, strstr(rondo_last_error(comm), "rondo_launch_event_next") != NULL);
+        TEST_OK(t, comm, sum(t, comm));
+    }
+    TEST_OK(t, comm, rondo_launch_event_next((rondo_cuda_event_t)&in));
+    TEST_OK(t, comm, rondo_launch_event_next(NULL));
+    TEST_OK(t, comm, sum(t, comm));
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     const int nodes = *(int *)arg;
@@ -200,6 +233,7 @@ static void body(test_rank_t *t, void *arg)
     alone(t, comm, nodes);
     grouped(t, comm);
     refused(t, comm);
+    no_kernel(t, comm);
     TEST_OK(t, comm, rondo_comm_destroy(comm));
 }
 

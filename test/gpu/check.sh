@@ -116,6 +116,7 @@ if wanted suspend; then
     part suspend
     part suspend --host-windows
     part force_next
+    part launch_event
 fi
 if wanted signature; then
     part signature

@@ -1,6 +1,6 @@
 /* rondo_force_next on GPUs: each call goes by the kernel that was forced for it, as the log says, alone and in groups,
  * and is right; what comes after it goes by what rondo chooses. What no kernel serves is refused, or done by another if
- * it was only preferred.
+ * it was only preferred. The same for rondo_resources_next: no more blocks than it says, or copy engines.
  *
  *   force_next [--nodes]   with it, the ranks are on played nodes, where the host's algorithms serve */
 #include <stdio.h>
@@ -52,6 +52,69 @@ static rondo_result_t sum(test_rank_t *t, rondo_comm_t comm, cudaStream_t stream
     return result;
 }
 
+/* The most blocks that a line of the log with this text has; 0: there is none. */
+static int blocks(const char *text)
+{
+    char line[1024];
+    int most = 0, got;
+    FILE *f = fopen(log_file, "r");
+
+    while (f && fgets(line, sizeof line, f)) {
+        const char *at = strstr(line, text), *tiles = at ? strstr(at, "tiles, ") : NULL;
+        if (tiles && sscanf(tiles, "tiles, %d blocks", &got) == 1 && got > most)
+            most = got;
+    }
+    if (f)
+        fclose(f);
+    return most;
+}
+
+/* Each call with budgets of its own keeps to them, and none behind it does. Copy engines serve processes alone. */
+static void budgets(test_rank_t *t, rondo_comm_t comm, cudaStream_t stream)
+{
+    const do_case_t long_sum = {.what = DO_ALLREDUCE, .type = RONDO_FLOAT32, .op = RONDO_SUM, .data = REF_EXACT};
+    char text[64];
+
+    for (int i = 0; i < 8; i++) {
+        do_case_t c = long_sum;
+        const int most = i < 6 ? 1 + i / 2 : -1; /* twice: made, then found */
+        device_call_t call;
+
+        test_note(t, "at most %d blocks", most);
+        c.count = 200000 + (size_t)(i / 2);
+        device_prepare(t, &call, &c, 0);
+        test_barrier(t);
+        device_fill(t, &call, stream);
+        TEST_OK(t, NULL, rondo_resources_next(most, -1));
+        TEST_OK(t, comm, device_post(&call, comm, stream));
+        device_verify(t, &call, 1, stream);
+        device_release(&call);
+        test_barrier(t);
+        snprintf(text, sizeof text, "allreduce float32, %zu elements", c.count);
+        if (!played)
+            TEST_TRUE(t, most < 0 ? blocks(text) > 1 : blocks(text) > 0 && blocks(text) <= most);
+        test_barrier(t);
+    }
+    for (int i = 0; i < 3 && t->kind == TEST_PROCESSES; i++) {
+        do_case_t c = {.what = DO_ALLGATHER, .type = RONDO_INT32, .count = 3000 + (size_t)i};
+        device_call_t call;
+
+        test_note(t, "policy %d", i);
+        device_prepare(t, &call, &c, 0);
+        test_barrier(t);
+        device_fill(t, &call, stream);
+        TEST_OK(t, NULL, rondo_resources_next(-1, i == 1 ? RONDO_CTA_POLICY_ZERO : -1));
+        TEST_OK(t, comm, device_post(&call, comm, stream));
+        device_verify(t, &call, 1, stream);
+        device_release(&call);
+        test_barrier(t);
+        snprintf(text, sizeof text, "allgather int32, %zu elements", c.count);
+        if (!played)
+            TEST_TRUE(t, (lines(text, "copy by") > 0) == (i == 1));
+        test_barrier(t);
+    }
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     static const char *const algos[] = {"ring", "tree", "twoshot"};
@@ -88,6 +151,7 @@ static void body(test_rank_t *t, void *arg)
     TEST_OK(t, comm, sum(t, comm, stream, false));
     TEST_OK(t, NULL, rondo_prefer_next("central", "board")); /* host memory alone has these */
     TEST_OK(t, comm, sum(t, comm, stream, false));
+    budgets(t, comm, stream);
     TEST_CUDA(t, cudaStreamDestroy(stream));
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
 }

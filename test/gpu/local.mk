@@ -21,6 +21,7 @@ gpu_tests = \
 	test/gpu/shim \
 	test/gpu/suspend \
 	test/gpu/force_next \
+	test/gpu/launch_event \
 	test/gpu/user_kernels
 EXTRA_PROGRAMS += $(gpu_tests) $(cuda_examples)
 cuda_examples = \
@@ -140,6 +141,10 @@ test_gpu_force_next_SOURCES = test/gpu/force_next.c test/gpu/device.c test/gpu/d
 test_gpu_force_next_CPPFLAGS = $(gpu_cppflags)
 test_gpu_force_next_LDADD = $(gpu_ldadd)
 test_gpu_force_next_LDFLAGS = -static
+test_gpu_launch_event_SOURCES = test/gpu/launch_event.c test/gpu/device.c test/gpu/device.h
+test_gpu_launch_event_CPPFLAGS = $(gpu_cppflags)
+test_gpu_launch_event_LDADD = $(gpu_ldadd)
+test_gpu_launch_event_LDFLAGS = -static
 test_gpu_suspend_SOURCES = test/gpu/suspend.c test/gpu/device.c test/gpu/device.h test/sim/poor.h
 test_gpu_suspend_CPPFLAGS = $(gpu_cppflags)
 test_gpu_suspend_LDADD = $(gpu_ldadd)

@@ -1,7 +1,7 @@
 /* libnccl.so.2 on devices: every operation with NCCL's types and operators, calls on several streams, groups over
- * streams and communicators, one thread with all devices (shim_one_thread.c), blocking = 0, operators, memory and
- * windows, graphs, communicators that are aborted while kernels wait (shim_aborted.c), and calls behind another rank's
- * end (shim_gone.c).
+ * streams and communicators, configs of single calls, one thread with all devices (shim_one_thread.c), blocking = 0,
+ * operators, memory and windows, graphs, communicators that are aborted while kernels wait (shim_aborted.c), and calls
+ * behind another rank's end (shim_gone.c).
  *
  *   shim [--seed S] [--part NAME]
  */
@@ -308,6 +308,60 @@ static void wrong(test_rank_t *t, void *arg)
     device_end(t, NULL, &stream, 1);
 }
 
+/* ---- a config for one call ---- */
+
+/* Rank 0 calls first, and its event is there while it waits for the others. Budgets change no result. */
+static void per_call(test_rank_t *t, void *arg)
+{
+    ncclCollConfig_t config = {.size = sizeof config,
+                               .magic = NCCL_API_MAGIC,
+                               .version = 23203,
+                               .minCTAs = 1,
+                               .maxCTAs = 2,
+                               .nvlsCTAs = NCCL_CONFIG_UNDEF_INT,
+                               .cgaClusterSize = NCCL_CONFIG_UNDEF_INT,
+                               .forceAlgSelection = 1,
+                               .CTAPolicy = NCCL_CONFIG_UNDEF_INT};
+    ncclComm_t comm = shim_comm(t, 1);
+    cudaStream_t stream = shim_stream(t);
+    int32_t *n = shim_number(t, 0);
+
+    (void)arg;
+    TEST_CUDA(t, cudaEventCreateWithFlags(&config.launchCompletionEvent, cudaEventDisableTiming));
+    shim_sum_is(t, comm, stream, t->nranks); /* what the first call makes is there */
+    for (int grouped = 0; grouped < 2; grouped++) {
+        test_note(t, grouped ? "in a group" : "alone");
+        *n = t->rank + 1;
+        for (int turn = 0; turn < 2; turn++) {
+            test_barrier(t);
+            if ((t->rank != 0) != turn)
+                continue;
+            NCCL_OK(t, grouped ? ncclGroupStart() : ncclSuccess);
+            NCCL_OK(t, pncclAllReduceConfig(n, n, 1, ncclInt, ncclSum, comm, stream, &config));
+            NCCL_OK(t, grouped ? ncclGroupEnd() : ncclSuccess);
+            TEST_CUDA(t, cudaEventSynchronize(config.launchCompletionEvent));
+            if (turn == 0)
+                TEST_TRUE(t, cudaStreamQuery(stream) == cudaErrorNotReady);
+        }
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+        TEST_TRUE(t, *n == t->nranks * (t->nranks + 1) / 2);
+    }
+    test_note(t, "copy engines");
+    int32_t *all = device_memory(t, (size_t)t->nranks * sizeof *all, 1);
+    config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
+    *n = t->rank;
+    NCCL_OK(t, pncclAllGatherConfig(n, all, 1, ncclInt, comm, stream, &config));
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
+    TEST_CUDA(t, cudaEventQuery(config.launchCompletionEvent));
+    for (int r = 0; r < t->nranks; r++)
+        TEST_TRUE(t, all[r] == r);
+    device_memory_back(all);
+    device_memory_back(n);
+    TEST_CUDA(t, cudaEventDestroy(config.launchCompletionEvent));
+    NCCL_OK(t, ncclCommDestroy(comm));
+    device_end(t, NULL, &stream, 1);
+}
+
 /* ---- communicators from communicators, blocking = 0 ---- */
 
 static void derived(test_rank_t *t, void *arg)
@@ -552,15 +606,25 @@ int main(int argc, char **argv)
         test_body_fn body;
         int ranks, kinds;
     } parts[] = {
-        {"operations", operations, 2, 1}, {"operations", operations, 3, 2},
-        {"streams", streams, 3, 3},       {"settings", settings, 2, 1},
-        {"settings", settings, 3, 1},     {"groups", groups, 2, 3},
-        {"wrong", wrong, 2, 1},           {"one_thread", shim_one_thread, 1, 1},
-        {"derived", derived, 3, 3},       {"grown", grown, 3, 3},
-        {"memory", memory, 2, 3},         {"graphs", graphs, 2, 3},
-        {"aborted", shim_aborted, 3, 3},  {"watched", shim_watched, 3, 3},
-        {"gone", shim_gone, 3, 3},        {"traps", shim_traps, 2, 1},
-        {"lost", shim_lost, 2, 1},        {"unmatched", shim_unmatched, 2, 3},
+        {"operations", operations, 2, 1},
+        {"operations", operations, 3, 2},
+        {"streams", streams, 3, 3},
+        {"settings", settings, 2, 1},
+        {"settings", settings, 3, 1},
+        {"groups", groups, 2, 3},
+        {"per_call", per_call, 3, 3},
+        {"wrong", wrong, 2, 1},
+        {"one_thread", shim_one_thread, 1, 1},
+        {"derived", derived, 3, 3},
+        {"grown", grown, 3, 3},
+        {"memory", memory, 2, 3},
+        {"graphs", graphs, 2, 3},
+        {"aborted", shim_aborted, 3, 3},
+        {"watched", shim_watched, 3, 3},
+        {"gone", shim_gone, 3, 3},
+        {"traps", shim_traps, 2, 1},
+        {"lost", shim_lost, 2, 1},
+        {"unmatched", shim_unmatched, 2, 3},
         {"shrunk", shim_shrunk, 3, 3},
     };
     const char *only = NULL;

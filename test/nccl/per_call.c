@@ -64,8 +64,17 @@ static void wrong(test_rank_t *t, ncclComm_t comm)
     config.forceAlgSelection = 2;
     refuses(t, comm, &config, ncclInvalidArgument);
     config = plain;
-    config.launchCompletionEvent = (void *)&config;
+    config.launchCompletionEvent = (void *)&config; /* no kernel is launched on host memory */
     refuses(t, comm, &config, ncclInvalidUsage);
+    config = plain;
+    config.maxCTAs = 0;
+    refuses(t, comm, &config, ncclInvalidArgument);
+    config.maxCTAs = 2;
+    config.minCTAs = 3;
+    refuses(t, comm, &config, ncclInvalidArgument);
+    config = plain;
+    config.CTAPolicy = 4;
+    refuses(t, comm, &config, ncclInvalidArgument);
 }
 
 /* What each selection forces is seen by calls that only one of the two ranks selects it for: rondo compares them. */
@@ -134,6 +143,7 @@ static void all(test_rank_t *t, void *arg)
     operations(t, comm, NULL);
     operations(t, comm, &plain);
     config.maxCTAs = 4;
+    config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
     config.algSelection = "ring";
     config.forceAlgSelection = 0;
     config.userProfilerTag = 77;

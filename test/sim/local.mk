@@ -173,6 +173,7 @@ sim_tests = \
 	test/sim/shim \
 	test/sim/suspend \
 	test/sim/force_next \
+	test/sim/launch_event \
 	test/sim/user_kernels
 if HAVE_CUDA
 if HAVE_CXX
@@ -320,6 +321,10 @@ test_sim_programs_SOURCES = test/gpu/programs.c
 test_sim_programs_CPPFLAGS = $(sim_cppflags)
 test_sim_programs_LDADD = $(sim_ldadd)
 nodist_EXTRA_test_sim_programs_SOURCES = dummy.cc
+test_sim_launch_event_SOURCES = test/gpu/launch_event.c
+test_sim_launch_event_CPPFLAGS = $(sim_cppflags)
+test_sim_launch_event_LDADD = $(sim_ldadd)
+nodist_EXTRA_test_sim_launch_event_SOURCES = dummy.cc
 test_sim_force_next_SOURCES = test/gpu/force_next.c
 test_sim_force_next_CPPFLAGS = $(sim_cppflags)
 test_sim_force_next_LDADD = $(sim_ldadd)

@@ -53,6 +53,7 @@ typedef struct sim_op {
     int value;
     sim_mark_t *mark; /* WAIT: for what */
     sim_mark_t *done; /* set when the op is complete */
+    sim_mark_t *begun; /* KERNEL: set when it begins; NULL: nobody wants to know */
     cudaEvent_t event; /* RECORD, WAIT: of a graph node */
     cudaHostFn_t host;
     void *user;
@@ -74,6 +75,7 @@ struct CUstream_st {
 };
 
 struct CUevent_st {
+    int timed;                   /* made without cudaEventDisableTiming */
     sim_mark_t *mark;            /* the last record; NULL: never recorded, which counts as complete */
     struct sim_capture *capture; /* recorded in a capture: these nodes */
     cudaGraphNode_t *deps;

@@ -58,7 +58,7 @@ sim_op_t *sim_op_copy(const sim_op_t *op)
 
     *copy = *op;
     copy->next = NULL;
-    copy->mark = copy->done = NULL;
+    copy->mark = copy->done = copy->begun = NULL;
     if (op->work) {
         copy->work = sim_memory(NULL, sizeof(rd_kwork_t));
         memcpy(copy->work, op->work, sizeof(rd_kwork_t));
@@ -70,21 +70,36 @@ void sim_op_free(sim_op_t *op)
 {
     sim_mark_drop(op->mark);
     sim_mark_drop(op->done);
+    sim_mark_drop(op->begun);
     sim_run_free(op->run);
     free(op->work);
     free(op);
 }
 
-void sim_finish(sim_op_t *op)
+static void set_mark(sim_mark_t *mark)
 {
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (op->done) {
-        op->done->done = 1;
-        op->done->when_ns = (long long)now.tv_sec * 1000000000 + now.tv_nsec;
+    if (mark) {
+        mark->done = 1;
+        mark->when_ns = (long long)now.tv_sec * 1000000000 + now.tv_nsec;
     }
     pthread_cond_broadcast(&sim_moved);
+}
+
+void sim_finish(sim_op_t *op)
+{
+    set_mark(op->done);
+}
+
+static void set_begun(const sim_op_t *op)
+{
+    if (!op->begun)
+        return;
+    pthread_mutex_lock(&sim_lock);
+    set_mark(op->begun);
+    pthread_mutex_unlock(&sim_lock);
 }
 
 static void wait_mark(sim_mark_t *mark)
@@ -111,6 +126,7 @@ void sim_op_run(sim_op_t *op)
     linger();
     switch (op->kind) {
     case SIM_KERNEL:
+        set_begun(op);
         rd_sim_grid(op->function, op->blocks, op->threads, op->shared, op->work);
         break;
     case SIM_COPY:
@@ -385,6 +401,28 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void 
     return enqueue(stream, op);
 }
 
+/* A launch completion event: recorded when the kernel begins; in a capture, with what the kernel waits for. */
+static cudaError_t record_launch(const cudaLaunchConfig_t *config, sim_op_t *op)
+{
+    cudaStream_t s = sim_stream(config->stream);
+
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        cudaEvent_t event = config->attrs[i].val.launchCompletionEvent.event;
+
+        if (config->attrs[i].id != cudaLaunchAttributeLaunchCompletionEvent)
+            continue;
+        if (event->timed)
+            return cudaErrorInvalidValue;
+        if (s->capture)
+            return sim_capture_record(s, event, 0);
+        op->begun = sim_mark_new();
+        sim_mark_drop(event->mark);
+        event->mark = sim_mark_keep(op->begun);
+        event->capture = NULL;
+    }
+    return cudaSuccess;
+}
+
 /* Every kernel has one argument, an rd_kwork_t. */
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **args)
 {
@@ -396,7 +434,14 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
     op->shared = config->dynamicSmemBytes;
     op->work = sim_memory(NULL, sizeof(rd_kwork_t));
     memcpy(op->work, args[0], sizeof(rd_kwork_t));
-    return enqueue(config->stream, op);
+    pthread_mutex_lock(&sim_lock);
+    cudaError_t error = record_launch(config, op);
+    if (error == cudaSuccess)
+        error = sim_enqueue(config->stream, op);
+    else
+        sim_op_free(op);
+    pthread_mutex_unlock(&sim_lock);
+    return sim_error(error);
 }
 
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function)
@@ -418,8 +463,8 @@ cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute at
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
-    (void)flags;
     *event = sim_memory(NULL, sizeof **event);
+    (*event)->timed = !(flags & cudaEventDisableTiming);
     sim_count(SIM_EVENT, 1);
     return cudaSuccess;
 }
@@ -483,7 +528,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     pthread_mutex_lock(&sim_lock);
-    cudaError_t error = event->capture || sim_forbidden()            ? cudaErrorStreamCaptureUnsupported
+    cudaError_t error = event->capture || sim_forbidden()   ? cudaErrorStreamCaptureUnsupported
                         : event->mark && !event->mark->done ? cudaErrorNotReady
                                                             : cudaSuccess;
     pthread_mutex_unlock(&sim_lock);

@@ -101,18 +101,36 @@ static void say(const rd_cuda_t *cuda, const rd_wanted_t *wanted, const rd_kchoi
                choice->passes, choice->tiles, choice->launch.blocks, choice->launch.threads, choice->us);
 }
 
+int rd_cuda_policy(const rd_cuda_t *cuda, const rd_call_t *call)
+{
+    const int own = call ? rd_force_cta_policy(call->desc.forced) : -1;
+
+    return own >= 0 ? own : rd_cta_policy(cuda->team->env);
+}
+
 void rd_cuda_say_kernels(rd_cuda_t *cuda, const rd_call_t *call)
 {
     const bool tabled = call && call->tables;
     const uint32_t bit = 1u << (call ? (int)call->desc.coll + 16 * tabled : 31);
 
-    if ((cuda->said_kernels & bit) || rd_cta_policy(cuda->team->env) != RONDO_CTA_POLICY_ZERO)
+    if ((cuda->said_kernels & bit) || rd_cuda_policy(cuda, call) != RONDO_CTA_POLICY_ZERO)
         return;
     cuda->said_kernels |= bit;
     rd_log(cuda->team->ctx, RD_LOG_INFO,
-           "%s%s takes multiprocessors, though RONDO_CTA_POLICY is zero: copy engines cannot do it%s",
+           "%s%s takes multiprocessors, though its policy (RONDO_CTA_POLICY) is zero: copy engines cannot do it%s",
            call ? rd_coll_name(call->desc.coll) : "a send or receive", tabled ? " with counts by rank" : "",
            cuda->path ? " between nodes" : "");
+}
+
+/* What a call with these budgets may take (rondo_resources_next). */
+static rd_limits_t limits_of(const rd_cuda_t *cuda, unsigned forced)
+{
+    const int most = rd_force_blocks(forced);
+    rd_limits_t limits = cuda->limits;
+
+    if (most > 0 && (uint32_t)most < limits.blocks)
+        limits.blocks = (uint32_t)most;
+    return limits;
 }
 
 static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const rd_env_t *env, rd_kchoice_t *choice)
@@ -130,10 +148,11 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
     rondo_result_t named = wanted->forced && env ? rd_kchoose_names(env, ctx) : RONDO_SUCCESS;
     if (named != RONDO_SUCCESS)
         return named;
+    const rd_limits_t limits = limits_of(cuda, wanted->forced);
     rd_fpenv_begin(&program);
-    why = rd_kchoose(wanted, &cuda->limits, env, choice);
+    why = rd_kchoose(wanted, &limits, env, choice);
     if (why && (cuda->parent || rd_force_prefers(wanted->forced))) /* parts: others of the operation may be served */
-        why = rd_kchoose(wanted, &cuda->limits, cuda->parent ? NULL : cuda->team->env, choice);
+        why = rd_kchoose(wanted, &limits, cuda->parent ? NULL : cuda->team->env, choice);
     rd_fpenv_end(&program);
     if (why)
         return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "%s of %s, %llu elements, RONDO_ALGO '%s', RONDO_PROTO '%s': %s",
@@ -149,6 +168,12 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
 
 /* ---- launching ---- */
 
+/* Returns true if the kernel only writes what the operation's own kernel reads. */
+static bool helps(const rd_klaunch_t *launch)
+{
+    return rd_launch_kernel(launch) == RD_KERNEL_WRITE;
+}
+
 rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, rd_kwork_t *work, cudaStream_t stream)
 {
     int before = rd_device_switch(cuda->device);
@@ -160,7 +185,8 @@ rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, rd_kw
         if (visits)
             rd_ring_order_apply(cuda, work);
         work->comm.call = rd_ring_order_call(cuda, rd_order_call(cuda, rd_launch_has_epoch(launch)), visits);
-        cudaError_t error = (cudaError_t)rd_kernel_launch(&part, work, stream);
+        cudaError_t error =
+            (cudaError_t)rd_kernel_launch(&part, work, stream, helps(launch) ? NULL : rd_order_event(cuda));
         result = error == cudaSuccess ? rd_order_after(cuda, stream)
                                       : rd_cuda_error(cuda->team->ctx, error, "launching a kernel");
     }
@@ -177,6 +203,8 @@ rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t 
         return RONDO_SUCCESS;
     before = rd_device_switch(cuda->device);
     result = rd_order_before(cuda, stream);
+    if (result == RONDO_SUCCESS)
+        result = rd_order_launched(cuda, stream);
     if (result == RONDO_SUCCESS) {
         cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
         result = error == cudaSuccess ? rd_order_after(cuda, stream)
@@ -290,7 +318,9 @@ static rd_wanted_t wanted_of(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_
     wanted.element = (uint32_t)rondo_type_size((rondo_type_t)reduce->type);
     wanted.count = reduce->count = desc->count;
     wanted.forced = desc->forced;
-    wanted.copies = rd_copies_wanted(cuda->team->env) ? rd_copies_way(cuda, call) : RD_COPIES_NONE;
+    wanted.copies = cuda->team->env->cuda_copy || rd_cuda_policy(cuda, call) != RONDO_CTA_POLICY_DEFAULT
+                        ? rd_copies_way(cuda, call)
+                        : RD_COPIES_NONE;
     return wanted;
 }
 
@@ -498,11 +528,15 @@ static rondo_result_t run(rd_cuda_t *cuda, const rd_call_t *call)
 /* What a node communicator runs is part of a call of the outer one's. */
 rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    if (!cuda->parent)
-        cuda->order.number = call->number;
+    if (cuda->parent)
+        return run(cuda, call);
+    cuda->order.number = call->number;
+    cuda->order.launched = call->event;
     rondo_result_t result = run(cuda, call);
-    if (!cuda->parent)
-        cuda->order.number = 0;
+    if (result == RONDO_SUCCESS)
+        result = rd_order_launched(cuda, call->stream); /* nothing was to be done */
+    cuda->order.number = 0;
+    cuda->order.launched = NULL;
     return result;
 }
 

@@ -102,7 +102,7 @@ void rd_copies_barrier(rd_copies_t *c, bool behind)
     c->barrier.barrier.behind = (uint32_t)behind;
     c->barrier.barrier.mark[7]++; /* number of the meeting within the operation */
     if (c->result == RONDO_SUCCESS)
-        take(c, (cudaError_t)rd_kernel_launch(&launch, &c->barrier, c->call->stream));
+        take(c, (cudaError_t)rd_kernel_launch(&launch, &c->barrier, c->call->stream, NULL));
 }
 
 void rd_copies_copy(rd_copies_t *c, void *to, const void *from, size_t bytes, cudaStream_t stream)
@@ -236,7 +236,7 @@ rd_copies_way_t rd_copies_way(rd_cuda_t *cuda, const rd_call_t *call)
         return RD_COPIES_NONE;
     if (rd_copies_staging_only(call->desc.coll))
         return RD_COPIES_STAGING;
-    if (rd_cta_policy(cuda->team->env) != RONDO_CTA_POLICY_DEFAULT)
+    if (rd_cuda_policy(cuda, call) != RONDO_CTA_POLICY_DEFAULT)
         return registered(cuda, call) ? RD_COPIES_REGISTERED : RD_COPIES_STAGING;
     return cuda->windows && !registered(cuda, call) ? RD_COPIES_NONE : RD_COPIES_REGISTERED;
 }
@@ -252,6 +252,8 @@ rondo_result_t rd_copies_collective(rd_cuda_t *cuda, const rd_call_t *call)
     set_mark(&c, number);
     int before = rd_device_switch(cuda->device);
     c.result = rd_order_before(cuda, call->stream);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rd_order_launched(cuda, call->stream);
     if (number == STAGING)
         rd_copies_staging(&c);
     else if (call->desc.coll == RD_BROADCAST)

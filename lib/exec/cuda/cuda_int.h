@@ -21,8 +21,9 @@ typedef struct rd_order {
     unsigned long long capture; /* id of the capture that the last operation belongs to; 0: none */
     bool captured;              /* the operation being enqueued is captured */
     uint64_t number;            /* of the collective being enqueued; 0: none is */
-    cudaGraphNode_t node;       /* the last operation in that capture */
-    cudaGraphNode_t record;     /* the node that records the event, always behind `node` */
+    cudaEvent_t launched;   /* is to be recorded when its first kernel has been launched; NULL: none, or it has been */
+    cudaGraphNode_t node;   /* the last operation in that capture */
+    cudaGraphNode_t record; /* the node that records the event, always behind `node` */
 } rd_order_t;
 
 /* Of a kernel that waits for long. The lock is for the verdict, which a call may ask for. */
@@ -250,6 +251,10 @@ rondo_result_t rd_order_create(rd_cuda_t *cuda);
 void rd_order_free(rd_cuda_t *cuda);
 rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream);
 rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream);
+/* The event that the next kernel of the operation has to record; NULL: none. rd_order_launched records it in the
+ * stream, for an operation that begins with something else. */
+cudaEvent_t rd_order_event(rd_cuda_t *cuda);
+rondo_result_t rd_order_launched(rd_cuda_t *cuda, cudaStream_t stream);
 /* What a launch between the two says of the call that it belongs to: rd_kcomm_t's `call`. */
 uint32_t rd_order_call(rd_cuda_t *cuda, bool epoch);
 /* Returns true if the stream is captured. An error of the stream is left for the launch to report. */
@@ -327,6 +332,8 @@ double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call);
 double rd_cuda_price_least(rd_cuda_t *cuda, const rd_call_t *call, const rd_klaunch_t *launch);
 /* Returns true if a kernel serves the call by what RONDO_ALGO and RONDO_PROTO force. */
 bool rd_cuda_follows(rd_cuda_t *cuda, const rd_call_t *call);
+/* RONDO_CTA_POLICY_*: the call's own (rondo_resources_next), or the communicator's, as for a message (NULL). */
+int rd_cuda_policy(const rd_cuda_t *cuda, const rd_call_t *call);
 /* Says once, for users of RONDO_CTA_POLICY=zero, that such a call (NULL: a message) takes multiprocessors. */
 void rd_cuda_say_kernels(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, rd_kwork_t *work, cudaStream_t stream);

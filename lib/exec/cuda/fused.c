@@ -6,6 +6,7 @@
  * call that reads what an earlier one of the launch writes, or writes what that one reads or writes, begins the next
  * launch. */
 #include "exec/cuda/cuda_int.h"
+#include "plan/force.h"
 
 static void empty(rd_fusion_t *f)
 {
@@ -66,6 +67,12 @@ static bool may_be_short(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     return !cuda->path && cuda->k.nranks > 1 && call->desc.coll != RD_BARRIER && !call->tables && !call->bounce &&
            call->desc.count > 0;
+}
+
+/* Returns true if the call says something of its launch: an event, or how many multiprocessors it may take. */
+static bool has_launch_of_its_own(const rd_call_t *call)
+{
+    return call->event || rd_force_blocks(call->desc.forced) > 0;
 }
 
 static void add_price(rd_fusion_t *f, double us)
@@ -144,7 +151,7 @@ rondo_result_t rd_fusion_add(rd_fusion_t *f, const rd_call_t *call)
     rd_kreduce_t reduce;
     rd_kchoice_t choice;
 
-    if (!may_be_short(f->cuda, call))
+    if (!may_be_short(f->cuda, call) || has_launch_of_its_own(call))
         return run_alone(f, call);
     rondo_result_t result = rd_cuda_choose(f->cuda, call, &reduce, &choice);
     if (result != RONDO_SUCCESS) {

@@ -71,12 +71,6 @@ uint32_t rd_limits_senders(const rd_limits_t *limits);
 void rd_streams_divide(const rd_limits_t *limits, uint32_t parts, uint32_t slices, rd_kmessages_t *k);
 rd_klaunch_t rd_streams_launch(const rd_limits_t *limits, bool mixed, const rd_kmessages_t *k);
 
-/* Does a variable want copy engines for any operation? */
-static inline bool rd_copies_wanted(const rd_env_t *env)
-{
-    return env->cuda_copy || rd_cta_policy(env) != RONDO_CTA_POLICY_DEFAULT;
-}
-
 /* Of copy engines. Are the blocks of this operation always staged? Does a rank that stages have a block for each peer,
  * and not one for all? How many bytes of a block go in a turn? */
 bool rd_copies_staging_only(rd_coll_t coll);

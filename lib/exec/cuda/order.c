@@ -127,6 +127,24 @@ rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream)
     return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "ordering a call");
 }
 
+cudaEvent_t rd_order_event(rd_cuda_t *cuda)
+{
+    rd_order_t *o = order_of(cuda);
+    cudaEvent_t event = o->launched;
+
+    o->launched = NULL;
+    return event;
+}
+
+rondo_result_t rd_order_launched(rd_cuda_t *cuda, cudaStream_t stream)
+{
+    cudaEvent_t event = rd_order_event(cuda);
+    cudaError_t error = event ? cudaEventRecord(event, stream) : cudaSuccess;
+
+    return error == cudaSuccess ? RONDO_SUCCESS
+                                : rd_cuda_error(cuda->team->ctx, error, "recording the event of a launch");
+}
+
 uint32_t rd_order_call(rd_cuda_t *cuda, bool epoch)
 {
     const rd_order_t *o = order_of(cuda);
