@@ -6,6 +6,7 @@
 #include "info.h"
 #include "interfaces.h"
 #include "core/transports.h"
+#include "netplugin/coll_switch.h"
 
 static void meeting(const rd_env_t *env, const char *address, const info_interface_t *one)
 {
@@ -19,6 +20,15 @@ static void meeting(const rd_env_t *env, const char *address, const info_interfa
                env->port_first, env->port_last);
     else
         printf("ports          any (RONDO_PORTS keeps the bootstrap's in a range)\n");
+}
+
+/* A plugin may take devices for itself as it is loaded, so none is loaded that nobody has asked for. */
+static void collective(const rd_env_t *env)
+{
+    char text[1000];
+
+    rd_collnet_report(env, text, sizeof text);
+    printf("switches       %s\n", text);
 }
 
 /* Each rank of a node takes the next rail. */
@@ -75,6 +85,7 @@ int info_net(const rd_env_t *env)
         return 1;
     meeting(env, address, meet >= 0 ? &all[meet] : NULL);
     failed = data(env, address);
+    collective(env);
     table(all, n, meet);
     return failed;
 }

@@ -42,6 +42,7 @@ typedef struct rd_env {
     char dump_pipe[256];       /* RONDO_DUMP_PIPE: how its name begins; "": there is none */
     char dump_dir[256];        /* RONDO_DUMP_DIR: dumps at a failure go there; "": there are none */
     char net_plugin[256];      /* RONDO_NET_PLUGIN: a net plugin of NCCL's; "": NCCL_NET_PLUGIN says it */
+    int collnet;               /* RONDO_COLLNET: -1: where a plugin serves, 1: creation fails without one, 0: never */
     char profiler[256];        /* RONDO_PROFILER: a profiler plugin of NCCL's; "": NCCL_PROFILER_PLUGIN says it */
     char nvtx[32];             /* RONDO_NVTX: "auto", "0" or "1" */
     char nan_check[32];        /* RONDO_NAN_CHECK: "0", "warn" or "fail" */

@@ -16,6 +16,16 @@ static bool goes_by(const rd_algo_t *algo, int gpus, const char *name)
     return gpus ? rd_cuda_goes_by(algo, proto) : (RD_PROTOS_HOST >> proto & 1) != 0;
 }
 
+/* The algorithms of a switch are for those who have asked for one. For others rondo has none of these, as a script
+ * expects that names them among others. */
+static bool is_asked_for(const rd_algo_t *algo)
+{
+    char text[8];
+
+    return !algo->switched ||
+           (rondo_setting_get("RONDO_COLLNET", text, sizeof text) == RONDO_SUCCESS && strcmp(text, "0") != 0);
+}
+
 const char *rondo_nccl_algo(const char *operation, const char *nccl, size_t letters, int gpus, const char *proto)
 {
     rd_coll_t coll;
@@ -26,7 +36,7 @@ const char *rondo_nccl_algo(const char *operation, const char *nccl, size_t lett
         const char *name = (*algo)->nccl;
         unsigned colls = gpus ? (*algo)->device.colls : (*algo)->colls;
         if (name && strlen(name) == letters && strncasecmp(name, nccl, letters) == 0 && colls & 1u << coll &&
-            (!proto || goes_by(*algo, gpus, proto)))
+            is_asked_for(*algo) && (!proto || goes_by(*algo, gpus, proto)))
             return (*algo)->name;
     }
     return NULL;

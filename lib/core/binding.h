@@ -43,7 +43,9 @@ bool rondo_comm_complete(rondo_comm_t comm);
 
 /* Returns the algorithm, as RONDO_ALGO names it, that performs `operation` on host memory or between GPUs in the way of
  * NCCL's algorithm `nccl`, a name of `letters` letters. `proto` restricts it to algorithms with this protocol of
- * RONDO_PROTO; NULL allows any. Returns NULL if there is none. */
+ * RONDO_PROTO; NULL allows any. Returns NULL if there is none, or it needs a switch that RONDO_COLLNET does not ask
+ * for.
+ */
 const char *rondo_nccl_algo(const char *operation, const char *nccl, size_t letters, int gpus, const char *proto);
 
 /* Has this tuner a say in the choices of all communicators that this process makes from now on; NULL: none. It must

@@ -26,6 +26,7 @@
 #include "core/transports.h"
 #include "core/triggers.h"
 #include "core/tuned.h"
+#include "netplugin/coll_switch.h"
 #include "topo/topo_write.h"
 
 #define SPIN 4000     /* polls before the first yield where every rank has a core */
@@ -225,6 +226,22 @@ static rondo_result_t add_transport(rondo_comm_t comm, const rd_transport_ops_t 
     return rd_conns_bind(&comm->conns, t, args);
 }
 
+/* The network's own communicators go without, like those of the library. */
+static rondo_result_t add_collnet(rondo_comm_t comm, const rd_transport_args_t *args)
+{
+    rd_collnet_t *made = NULL;
+    rondo_result_t result =
+        comm->internal ? RONDO_SUCCESS
+                       : rd_collnet_create(&made, args, comm->net, &comm->health, comm->conns.layout.slot_bytes);
+
+    if (!made)
+        return result;
+    comm->conns.collnet = made;
+    made->transport.next = comm->transports;
+    comm->transports = &made->transport;
+    return result;
+}
+
 /* Every transport within nodes contributes to the connections there; between nodes there is only one. A CUDA
  * communicator leaves that one to its net communicators. */
 static rondo_result_t make_connections(rondo_comm_t comm, const rd_layout_t *layout)
@@ -245,6 +262,8 @@ static rondo_result_t make_connections(rondo_comm_t comm, const rd_layout_t *lay
     rd_fd_note(&noted);
     if (result == RONDO_SUCCESS)
         result = add_transport(comm, ops, &args);
+    if (result == RONDO_SUCCESS)
+        result = add_collnet(comm, &args);
     rd_fd_close_on_exec(&noted, false);
     return result;
 }

@@ -13,6 +13,7 @@
 #include "progress/lengths.h"
 #include "progress/signature.h"
 #include "topo/topo.h"
+#include "transport/switch.h"
 
 #define SHORTEST_MEMORY offsetof(rondo_memory_t, pinned)
 #define SHORTEST_SHAPE offsetof(rondo_shape_t, most)
@@ -57,12 +58,22 @@ void rd_footprint_count(const struct rondo_comm *comm, rondo_memory_t *memory)
 {
     memory->shared += comm->node.base ? comm->node.segment_bytes : 0;
     memory->network += comm->conns.mirrors ? comm->conns.mirror_bytes : 0;
+    memory->network += comm->conns.collnet ? rd_collnet_bytes(comm->conns.layout.slot_bytes) : 0;
     if (comm->cuda)
         rd_cuda_count(comm->cuda, memory);
     if (comm->rma)
         memory->shared += comm->rma->memory.segment_bytes;
     if (comm->rma_net)
         rd_comm_net_ops.count(comm->rma_net, memory);
+}
+
+/* If a plugin serves, and this rank is the head of a rail. */
+static size_t switch_foreseen(const rd_env_t *env, const rondo_shape_t *shape)
+{
+    rd_layout_t layout;
+
+    rd_footprint_layout(&layout, shape->most, shape->nnodes, false, env);
+    return env->collnet && shape->nnodes > 1 ? rd_collnet_bytes(layout.slot_bytes) : 0;
 }
 
 static rondo_result_t wrong(const char *field, int value, int least, int most)
@@ -133,6 +144,7 @@ rondo_result_t rondo_comm_memory(const rondo_config_t *config, const rondo_shape
         (result = rd_footprint_shape(&its, shape)))
         return result;
     rd_footprint_foresee(&env, &its, device >= 0, &all);
+    all.network += device < 0 ? switch_foreseen(&env, &its) : 0;
     give(memory, &all);
     return RONDO_SUCCESS;
 }

@@ -486,13 +486,24 @@ static void patience(void)
         (void)rondo_setting_set("RONDO_CREATE_TIMEOUT_MS", "1800000");
 }
 
+static void collnet(const char *text)
+{
+    hand_on("COLLNET_ENABLE", "RONDO_COLLNET", strcmp(text, "0") == 0 ? "0" : "-1");
+}
+
 static void read_all(void)
 {
     static const struct {
         const char *name;
         void (*take)(const char *text);
-    } taken[] = {{"DEBUG", debug},         {"DEBUG_FILE", debug_file},  {"PROTO", proto},          {"ALGO", algo},
-                 {"BUFFSIZE", slot_bytes}, {"COMM_BLOCKING", blocking}, {"CTA_POLICY", cta_policy}};
+    } taken[] = {{"COLLNET_ENABLE", collnet},
+                 {"DEBUG", debug},
+                 {"DEBUG_FILE", debug_file},
+                 {"PROTO", proto},
+                 {"ALGO", algo},
+                 {"BUFFSIZE", slot_bytes},
+                 {"COMM_BLOCKING", blocking},
+                 {"CTA_POLICY", cta_policy}};
     static const char *const peers[] = {"P2P_DISABLE", "P2P_LEVEL"};
     const char *host = nc_env("RONDO_NCCL_HOST"), *hostid = variable("HOSTID"), *text;
 

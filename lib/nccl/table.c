@@ -123,9 +123,9 @@ const nc_variable_t nc_variables[] = {
      "beginnings of names, =NAME exactly, ^ excludes: the first that is up"},
     {"SOCKET_FAMILY", NC_TO_RONDO, "RONDO_IFACE", "AF_INET or AF_INET6: an address of that kind"},
     {"ALGO", NC_TO_RONDO, "RONDO_ALGO",
-     "lists, ^ and functions as in NCCL, where another word is an error; of Ring, Tree and PAT those that the "
-     "operation has and that go by the "
-     "protocol (on GPUs by Simple: Ring)"},
+     "lists, ^ and functions as in NCCL, where another word is an error; of Ring, Tree and PAT, and with a switch "
+     "CollNetDirect and CollNetChain, those that the operation has and that go by the protocol (on GPUs by Simple: "
+     "Ring)"},
     {"PROTO", NC_TO_RONDO, "RONDO_PROTO",
      "lists, ^ and functions as in NCCL, where another word is an error; of sets of LL, LL128 and Simple: on GPUs all "
      "but LL alone; on host memory Simple alone, and all but LL"},
@@ -139,6 +139,8 @@ const nc_variable_t nc_variables[] = {
     {"NET_PLUGIN", NC_TO_RONDO, "RONDO_NET_PLUGIN",
      "a file, or NAME of libnccl-net-NAME.so, or several: the first that serves; used where RONDO_TRANSPORT=plugin "
      "asks for it"},
+    {"COLLNET_ENABLE", NC_TO_RONDO, "RONDO_COLLNET",
+     "1: where all ranks have a CollNet plugin; 0: never; of host communicators alone"},
     {"RAS_ADDR", NC_TO_RONDO, "RONDO_RAS_NCCL",
      "address:port of loopback at which ncclras may ask (its own: localhost:28028); unset: no port is open"},
     {"RAS_ENABLE", NC_HERE, NULL, "0: NCCL_RAS_ADDR is not taken"},

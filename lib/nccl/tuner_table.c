@@ -7,7 +7,7 @@
 #include "nccl/tuner.h"
 
 /* NCCL's numbers of algorithms and protocols. What rondo has not has no name here. */
-static const char *const algos[NC_TUNER_ALGOS] = {"tree", "ring", NULL, NULL, NULL, NULL, "pat"};
+static const char *const algos[NC_TUNER_ALGOS] = {"tree", "ring", "collnetdirect", "collnetchain", NULL, NULL, "pat"};
 static const char *const protos[NC_TUNER_PROTOS] = {"ll", "ll128", "simple"};
 
 /* What goes inside nodes first and then between them as `name` does is NCCL's algorithm, too: NCCL's rings and trees go

@@ -1,5 +1,12 @@
 # Layer 4: messages between nodes by a net plugin that was made for NCCL, loaded when it is needed (plug_load.c).
 librondo_core_la_SOURCES += \
+	lib/netplugin/coll_abi.h \
+	lib/netplugin/coll_connect.c \
+	lib/netplugin/coll_int.h \
+	lib/netplugin/coll_load.c \
+	lib/netplugin/coll_load.h \
+	lib/netplugin/coll_switch.c \
+	lib/netplugin/coll_switch.h \
 	lib/netplugin/netplugin.h \
 	lib/netplugin/plug_abi.h \
 	lib/netplugin/plug_calls.c \

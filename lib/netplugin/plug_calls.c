@@ -20,8 +20,7 @@ static int over(int result)
 
 #define CALL(call) (pthread_mutex_lock(&calling), over(call))
 
-__attribute__((format(printf, 5, 6))) static void log_line(int level, unsigned long flags, const char *file, int line,
-                                                           const char *format, ...)
+void rd_plug_log(int level, unsigned long flags, const char *file, int line, const char *format, ...)
 {
     const rd_log_level_t ours = level == 2 || level == 4 ? RD_LOG_WARN : level == 5 ? RD_LOG_TRACE : RD_LOG_INFO;
     char text[RD_ERROR_BYTES];
@@ -56,11 +55,12 @@ int rd_plug_begin(const rd_plug_t *plug, void **context, uint64_t id)
 
     *context = NULL;
     if (plug->version >= 11)
-        return CALL(plug->table->init.v11(context, id, &config, log_line, event_ignored));
+        return CALL(plug->table->init.v11(context, id, &config, rd_plug_log, event_ignored));
     if (initialised == plug->table)
         return 0;
     initialised = plug->table;
-    return CALL(plug->version == 10 ? plug->table->init.v10(log_line, event_ignored) : plug->table->init.v8(log_line));
+    return CALL(plug->version == 10 ? plug->table->init.v10(rd_plug_log, event_ignored)
+                                    : plug->table->init.v8(rd_plug_log));
 }
 
 int rd_plug_end(const rd_plug_t *plug, void *context)

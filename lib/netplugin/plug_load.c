@@ -15,8 +15,6 @@
 #include "transport/network/net_fork.h"
 #include "transport/network/net_load.h"
 
-#define PLAIN "libnccl-net"
-
 static rd_plug_t loaded;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char wanted[256]; /* what the first call has named */
@@ -38,7 +36,7 @@ const char *rd_plug_unusable(void)
 static void *open_library(const char *name)
 {
     char why[RD_PLUGIN_WHY];
-    void *library = rd_plugin_open(PLAIN, name, why);
+    void *library = rd_plugin_open(RD_PLUG_PREFIX, name, why);
 
     if (!library)
         snprintf(failure, sizeof failure, "the net plugin %.200s cannot be loaded: %.299s", name, why);
@@ -122,17 +120,17 @@ static void load(void)
     rd_net_quiet_end(&quiet);
 }
 
-static const char *name_of(const rd_env_t *env)
+const char *rd_plug_names(const rd_env_t *env)
 {
     const char *nccls = getenv("NCCL_NET_PLUGIN");
 
-    return *env->net_plugin ? env->net_plugin : nccls && *nccls ? nccls : PLAIN ".so";
+    return *env->net_plugin ? env->net_plugin : nccls && *nccls ? nccls : RD_PLUG_PREFIX ".so";
 }
 
 const rd_plug_t *rd_plug_load(const rd_env_t *env, char *why, size_t size)
 {
     static char first[sizeof wanted]; /* `wanted` is cut into its names */
-    const char *name = name_of(env);
+    const char *name = rd_plug_names(env);
     bool other;
 
     if (strcasecmp(name, "none") == 0) {
@@ -157,7 +155,7 @@ const rd_plug_t *rd_plug_load(const rd_env_t *env, char *why, size_t size)
     if (loaded.ndevices)
         return &loaded;
     snprintf(why, size,
-             "%s (RONDO_NET_PLUGIN names a file, or NAME of " PLAIN "-NAME.so; unset RONDO_TRANSPORT to go "
+             "%s (RONDO_NET_PLUGIN names a file, or NAME of " RD_PLUG_PREFIX "-NAME.so; unset RONDO_TRANSPORT to go "
              "by UCX)",
              failure);
     return NULL;

@@ -264,6 +264,8 @@ static const char *excluded(const void *limits, const rd_choice_t *c)
 
     if (why)
         return why;
+    if (c->algo->switched && !k->args->switch_bytes)
+        return "needs a CollNet plugin that all ranks have, and that adds this type so (RONDO_COLLNET)";
     if (k->args->coll == RD_ALLTOALL && !c->algo->relays)
         return alltoall_excluded(k, c->proto, message);
     if (c->algo->board_alone && !rd_proto_is_board(c->proto) && !k->forced.algo)
@@ -317,6 +319,8 @@ static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
         slice /= 2;
     if (a->env->slice_bytes && a->env->slice_bytes < slice)
         slice = a->env->slice_bytes;
+    if (c.algo->switched && a->switch_bytes < slice)
+        slice = a->switch_bytes;
     if (!sliced)
         slice = line_up(chunk);
     if (a->coll == RD_ALLTOALL && !c.algo->relays && c.proto != RD_PROTO_CMA)

@@ -29,6 +29,7 @@ typedef struct rd_choose_args {
     size_t slot_bytes;
     size_t long_bytes;          /* bytes of a slot between nodes; 0: as `slot_bytes` */
     int slots;                  /* slots of a connection */
+    size_t switch_bytes;        /* of the longest message that a switch adds, in this reduction; 0: none does */
     bool cma;                   /* ranks of a node may read each other's memory */
     rd_tuned_t *tuned;          /* who has a say in the choice; NULL: nobody */
     rd_tuner_call_t tuned_call; /* and for what it is asked */

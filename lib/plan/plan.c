@@ -11,6 +11,7 @@
 #include "plan/chunk_map.h"
 #include "plan/force.h"
 #include "sched/visits.h"
+#include "transport/switch.h"
 #include "transport/shm/ll.h"
 
 #define CACHED 128 /* plans, direct mapped */
@@ -295,6 +296,14 @@ static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choi
     return RONDO_SUCCESS;
 }
 
+/* Returns the number of a link's connection in its table; -1: it is to or from the switch. */
+static int connection(const rd_planner_t *p, const rd_link_t *link, int collective)
+{
+    int channel = collective && link->channel == RD_CHANNEL_P2P ? 0 : link->channel;
+
+    return link->peer == rd_switch_of(&p->shape) ? -1 : channel * p->args.nranks + link->peer;
+}
+
 /* Program links to connections. An all-to-all runs on a collective's channel: grouped sends of the user's own may be
  * under way on theirs. */
 static rondo_result_t bind(rd_planner_t *p, rd_plan_t *plan, int collective)
@@ -308,12 +317,13 @@ static rondo_result_t bind(rd_planner_t *p, rd_plan_t *plan, int collective)
     plan->sends = (rd_send_t **)table;
     plan->recvs = (rd_recv_t **)(table + program->nsends);
     for (int i = 0; i < program->nsends; i++) {
-        int channel = collective && program->sends[i].channel == RD_CHANNEL_P2P ? 0 : program->sends[i].channel;
-        plan->sends[i] = &p->args.conns->sends[channel * p->args.nranks + program->sends[i].peer];
+        int at = connection(p, &program->sends[i], collective);
+        plan->collnet = at < 0 ? p->args.conns->collnet : plan->collnet;
+        plan->sends[i] = at < 0 ? &p->args.conns->collnet->send : &p->args.conns->sends[at];
     }
     for (int i = 0; i < program->nrecvs; i++) {
-        int channel = collective && program->recvs[i].channel == RD_CHANNEL_P2P ? 0 : program->recvs[i].channel;
-        plan->recvs[i] = &p->args.conns->recvs[channel * p->args.nranks + program->recvs[i].peer];
+        int at = connection(p, &program->recvs[i], collective);
+        plan->recvs[i] = at < 0 ? &p->args.conns->collnet->recv : &p->args.conns->recvs[at];
     }
     plan->nt_store = p->args.env->nt_store[0] ? rd_nt_store_parse(p->args.env->nt_store) : p->args.prices->nt_store;
     if (plan->halvings) /* neither knows of a result that is not where it was computed */
@@ -337,6 +347,8 @@ static void plan_reducer(const rd_planner_t *p, rd_plan_t *plan, const rd_reduce
         p->args.init_reducer(&plan->reducer, plan->desc.type, plan->desc.op, p->args.nranks, RD_SIMD_BEST);
     for (; plan->reducer.store && plan->element < sizeof(float); plan->element *= 2)
         plan->halvings++;
+    plan->switch_type = plan->halvings ? RONDO_FLOAT32 : plan->desc.type;
+    plan->switch_op = custom ? RONDO_NUM_OPS : plan->desc.op == RONDO_AVG ? RONDO_SUM : plan->desc.op;
 }
 
 /* Sets the range that the final division is applied to: all of the output that this rank keeps. */
@@ -357,6 +369,7 @@ static void plan_finish(const rd_planner_t *p, rd_plan_t *plan)
 static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_tables_t *tables, rd_choice_t *choice)
 {
     const rd_layout_t *layout = &p->args.conns->layout;
+    const rd_collnet_t *collnet = p->args.conns->collnet;
     rd_env_t own;
     rd_choose_args_t args = {
         .coll = plan->desc.coll,
@@ -375,6 +388,7 @@ static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_ta
         .slot_bytes = layout->slot_bytes,
         .long_bytes = layout->long_bytes,
         .slots = (int)layout->slots,
+        .switch_bytes = rd_collnet_adds(collnet, plan->switch_type, plan->switch_op) ? collnet->most : 0,
         .cma = p->args.conns->cma && !plan->reducer.load,
         .widened = plan->reducer.store != NULL,
         .tuned = tables || plan->desc.own ? NULL : p->args.tuned,

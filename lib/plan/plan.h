@@ -91,6 +91,9 @@ typedef struct rd_plan {
     rd_flat_step_t *flat; /* steps resolved in advance, or NULL: exec/host/run_flat.h */
     int nflat;
     rd_board_plan_t board;      /* where its messages lie, if they do on boards */
+    struct rd_collnet *collnet; /* the switch that its messages go to; NULL: none do. What it adds: */
+    rondo_type_t switch_type;
+    rondo_op_t switch_op;
     unsigned char *zcopy;       /* flags of each step of the program: zcopy.h; NULL: all ranks share the node */
     size_t reach_in, reach_out; /* bytes, of the two sides */
     bool posts;                 /* some lane posts its buffers for peers to read: the run ends when they have */

@@ -69,6 +69,7 @@ typedef struct rd_algo {
      * allgather its own chunk alone. RD_PROTO_BOARD_LL and RD_PROTO_BOARD may serve these: by them a value is written
      * once, and a message is found by its sender and its chunk's number. */
     unsigned board;
+    bool switched;    /* it sends to the switch (rd_switch_of): it serves only where there is one for the operation */
     bool board_alone; /* it is chosen for its price by those protocols alone; by others where RONDO_ALGO names it */
     rd_algo_device_t device;
     const char *nccl; /* NCCL's name for it, in upper or lower case; NULL: NCCL has no such algorithm */

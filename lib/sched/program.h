@@ -14,7 +14,7 @@
 #include "sched/step.h"
 
 typedef struct rd_link {
-    int32_t peer;    /* rank in the communicator */
+    int32_t peer;    /* rank in the communicator; behind the last one: the switch */
     int32_t channel; /* 0..RD_CHANNELS-1 */
 } rd_link_t;
 
@@ -66,6 +66,14 @@ typedef struct rd_shape {
     int nnodes;
     const int *node; /* node of each rank, 0..nnodes-1, each with a rank; or NULL: all on one */
 } rd_shape_t;
+
+/* The peer behind the last rank is the switch, where a network has one that adds (rd_algo_t.switched). On each rail
+ * (phases.h) it takes a message of each node's rank, and sends their sum back to each of them. It has a connection to
+ * and from each of these ranks, whatever the channel. */
+static inline int rd_switch_of(const rd_shape_t *shape)
+{
+    return shape->nranks;
+}
 
 typedef struct rd_sched_args {
     const rd_shape_t *shape;

@@ -25,7 +25,8 @@ typedef enum {
     RD_OUT, /* the user's output, chunk `index` */
     RD_TMP, /* scratch, one slice; `index` is a name: the compiler maps names that live together to different places.
                Scratch does not survive the pass in which it was written. */
-    RD_PEER /* schedule: a message from or to rank `index`; program: connection number `index` */
+    RD_PEER /* schedule: a message from or to rank `index`, or the switch (program.h); program: connection number
+               `index` */
 } rd_where_t;
 
 typedef struct rd_end {

@@ -89,8 +89,9 @@ typedef struct rd_conns {
     size_t mirror_bytes;
     rd_control_t **controls; /* of each rank on this node, NULL elsewhere */
     rd_board_t board;
-    rd_control_t *self; /* this rank's own; never NULL */
-    rd_control_t own;   /* used where there is no shared segment */
+    struct rd_collnet *collnet; /* the switch; NULL: there is none */
+    rd_control_t *self;         /* this rank's own; never NULL */
+    rd_control_t own;           /* used where there is no shared segment */
 } rd_conns_t;
 
 void rd_layout_init(rd_layout_t *layout, int nlocal, int nnodes, const rd_env_t *env);

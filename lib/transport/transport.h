@@ -48,7 +48,8 @@ typedef struct rd_transport_ops rd_transport_ops_t;
 /* A handle: the transport of one communicator. A transport's own struct begins with it. */
 typedef struct rd_transport {
     const rd_transport_ops_t *ops;
-    struct rd_transport *next; /* the next handle of the same communicator, which keeps a list of them */
+    struct rd_transport *next;   /* the next handle of the same communicator, which keeps a list of them */
+    struct rd_transport *beside; /* another one that moves with it: the switch (switch.h); NULL: there is none */
     int zcopy_pending; /* messages of post_zcopy whose bytes have not all been read from the user's memory yet */
     bool cuda;         /* `gdr` takes the memory of a CUDA device */
     bool fetches;      /* `gdr` uses what is known of the memory around a message: rd_net_memory_t */
@@ -191,7 +192,9 @@ static inline bool rd_transport_polled(const rd_transport_t *t)
 
 static inline bool rd_transport_progress(rd_transport_t *t)
 {
-    return t->ops->progress && t->ops->progress(t);
+    const bool moved = t->ops->progress && t->ops->progress(t);
+
+    return (t->beside && t->beside->ops->progress(t->beside)) || moved;
 }
 
 static inline bool rd_transport_idle(rd_transport_t *t)
@@ -230,7 +233,9 @@ static inline const rd_called_t *rd_transport_called(const rd_transport_t *t, in
 
 static inline rondo_result_t rd_transport_farewell(const rd_transport_t *t, int peer)
 {
-    return t->ops->farewell ? t->ops->farewell(t, peer) : RONDO_IN_PROGRESS;
+    const rondo_result_t left = t->ops->farewell ? t->ops->farewell(t, peer) : RONDO_IN_PROGRESS;
+
+    return left == RONDO_SUCCESS && t->beside ? t->beside->ops->farewell(t->beside, peer) : left;
 }
 
 /* `t` is NULL if the communicator has not been made that far. */

@@ -11,14 +11,14 @@
 #include "util/check.h"
 
 static const char *const cleared[] = {
-    "RONDO_DEBUG",        "RONDO_DEBUG_FILE",    "RONDO_HOSTID",       "RONDO_ALGO",
-    "RONDO_PROTO",        "RONDO_TRANSPORT",     "RONDO_IFACE",        "RONDO_PORTS",
-    "RONDO_TIMEOUT_MS",   "RONDO_CHECK",         "RONDO_SLOT_BYTES",   "RONDO_SLOTS",
-    "RONDO_SLICE_BYTES",  "RONDO_LL_MAX",        "RONDO_HUGE_PAGES",   "RONDO_CUDA_BANK",
-    "RONDO_PROXY_BYTES",  "RONDO_PROXY_POLL_US", "RONDO_PROXY_ROUND",  "RONDO_PROXY_THREADS",
-    "RONDO_CUDA_FIFOS",   "RONDO_CUDA_BLOCKS",   "RONDO_CUDA_COPY",    "RONDO_CUDA_SPARE",
-    "RONDO_SPIN",         "RONDO_UCX_TLS",       "RONDO_TOPO_FILE",    "RONDO_CREATE_TIMEOUT_MS",
-    "RONDO_CMA",          "RONDO_CMA_MIN",       "RONDO_NT_STORE",     "RONDO_TUNE",
+    "RONDO_DEBUG",        "RONDO_DEBUG_FILE",    "RONDO_HOSTID",        "RONDO_ALGO",
+    "RONDO_PROTO",        "RONDO_TRANSPORT",     "RONDO_IFACE",         "RONDO_PORTS",
+    "RONDO_TIMEOUT_MS",   "RONDO_CHECK",         "RONDO_SLOT_BYTES",    "RONDO_SLOTS",
+    "RONDO_SLICE_BYTES",  "RONDO_LL_MAX",        "RONDO_HUGE_PAGES",    "RONDO_CUDA_BANK",
+    "RONDO_PROXY_BYTES",  "RONDO_PROXY_POLL_US", "RONDO_PROXY_ROUND",   "RONDO_PROXY_THREADS",
+    "RONDO_CUDA_FIFOS",   "RONDO_CUDA_BLOCKS",   "RONDO_CUDA_COPY",     "RONDO_CUDA_SPARE",
+    "RONDO_SPIN",         "RONDO_UCX_TLS",       "RONDO_TOPO_FILE",     "RONDO_CREATE_TIMEOUT_MS",
+    "RONDO_CMA",          "RONDO_CMA_MIN",       "RONDO_NT_STORE",      "RONDO_TUNE",
     "RONDO_OFI_PROVIDER", "RONDO_DUMP_FORMAT",   "RONDO_TRAFFIC_CLASS", "RONDO_NET_PLUGIN"};
 
 static void defaults(void)
@@ -117,6 +117,7 @@ static const char *const agreed[][3] = {
     {"RONDO_LL_MAX", "0", "0"},
     {"RONDO_CMA", "0", "0"},
     {"RONDO_ORDER", "rank", "'rank'"},
+    {"RONDO_COLLNET", "1", "1"},
     {"RONDO_CMA_MIN", "1M", "1M"},
     {"RONDO_P2P", "0", "0"},
     {"RONDO_CUDA_BANK", "1M", "1M"},

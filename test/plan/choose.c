@@ -132,6 +132,43 @@ static void passed_on(void)
           "%s", rd_thread_error());
 }
 
+/* What goes by a switch serves where there is one that adds so much at a time, and nowhere else. On many nodes it is
+ * the cheapest. */
+static void switched(void)
+{
+    int node[64];
+    const rd_shape_t shape = {64, 16, node};
+    rd_choice_t best;
+    rd_env_t env;
+
+    for (int r = 0; r < 64; r++)
+        node[r] = r / 4;
+    if (rd_env_read(&env) != RONDO_SUCCESS)
+        exit(1);
+    rd_choose_args_t args = {.coll = RD_ALLREDUCE,
+                             .bytes = 8 << 20,
+                             .type_size = 4,
+                             .shape = &shape,
+                             .env = &env,
+                             .cores = 64,
+                             .local = 4,
+                             .slot_bytes = 65536,
+                             .slots = 4};
+    CHECK(rd_choose(&args, &best, NULL, NULL, NULL) == RONDO_SUCCESS && !best.algo->switched, "without a switch by %s",
+          best.algo->name);
+    args.switch_bytes = 65536;
+    CHECK(rd_choose(&args, &best, NULL, NULL, NULL) == RONDO_SUCCESS && best.algo->switched,
+          "with a switch by %s, %zu bytes at a time", best.algo->name, best.slice);
+    strcpy(env.algo, "collnet_chain");
+    args.switch_bytes = 4096;
+    CHECK(rd_choose(&args, &best, NULL, NULL, NULL) == RONDO_SUCCESS && best.algo->switched && best.slice <= 4096,
+          "named, by %s, %zu bytes at a time", best.algo->name, best.slice);
+    args.switch_bytes = 0;
+    CHECK(rd_choose(&args, &best, NULL, NULL, NULL) == RONDO_ERR_UNSUPPORTED &&
+              strstr(rd_thread_error(), "RONDO_COLLNET"),
+          "%s", rd_thread_error());
+}
+
 static void forced(void)
 {
     rd_choice_t best;
@@ -140,7 +177,7 @@ static void forced(void)
         for (int coll = 0; coll < RD_BARRIER; coll++) {
             rondo_result_t result = choose((rd_coll_t)coll, 1 << 20, 4, 1, (*algo)->name, "", &best);
 
-            if (strncmp((*algo)->name, "hier", 4) == 0)
+            if (strncmp((*algo)->name, "hier", 4) == 0 || (*algo)->switched)
                 CHECK(result == RONDO_ERR_UNSUPPORTED, "%s on one node", (*algo)->name);
             else if ((*algo)->colls & 1u << coll)
                 CHECK(result == RONDO_SUCCESS && best.algo == *algo, "%s %s: %d", (*algo)->name,
@@ -431,6 +468,7 @@ int main(void)
                     cheapest((rd_coll_t)coll, sizes[i], n, nodes);
     short_blocks();
     passed_on();
+    switched();
     forced();
     on_net_communicators();
     messages();

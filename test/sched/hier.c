@@ -60,6 +60,8 @@ static void check_rails(const rd_algo_t *algo, const rd_sched_args_t *like)
         for (int i = 0; i < p->nsends; i++) {
             int peer = p->sends[i].peer;
 
+            if (peer == rd_switch_of(args.shape))
+                continue;
             if (args.shape->node[peer] != args.shape->node[args.rank] && local_rank[peer] != local_rank[args.rank]) {
                 failed(algo, &args, 1, "sends to another node, but not along its rail");
                 break;
@@ -78,8 +80,8 @@ static void check_shape(const rd_shape_t *shape, int roots)
         for (int coll = 0; coll < RD_NUM_COLLS; coll++) {
             rd_sched_args_t args = {shape, (rd_coll_t)coll, 0, 0, 0, 0};
 
-            if (strncmp(rd_algos[a]->name, "hier", 4) != 0 || !(rd_algos[a]->colls >> coll & 1) ||
-                rd_algos[a]->excluded(&args) != NULL)
+            if ((strncmp(rd_algos[a]->name, "hier", 4) != 0 && !rd_algos[a]->switched) ||
+                !(rd_algos[a]->colls >> coll & 1) || rd_algos[a]->excluded(&args) != NULL)
                 continue;
             if (!model_rooted(args.coll))
                 check_rails(rd_algos[a], &args);

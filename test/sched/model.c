@@ -34,7 +34,7 @@ static void *room(void *array, int need, int *have, size_t size)
 
 static int link_number(model_t *m, int from, int to, int channel)
 {
-    int *number = &m->link_of[(from * m->n + to) * RD_CHANNELS + channel];
+    int *number = &m->link_of[(from * (m->n + 1) + to) * RD_CHANNELS + channel];
 
     if (*number == 0) {
         m->links = room(m->links, m->nlinks + 1, &m->links_room, sizeof(*m->links));
@@ -127,6 +127,73 @@ static bool outputs_shared(const model_t *m, const rd_program_t *p)
     return shared;
 }
 
+/* ---- the switch, whose steps take a message of each rank of a rail and send their sum to each */
+
+static int local_rank(const model_t *m, int rank)
+{
+    int before = 0;
+
+    for (int r = 0; r < rank; r++)
+        before += m->shape.node[r] == m->shape.node[rank];
+    return before;
+}
+
+/* Returns the connection between a rank and the switch, or -1: they have none. */
+static int switch_link(const model_t *m, int rank, int sends)
+{
+    const int other = rd_switch_of(&m->shape), from = sends ? rank : other, to = sends ? other : rank;
+
+    for (int channel = 0; channel < RD_CHANNELS; channel++)
+        if (m->link_of[(from * (m->n + 1) + to) * RD_CHANNELS + channel])
+            return m->link_of[(from * (m->n + 1) + to) * RD_CHANNELS + channel] - 1;
+    return -1;
+}
+
+/* Returns the chunk that goes by this connection. */
+static int chunk_of_link(const model_t *m, int link)
+{
+    for (int i = 0; i < m->nsteps; i++)
+        for (int k = m->steps[i].first_end + m->steps[i].nsrc;
+             k < m->steps[i].first_end + m->steps[i].nsrc + m->steps[i].ndst; k++)
+            if (m->ends[k] == END(RD_PEER, link))
+                return m->steps[i].chunk;
+    return 0;
+}
+
+static void add_rail(model_t *m, int rail)
+{
+    step_t step = {.repeat = 1, .first_end = m->nends};
+
+    m->ends = room(m->ends, m->nends + 2 * m->n, &m->ends_room, sizeof *m->ends);
+    for (int sends = 1; sends >= 0; sends--)
+        for (int r = 0; r < m->n; r++) {
+            int link = local_rank(m, r) == rail ? switch_link(m, r, sends) : -1;
+            if (link < 0)
+                continue;
+            m->ends[m->nends++] = END(RD_PEER, link);
+            step.nsrc += sends;
+            step.ndst += !sends;
+            if (sends)
+                step.chunk = chunk_of_link(m, link);
+        }
+    if (m->nends == step.first_end)
+        return;
+    m->tasks = room(m->tasks, m->ntasks + 1, &m->tasks_room, sizeof *m->tasks);
+    m->steps = room(m->steps, m->nsteps + 1, &m->steps_room, sizeof *m->steps);
+    m->tasks[m->ntasks++] = (task_t){.rank = rd_switch_of(&m->shape), .lane = rail, .first = m->nsteps, .count = 1};
+    m->steps[m->nsteps++] = step;
+}
+
+static void add_switch(model_t *m)
+{
+    int rails = 0;
+
+    for (int r = 0; r < m->n && m->shape.node; r++)
+        rails = switch_link(m, r, 1) >= 0 && local_rank(m, r) >= rails ? local_rank(m, r) + 1 : rails;
+    for (int rail = 0; rail < rails; rail++)
+        add_rail(m, rail);
+}
+
 rd_visits_t model_order;
 
 model_t *model_build(const rd_algo_t *algo, const rd_sched_args_t *args, int fuse, const char **why)
@@ -142,7 +209,7 @@ model_t *model_build(const rd_algo_t *algo, const rd_sched_args_t *args, int fus
     m->reduces = args->coll == RD_ALLREDUCE || args->coll == RD_REDUCE || args->coll == RD_REDUCE_SCATTER;
     m->alike = algo->relays;
     m->ranks = calloc((size_t)m->n, sizeof(*m->ranks));
-    m->link_of = calloc((size_t)m->n * (size_t)m->n * RD_CHANNELS, sizeof(*m->link_of));
+    m->link_of = calloc((size_t)(m->n + 1) * (size_t)(m->n + 1) * RD_CHANNELS, sizeof(*m->link_of));
     if (m->ranks == NULL || m->link_of == NULL)
         abort();
     for (int r = 0; r < m->n; r++) {
@@ -168,6 +235,8 @@ model_t *model_build(const rd_algo_t *algo, const rd_sched_args_t *args, int fus
             return NULL;
         }
     }
+    if (algo->switched)
+        add_switch(m);
     return m;
 }
 

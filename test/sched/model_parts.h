@@ -63,7 +63,7 @@ struct model {
     step_t *steps;
     uint32_t *ends;
     link_t *links;
-    int *link_of; /* [from][to][channel]: number + 1 */
+    int *link_of; /* [from][to][channel], of the ranks and the switch behind them: number + 1 */
     int ntasks, nsteps, nends, nlinks, ntmp, nout;
     int tasks_room, steps_room, ends_room, links_room;
     /* of one run */

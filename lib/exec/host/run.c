@@ -17,6 +17,7 @@
 #include "exec/host/nt_store.h"
 #include "transport/cma/room.h"
 #include "transport/announce.h"
+#include "transport/switch.h"
 
 #define STREAM_BLOCK 8192
 
@@ -449,6 +450,10 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
     run->open = 0;
     run->in_place = plan->zcopy && rd_zcopy_overlap(plan, run->in, run->out);
     run->flat = 0;
+    if (plan->collnet) {
+        plan->collnet->type = plan->switch_type;
+        plan->collnet->op = plan->switch_op;
+    }
     if (plan->flat) {
         run->open = plan->nflat != 0 || plan->board.board;
         return;

@@ -13,7 +13,8 @@ algo_sources = \
 	lib/sched/algo/central.c \
 	lib/sched/algo/messages.c \
 	lib/sched/algo/copy.c \
-	lib/sched/algo/hier.c
+	lib/sched/algo/hier.c \
+	lib/sched/algo/collnet.c
 librondo_core_la_SOURCES += \
 	lib/sched/algo/algos.c \
 	lib/sched/algo/algos.h \

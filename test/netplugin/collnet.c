@@ -1,0 +1,341 @@
+/* CollNet plugins of NCCL's, by a software switch (switch_plugin.c): what comes out on two and three played nodes by
+ * each of the two algorithms, for several types, operators and lengths, alone and in groups; that the switch was used
+ * for it, and only where it adds; and what is said where there is none, where it fails, and where a rank dies. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/harness.h"
+#include "util/operation.h"
+
+#define COUNT 100000
+
+typedef struct trial {
+    const char *plugin; /* RONDO_NET_PLUGIN */
+    const char *how;    /* TEST_SWITCH, of these ranks: */
+    unsigned here;
+    const char *wanted; /* RONDO_COLLNET */
+    rondo_result_t own, others;
+    const char *says_own, *says_others;
+    int sums; /* whether the switch adds float32 in the end: by its price it is chosen on three nodes */
+} trial_t;
+
+typedef struct layout {
+    int nodes, ranks;
+    const char *algo, *plugin, *how;
+} layout_t;
+
+static long sums(const char *plugin)
+{
+    char file[64];
+
+    snprintf(file, sizeof file, "libnccl-net-%s.so", plugin);
+    void *library = dlopen(file, RTLD_NOW | RTLD_NOLOAD);
+    const long *counted = library ? dlsym(library, "test_switch_sums") : NULL;
+    return counted ? *counted : 0;
+}
+
+/* ---- what comes out */
+
+static void run_case(test_rank_t *t, rondo_comm_t comm, const do_case_t *c)
+{
+    char text[200], wrong[256];
+    do_call_t call;
+
+    do_text(c, text, sizeof text);
+    test_note(t, "%s", text);
+    if (do_prepare(&call, c, t->rank, t->nranks) != 0)
+        test_stop(t, "no memory");
+    if (test_result(t, comm, do_post(&call, comm), RONDO_SUCCESS, text) &&
+        do_verify(&call, 1, wrong, sizeof wrong) != 0)
+        test_fail(t, "%s", wrong);
+    test_agree(t, do_hash(&call), text);
+    do_release(&call);
+}
+
+/* Several operations that are under way together, of which each has other values. */
+static void run_group(test_rank_t *t, rondo_comm_t comm)
+{
+    static const size_t counts[] = {3, 40001, 1, 0, 15361};
+    do_call_t calls[6];
+    char wrong[256];
+
+    test_note(t, "a group");
+    for (int i = 0; i < 6; i++) {
+        const do_case_t c = {.what = i == 5 ? DO_SHIFT : DO_ALLREDUCE,
+                             .type = i % 2 ? RONDO_FLOAT64 : RONDO_INT32,
+                             .op = i == 2 ? RONDO_MAX : RONDO_SUM,
+                             .count = i == 5 ? 1000 : counts[i],
+                             .root = i == 5,
+                             .seed = 70u + (unsigned)i};
+        if (do_prepare(&calls[i], &c, t->rank, t->nranks) != 0)
+            test_stop(t, "no memory");
+    }
+    TEST_OK(t, comm, rondo_group_start());
+    for (int i = 0; i < 6; i++)
+        TEST_OK(t, comm, do_post(&calls[i], comm));
+    TEST_OK(t, comm, rondo_group_end());
+    for (int i = 0; i < 6; i++) {
+        if (do_verify(&calls[i], 1, wrong, sizeof wrong) != 0)
+            test_fail(t, "in a group: %s", wrong);
+        do_release(&calls[i]);
+    }
+}
+
+static void walk(test_rank_t *t, rondo_comm_t comm)
+{
+    static const rondo_type_t types[] = {RONDO_FLOAT32, RONDO_INT8,    RONDO_INT32,
+                                         RONDO_UINT64,  RONDO_FLOAT64, RONDO_BFLOAT16};
+    static const rondo_op_t ops[] = {RONDO_SUM, RONDO_PROD, RONDO_MIN, RONDO_MAX, RONDO_AVG};
+    static const size_t counts[] = {0, 1, 17, 1000, 15359, 15360, 15361, 40001, 262144};
+    uint64_t seed = 1;
+
+    for (int type = 0; type < 6; type++)
+        for (int op = 0; op < 5; op++)
+            for (int k = 0; k < 9; k++) {
+                const do_case_t c = {.what = DO_ALLREDUCE,
+                                     .type = types[type],
+                                     .op = ops[op],
+                                     .count = counts[k],
+                                     .in_place = (int)(seed % 2),
+                                     .send_shift = k == 3 ? 1 : 0,
+                                     .seed = seed++};
+                if ((type + op + k) % 4 == 0)
+                    run_case(t, comm, &c);
+            }
+}
+
+/* Those that it does not add go another way, and so do the others' operations. */
+static void others(test_rank_t *t, rondo_comm_t comm, const char *plugin)
+{
+    long before = sums(plugin);
+
+    for (int what = 0; what < DO_NUM; what++) {
+        const do_case_t c = {.what = (do_what_t)what, .type = RONDO_INT16, .op = RONDO_SUM, .count = 3001, .seed = 5};
+        run_case(t, comm, &c);
+    }
+    const do_case_t half = {.what = DO_ALLREDUCE, .type = RONDO_FLOAT16, .op = RONDO_SUM, .count = 999, .seed = 6};
+    run_case(t, comm, &half);
+    const do_case_t bits = {.what = DO_ALLREDUCE, .type = RONDO_INT32, .op = RONDO_BXOR, .count = 999, .seed = 7};
+    run_case(t, comm, &bits);
+    TEST_TRUE(t, sums(plugin) == before);
+}
+
+static void right(test_rank_t *t, void *arg)
+{
+    const layout_t *l = arg;
+    int local = t->rank / l->nodes;
+    bool is_head = local == 0 || (strstr(l->algo, "direct") && local < t->nranks / l->nodes);
+
+    test_play_node(t, l->nodes);
+    setenv("RONDO_COLLNET", "1", 1);
+    setenv("RONDO_NET_PLUGIN", l->plugin, 1);
+    setenv("TEST_SWITCH", l->how, 1);
+    if (*l->algo)
+        setenv("RONDO_ALGO", l->algo, 1);
+    rondo_comm_t comm = test_comm_gives(t, RONDO_SUCCESS, "");
+    if (!comm)
+        return;
+    if (*l->algo)
+        walk(t, comm);
+    else
+        others(t, comm, l->plugin);
+    run_group(t, comm);
+    if (*l->algo && is_head != (sums(l->plugin) > 0))
+        test_fail(t, "%s: the switch has added %ld times on this rank", l->algo, sums(l->plugin));
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+}
+
+/* ---- what is said */
+
+static void body(test_rank_t *t, void *arg)
+{
+    const trial_t *trial = arg;
+    bool own = trial->here >> t->rank & 1;
+    static float in[COUNT], out[COUNT];
+
+    test_play_node(t, t->nranks / 2);
+    setenv("RONDO_NET_PLUGIN", trial->plugin, 1);
+    setenv("RONDO_COLLNET", trial->wanted, 1);
+    setenv("RONDO_CREATE_TIMEOUT_MS", "3000", 1);
+    if (own && trial->how)
+        setenv("TEST_SWITCH", trial->how, 1);
+    rondo_comm_t comm =
+        test_comm_gives(t, own ? trial->own : trial->others, own ? trial->says_own : trial->says_others);
+    if (!comm)
+        return;
+    for (size_t i = 0; i < COUNT; i++)
+        in[i] = (float)(i % 1000);
+    TEST_OK(t, comm, rondo_allreduce(in, out, COUNT, RONDO_FLOAT32, RONDO_SUM, comm, NULL));
+    size_t wrong = 0;
+    for (size_t i = 0; i < COUNT; i++)
+        wrong += out[i] != (float)t->nranks * in[i];
+    TEST_TRUE(t, wrong == 0);
+    if ((sums(trial->plugin) > 0) != (trial->sums != 0))
+        test_fail(t, "the switch has added %ld times", sums(trial->plugin));
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+}
+
+/* One that fails in the middle: every rank gets an error, from the call or from the next one. */
+static void fail_later(test_rank_t *t, void *arg)
+{
+    static float in[COUNT], out[COUNT];
+    rondo_result_t result = RONDO_SUCCESS;
+
+    test_play_node(t, 2);
+    setenv("RONDO_NET_PLUGIN", "switch11", 1);
+    setenv("RONDO_COLLNET", "1", 1);
+    setenv("RONDO_ALGO", "allreduce=collnet_direct", 1);
+    rondo_comm_t comm = test_comm(t, &(rondo_config_t)RONDO_CONFIG_INIT);
+    if (t->rank == 1)
+        setenv("TEST_SWITCH", arg, 1);
+    for (int i = 0; i < 1000 && result == RONDO_SUCCESS; i++)
+        result = rondo_allreduce(in, out, COUNT, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
+    (void)test_result(t, comm, result, t->rank == 1 ? RONDO_ERR_SYSTEM : RONDO_ERR_REMOTE,
+                      "an allreduce with a plugin that fails");
+    if (!strstr(rondo_last_error(comm), t->rank == 1 ? "the CollNet plugin switch" : "rank 1 ("))
+        test_fail(t, "the sentence is: %s", rondo_last_error(comm));
+    (void)rondo_comm_destroy(comm);
+}
+
+/* A rank dies, or is gone: a head, or one that is none. */
+static void die(test_rank_t *t, void *arg)
+{
+    const trial_t *trial = arg;
+    static float in[COUNT], out[COUNT];
+    rondo_result_t result = RONDO_SUCCESS;
+    char word[32];
+
+    test_play_node(t, 2);
+    setenv("RONDO_NET_PLUGIN", "switch11", 1);
+    setenv("RONDO_COLLNET", "1", 1);
+    setenv("RONDO_ALGO", trial->plugin, 1);
+    setenv("TEST_SWITCH", trial->how, 1);
+    rondo_comm_t comm = test_comm(t, &(rondo_config_t)RONDO_CONFIG_INIT);
+    for (int i = 0; i < 1000 && result == RONDO_SUCCESS; i++) {
+        if (i == 20 && trial->here >> t->rank & 1)
+            raise(SIGKILL);
+        result = rondo_allreduce(in, out, COUNT, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
+    }
+    (void)test_result(t, comm, result, RONDO_ERR_REMOTE, "an allreduce without a rank that has died");
+    snprintf(word, sizeof word, "rank %d (", __builtin_ctz(trial->here));
+    if (!strstr(rondo_last_error(comm), word))
+        test_fail(t, "the sentence is: %s", rondo_last_error(comm));
+    (void)rondo_comm_destroy(comm);
+}
+
+/* A rank that does not come: the call ends when the time is over, and says for whom it has waited. */
+static void late(test_rank_t *t, void *arg)
+{
+    static float in[COUNT], out[COUNT];
+    rondo_config_t config = test_host_config();
+
+    (void)arg;
+    test_play_node(t, 2);
+    setenv("RONDO_NET_PLUGIN", "switch11", 1);
+    setenv("RONDO_COLLNET", "1", 1);
+    setenv("RONDO_ALGO", "allreduce=collnet_chain", 1);
+    config.timeout_ms = 1000;
+    rondo_comm_t comm = test_comm(t, &config);
+    if (t->rank == 1) {
+        rondo_result_t error = RONDO_SUCCESS;
+        while (rondo_comm_get_error(comm, &error) == RONDO_SUCCESS && error == RONDO_SUCCESS)
+            usleep(1000);
+    } else {
+        TEST_GIVES(t, comm, RONDO_ERR_TIMEOUT, rondo_allreduce(in, out, COUNT, RONDO_FLOAT32, RONDO_SUM, comm, NULL));
+        if (!strstr(rondo_last_error(comm), "rank 1 ("))
+            test_fail(t, "the sentence is: %s", rondo_last_error(comm));
+    }
+    (void)rondo_comm_destroy(comm);
+}
+
+/* Short names are looked for where the program is started with that folder. */
+static void start_with(const char *folder, char **argv)
+{
+    const char *now = getenv("LD_LIBRARY_PATH");
+
+    if (now && strcmp(now, folder) == 0)
+        return;
+    setenv("LD_LIBRARY_PATH", folder, 1);
+    execv("/proc/self/exe", argv);
+    perror("execv");
+    exit(1);
+}
+
+static int is_victim_run(int ranks, const trial_t *trial)
+{
+    test_director_t d = {.victims = trial->here};
+
+    return test_run_directed(&d, ranks, 30, die, (void *)(uintptr_t)trial);
+}
+
+int main(int argc, char **argv)
+{
+    const rondo_result_t good = RONDO_SUCCESS, no = RONDO_ERR_UNSUPPORTED, remote = RONDO_ERR_REMOTE,
+                         system = RONDO_ERR_SYSTEM, late_result = RONDO_ERR_TIMEOUT;
+    const char *build = getenv("top_builddir");
+    char folder[3000];
+    int bad = 0;
+
+    snprintf(folder, sizeof folder, "%s/.libs", build ? build : ".");
+    (void)argc;
+    start_with(folder, argv);
+    const layout_t layouts[] = {
+        {2, 4, "allreduce=collnet_chain", "switch11", "plain"},
+        {2, 4, "allreduce=collnet_direct", "switch8", "lazy"},
+        {3, 3, "allreduce=collnet_chain", "switch9", "narrow"},
+        {3, 7, "allreduce=collnet_direct", "switch10", "lazy,narrow"},
+        {2, 4, "", "switch11", "plain"},
+    };
+    const trial_t trials[] = {
+        {"switch11", "plain", 63, "1", good, good, "", "", 1},
+        {"switch8", "plain", 63, "-1", good, good, "", "", 1},
+        {"switch11", "plain", 63, "0", good, good, "", "", 0},
+        {"nosuch", NULL, 63, "-1", good, good, "", "", 0},
+        {"nosuch", NULL, 63, "1", no, good, "the net plugin nosuch cannot be loaded", "", 0},
+        {"libc.so.6", NULL, 63, "1", no, good, "none of ncclCollNetPlugin_v8 to _v11", "", 0},
+        {"switch10", "empty", 4, "-1", good, good, "", "", 0},
+        {"switch10", "empty", 4, "1", no, no, "has 0 devices here", "rank 2 (", 0},
+        {"switch9", "refuse", 2, "1", no, no, "init: internal error (3)", "rank 1 (", 0},
+        {"switch9", "device", 8, "-1", good, good, "", "", 0},
+        {"switch11", "renamed", 2, "1", no, no, "rank 1 (", "it has the CollNet plugin another", 0},
+        {"switch11", "liar", 1, "1", good, good, "", "", 0},
+        {"switch11", "few", 1, "1", good, good, "", "", 1},
+        {"switch11", "fail=listen/1", 2, "-1", good, good, "", "", 0},
+        {"switch11", "fail=connect/1", 2, "1", system, remote, "connect: system error (2)", "rank 1 (", 0},
+        {"switch11", "fail=reg/1", 1, "1", system, remote, "regMr", "rank 0 (", 0},
+        {"switch11", "stuck", 63, "1", late_result, good, "did not connect the nodes within 3000 ms", "", 0},
+    };
+
+    test_begin("netplugin_collnet", 400);
+    unsetenv("NCCL_NET_PLUGIN");
+    unsetenv("RONDO_ALGO");
+    unsetenv("TEST_SWITCH");
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
+        int wrong = test_run(TEST_PROCESSES, layouts[i].ranks, 120, right, (void *)(uintptr_t)&layouts[i]);
+        if (wrong)
+            printf("collnet: layout %zu went wrong\n", i);
+        bad += wrong;
+    }
+    for (size_t i = 0; i < sizeof trials / sizeof trials[0]; i++) {
+        int wrong = test_run(TEST_PROCESSES, 6, 20, body, (void *)(uintptr_t)&trials[i]);
+        if (wrong)
+            printf("collnet: trial %zu went wrong\n", i);
+        bad += wrong;
+    }
+    const char *const later[] = {"fail=test/1", "fail=iallreduce/7", "fail=test/50", "long"};
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
+        bad += test_run(TEST_PROCESSES, 4, 20, fail_later, (void *)(uintptr_t)later[i]);
+    const trial_t deaths[] = {{.plugin = "allreduce=collnet_chain", .how = "plain", .here = 2},
+                              {.plugin = "allreduce=collnet_chain", .how = "notices", .here = 8},
+                              {.plugin = "allreduce=collnet_direct", .how = "notices", .here = 4},
+                              {.plugin = "allreduce=collnet_direct", .how = "lazy", .here = 1}};
+    for (size_t i = 0; i < sizeof deaths / sizeof deaths[0]; i++)
+        bad += is_victim_run(4, &deaths[i]);
+    bad += test_run(TEST_PROCESSES, 4, 20, late, NULL);
+    return bad != 0;
+}
