@@ -76,6 +76,11 @@ size_t rondo_type_size(rondo_type_t type)
     return type_known(type) ? types[type].size : 0;
 }
 
+bool rd_type_floating(rondo_type_t type)
+{
+    return type_known(type) && types[type].kind == FLOATING;
+}
+
 const char *rd_type_name(rondo_type_t type)
 {
     return type_known(type) ? types[type].name : NULL;

@@ -26,6 +26,7 @@ const char *rd_type_name(rondo_type_t type);             /* "float32" and the li
 const char *rd_op_name(rondo_op_t op);                   /* "sum" and the like */
 int rd_type_parse(const char *name, rondo_type_t *type); /* 0 or -1; also accepts "float", "double", "int" */
 int rd_op_parse(const char *name, rondo_op_t *op);
+bool rd_type_floating(rondo_type_t type);           /* a real number with a fraction: no complex one, no pair */
 bool rd_op_valid(rondo_op_t op, rondo_type_t type); /* built-in operators only */
 
 #endif

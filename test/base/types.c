@@ -29,6 +29,7 @@ static void check_tables(void)
         rondo_type_t type = (rondo_type_t)t, back = RONDO_NUM_TYPES;
         CHECK(rondo_type_size(type) == sizes[t]);
         CHECK((sizes[t] & (sizes[t] - 1)) == 0); /* lib/api/args.h shifts by it */
+        CHECK(rd_type_floating(type) == (kinds[t] == 'f'));
         CHECK(rd_type_name(type) != NULL && rd_type_parse(rd_type_name(type), &back) == 0 && back == type);
         for (int op = 0; op < RONDO_NUM_OPS; op++)
             CHECK(rd_op_valid(op, type) == (strchr(allowed[op], kinds[t]) != NULL));

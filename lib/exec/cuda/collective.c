@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/fpenv.h"
+#include "base/types.h"
 #include "exec/host/reduce.h"
 #include "exec/cuda/cuda_int.h"
 #include "plan/force.h"
@@ -20,11 +21,6 @@ static double number(rondo_type_t type, const unsigned char *element)
     return wide;
 }
 
-static bool is_real(rondo_type_t type)
-{
-    return type >= RONDO_FLOAT16 && type <= RONDO_FLOAT8_E5M2;
-}
-
 static void set_real(rd_kreduce_t *r, rondo_type_t type, double value)
 {
     float single = (float)value;
@@ -38,7 +34,7 @@ static void set_real(rd_kreduce_t *r, rondo_type_t type, double value)
 
 static bool is_narrow(rondo_type_t type)
 {
-    return is_real(type) && rondo_type_size(type) < sizeof(float);
+    return rd_type_floating(type) && rondo_type_size(type) < sizeof(float);
 }
 
 /* AVG of types that have fractions is a sum of scaled contributions, as PREMULSUM is. */
@@ -52,16 +48,16 @@ static void set_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *r
     r->device_scale = NULL;
     r->scale[0] = r->scale[1] = 0;
     if (desc->op == RONDO_AVG &&
-        (is_real(desc->type) || desc->type == RONDO_COMPLEX64 || desc->type == RONDO_COMPLEX128)) {
+        (rd_type_floating(desc->type) || desc->type == RONDO_COMPLEX64 || desc->type == RONDO_COMPLEX128)) {
         r->op = RONDO_SUM;
         set_real(r, desc->type, 1.0 / cuda->team->nranks);
     } else if (desc->op >= RONDO_NUM_OPS && scalar) {
         r->op = RONDO_SUM;
         r->device_scale = scalar->device;
-        r->scaled = is_real(desc->type) ? RD_KSCALE_REAL : RD_KSCALE_ELEMENT;
+        r->scaled = rd_type_floating(desc->type) ? RD_KSCALE_REAL : RD_KSCALE_ELEMENT;
         if (scalar->device)
             return;
-        if (is_real(desc->type))
+        if (rd_type_floating(desc->type))
             set_real(r, desc->type, number(desc->type, scalar->here));
         else
             memcpy(r->scale, scalar->here, sizeof r->scale);

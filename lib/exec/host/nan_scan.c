@@ -88,7 +88,19 @@ size_t rd_nan_count(const void *data, size_t count, rondo_type_t type, size_t *f
     case RONDO_COMPLEX128:
     case RONDO_FLOAT64_FLOAT64:
         return scan64(data, count, 2, 2, DOUBLE, first);
-    default:
-        return 0;
+    case RONDO_INT8:
+    case RONDO_UINT8:
+    case RONDO_INT16:
+    case RONDO_UINT16:
+    case RONDO_INT32:
+    case RONDO_UINT32:
+    case RONDO_INT64:
+    case RONDO_UINT64:
+    case RONDO_BOOL:
+    case RONDO_INT32_INT32:
+    case RONDO_INT64_INT32:
+    case RONDO_NUM_TYPES: /* no default: the compiler finds a type that has no row */
+        break;
     }
+    return 0;
 }
