@@ -10,6 +10,7 @@
  *   renamed        it has another name
  *   refuse         init fails
  *   empty          there is no device
+ *   empty8         the same, of version 8 alone
  *   fail=CALL/N    the N-th call of listen, connect, accept, reg, send, recv or test fails with a system error
  *
  * With LACKS a function is missing. Version 11 has a struct of version 8 besides, which serves nobody. */
@@ -334,8 +335,8 @@ static int close_one(void *comm)
 
 static int devices(int *count)
 {
-    *count = has("empty") ? 0 : 2;
-    return GOOD;
+    *count = has("empty") || (VERSION == 8 && has("empty8")) ? 0 : 2;
+    return say ? GOOD : INTERNAL; /* NULL: init was not called */
 }
 
 static int properties(int device, void *out)

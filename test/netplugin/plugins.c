@@ -159,6 +159,7 @@ int main(int argc, char **argv)
         {path, NULL, "lazy", 2, NULL, good, good, "", ""},
         {NULL, "test10", "strict,drained", 7, NULL, good, good, "", ""},
         {"nosuch,test11", NULL, "strict", 7, "test1", good, good, "", ""},
+        {"test8,test9", NULL, "empty8", 7, NULL, good, good, "", ""},
         {"test11", "nosuch", "plain", 7, NULL, good, good, "", ""},
         {"nosuch", NULL, NULL, 7, NULL, no, good, "the net plugin nosuch cannot be loaded", ""},
         {"none", NULL, NULL, 7, NULL, no, good, "there is to be none", ""},

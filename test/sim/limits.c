@@ -115,6 +115,37 @@ static int check_copies(const rd_cuda_t *cuda)
     return content;
 }
 
+/* Whether copy engines are chosen for their price does not depend on what a rank has registered, which others do not
+ * know. Returns how often they are. */
+static int check_alike(const rd_cuda_t *cuda)
+{
+    rd_env_t env = {.cuda_spare = 3, .cta_policy = "efficiency"};
+    rd_limits_t l = cuda->limits;
+    int chosen = 0;
+
+    l.copies = !l.host_windows;
+    l.staging = rd_window_staging_bytes(cuda, &env);
+    for (uint32_t coll = 0; coll <= RD_SCATTER; coll++)
+        for (uint64_t count = 1 << 12; rd_algo_copy.device.colls >> coll & 1 && count <= 1 << 28; count += count / 4) {
+            bool by_copies[2] = {false};
+
+            for (int registered = 0; registered < 2; registered++) {
+                const rd_wanted_t wanted = {.coll = coll,
+                                            .type = RONDO_INT32,
+                                            .op = RONDO_SUM,
+                                            .element = 4,
+                                            .count = count,
+                                            .copies = registered ? RD_COPIES_REGISTERED : RD_COPIES_STAGING};
+                rd_kchoice_t c;
+                CHECK(rd_kchoose(&wanted, &l, &env, &c) == NULL);
+                by_copies[registered] = c.launch.algo == &rd_algo_copy;
+            }
+            CHECK(by_copies[0] == by_copies[1], "%s of %llu", rd_coll_name((rd_coll_t)coll), (unsigned long long)count);
+            chosen += by_copies[0];
+        }
+    return chosen;
+}
+
 /* All blocks that wait run at once, and those that receive have places; with the other communicators', if there are
  * any. */
 static void check_divided(const rd_cuda_t *cuda, uint32_t sends, uint32_t receives, uint32_t lines, uint32_t parts)
@@ -189,7 +220,7 @@ static void check_layouts(uint32_t host_windows)
     static const size_t banks[] = {0, 16384, 16448, 1 << 20, 16 << 20};
     static const int blocks[] = {1, 4, 40, 132};
 
-    int content = 0;
+    int content = 0, alike = 0;
 
     for (int n = 2; n <= RD_KRANKS && !failures; n++)
         for (int fifos = 0; fifos <= RD_KFIFOS && !failures; fifos = fifos ? 2 * fifos : 1)
@@ -218,14 +249,16 @@ static void check_layouts(uint32_t host_windows)
                 CHECK(k->spread == 1 ||
                       k->spread * 2 * (uint32_t)(n - 1) <= (uint32_t)blocks[i / 5] * rd_kernel_at_once());
                 check_choices(&cuda);
-                if (fifos == 0 && i % 5 == 0)
+                if (fifos == 0 && i % 5 == 0) {
                     content += check_copies(&cuda);
+                    alike += check_alike(&cuda);
+                }
                 check_streams(&cuda);
                 if (failures)
                     printf("apart %u, %d ranks, %d fifos, banks of %zu, %d blocks\n", host_windows, n, fifos,
                            banks[i % 5], blocks[i / 5]);
             }
-    CHECK((content > 0) == !host_windows);
+    CHECK((content > 0) == !host_windows && (alike > 0) == !host_windows);
 }
 
 /* ---- devices and communicators */

@@ -1,8 +1,9 @@
 /* A communicator whose GPUs have unlike links: rings, chains and trees visit the ranks in the order that
  * RONDO_GRAPH_FILE says, or that the links of RONDO_TOPO_FILE ask for, on all ranks the same though only rank 0 has the
  * file; a kernel that waits for a neighbour in that order names the rank, not the place, in the log and in the error of
- * its time limit; a file that cannot be read is an error of every rank, in rank 0's words. What is computed is
- * test/sim/ordered.sh's affair. */
+ * its time limit; a file that cannot be read is an error of every rank, in rank 0's words; a communicator that is
+ * resumed keeps its order, whatever the file says by then. What is computed is test/sim/ordered.sh's affair. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,11 +91,14 @@ static void late(void)
     CHECK(strstr(rondo_last_error(comms[1]), "rank 2 ("), "%s", rondo_last_error(comms[1]));
 }
 
+#define GPU(r) "<gpu dev=\"" #r "\" rank=\"" #r "\"/>"
+#define GRAPH(a, b, c, d)                                                                                              \
+    "<graphs version=\"1\"><graph id=\"0\" pattern=\"4\" nchannels=\"1\"><channel>" GPU(a) GPU(b) GPU(c)               \
+        GPU(d) "</channel></graph></graphs>"
+
 static void given(void)
 {
-    file_write(graph_name, "<graphs version=\"1\"><graph id=\"0\" pattern=\"4\" nchannels=\"1\"><channel>"
-                           "<gpu dev=\"0\" rank=\"0\"/><gpu dev=\"2\" rank=\"2\"/><gpu dev=\"1\" rank=\"1\"/>"
-                           "<gpu dev=\"3\" rank=\"3\"/></channel></graph></graphs>");
+    file_write(graph_name, GRAPH(0, 2, 1, 3));
     setenv("RONDO_GRAPH_FILE", graph_name, 1);
     if (!begin())
         return;
@@ -105,6 +109,40 @@ static void given(void)
     CHECK(rondo_comm_create_all(comms, N, devices, NULL) != RONDO_SUCCESS);
     CHECK(strstr(rondo_last_error(NULL), "RONDO_GRAPH_FILE=") && strstr(rondo_last_error(NULL), "line 2"), "%s",
           rondo_last_error(NULL));
+    unsetenv("RONDO_GRAPH_FILE");
+}
+
+static void *rest(void *comm)
+{
+    CHECK(rondo_comm_suspend(comm) == RONDO_SUCCESS, "%s", rondo_last_error(comm));
+    CHECK(rondo_comm_resume(comm) == RONDO_SUCCESS, "%s", rondo_last_error(comm));
+    return NULL;
+}
+
+/* Channels go on counting over a suspension, so their neighbours must stay. */
+static void resumed(void)
+{
+    pthread_t threads[N];
+
+    file_write(graph_name, GRAPH(0, 2, 1, 3));
+    setenv("RONDO_GRAPH_FILE", graph_name, 1);
+    if (!begin())
+        return;
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < N; i++)
+            CHECK(allreduce(i) == RONDO_SUCCESS);
+        for (int i = 0; i < N; i++)
+            CHECK(cudaStreamSynchronize(streams[i]) == cudaSuccess);
+        order_is((const int[N]){0, 2, 1, 3});
+        if (turn)
+            break;
+        file_write(graph_name, GRAPH(0, 3, 2, 1));
+        for (int i = 0; i < N; i++)
+            CHECK(pthread_create(&threads[i], NULL, rest, comms[i]) == 0);
+        for (int i = 0; i < N; i++)
+            CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    finish(false);
     unsetenv("RONDO_GRAPH_FILE");
 }
 
@@ -148,6 +186,7 @@ int main(void)
     unsetenv("RONDO_ORDER");
     unsetenv("RONDO_TOPO_FILE");
     given();
+    resumed();
     for (int i = 0; i < N; i++)
         CHECK(cudaStreamDestroy(streams[i]) == cudaSuccess && cudaFree(buffers[i]) == cudaSuccess);
     unlink(log_name);
