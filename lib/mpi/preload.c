@@ -216,15 +216,34 @@ static void start(void)
                         "shared MPI, or preload it (a static MPI is not supported)\n");
         abort();
     }
+    errno = error;
+}
+
+static void start_serving(void)
+{
+    int error = errno;
+
     atomic_store_explicit(&entries, serve(), memory_order_release);
     errno = error;
 }
 
+/* A session of MPI 4 may have communicators without MPI_Init, or before it: until it is called, all is the MPI's. */
+static int has_begun(void)
+{
+    int (*initialized)(int *) = (int (*)(int *))behind("PMPI_Initialized");
+    int begun = 1;
+
+    return !initialized || initialized(&begun) != 0 || begun;
+}
+
 static const rd_mpi_entries_t *first_call(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static pthread_once_t looked = PTHREAD_ONCE_INIT, once = PTHREAD_ONCE_INIT;
 
-    pthread_once(&once, start);
+    pthread_once(&looked, start);
+    if (!has_begun())
+        return &next;
+    pthread_once(&once, start_serving);
     return atomic_load_explicit(&entries, memory_order_acquire);
 }
 

@@ -71,6 +71,13 @@ for mpi in $(mpis); do
         LD_PRELOAD=$dir/behind.so run 2 --serve=$serve "$dir/corners.$mpi" plain
         [ "$(grep -c "^behind: $calls calls" "$dir/out")" = 2 ] || { cat "$dir/out"; fail "a tool behind, $serve"; }
     done
+    # Sessions of MPI 4, whose calls come before MPI_Init: what comes behind that is served.
+    if [ "$(macro MPI_VERSION)" -ge 4 ] && [ $family = mpich ]; then
+        compile sessions
+        good 2 --report "$dir/sessions.$mpi"
+        good 2 --report "$dir/sessions.$mpi" world
+        served 60
+    fi
     # One before it hides calls for requests: then persistent operations are the MPI's, and nonblocking ones go on.
     compile persistent
     compile nonblocking

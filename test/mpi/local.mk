@@ -32,6 +32,7 @@ EXTRA_DIST += \
 	test/mpi/interposer/persistent.c \
 	test/mpi/interposer/played_cuda.c \
 	test/mpi/interposer/random.c \
+	test/mpi/interposer/sessions.c \
 	test/mpi/interposer/threads.c \
 	test/mpi/interposer_calls.sh \
 	test/mpi/interposer_corners.sh
