@@ -84,6 +84,12 @@ static void done(rd_mpi_operation_t *o)
         PMPI_Grequest_complete(o->request);
 }
 
+/* Switched off for all lengths, so that nothing need be prepared to find that out. */
+static bool is_off(const rd_mpi_comm_t *c, int kind)
+{
+    return c->rules->widest[kind][0] > c->rules->widest[kind][1];
+}
+
 /* RD_MPI_SERVED: it may be served. */
 static rd_mpi_reason_t judge(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 {
@@ -100,6 +106,8 @@ static rd_mpi_reason_t judge(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
             rd_mpi_want_own(c);
         return RD_MPI_EARLY;
     }
+    if (is_off(c, rd_mpi_kind(call)))
+        return RD_MPI_SIZE;
     return rd_mpi_is_compared(c, call) ? RD_MPI_COMPARED : RD_MPI_SERVED;
 }
 
