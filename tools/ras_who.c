@@ -22,7 +22,8 @@ static bool is_of_several_jobs(const rd_view_t *view)
     return false;
 }
 
-/* What to do about it, which a sentence that all ranks say has no room for. `job`: " --job 17", or nothing. */
+/* What to do about it, which a sentence that all ranks say has no room for. `job`: " --job 17 --dir DIR", or nothing.
+ */
 static void print_advice(const rd_view_t *view, const rd_view_comm_t *c, const rd_monitor_verdict_t *v, const char *job)
 {
     const rd_view_rank_t *r = v->rank >= 0 ? rd_view_rank_of(c, v->rank) : NULL;
@@ -49,21 +50,23 @@ static void print_advice(const rd_view_t *view, const rd_view_comm_t *c, const r
         printf("all ranks: rondo-ras status -v%s\n", job);
 }
 
-static void print_verdict(const rd_view_t *view, const rd_view_comm_t *c, const rd_monitor_verdict_t *v, bool several,
-                          bool picked)
+static void print_verdict(const rd_view_t *view, const rd_view_comm_t *c, const rd_monitor_verdict_t *v,
+                          const ras_options_t *options)
 {
+    const bool several = !options->job && is_of_several_jobs(view);
     const int number = view->processes[c->ranks[0].process].job;
-    char job[32] = "";
+    char job[32] = "", found[400];
 
     if (several)
         printf("job %d, ", number);
-    if (several || picked)
+    if (several || options->job)
         snprintf(job, sizeof job, " --job %d", number);
+    snprintf(found, sizeof found, "%s%s%s", job, options->dir ? " --dir " : "", options->dir ? options->dir : "");
     printf("'%s': %s\n", c->ranks[0].comm.name, v->text);
     if (v->also[0])
         printf("    also: %s\n", v->also);
     printf("    see: ");
-    print_advice(view, c, v, job);
+    print_advice(view, c, v, found);
 }
 
 static void print_json(const rd_view_t *view, const rd_view_comm_t *c, const rd_monitor_verdict_t *v, bool first)
@@ -78,7 +81,6 @@ static void print_json(const rd_view_t *view, const rd_view_comm_t *c, const rd_
 
 static int finish(const rd_view_t *view, const ras_options_t *options)
 {
-    const bool several = !options->job && is_of_several_jobs(view);
     int worst = RD_VERDICT_NONE;
 
     if (options->json)
@@ -93,7 +95,7 @@ static int finish(const rd_view_t *view, const ras_options_t *options)
         if (options->json)
             print_json(view, c, &v, said++ == 0);
         else
-            print_verdict(view, c, &v, several, options->job);
+            print_verdict(view, c, &v, options);
     }
     if (options->json)
         printf("]\n");
