@@ -65,6 +65,19 @@ static int draw(const rd_env_t *env, const char *file)
     return info_topo_draw(&host, &gpus, file);
 }
 
+/* Files of cloud images give addresses, and leave it to the reader to look there. */
+static void unknown_print(const rd_graph_t *graph)
+{
+    int unknown = 0;
+
+    for (int i = 0; i < graph->nnodes; i++)
+        unknown += graph->node[i].kind == RD_GRAPH_PCI && graph->node[i].count == 1; /* nothing is below it */
+    if (unknown)
+        printf("the file has %d PCIe device%s without a class: what %s is found by a communicator, on the machine that "
+               "has %s\n",
+               unknown, unknown == 1 ? "" : "s", unknown == 1 ? "it is" : "they are", unknown == 1 ? "it" : "them");
+}
+
 static int show(const rd_env_t *env, const rd_graph_t *graph)
 {
     rd_gpu_topo_t topo;
@@ -74,6 +87,8 @@ static int show(const rd_env_t *env, const rd_graph_t *graph)
     if (info_gpus(&topo, env) != 0)
         return 1;
     rd_gpu_topo_print(&topo, stdout);
+    if (env->topo_file[0])
+        unknown_print(graph);
     if (topo.count < 2)
         return 0;
     if (info_rings(graph, env) != 0)

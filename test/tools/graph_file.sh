@@ -34,6 +34,14 @@ grep -q '^  RONDO_GRAPH_FILE: 0 1 2 3 4 5 6 7; [0-9.]* GB/s, at worst SYS$' "$di
 RONDO_TOPO_FILE=$machine RONDO_GRAPH_FILE=$dir/plain.xml "$info" topo --graph "$dir/plain2.xml" &&
     grep -c '<gpu dev="0x0"/>' "$dir/plain2.xml" >/dev/null || fail "a given ring is not written"
 
+# A file as a cloud image has it: three devices that nothing is said of, and a switch with a GPU.
+printf '<system version="1"><cpu numaid="0"><pci busid="0000:00:16.0"/><pci busid="0000:00:17.0"/></cpu>
+<cpu numaid="1"><pci busid="0000:00:1a.0"/><pci busid="0000:10:00.0" class="0x060400"><pci busid="0000:11:00.0"
+class="0x030200"/></pci></cpu></system>' >"$dir/cloud.xml"
+RONDO_TOPO_FILE=$dir/cloud.xml "$info" topo >"$dir/again" || fail "exit $?"
+grep -q '^1 GPU' "$dir/again" && grep -q '^the file has 3 PCIe devices without a class: ' "$dir/again" || fail "$(cat "$dir/again")"
+grep -q 'without a class' "$dir/shown" && fail "the cube mesh has all classes: $(cat "$dir/shown")"
+
 # refused PATTERN: by the files that are set
 refused() {
     if "$info" topo >"$dir/out" 2>&1 </dev/null; then
