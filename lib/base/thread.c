@@ -49,25 +49,31 @@ static bool lacks_stack(char *text, size_t size)
 {
     pthread_attr_t attributes;
     struct rlimit limit;
-    size_t bytes = 0;
+    size_t bytes = 0, guard = 0;
     int resource = RLIMIT_AS;
 
     if (pthread_getattr_default_np(&attributes) != 0)
         return false;
     pthread_attr_getstacksize(&attributes, &bytes);
+    pthread_attr_getguardsize(&attributes, &guard);
     pthread_attr_destroy(&attributes);
-    void *stack = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    void *stack = mmap(NULL, bytes + guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack != MAP_FAILED) { /* there is address space: is there memory? */
         bool lacks = mprotect(stack, bytes, PROT_READ | PROT_WRITE) != 0;
-        munmap(stack, bytes);
+        munmap(stack, bytes + guard);
         if (!lacks)
             return false;
         resource = RLIMIT_DATA;
+    } else if (errno == EAGAIN) { /* all new memory is locked: mlockall(MCL_FUTURE) */
+        resource = RLIMIT_MEMLOCK;
     }
     int n = bytes < 1 << 20 ? snprintf(text, size, "no memory for a stack of %zu KiB", bytes >> 10)
                             : snprintf(text, size, "no memory for a stack of %zu MiB", bytes >> 20);
     if (getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        snprintf(text + n, size - (size_t)n, " (raise `ulimit -%c` of %llu KiB)", resource == RLIMIT_AS ? 'v' : 'd',
+        snprintf(text + n, size - (size_t)n, " (raise `ulimit -%c` of %llu KiB)",
+                 resource == RLIMIT_AS        ? 'v'
+                 : resource == RLIMIT_MEMLOCK ? 'l'
+                                              : 'd',
                  (unsigned long long)limit.rlim_cur >> 10);
     else
         snprintf(text + n, size - (size_t)n, " (lower `ulimit -s`)");

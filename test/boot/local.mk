@@ -10,6 +10,7 @@ check_PROGRAMS += \
 	test/boot/hosts \
 	test/boot/leave \
 	test/boot/listener \
+	test/boot/locked_memory \
 	test/boot/peers \
 	test/boot/ports \
 	test/boot/ports_kept \
