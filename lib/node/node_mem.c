@@ -181,8 +181,9 @@ static rondo_result_t failed(char text[RD_MEM_TEXT], const char *what, size_t by
 {
     int error = errno;
     snprintf(text, RD_MEM_TEXT, "cannot %s %.1f MiB of shared memory: %s", what, (double)bytes / 1048576,
-             strerror(error));
-    return error == ENOMEM || error == ENOSPC ? RONDO_ERR_NO_MEMORY : RONDO_ERR_SYSTEM;
+             error == EAGAIN ? "this process locks all its memory, and may not lock as much (raise `ulimit -l`)"
+                             : strerror(error));
+    return error == ENOMEM || error == ENOSPC || error == EAGAIN ? RONDO_ERR_NO_MEMORY : RONDO_ERR_SYSTEM;
 }
 
 rondo_result_t rd_mem_size(int fd, size_t bytes, char text[RD_MEM_TEXT])

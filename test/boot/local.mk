@@ -17,6 +17,7 @@ check_PROGRAMS += \
 	test/boot/wrong
 test_boot_ask_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_boot_few_descriptors_LDADD = libtest.la
+test_boot_locked_memory_LDADD = libtest.la
 test_boot_ports_kept_LDADD = libtest.la
 test_boot_hosts_SOURCES = test/boot/hosts.c test/util/enter.h test/util/hosts.c test/util/hosts.h
 test_boot_peers_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
