@@ -155,10 +155,10 @@ static int row_bad(const struct row *row)
     return bad;
 }
 
-int main(void)
+/* Each row in a process of its own. CollNet's algorithms are rondo's, too, where a switch is asked for. */
+static void all_rows(const char *collnet)
 {
-    alarm(100);
-    unsetenv("RONDO_ALGO");
+    setenv("NCCL_COLLNET_ENABLE", collnet, 1);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int status = -1;
         fflush(stdout);
@@ -168,7 +168,30 @@ int main(void)
             fflush(stdout);
             _exit(bad != 0);
         }
-        CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "NCCL_ALGO='%s'", rows[i].text);
+        CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0,
+              "NCCL_ALGO='%s' with NCCL_COLLNET_ENABLE=%s", rows[i].text, collnet);
     }
+}
+
+static void asks_for_switch(void)
+{
+    char text[RD_SETTING_BYTES];
+
+    nc_settings();
+    const char *value = rd_setting_text("RONDO_COLLNET", text), *chain = "CollNetChain";
+    CHECK(value && strcmp(value, "-1") == 0, "NCCL_COLLNET_ENABLE=1 becomes RONDO_COLLNET=%s", value ? value : "");
+    const char *name = rondo_nccl_algo("allreduce", chain, strlen(chain), false, NULL);
+    CHECK(name && strcmp(name, "collnet_chain") == 0, "%s is %s", chain, name ? name : "nothing");
+    CHECK(!rondo_nccl_algo("allreduce", chain, strlen(chain), true, NULL), "%s is there on GPUs", chain);
+}
+
+int main(void)
+{
+    alarm(100);
+    unsetenv("RONDO_ALGO");
+    unsetenv("RONDO_COLLNET");
+    all_rows("0");
+    all_rows("1");
+    asks_for_switch();
     return failures != 0;
 }
