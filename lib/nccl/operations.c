@@ -56,7 +56,7 @@ static const struct {
     [NC_SEND] = {"ncclSend", 0, 1, ALL, NOBODY},         [NC_RECV] = {"ncclRecv", 0, 1, NOBODY, ALL},
 };
 
-static _Thread_local nc_said_t call_said = {.blocks = -1, .cta_policy = -1};
+static _Thread_local nc_said_t call_said;
 
 void nc_call_config(nc_said_t said)
 {
@@ -114,20 +114,19 @@ static rondo_result_t run(const nc_op_t *op)
 rondo_result_t nc_op_run(const nc_op_t *op)
 {
     const nc_said_t *said = &op->said;
-    const bool has_budgets = said->blocks >= 0 || said->cta_policy >= 0;
 
     if (said->tag)
         (void)rondo_tag(said->tag);
     if (said->selection)
         nc_selection_begin(said->selection);
-    if (has_budgets)
+    if (said->has_budgets)
         (void)rondo_resources_next(said->blocks, said->cta_policy);
     if (said->event)
         (void)rondo_launch_event_next(said->event);
     rondo_result_t result = run(op);
     if (said->event) /* a call that was refused has not taken them */
         (void)rondo_launch_event_next(NULL);
-    if (has_budgets)
+    if (said->has_budgets)
         (void)rondo_resources_next(-1, -1);
     if (said->selection)
         nc_selection_end();

@@ -49,6 +49,7 @@ static nc_said_t said_by(const ncclCollConfig_t *c)
         said.blocks = c->maxCTAs < BLOCKS_MOST ? c->maxCTAs : BLOCKS_MOST;
     if (c->CTAPolicy != NCCL_CONFIG_UNDEF_INT && !nc_settings_cta_policy(&variable))
         said.cta_policy = c->CTAPolicy & NCCL_CTA_POLICY_ZERO ? NCCL_CTA_POLICY_ZERO : c->CTAPolicy;
+    said.has_budgets = said.blocks >= 0 || said.cta_policy >= 0;
     if (c->size >= sizeof *c)
         said.event = c->launchCompletionEvent;
     return said;
@@ -81,7 +82,7 @@ static ncclResult_t begin(const ncclCollConfig_t *c, const char *call, const cha
                                                                                                                        \
         if (result == ncclSuccess)                                                                                     \
             result = pnccl##name arguments;                                                                            \
-        nc_call_config(NC_NOTHING_SAID);                                                                               \
+        nc_call_config((nc_said_t){.tag = 0});                                                                         \
         return result;                                                                                                 \
     }                                                                                                                  \
     NC_TWIN(name##Config)

@@ -148,10 +148,10 @@ typedef enum {
 typedef struct nc_said {
     uint64_t tag;                         /* the user's; 0: there is none */
     const struct nc_selection *selection; /* of algorithms (selection.h); NULL: none */
-    int blocks, cta_policy;               /* as rondo_resources_next has them */
     rondo_cuda_event_t event;             /* NULL: none */
+    bool has_budgets;
+    int blocks, cta_policy; /* as rondo_resources_next has them */
 } nc_said_t;
-#define NC_NOTHING_SAID ((nc_said_t){.blocks = -1, .cta_policy = -1})
 
 /* One operation, as data. */
 typedef struct nc_op {
