@@ -3,6 +3,7 @@
 #ifndef RD_API_ARGS_H
 #define RD_API_ARGS_H
 
+#include "base/types.h"
 #include "core/caller.h"
 #include "core/comm.h"
 
@@ -34,7 +35,7 @@ static inline rondo_result_t rd_args_rank(rd_at_t at, const char *what, int rank
  * in each call. */
 static inline size_t rd_args_most(rondo_type_t type)
 {
-    return SIZE_MAX / 2 >> __builtin_ctzl(rondo_type_size(type));
+    return SIZE_MAX / 2 >> __builtin_ctzl(rd_type_size(type));
 }
 
 rondo_result_t rd_args_op(rd_at_t at, rondo_op_t op, rondo_type_t type);

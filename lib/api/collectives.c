@@ -125,7 +125,7 @@ __attribute__((always_inline)) static inline rondo_result_t collective(rd_coll_t
 
     if (result != RONDO_SUCCESS)
         return rd_call_refused(result);
-    size_t block = a.count * rondo_type_size(a.type);
+    size_t block = a.count * rd_type_size(a.type);
     size_t sends = bytes_of(form->send, comm, a.root, block), recvs = bytes_of(form->recv, comm, a.root, block);
     bool in_place = is_in_place(form, a.send, a.recv, comm->team.rank, block);
     if ((result = check_buffer(at, "send", a.send, sends)) || (result = check_buffer(at, "recv", a.recv, recvs)) ||
@@ -207,7 +207,7 @@ static rondo_result_t message(rd_at_t at, int send, void *buffer, size_t count, 
         result = check_count(at, "count", count, 1, type);
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
-    size_t bytes = count * rondo_type_size(type);
+    size_t bytes = count * rd_type_size(type);
     if ((result = rd_args_rank(at, "peer", peer)) || (result = check_buffer(at, "buffer", buffer, bytes)))
         return rd_group_failed(result);
     const rd_message_t what = {

@@ -6,13 +6,7 @@
 
 enum { INTEGER = 1, FLOATING = 2, COMPLEX = 4, LOGICAL = 8, PAIR = 16 };
 
-typedef struct {
-    const char *name, *alias;
-    size_t size;
-    int kind;
-} type_row_t;
-
-static const type_row_t types[] = {
+const rd_type_row_t rd_types[] = {
     [RONDO_INT8] = {"int8", "char", 1, INTEGER},
     [RONDO_UINT8] = {"uint8", "byte", 1, INTEGER},
     [RONDO_INT16] = {"int16", "short", 2, INTEGER},
@@ -37,7 +31,7 @@ static const type_row_t types[] = {
     [RONDO_FLOAT32_FLOAT32] = {"float32_float32", "2real", 8, PAIR},
     [RONDO_FLOAT64_FLOAT64] = {"float64_float64", "2double", 16, PAIR},
 };
-_Static_assert(sizeof types / sizeof types[0] == RONDO_NUM_TYPES, "a row for each type");
+_Static_assert(sizeof rd_types / sizeof rd_types[0] == RONDO_NUM_TYPES, "a row for each type");
 
 typedef struct {
     const char *name;
@@ -73,17 +67,17 @@ static bool op_known(rondo_op_t op)
 
 size_t rondo_type_size(rondo_type_t type)
 {
-    return type_known(type) ? types[type].size : 0;
+    return type_known(type) ? rd_types[type].size : 0;
 }
 
 bool rd_type_floating(rondo_type_t type)
 {
-    return type_known(type) && types[type].kind == FLOATING;
+    return type_known(type) && rd_types[type].kind == FLOATING;
 }
 
 const char *rd_type_name(rondo_type_t type)
 {
-    return type_known(type) ? types[type].name : NULL;
+    return type_known(type) ? rd_types[type].name : NULL;
 }
 
 const char *rd_op_name(rondo_op_t op)
@@ -94,7 +88,8 @@ const char *rd_op_name(rondo_op_t op)
 int rd_type_parse(const char *name, rondo_type_t *type)
 {
     for (int i = 0; i < RONDO_NUM_TYPES; i++) {
-        if (strcasecmp(name, types[i].name) == 0 || (types[i].alias && strcasecmp(name, types[i].alias) == 0)) {
+        if (strcasecmp(name, rd_types[i].name) == 0 ||
+            (rd_types[i].alias && strcasecmp(name, rd_types[i].alias) == 0)) {
             *type = (rondo_type_t)i;
             return 0;
         }
@@ -115,5 +110,5 @@ int rd_op_parse(const char *name, rondo_op_t *op)
 
 bool rd_op_valid(rondo_op_t op, rondo_type_t type)
 {
-    return op_known(op) && type_known(type) && (ops[op].kinds & types[type].kind) != 0;
+    return op_known(op) && type_known(type) && (ops[op].kinds & rd_types[type].kind) != 0;
 }

@@ -21,6 +21,22 @@
 
 #include <rondo.h>
 #include <stdbool.h>
+#include <stddef.h>
+
+/* A row for each type. */
+typedef struct rd_type_row {
+    const char *name, *alias;
+    size_t size; /* bytes */
+    int kind;
+} rd_type_row_t;
+
+extern const rd_type_row_t rd_types[RONDO_NUM_TYPES];
+
+/* The same as rondo_type_size, for a type that is known to be one. */
+static inline size_t rd_type_size(rondo_type_t type)
+{
+    return rd_types[type].size;
+}
 
 const char *rd_type_name(rondo_type_t type);             /* "float32" and the like; NULL if out of range */
 const char *rd_op_name(rondo_op_t op);                   /* "sum" and the like */
