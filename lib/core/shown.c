@@ -233,8 +233,8 @@ void rd_shown_runs(rondo_comm_t comm, const rd_plan_t *plan)
 
 void rd_shown_record(rondo_comm_t comm, rd_task_t *task)
 {
-    task->shown = task_of(comm->shown, task->plan);
-    task->hashed = comm->shown->output;
+    rd_task_more(task)->shown = task_of(comm->shown, task->plan);
+    rd_task_more(task)->hashed = comm->shown->output;
     comm->shown->output = NULL;
 }
 

@@ -118,7 +118,8 @@ void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task)
 {
     if (!task->recorded)
         return;
-    rd_profile_task_begin(task->shown);
+    if (task->has_more)
+        rd_profile_task_begin(task->more.shown);
     if (task->track == RD_TRACK_COLLECTIVE) {
         task->entry = begin(comm, &task->noted);
         task->sign = sign(comm, &task->called);
@@ -170,10 +171,11 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
     task->noted = noted(comm, call);
     task->called = signed_call(comm, call, plan, &task->noted);
     if (call->bounce) {
-        task->out = task->bounce = malloc(call->bounce);
-        task->result = call->out;
-        task->result_bytes = call->bounce;
-        if (!task->bounce) {
+        rd_task_more_t *more = rd_task_more(task);
+        task->out = more->bounce = malloc(call->bounce);
+        more->result = call->out;
+        more->result_bytes = call->bounce;
+        if (!more->bounce) {
             rd_task_free(&comm->queue, task);
             return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of output", call->bounce);
         }

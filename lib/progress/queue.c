@@ -119,6 +119,24 @@ static void take_spare(rd_queue_t *q, size_t bytes)
     q->spare_bytes = 0;
 }
 
+/* Sets what every task has, and nothing else: to clear the whole struct takes a short group longer. */
+static inline void task_init(rd_task_t *t, rd_queue_t *q, rd_plan_t *plan, const void *in, void *out)
+{
+    t->next = t->after = NULL;
+    t->queue = q;
+    t->plan = plan;
+    t->in = in;
+    t->out = out;
+    t->completion = NULL;
+    t->run.lanes = NULL;
+    t->run.room = 0;
+    t->run.seat = NULL;
+    t->run.open = 0;
+    t->run.result = RONDO_SUCCESS;
+    t->sign = t->entry = t->number = 0;
+    t->has_more = t->recorded = false;
+}
+
 rondo_result_t rd_task_create(rd_queue_t *q, rd_plan_t *plan, int chain, const void *in, void *out, rd_task_t **task)
 {
     rd_task_t *t = q->spent;
@@ -130,7 +148,8 @@ rondo_result_t rd_task_create(rd_queue_t *q, rd_plan_t *plan, int chain, const v
         rd_plan_put(plan);
         return rd_error(q->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for a task");
     }
-    *t = (rd_task_t){.queue = q, .plan = plan, .chain = &q->tails[chain], .in = in, .out = out};
+    task_init(t, q, plan, in, out);
+    t->chain = &q->tails[chain];
     rondo_result_t result = plan->flat ? RONDO_SUCCESS : lanes_room(q, &t->run, plan);
     if (result != RONDO_SUCCESS) {
         rd_task_free(q, t);
@@ -140,14 +159,21 @@ rondo_result_t rd_task_create(rd_queue_t *q, rd_plan_t *plan, int chain, const v
     return RONDO_SUCCESS;
 }
 
+static void free_more(rd_task_more_t *more)
+{
+    free(more->record);
+    rd_profile_task_free(more->shown);
+    free(more->hashed);
+    free(more->bounce);
+}
+
 void rd_task_free(rd_queue_t *q, rd_task_t *t)
 {
-    free(t->record);
-    rd_profile_task_free(t->shown);
-    free(t->hashed);
-    free(t->bounce);
+    if (t->has_more)
+        free_more(&t->more);
     rd_plan_put(t->plan);
-    free(t->run.lanes);
+    if (t->run.lanes)
+        free(t->run.lanes);
     if (q && q->nspent < SPENT_MOST) {
         t->next = q->spent;
         q->spent = t;
@@ -169,7 +195,8 @@ static void start(rd_queue_t *q, rd_task_t *t)
     if (t->chain == &q->tails[RD_CHAIN_COLLECTIVE])
         take_spare(q, rd_plan_scratch(t->plan));
     rd_run_begin(&t->run, t->plan, t->in, t->out, q->scratch, t->sign);
-    rd_profile_task_runs(t->shown);
+    if (t->has_more)
+        rd_profile_task_runs(t->more.shown);
 }
 
 rondo_result_t rd_queue_prepare(rd_queue_t *q, rd_task_t *t)
@@ -223,18 +250,25 @@ rondo_result_t rd_queue_submit(rd_queue_t *q, rd_task_t *t, rd_completion_t *com
 /* The record says that the call of a task has ended. */
 static void note_end(rd_queue_t *q, const rd_task_t *t, rondo_result_t result)
 {
-    if (t->hashed && result == RONDO_SUCCESS)
-        rd_hashed_note(t->hashed, q->team->seat, t->entry);
+    if (t->has_more && t->more.hashed && result == RONDO_SUCCESS)
+        rd_hashed_note(t->more.hashed, q->team->seat, t->entry);
     if (t->recorded)
         rd_monitor_end(q->team->seat, t->track, t->entry, (int)result);
-    rd_profile_task_end(t->shown);
+    if (t->has_more)
+        rd_profile_task_end(t->more.shown);
+}
+
+/* What a task that is over has yet to do, before the next one of its chain begins. */
+static rondo_result_t finish_more(rd_task_t *t)
+{
+    if (t->more.bounce)
+        memcpy(t->more.result, t->more.bounce, t->more.result_bytes);
+    return t->more.on_done ? t->more.on_done(t) : RONDO_SUCCESS;
 }
 
 /* Takes a finished task off the list and starts the next one of its chain. */
 static rondo_result_t retire(rd_queue_t *q, rd_task_t *before, rd_task_t *t)
 {
-    rondo_result_t result = RONDO_SUCCESS;
-
     if (before)
         before->next = t->next;
     else
@@ -243,10 +277,7 @@ static rondo_result_t retire(rd_queue_t *q, rd_task_t *before, rd_task_t *t)
         q->last = before;
     if (*t->chain == t)
         *t->chain = NULL;
-    if (t->bounce)
-        memcpy(t->result, t->bounce, t->result_bytes);
-    if (t->on_done)
-        result = t->on_done(t);
+    const rondo_result_t result = t->has_more ? finish_more(t) : RONDO_SUCCESS;
     note_end(q, t, result);
     if (t->after)
         start(q, t->after); /* after an error it only gets flushed with the others */

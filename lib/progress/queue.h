@@ -34,6 +34,21 @@ static inline void rd_completion_fail(rd_completion_t *completion, rondo_result_
     atomic_compare_exchange_strong(&completion->result, &success, (int)result);
 }
 
+struct rd_task;
+
+/* What few tasks have. */
+typedef struct rd_task_more {
+    void *bounce; /* the output is written here and copied to `result` at the end; NULL: it is written in place */
+    void *result;
+    size_t result_bytes;
+    /* Called when the task is over, before the next one of its chain begins; if it fails, the communicator fails. May
+     * be NULL. */
+    rondo_result_t (*on_done)(struct rd_task *task);
+    void *record;             /* for on_done; freed with the task */
+    rd_hashed_t *hashed;      /* what it writes, of which the record gets a hash; NULL: nobody asks */
+    rd_profile_task_t *shown; /* to a profiler plugin; NULL: to none */
+} rd_task_more_t;
+
 typedef struct rd_task {
     struct rd_task *next;  /* of the recorded tasks of a group, later of the active ones, finally of the spent ones */
     struct rd_task *after; /* the next task of its chain */
@@ -43,25 +58,27 @@ typedef struct rd_task {
     const void *in;
     void *out;
     rd_completion_t *completion; /* NULL: nobody waits for it */
-    void *bounce; /* the output is written here and copied to `result` at the end; NULL: it is written in place */
-    void *result;
-    size_t result_bytes;
-    /* Called when the task is over, before the next one of its chain begins; if it fails, the communicator fails. May
-     * be NULL. */
-    rondo_result_t (*on_done)(struct rd_task *task);
-    void *record; /* for on_done; freed with the task */
-    /* What the record (monitor/) says of it. */
-    bool recorded; /* else it is the library's own, and no call */
-    rd_track_t track;
-    rd_monitor_call_t noted;
-    uint64_t entry;
-    uint64_t number;          /* of the call in its track; 0: it has not begun */
-    rd_signed_call_t called;  /* a collective: is signed when its group begins */
-    uint64_t sign;            /* of its messages */
-    rd_hashed_t *hashed;      /* what it writes, of which the record gets a hash; NULL: nobody asks */
-    rd_profile_task_t *shown; /* to a profiler plugin; NULL: to none */
     rd_run_t run;
+    uint64_t sign; /* of its messages */
+    bool has_more; /* `more` is valid: rd_task_more */
+    /* What the record (monitor/) says of it. */
+    bool recorded; /* else it is the library's own, and no call: `noted` and `called` are not set */
+    rd_track_t track;
+    uint64_t entry;
+    uint64_t number; /* of the call in its track; 0: it has not begun */
+    rd_monitor_call_t noted;
+    rd_signed_call_t called; /* a collective: is signed when its group begins */
+    rd_task_more_t more;
 } rd_task_t;
+
+/* Returns what few tasks have, which is all zero at first. */
+static inline rd_task_more_t *rd_task_more(rd_task_t *task)
+{
+    if (!task->has_more)
+        task->more = (rd_task_more_t){.bounce = NULL};
+    task->has_more = true;
+    return &task->more;
+}
 
 /* Operations of a communicator that are no plans: one-sided ones (rma/rma.h). Whoever makes a turn of the queue makes
  * one of theirs, too. */

@@ -136,7 +136,7 @@ rondo_result_t rd_signature_exchange(rd_queue_t *q, const rd_call_t *call, uint6
 
 static rondo_result_t exchanged(rd_task_t *task)
 {
-    return compare_all(task->queue, task->record);
+    return compare_all(task->queue, task->more.record);
 }
 
 static rondo_result_t make_task(rd_queue_t *q, const rd_signature_t *own, rd_task_t **task)
@@ -152,8 +152,8 @@ static rondo_result_t make_task(rd_queue_t *q, const rd_signature_t *own, rd_tas
         free(records);
         return result;
     }
-    (*task)->on_done = exchanged;
-    (*task)->record = records;
+    rd_task_more(*task)->on_done = exchanged;
+    rd_task_more(*task)->record = records;
     return RONDO_SUCCESS;
 }
 
@@ -168,9 +168,9 @@ rondo_result_t rd_signature_task(rd_queue_t *q, const rd_call_t *call, uint64_t 
 
 void rd_signature_number(rd_task_t *task, uint64_t *sequence)
 {
-    rd_signature_t *records = task->record;
+    rd_signature_t *records = task->has_more ? task->more.record : NULL;
 
-    if (task->on_done != exchanged)
+    if (!task->has_more || task->more.on_done != exchanged)
         return;
     task->sign = rd_sign_now(&task->queue->signing); /* of the call before */
     rd_deadlock_call(task->queue, records[task->queue->team->rank].name, (int64_t)*sequence);
