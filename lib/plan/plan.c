@@ -531,22 +531,28 @@ static rd_program_t *message_program(int peer, int send)
     return program;
 }
 
-static rondo_result_t make_p2p(rd_planner_t *p, const rd_coll_desc_t *desc, rd_plan_t **plan)
+static inline rd_coll_desc_t message_desc(int peer, int send, size_t bytes)
 {
+    return (rd_coll_desc_t){.coll = send ? PLAN_SEND : PLAN_RECV, .root = peer, .count = bytes};
+}
+
+static __attribute__((noinline)) rondo_result_t make_p2p(rd_planner_t *p, int peer, int send, size_t bytes,
+                                                         rd_plan_t **plan)
+{
+    const rd_coll_desc_t desc = message_desc(peer, send, bytes);
     rd_plan_t *made = calloc(1, sizeof *made);
-    bool send = desc->coll == PLAN_SEND;
     rondo_result_t result;
 
     if (!made)
         return rd_error(p->args.ctx, RONDO_ERR_NO_MEMORY, "no memory for a plan");
-    made->desc = *desc;
-    made->key = key_of(desc);
+    made->desc = desc;
+    made->key = key_of(&desc);
     made->users = 1;
     made->element = 1;
     made->algo = send ? "send" : "recv";
     made->algo_number = -1;
-    made->in = made->out = (rd_chunks_t){NULL, NULL, desc->count, desc->count, 0};
-    made->program = made->own_program = message_program(desc->root, send);
+    made->in = made->out = (rd_chunks_t){NULL, NULL, bytes, bytes, 0};
+    made->program = made->own_program = message_program(peer, send);
     result = made->program ? plan_lanes(p, made, NULL) : rd_error(p->args.ctx, RONDO_ERR_NO_MEMORY, "no memory");
     if (result == RONDO_SUCCESS)
         result = bind(p, made, 0);
@@ -561,12 +567,12 @@ static rondo_result_t make_p2p(rd_planner_t *p, const rd_coll_desc_t *desc, rd_p
 
 rondo_result_t rd_plan_get_p2p(rd_planner_t *p, int peer, int send, size_t bytes, rd_plan_t **plan)
 {
-    const rd_coll_desc_t desc = {.coll = send ? PLAN_SEND : PLAN_RECV, .root = peer, .count = bytes};
+    const rd_coll_desc_t desc = message_desc(peer, send, bytes); /* in registers: it is handed to nobody */
     uint64_t key = key_of(&desc);
     rd_plan_t *made = p->cache[slot_of(key, bytes, 0)];
 
     if (!made_for(made, key, &desc))
-        return make_p2p(p, &desc, plan);
+        return make_p2p(p, peer, send, bytes, plan);
     made->users++;
     *plan = made;
     return RONDO_SUCCESS;

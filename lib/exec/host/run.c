@@ -448,16 +448,16 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
     run->sign = sign;
     run->result = RONDO_SUCCESS;
     run->open = 0;
-    run->in_place = plan->zcopy && rd_zcopy_overlap(plan, run->in, run->out);
-    run->flat = 0;
     if (plan->collnet) {
         plan->collnet->type = plan->switch_type;
         plan->collnet->op = plan->switch_op;
     }
     if (plan->flat) {
+        run->flat = 0;
         run->open = plan->nflat != 0 || plan->board.board;
         return;
     }
+    run->in_place = plan->zcopy && rd_zcopy_overlap(plan, run->in, run->out);
     for (int i = 0; i < program->nlanes; i++) {
         rd_lane_run_t *lane = &run->lanes[i];
         lane->plan = &plan->lanes[i];
