@@ -140,7 +140,7 @@ __attribute__((always_inline)) static inline rondo_result_t collective(rd_coll_t
                       .out = a.recv,
                       .bounce = bounce,
                       .stream = a.stream};
-    return rd_call_collective(comm, &call);
+    return rd_call_collective(rd_caller(), comm, &call);
 }
 
 rondo_result_t rondo_allreduce(const void *send, void *recv, size_t count, rondo_type_t type, rondo_op_t op,
@@ -201,6 +201,7 @@ rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream)
 static rondo_result_t message(rd_at_t at, int send, void *buffer, size_t count, rondo_type_t type, int peer,
                               rondo_stream_t stream)
 {
+    const rd_caller_t *caller = rd_caller(); /* before the checks ask for it under a condition */
     rondo_result_t result = rd_args_start(at, type, stream);
 
     if (result == RONDO_SUCCESS)
@@ -210,9 +211,8 @@ static rondo_result_t message(rd_at_t at, int send, void *buffer, size_t count, 
     size_t bytes = count * rd_type_size(type);
     if ((result = rd_args_rank(at, "peer", peer)) || (result = check_buffer(at, "buffer", buffer, bytes)))
         return rd_group_failed(result);
-    const rd_message_t what = {
-        .buffer = buffer, .bytes = bytes, .send = send, .peer = peer, .stream = stream, .type = type};
-    return rd_call_message(at.comm, &what);
+    rd_message_t what = {.buffer = buffer, .bytes = bytes, .send = send, .peer = peer, .stream = stream, .type = type};
+    return rd_call_message(caller, at.comm, &what);
 }
 
 rondo_result_t rondo_send(const void *buffer, size_t count, rondo_type_t type, int peer, rondo_comm_t comm,

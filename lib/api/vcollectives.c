@@ -70,7 +70,7 @@ rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, 
         .name = "allgatherv",
         .stream = stream,
     };
-    return rd_call_collective(comm, &made);
+    return rd_call_collective(rd_caller(), comm, &made);
 }
 
 rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t *recvcounts, rondo_type_t type,
@@ -98,7 +98,7 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
         .name = "reduce_scatterv",
         .stream = stream,
     };
-    return rd_call_collective(comm, &made);
+    return rd_call_collective(rd_caller(), comm, &made);
 }
 
 rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const size_t *sdispls, void *recv,
@@ -129,7 +129,7 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
         .name = "alltoallv",
         .stream = stream,
     };
-    return rd_call_collective(comm, &made);
+    return rd_call_collective(rd_caller(), comm, &made);
 }
 
 /* The arguments of a gatherv or scatterv. `counts` and `displs` are the root's; `own` is this rank's count. */
@@ -189,7 +189,7 @@ static rondo_result_t run_rooted(const rooted_t *c, const size_t *zeros, size_t 
         .root = c->root,
         .stream = c->stream,
     };
-    return rd_call_collective(comm, &made);
+    return rd_call_collective(rd_caller(), comm, &made);
 }
 
 static rondo_result_t rooted(const rooted_t *c)

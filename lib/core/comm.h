@@ -105,7 +105,11 @@ rondo_result_t rd_comm_valid_suspended(rondo_comm_t comm, const char *call);
  * parent made is not the child's, whose copy has lost its threads and sockets, but still has the memory that the other
  * ranks see. */
 extern uint64_t rd_comm_mark;
-bool rd_comm_inherited(rondo_comm_t comm);
+bool rd_comm_not_own(rondo_comm_t comm);
+static inline bool rd_comm_inherited(rondo_comm_t comm) /* it is the parent's */
+{
+    return atomic_load_explicit(&comm->alive, memory_order_relaxed) != rd_comm_mark && rd_comm_not_own(comm);
+}
 
 /* Allocates the struct of a communicator that is yet to be made. If `env` is NULL, the settings are read from the
  * environment. */

@@ -46,7 +46,7 @@ static void fork_child(void)
 
 static const rd_fork_handlers_t at_fork = {rd_living_lock, rd_living_unlock, fork_child};
 
-bool rd_comm_inherited(rondo_comm_t comm)
+bool rd_comm_not_own(rondo_comm_t comm)
 {
     const uint64_t states = RD_COMM_MAKING | RD_COMM_BUSY | RD_COMM_SUSPENDED;
     uint64_t alive = atomic_load_explicit(&comm->alive, memory_order_relaxed) & ~states;

@@ -8,15 +8,6 @@
 #include "core/caller.h"
 #include "exec/cuda/cuda.h"
 
-static bool has(const struct rondo_request *request, rondo_comm_t comm)
-{
-    for (int i = 0; i < request->ncomms; i++) {
-        if (request->comms[i] == comm)
-            return true;
-    }
-    return false;
-}
-
 bool rd_request_has(const struct rondo_request *request, const rd_queue_t *queue)
 {
     for (int i = 0; i < request->ncomms; i++) {
@@ -42,14 +33,15 @@ static bool comms_room(struct rondo_request *request)
     return true;
 }
 
-int rd_request_add(struct rondo_request *request, rondo_comm_t comm)
+int rd_request_add_slowly(struct rondo_request *request, rondo_comm_t comm)
 {
-    if (has(request, comm))
+    if (rd_request_has(request, &comm->queue))
         return 0;
     if (!comms_room(request))
         return -1;
     rd_comm_retain(comm);
     request->comms[request->ncomms++] = comm;
+    request->devices += comm->cuda != NULL;
     return 0;
 }
 
@@ -74,9 +66,10 @@ void rd_request_enter(struct rondo_request *request)
             continue;
         }
         rondo_result_t result = rd_comm_enter(comm);
-        if (ms >= 0 && !rd_comm_gone(comm))
+        bool gone = rd_comm_gone(comm);
+        if (ms >= 0 && !gone)
             rd_queue_own_limit(&comm->queue, ms);
-        if (!rd_comm_gone(comm))
+        if (!gone)
             continue;
         if (!request->submitted && result == RONDO_SUCCESS)
             result =
@@ -201,7 +194,8 @@ rondo_result_t rd_request_release(struct rondo_request *request)
     request->ncomms = 0;
     if (request->comms != &request->one)
         free(request->comms);
-    free(request->works);
+    if (request->works)
+        free(request->works);
     return atomic_load(&request->completion.result);
 }
 

@@ -12,6 +12,7 @@ struct rondo_request {
     /* The communicators of these tasks, with a reference to each until the end. Those after the first `ncomms` have
      * been ended or have failed: this request is not inside them any more. Most groups have only one. */
     int ncomms, nheld;
+    int devices; /* how many of them were added that are on GPUs */
     rondo_comm_t *comms;
     rondo_comm_t one;
     rondo_work_t *works; /* of the tasks, in the order of their calls; NULL: there was no memory */
@@ -21,8 +22,26 @@ struct rondo_request {
     struct rd_cuda_pending *cuda; /* the part that runs there and is waited for; NULL: nothing */
 };
 
+/* A request of nothing, field by field: to clear all of it at once takes a short group longer. */
+static inline void rd_request_init(struct rondo_request *request)
+{
+    atomic_init(&request->completion.pending, 0);
+    atomic_init(&request->completion.result, RONDO_SUCCESS);
+    request->mark = 0;
+    request->submitted = request->ncomms = request->nheld = request->devices = request->nworks = request->later = 0;
+    request->comms = NULL;
+    request->works = NULL;
+    request->limit_ms = 0;
+    request->cuda = NULL;
+}
+
 /* Adds the communicator, once. Returns -1 if there is no memory. */
-int rd_request_add(struct rondo_request *request, rondo_comm_t comm);
+int rd_request_add_slowly(struct rondo_request *request, rondo_comm_t comm);
+static inline int rd_request_add(struct rondo_request *request, rondo_comm_t comm)
+{
+    return request->ncomms && request->comms[0] == comm ? 0 : rd_request_add_slowly(request, comm);
+}
+
 bool rd_request_has(const struct rondo_request *request, const rd_queue_t *queue); /* its communicator */
 /* From here until rd_request_leave no other thread ends one of the communicators. One that has been ended is removed:
  * its tasks ended with it. */

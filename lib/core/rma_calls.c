@@ -56,7 +56,7 @@ static rondo_result_t run(rondo_comm_t comm, const rd_rma_op_t *call)
     return result;
 }
 
-static rondo_result_t record(rondo_comm_t comm, const rd_rma_op_t *op)
+static rondo_result_t record(struct rd_group *group, rondo_comm_t comm, const rd_rma_op_t *op)
 {
     size_t waits = (size_t)op->nwaits * sizeof *op->waits;
     rd_rma_op_t *copy = malloc(sizeof *copy + waits);
@@ -66,16 +66,17 @@ static rondo_result_t record(rondo_comm_t comm, const rd_rma_op_t *op)
     *copy = *op;
     if (waits)
         copy->waits = memcpy(copy + 1, op->waits, waits);
-    return rd_group_record_rma(comm, copy);
+    return rd_group_record_rma(group, comm, copy);
 }
 
 rondo_result_t rd_call_rma(rondo_comm_t comm, const rd_rma_op_t *op)
 {
     rondo_result_t result = rd_comm_enter(comm);
+    struct rd_group *group = rd_caller_group(rd_caller());
 
-    rd_call_limit(comm);
+    rd_call_limit(rd_caller(), comm);
     if (result == RONDO_SUCCESS)
-        result = rd_caller()->depth ? record(comm, op) : run(comm, op);
+        result = group ? record(group, comm, op) : run(comm, op);
     rd_limit_own_end(&comm->queue.limit);
     if (result != RONDO_SUCCESS)
         result = rd_group_failed(result);

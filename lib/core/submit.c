@@ -6,7 +6,6 @@
 
 #include "exec/cuda/cuda.h"
 #include "core/force_next.h"
-#include "core/limits.h"
 #include "core/op.h"
 #include "core/binding.h"
 #include "core/shown.h"
@@ -49,7 +48,7 @@ static rd_monitor_call_t noted(rondo_comm_t comm, const rd_call_t *call)
         .kind = (uint8_t)coll,
         .type = (uint8_t)d->type,
         .op = (uint8_t)(d->op < RONDO_NUM_OPS ? d->op : RONDO_NUM_OPS),
-        .flags = (uint8_t)((call->tables ? RD_MONITOR_TABLES : 0) | (rd_caller()->depth ? RD_MONITOR_GROUPED : 0))};
+        .flags = (uint8_t)((call->tables ? RD_MONITOR_TABLES : 0) | (call->group ? RD_MONITOR_GROUPED : 0))};
 
     if (comm->shown)
         rd_shown_note(comm, &what);
@@ -114,6 +113,19 @@ static uint64_t sign(rondo_comm_t comm, const rd_signed_call_t *call)
     return rd_sign_call(&comm->queue.signing, call, atomic_load_explicit(&calls->begun, memory_order_relaxed));
 }
 
+/* A message begins of which the record may say more than its arguments. Apart from the others, whose way is short. */
+static __attribute__((noinline)) uint64_t begin_shown(rondo_comm_t comm, rd_track_t track,
+                                                      const rd_monitor_call_t *what)
+{
+    rd_monitor_note_message(&comm->seat, track);
+    return rd_monitor_begin(&comm->seat, track, what);
+}
+
+static uint64_t begin_noted(rondo_comm_t comm, rd_track_t track, const rd_monitor_call_t *what)
+{
+    return comm->shown ? begin_shown(comm, track, what) : rd_monitor_begin_message(&comm->seat, track, what);
+}
+
 void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task)
 {
     if (!task->recorded)
@@ -125,8 +137,7 @@ void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task)
         task->sign = sign(comm, &task->called);
         note_choice(comm, task->entry, task->plan);
     } else {
-        rd_monitor_note_message(&comm->seat, task->track);
-        task->entry = rd_monitor_begin(&comm->seat, task->track, &task->noted);
+        task->entry = begin_noted(comm, task->track, &task->noted);
     }
     task->number = atomic_load_explicit(&comm->seat.board->calls[task->track].begun, memory_order_relaxed);
 }
@@ -157,7 +168,7 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
     if (comm->env.check && comm->team.nranks > 1) {
         result = rd_signature_task(&comm->queue, call, plan->tuned, &task);
         if (result == RONDO_SUCCESS)
-            result = rd_group_record(comm, task);
+            result = rd_group_record(call->group, comm, task);
     }
     if (result != RONDO_SUCCESS) {
         rd_plan_put(plan);
@@ -182,7 +193,7 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
     }
     if (comm->shown)
         rd_shown_record(comm, task);
-    return rd_group_record(comm, task);
+    return rd_group_record(call->group, comm, task);
 }
 
 static rondo_result_t run_bounce(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
@@ -221,18 +232,17 @@ static void trace(rondo_comm_t comm, const rd_call_t *call, const rd_plan_t *pla
 
     if (plan)
         rd_log(&comm->ctx, RD_LOG_TRACE, "calls %s%s: count %zu, type %s, op %s, root %d, %s by %s", name,
-               rd_caller()->depth ? " in a group" : "", d->count, rd_type_name(d->type), op, d->root, plan->algo,
-               proto);
+               call->group ? " in a group" : "", d->count, rd_type_name(d->type), op, d->root, plan->algo, proto);
     else
         rd_log(&comm->ctx, RD_LOG_TRACE, "calls %s%s: count %zu, type %s, op %s, root %d, on stream %p", name,
-               rd_caller()->depth ? " in a group" : "", d->count, rd_type_name(d->type), op, d->root, call->stream);
+               call->group ? " in a group" : "", d->count, rd_type_name(d->type), op, d->root, call->stream);
 }
 
 /* `what`: what the record says of the call; NULL in a group, where it has not begun. `entry`: where it says that. */
 static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call, const rd_reducer_t *custom,
                           const rd_monitor_call_t *what, uint64_t entry)
 {
-    bool checks = comm->env.check && comm->team.nranks > 1 && !rd_caller()->depth;
+    bool checks = comm->env.check && comm->team.nranks > 1 && !call->group;
     bool has_say = comm->tuned.tuner || call->desc.forced; /* somebody has a say in what is chosen */
     rondo_result_t result = RONDO_SUCCESS;
     rd_plan_t *plan;
@@ -281,7 +291,7 @@ static rondo_result_t run_on_host(rondo_comm_t comm, const rd_call_t *call)
         if (!custom)
             return RONDO_ERR_INVALID_ARGUMENT;
     }
-    if (rd_caller()->depth)
+    if (call->group)
         return run(comm, call, custom, NULL, 0);
     const rd_monitor_call_t what = noted(comm, call);
     uint64_t entry = begin(comm, &what);
@@ -293,17 +303,16 @@ static rondo_result_t run_on_host(rondo_comm_t comm, const rd_call_t *call)
 }
 
 /* A group that uses the communicator holds it until its end. */
-static rondo_result_t note_group(rondo_comm_t comm)
+static rondo_result_t note_group(struct rd_group *group, rondo_comm_t comm)
 {
-    return rd_caller()->depth ? rd_group_note(comm) : RONDO_SUCCESS;
+    return group ? rd_group_note(group, comm) : RONDO_SUCCESS;
 }
 
 static rondo_result_t run_on_device(rondo_comm_t comm, const rd_call_t *call)
 {
-    rondo_result_t result = note_group(comm);
+    rondo_result_t result = note_group(call->group, comm);
     rd_call_t whole = *call;
 
-    whole.grouped = rd_caller()->depth != 0;
     if (rd_log_enabled(RD_LOG_TRACE))
         trace(comm, call, NULL);
     if (call->desc.op >= RONDO_NUM_OPS)
@@ -318,50 +327,52 @@ static rondo_result_t run_on_device(rondo_comm_t comm, const rd_call_t *call)
     return result;
 }
 
-static uint8_t message_flags(void)
+/* ---- messages ---- */
+
+static rd_track_t track_of(const rd_message_t *m)
 {
-    return rd_caller()->depth ? RD_MONITOR_GROUPED : 0;
+    return m->send ? RD_TRACK_SEND : RD_TRACK_RECV;
 }
 
-/* Of a message that somebody looks at. */
-static rd_monitor_call_t shown_message(rondo_comm_t comm, int send, size_t bytes, int peer)
+static uint8_t message_flags(const rd_message_t *m)
 {
-    rd_monitor_call_t what = rd_monitor_message(send, bytes, peer, message_flags(), rd_caller()->tag);
+    return m->group ? RD_MONITOR_GROUPED : 0;
+}
 
-    rd_shown_note(comm, &what);
+/* `bytes` are the message's. On host memory they are in a register: to load them twice is made one load, wider than
+ * their store, which waits for that to leave the core, behind the last message. */
+static rd_monitor_call_t noted_message(rondo_comm_t comm, const rd_message_t *m, size_t bytes)
+{
+    rd_monitor_call_t what = rd_monitor_message(m->send, bytes, m->peer, message_flags(m), m->tag);
+
+    if (comm->shown)
+        rd_shown_note(comm, &what);
     return what;
 }
 
-static uint64_t begin_message(rondo_comm_t comm, int send, size_t bytes, int peer)
+static uint64_t begin_message(rondo_comm_t comm, const rd_message_t *m, size_t bytes)
 {
-    rd_track_t track = send ? RD_TRACK_SEND : RD_TRACK_RECV;
+    const rd_monitor_call_t what = noted_message(comm, m, bytes);
 
-    if (!comm->shown)
-        return rd_monitor_begin_message(&comm->seat, send, bytes, peer, message_flags(), rd_caller()->tag);
-    const rd_monitor_call_t what = shown_message(comm, send, bytes, peer);
-    rd_monitor_note_message(&comm->seat, track);
-    return rd_monitor_begin(&comm->seat, track, &what);
+    return begin_noted(comm, track_of(m), &what);
 }
 
-static rondo_result_t message_on_device(rondo_comm_t comm, const rd_message_t *message)
+static rondo_result_t message_on_device(rondo_comm_t comm, const rd_message_t *m)
 {
-    rd_track_t track = message->send ? RD_TRACK_SEND : RD_TRACK_RECV;
-    rondo_result_t result = note_group(comm);
-    rd_message_t whole = *message;
+    rondo_result_t result = note_group(m->group, comm);
 
     if (result != RONDO_SUCCESS)
         return result;
-    whole.grouped = rd_caller()->depth != 0;
-    uint64_t entry = begin_message(comm, message->send, message->bytes, message->peer);
-    result = rd_cuda_message(comm->cuda, &whole);
-    rd_monitor_end(&comm->seat, track, entry, result);
+    uint64_t entry = begin_message(comm, m, m->bytes);
+    result = rd_cuda_message(comm->cuda, m);
+    rd_monitor_end(&comm->seat, track_of(m), entry, result);
     return result;
 }
 
-static void trace_message(rondo_comm_t comm, int send, size_t bytes, int peer)
+static void trace_message(rondo_comm_t comm, const rd_message_t *m)
 {
-    rd_log(&comm->ctx, RD_LOG_TRACE, "calls %s%s: %zu bytes, rank %d", send ? "send" : "recv",
-           rd_caller()->depth ? " in a group" : "", bytes, peer);
+    rd_log(&comm->ctx, RD_LOG_TRACE, "calls %s%s: %zu bytes, rank %d", m->send ? "send" : "recv",
+           m->group ? " in a group" : "", m->bytes, m->peer);
 }
 
 rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out)
@@ -400,22 +411,15 @@ static rondo_result_t run_collective(rondo_comm_t comm, const rd_call_t *call)
     return comm->cuda ? run_on_device(comm, call) : run_on_host(comm, call);
 }
 
-void rd_call_limit(rondo_comm_t comm)
-{
-    int64_t ms = rd_caller()->differs && !rd_caller()->depth ? rd_limit_take() : -1;
-
-    if (ms >= 0)
-        rd_limit_own(&comm->queue.limit, ms);
-}
-
-rondo_result_t rd_call_collective(rondo_comm_t comm, rd_call_t *call)
+rondo_result_t rd_call_collective(const rd_caller_t *caller, rondo_comm_t comm, rd_call_t *call)
 {
     rondo_result_t result = rd_comm_enter(comm);
 
-    call->tag = rd_caller()->tag;
-    if (rd_caller()->differs)
+    call->tag = caller->tag;
+    call->group = rd_caller_group(caller);
+    if (caller->differs)
         rd_force_take(call, comm->cuda != NULL);
-    rd_call_limit(comm);
+    rd_call_limit(caller, comm);
     if (result == RONDO_SUCCESS && call->event && !comm->cuda)
         result = rd_error(&comm->ctx, RONDO_ERR_UNSUPPORTED,
                           "rondo_launch_event_next: no kernel is launched on a host communicator: record an event "
@@ -428,59 +432,69 @@ rondo_result_t rd_call_collective(rondo_comm_t comm, rd_call_t *call)
     return rd_comm_leave(comm, result);
 }
 
-static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer)
+static rondo_result_t record_message(rondo_comm_t comm, const rd_message_t *m, size_t bytes, rd_plan_t *plan)
 {
-    int chain = send ? RD_CHAIN_SEND(peer) : RD_CHAIN_RECV(peer);
-    rd_track_t track = send ? RD_TRACK_SEND : RD_TRACK_RECV;
-    rondo_result_t result;
-    rd_plan_t *plan;
+    int chain = m->send ? RD_CHAIN_SEND(m->peer) : RD_CHAIN_RECV(m->peer);
     rd_task_t *task;
+    rondo_result_t result = rd_task_create(&comm->queue, plan, chain, m->buffer, m->buffer, &task);
 
-    if (peer == comm->team.rank && rd_caller()->depth)
-        return rd_group_record_self(comm, send, buffer, bytes);
-    if (peer == comm->team.rank)
-        return rd_error(&comm->ctx, RONDO_ERR_INVALID_USAGE,
-                        "%s to this rank itself would wait for ever: put it into a group with its partner",
-                        send ? "rondo_send" : "rondo_recv");
-    if (comm->queue.deadlock.listed)
-        rd_deadlock_call(&comm->queue, send ? "a send" : "a recv", -1);
-    result = rd_plan_get_p2p(comm->planner, peer, send, bytes, &plan);
-    if (result != RONDO_SUCCESS)
-        return result;
-    if (!rd_caller()->depth) {
-        uint64_t entry = begin_message(comm, send, bytes, peer);
-        if (comm->shown)
-            rd_shown_runs(comm, plan);
-        result = rd_queue_run(&comm->queue, plan, chain, buffer, buffer);
-        if (comm->shown && result == RONDO_SUCCESS)
-            rd_shown_wrote(comm, entry);
-        rd_monitor_end(&comm->seat, track, entry, result);
-        return result;
-    }
-    result = rd_task_create(&comm->queue, plan, chain, buffer, buffer, &task);
     if (result != RONDO_SUCCESS)
         return result;
     task->recorded = true;
-    task->track = track;
-    task->noted = comm->shown ? shown_message(comm, send, bytes, peer)
-                              : rd_monitor_message(send, bytes, peer, message_flags(), rd_caller()->tag);
+    task->track = track_of(m);
+    task->noted = noted_message(comm, m, bytes);
     if (comm->shown)
         rd_shown_record(comm, task);
-    return rd_group_record(comm, task);
+    return rd_group_record(m->group, comm, task);
+}
+
+static rondo_result_t message_at_once(rondo_comm_t comm, const rd_message_t *m, size_t bytes, rd_plan_t *plan)
+{
+    int chain = m->send ? RD_CHAIN_SEND(m->peer) : RD_CHAIN_RECV(m->peer);
+    uint64_t entry = begin_message(comm, m, bytes);
+
+    if (comm->shown)
+        rd_shown_runs(comm, plan);
+    rondo_result_t result = rd_queue_run(&comm->queue, plan, chain, m->buffer, m->buffer);
+    if (comm->shown && result == RONDO_SUCCESS)
+        rd_shown_wrote(comm, entry);
+    rd_monitor_end(&comm->seat, track_of(m), entry, result);
+    return result;
+}
+
+static rondo_result_t message_on_host(rondo_comm_t comm, const rd_message_t *m)
+{
+    const size_t bytes = m->bytes;
+    rd_plan_t *plan;
+
+    if (m->peer == comm->team.rank && m->group)
+        return rd_group_record_self(m->group, comm, m);
+    if (m->peer == comm->team.rank)
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_USAGE,
+                        "%s to this rank itself would wait for ever: put it into a group with its partner",
+                        m->send ? "rondo_send" : "rondo_recv");
+    if (comm->queue.deadlock.listed)
+        rd_deadlock_call(&comm->queue, m->send ? "a send" : "a recv", -1);
+    rondo_result_t result = rd_plan_get_p2p(comm->planner, m->peer, m->send, bytes, &plan);
+    if (result != RONDO_SUCCESS)
+        return result;
+    return m->group ? record_message(comm, m, bytes, plan) : message_at_once(comm, m, bytes, plan);
 }
 
 static rondo_result_t run_message(rondo_comm_t comm, const rd_message_t *m)
 {
-    return comm->cuda ? message_on_device(comm, m) : message(comm, m->send, m->buffer, m->bytes, m->peer);
+    return comm->cuda ? message_on_device(comm, m) : message_on_host(comm, m);
 }
 
-rondo_result_t rd_call_message(rondo_comm_t comm, const rd_message_t *m)
+rondo_result_t rd_call_message(const rd_caller_t *caller, rondo_comm_t comm, rd_message_t *m)
 {
     rondo_result_t result = rd_comm_enter(comm);
 
-    rd_call_limit(comm);
+    m->tag = caller->tag;
+    m->group = rd_caller_group(caller);
+    rd_call_limit(caller, comm);
     if (rd_log_enabled(RD_LOG_TRACE))
-        trace_message(comm, m->send, m->bytes, m->peer);
+        trace_message(comm, m);
     /* The receiver of an earlier message may have found that it was wrong. */
     if (result == RONDO_SUCCESS && rd_health_noticed(&comm->health) != RONDO_SUCCESS)
         result = rd_health_poll(&comm->health);

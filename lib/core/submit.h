@@ -7,10 +7,11 @@
 
 #include "core/caller.h"
 #include "core/lifetime.h"
+#include "core/limits.h"
 #include "plan/call.h"
 
-/* Runs or records a collective. The call gets this thread's tag. */
-rondo_result_t rd_call_collective(rondo_comm_t comm, rd_call_t *call);
+/* Runs or records a collective of this thread, which `caller` is. The call gets its tag and its group. */
+rondo_result_t rd_call_collective(const rd_caller_t *caller, rondo_comm_t comm, rd_call_t *call);
 
 /* Returns true if the call is outside of groups and repeats the communicator's last one, as latency-bound codes do
  * over and over. All of it is known to be valid, except for the buffers. */
@@ -27,8 +28,8 @@ static inline bool rd_call_repeats(rondo_comm_t comm, rd_coll_t coll, rondo_type
 
 /* Runs such a call. */
 rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out);
-/* Runs or records a message; says itself whether it is grouped. */
-rondo_result_t rd_call_message(rondo_comm_t comm, const rd_message_t *message);
+/* The same for a message. */
+rondo_result_t rd_call_message(const rd_caller_t *caller, rondo_comm_t comm, rd_message_t *message);
 
 /* For a collective that is refused for its arguments: what was said for this thread's next one was said for it. */
 rondo_result_t rd_call_refused(rondo_result_t result);
@@ -43,19 +44,25 @@ rondo_result_t rd_call_spoiled(rondo_comm_t comm, rondo_result_t result);
 uint64_t rd_call_begin_other(rondo_comm_t comm, uint8_t kind);
 void rd_call_end_other(rondo_comm_t comm, uint64_t entry, rondo_result_t result);
 /* What rondo_timeout_next has said counts for this call, unless that is recorded in a group. */
-void rd_call_limit(rondo_comm_t comm);
+static inline void rd_call_limit(const rd_caller_t *caller, rondo_comm_t comm)
+{
+    int64_t ms = caller->differs && !caller->depth ? rd_limit_take() : -1;
+
+    if (ms >= 0)
+        rd_limit_own(&comm->queue.limit, ms);
+}
 
 /* To be called when a task of a group enters its queue: the record says so. */
 void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task);
 
 /* Record a task, or a message of this rank to itself, in this thread's group. They take over the plan. */
-rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task);
-rondo_result_t rd_group_record_self(rondo_comm_t comm, int send, void *buffer, size_t bytes);
+rondo_result_t rd_group_record(struct rd_group *group, rondo_comm_t comm, rd_task_t *task);
+rondo_result_t rd_group_record_self(struct rd_group *group, rondo_comm_t comm, const rd_message_t *message);
 /* Records a one-sided operation, which is allocated, and so is `waits`. It is taken over. */
 struct rd_rma_op;
-rondo_result_t rd_group_record_rma(rondo_comm_t comm, struct rd_rma_op *op);
+rondo_result_t rd_group_record_rma(struct rd_group *group, rondo_comm_t comm, struct rd_rma_op *op);
 /* Adds the communicator to this thread's group, which holds it until its end. */
-rondo_result_t rd_group_note(rondo_comm_t comm);
+rondo_result_t rd_group_note(struct rd_group *group, rondo_comm_t comm);
 /* For a call that may not be inside a group: refuses it if it is. The group goes on. `comm` may be NULL. */
 rondo_result_t rd_group_refuse(rondo_comm_t comm, const char *call);
 /* Records that a call inside the group failed: the end of the group will return the same result. */

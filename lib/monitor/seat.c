@@ -149,20 +149,10 @@ static void begin_run(rd_seat_t *seat, rd_track_t track, uint64_t number, uint64
     atomic_store_explicit(&calls->entry, entry, memory_order_release);
 }
 
-static bool alike(const rd_monitor_call_t *a, const rd_monitor_call_t *b)
-{
-    return a->count == b->count && a->bytes == b->bytes && a->root == b->root && a->kind == b->kind &&
-           a->type == b->type && a->op == b->op && a->flags == b->flags && a->tag == b->tag && a->stack == b->stack;
-}
-
-uint64_t rd_monitor_begin(rd_seat_t *seat, rd_track_t track, const rd_monitor_call_t *call)
+uint64_t rd_monitor_begin_run(rd_seat_t *seat, rd_track_t track, const rd_monitor_call_t *call)
 {
     rd_monitor_calls_t *calls = &seat->board->calls[track];
 
-    if (seat->runs[track].number && alike(&seat->runs[track].call, call)) {
-        rd_monitor_count(&calls->begun);
-        return 0;
-    }
     end_run(seat, track);
     uint64_t number = atomic_load_explicit(&calls->begun, memory_order_relaxed) + 1;
     uint64_t entry = seat->record ? write_event(seat, call, number) : 0;

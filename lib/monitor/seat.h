@@ -98,8 +98,27 @@ static inline rd_monitor_call_t rd_monitor_message(int send, uint64_t bytes, int
                                .flags = flags};
 }
 
+/* Returns true if the call is one more of the run that goes on in the track, and says nothing new. Narrow fields are
+ * compared each by itself. Of conditions a compiler makes one load of several fields, and that waits until their stores
+ * have left the core, behind the last message. */
+static inline bool rd_monitor_repeats(const rd_seat_t *seat, rd_track_t track, const rd_monitor_call_t *b)
+{
+    const rd_monitor_call_t *a = &seat->runs[track].call;
+    int narrow = (a->root ^ b->root) | (a->kind ^ b->kind) | (a->type ^ b->type) | (a->op ^ b->op);
+
+    return seat->runs[track].number && a->count == b->count && a->bytes == b->bytes && a->tag == b->tag &&
+           a->stack == b->stack && (narrow | (a->flags ^ b->flags)) == 0;
+}
+
 /* A call begins. Returns its event's index plus one, or 0 if it repeats the one before it, or if there is no record. */
-uint64_t rd_monitor_begin(rd_seat_t *seat, rd_track_t track, const rd_monitor_call_t *call);
+uint64_t rd_monitor_begin_run(rd_seat_t *seat, rd_track_t track, const rd_monitor_call_t *call);
+static inline uint64_t rd_monitor_begin(rd_seat_t *seat, rd_track_t track, const rd_monitor_call_t *call)
+{
+    if (!rd_monitor_repeats(seat, track, call))
+        return rd_monitor_begin_run(seat, track, call);
+    rd_monitor_count(&seat->board->calls[track].begun);
+    return 0;
+}
 /* What the call with this event has written, which is about to end. */
 void rd_monitor_output(rd_seat_t *seat, uint64_t entry, uint64_t hash);
 /* By what the call with this event runs: rd_monitor_choice_word. */
@@ -136,22 +155,20 @@ static inline rd_track_t rd_monitor_last_track(const rd_seat_t *seat)
     return seat->message_at == collectives + 1 ? seat->message : RD_TRACK_COLLECTIVE;
 }
 
-/* The same as rd_monitor_begin for a message, which in latency-bound codes is like the last one that way. */
-static inline uint64_t rd_monitor_begin_message(rd_seat_t *seat, int send, uint64_t bytes, int peer, uint8_t flags,
-                                                uint64_t tag)
+/* The same as rd_monitor_begin for a message of rd_monitor_message, which in latency-bound codes is like the last one
+ * that way; but a one-sided call may have been the last one of its track. */
+static inline uint64_t rd_monitor_begin_message(rd_seat_t *seat, rd_track_t track, const rd_monitor_call_t *message)
 {
-    rd_track_t track = send ? RD_TRACK_SEND : RD_TRACK_RECV;
     const rd_monitor_call_t *last = &seat->runs[track].call;
+    int narrow = (last->root ^ message->root) | (last->kind ^ message->kind) | (last->flags ^ message->flags);
 
     rd_monitor_note_message(seat, track);
-    if (seat->runs[track].number && last->bytes == bytes && last->root == peer && last->flags == flags &&
-        last->tag == tag) {
-        rd_monitor_count(&seat->board->calls[track].begun);
-        return 0;
-    }
-    const rd_monitor_call_t call = rd_monitor_message(send, bytes, peer, flags, tag);
-    return rd_monitor_begin(seat, track, &call);
+    if (!seat->runs[track].number || last->bytes != message->bytes || last->tag != message->tag || narrow)
+        return rd_monitor_begin_run(seat, track, message);
+    rd_monitor_count(&seat->board->calls[track].begun);
+    return 0;
 }
+
 /* The rank waits: see rd_monitor_comm_t. */
 void rd_monitor_wait(rd_seat_t *seat, int peer, int64_t since_ms, int64_t now_ms, int64_t step, int64_t steps);
 /* A kernel of the rank waits for a peer: see rd_monitor_comm_t; -1: none waits any more. */

@@ -4,6 +4,8 @@
 
 #include "plan/plan.h"
 
+struct rd_group;
+
 /* The scalar of an operator that the user has made: one element of its type. */
 typedef struct rd_op_scalar {
     unsigned char here[16];
@@ -21,9 +23,9 @@ typedef struct rd_call {
     rondo_stream_t stream; /* NULL on a host communicator */
     rondo_cuda_event_t event; /* recorded when its kernel has been launched; NULL: none is */
     uint64_t tag;             /* of rondo_tag; 0: none */
+    struct rd_group *group;   /* records the call, which runs at the group's end; NULL: it runs now */
     /* What the communicator adds for a CUDA one: */
     const rd_op_scalar_t *scalar; /* of an operator that the user has made; NULL: it is a built-in one */
-    bool grouped;                 /* the call is inside a group, and runs at the group's end */
     uint64_t number;              /* of the collective, as the record counts them; 0: it has none */
 } rd_call_t;
 
@@ -33,8 +35,9 @@ typedef struct rd_message {
     size_t bytes;
     int send, peer; /* send: nonzero, receive: 0; the peer may be this rank itself */
     rondo_stream_t stream;
-    bool grouped;
     rondo_type_t type; /* as the caller gave it */
+    uint64_t tag;      /* as in rd_call_t */
+    struct rd_group *group;
 } rd_message_t;
 
 #endif

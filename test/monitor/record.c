@@ -112,6 +112,35 @@ static void runs(void)
     CHECK(rd_reader_comm(&reader, 0, &comm) && comm.state == RD_MONITOR_ENDED && comm.ended_ns, "ended");
 }
 
+static int is_new(rd_seat_t *seat, const rd_monitor_call_t *c)
+{
+    return rd_monitor_begin(seat, RD_TRACK_SEND, c) != 0;
+}
+
+/* A call repeats the last one of its track if it is like it in every field, and only then. */
+static void alike(void)
+{
+    const rd_monitor_call_t base = {.count = 8, .bytes = 8, .tag = 3, .root = 1, .kind = RD_MONITOR_PUT, .stack = 4};
+    rd_monitor_call_t c[9];
+    rd_seat_t seat;
+
+    for (int i = 0; i < 9; i++)
+        c[i] = base;
+    c[0].count++, c[1].bytes++, c[2].tag++, c[3].root++, c[4].kind++;
+    c[5].type++, c[6].op++, c[7].flags++, c[8].stack++;
+    begin(&seat, 12, 0);
+    for (int i = 0; i < 9; i++) {
+        CHECK(is_new(&seat, &base) && !is_new(&seat, &base), "field %d: the first one", i);
+        CHECK(is_new(&seat, &c[i]) && !is_new(&seat, &c[i]), "field %d is not looked at", i);
+    }
+    const rd_monitor_call_t put = {.count = 8, .bytes = 8, .root = 1, .kind = RD_MONITOR_PUT, .type = RD_MONITOR_BYTE};
+    CHECK(is_new(&seat, &put), "a put");
+    const rd_monitor_call_t message = rd_monitor_message(1, 8, 1, 0, 0);
+    CHECK(rd_monitor_begin_message(&seat, RD_TRACK_SEND, &message), "a send is taken for the put before it");
+    CHECK(!rd_monitor_begin_message(&seat, RD_TRACK_SEND, &message), "a send repeats the one before it");
+    rd_seat_leave(&seat);
+}
+
 /* More communicators than the table has follow each other; of more at once those beyond it are not seen. */
 static void many(void)
 {
@@ -331,6 +360,7 @@ int main(void)
     against_writers();
     against_calls();
     many();
+    alike();
     only_writer();
     rd_record_leave();
     CHECK(rd_record_fd() < 0, "it is still there");

@@ -574,7 +574,7 @@ rondo_result_t rd_cuda_collective(rd_cuda_t *cuda, const rd_call_t *call)
         result = rd_buffer_check(cuda, name, "recv", call->out, out);
     if (result != RONDO_SUCCESS)
         return result;
-    if (call->grouped)
+    if (call->group)
         return rd_cuda_record(cuda, call);
     result = rd_cuda_compare(cuda, call);
     return result == RONDO_SUCCESS ? rd_cuda_run(cuda, call) : result;

@@ -358,7 +358,7 @@ rondo_result_t rd_cuda_message(rd_cuda_t *cuda, const rd_message_t *m)
         result = rd_buffer_check(cuda, call, "buffer", m->buffer, m->bytes);
     if (result != RONDO_SUCCESS)
         return result;
-    if (m->grouped)
+    if (m->group)
         return rd_cuda_record_message(cuda, &message);
     if (m->peer == cuda->k.rank)
         return rd_error(cuda->team->ctx, RONDO_ERR_INVALID_USAGE,
