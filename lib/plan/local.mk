@@ -16,6 +16,7 @@ librondo_core_la_SOURCES += \
 	lib/plan/forced.c \
 	lib/plan/plan.c \
 	lib/plan/plan.h \
+	lib/plan/plan_print.c \
 	lib/plan/tuner.c \
 	lib/plan/tuner.h \
 	lib/plan/zcopy.c \

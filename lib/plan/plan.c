@@ -507,7 +507,7 @@ rondo_result_t rd_plan_get(rd_planner_t *p, const rd_coll_desc_t *desc, const rd
     else if (!custom)
         remember(p, *plan);
     if (!tables || rd_log_enabled(RD_LOG_PLAN)) /* plans that are made anew at each call would fill the log */
-        rd_plan_print(p, *plan);
+        rd_plan_print(*plan, p->args.rank, p->args.ctx);
     return RONDO_SUCCESS;
 }
 
@@ -539,16 +539,14 @@ static inline rd_coll_desc_t message_desc(int peer, int send, size_t bytes)
 static __attribute__((noinline)) rondo_result_t make_p2p(rd_planner_t *p, int peer, int send, size_t bytes,
                                                          rd_plan_t **plan)
 {
-    const rd_coll_desc_t desc = message_desc(peer, send, bytes);
     rd_plan_t *made = calloc(1, sizeof *made);
     rondo_result_t result;
 
     if (!made)
         return rd_error(p->args.ctx, RONDO_ERR_NO_MEMORY, "no memory for a plan");
-    made->desc = desc;
-    made->key = key_of(&desc);
-    made->users = 1;
-    made->element = 1;
+    made->desc = message_desc(peer, send, bytes);
+    made->key = key_of(&made->desc);
+    made->users = made->element = 1;
     made->algo = send ? "send" : "recv";
     made->algo_number = -1;
     made->in = made->out = (rd_chunks_t){NULL, NULL, bytes, bytes, 0};
@@ -576,28 +574,4 @@ rondo_result_t rd_plan_get_p2p(rd_planner_t *p, int peer, int send, size_t bytes
     made->users++;
     *plan = made;
     return RONDO_SUCCESS;
-}
-
-static void print_line(void *arg, const char *text)
-{
-    rd_log(arg, RD_LOG_PLAN, "    %s", text);
-}
-
-void rd_plan_print(rd_planner_t *p, const rd_plan_t *plan)
-{
-    rd_log_ctx_t *ctx = p->args.ctx;
-    const rd_lane_plan_t *lane = plan->program->nlanes ? &plan->lanes[0] : NULL;
-
-    if (p->args.rank == 0)
-        rd_log(ctx, RD_LOG_INFO, "%s of %zu %s, root %d: %s by %s, messages of %zu bytes at most",
-               rd_coll_name(plan->desc.coll), plan->desc.count, rd_type_name(plan->desc.type), plan->desc.root,
-               plan->algo, lane ? rd_proto_name(lane->proto) : "no message", lane ? lane->slice : 0);
-    if (!rd_log_enabled(RD_LOG_PLAN))
-        return;
-    rd_log(ctx, RD_LOG_PLAN, "%s of %zu %s: %s, %d chunks, slices of %zu bytes", rd_coll_name(plan->desc.coll),
-           plan->desc.count, rd_type_name(plan->desc.type), plan->algo, plan->program->nchunks, plan->slice);
-    for (int i = 0; i < plan->program->nlanes; i++)
-        rd_log(ctx, RD_LOG_PLAN, "  lane %d: %s, %zu passes of %zu bytes", i, rd_proto_name(plan->lanes[i].proto),
-               plan->lanes[i].passes, plan->lanes[i].slice);
-    rd_program_print(plan->program, p->args.rank, print_line, ctx);
 }

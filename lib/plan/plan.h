@@ -128,7 +128,8 @@ rondo_result_t rd_plan_get(rd_planner_t *planner, const rd_coll_desc_t *desc, co
 /* The same for one message to a peer (`send`) or from it. Protocol and slice depend on (pair, bytes) alone. */
 rondo_result_t rd_plan_get_p2p(rd_planner_t *planner, int peer, int send, size_t bytes, rd_plan_t **plan);
 void rd_plan_put(rd_plan_t *plan);
-size_t rd_plan_scratch(const rd_plan_t *plan);                    /* bytes */
-void rd_plan_print(rd_planner_t *planner, const rd_plan_t *plan); /* one line at RONDO_DEBUG=info, all of it at plan */
+size_t rd_plan_scratch(const rd_plan_t *plan); /* bytes */
+/* Prints one line at RONDO_DEBUG=info, which rank 0 alone does, and all of the plan at plan. */
+void rd_plan_print(const rd_plan_t *plan, int rank, rd_log_ctx_t *ctx);
 
 #endif
