@@ -7,20 +7,15 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/error.h"
-#include "base/plugin_open.h"
 #include "netplugin/plug_load.h"
-#include "transport/network/net_load.h"
+#include "netplugin/plug_search.h"
 
 #define DEVICES_MOST 1024
 
 static rd_coll_plug_t loaded;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t naming = PTHREAD_MUTEX_INITIALIZER, calling = PTHREAD_MUTEX_INITIALIZER;
-static char wanted[256]; /* what the first call has named */
-static char failure[600];
+static pthread_mutex_t calling = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- calls */
 
@@ -125,7 +120,7 @@ static bool is_whole(const rd_coll_export_t *t)
            t->allreduce.v8 && t->test && t->close_comm && t->close_listen;
 }
 
-static bool find(void *library, const char *name)
+static bool find(rd_plug_search_t *search, void *library, const char *name)
 {
     for (int version = RD_PLUG_NEWEST; version >= RD_PLUG_OLDEST; version--) {
         char symbol[32];
@@ -140,8 +135,9 @@ static bool find(void *library, const char *name)
         snprintf(loaded.file, sizeof loaded.file, "%s", name);
         return true;
     }
-    snprintf(failure, sizeof failure, "%.200s has no CollNet plugin: none of ncclCollNetPlugin_v%d to _v%d", name,
-             RD_PLUG_OLDEST, RD_PLUG_NEWEST);
+    snprintf(search->failure, sizeof search->failure,
+             "%.200s has no CollNet plugin: none of ncclCollNetPlugin_v%d to _v%d", name, RD_PLUG_OLDEST,
+             RD_PLUG_NEWEST);
     return false;
 }
 
@@ -159,7 +155,7 @@ static void ask_support(void)
 }
 
 /* A plugin of version 11 counts its devices after the first of its contexts is made: this one is ended at once. */
-static bool start(void)
+static bool start(rd_plug_search_t *search)
 {
     void *context = NULL;
     char text[80];
@@ -167,8 +163,8 @@ static bool start(void)
     int count = 0, error;
 
     if (!loaded.table->init.v8 || !loaded.table->devices) {
-        snprintf(failure, sizeof failure, "the CollNet plugin %.60s of %.200s lacks init or devices", loaded.name,
-                 loaded.file);
+        snprintf(search->failure, sizeof search->failure, "the CollNet plugin %.60s of %.200s lacks init or devices",
+                 loaded.name, loaded.file);
         return false;
     }
     error = loaded.version >= 11 ? rd_coll_begin(&loaded, &context, 0) : CALL(loaded.table->init.v8(rd_plug_log));
@@ -177,14 +173,14 @@ static bool start(void)
         error = CALL(loaded.table->devices(&count));
     }
     if (error != 0)
-        snprintf(failure, sizeof failure, "the CollNet plugin %.60s of %.200s fails: %s", loaded.name, loaded.file,
-                 rd_plug_failure(call, error, text, sizeof text));
+        snprintf(search->failure, sizeof search->failure, "the CollNet plugin %.60s of %.200s fails: %s", loaded.name,
+                 loaded.file, rd_plug_failure(call, error, text, sizeof text));
     else if (count < 1 || count > DEVICES_MOST)
-        snprintf(failure, sizeof failure, "the CollNet plugin %.60s of %.200s has %d devices here", loaded.name,
-                 loaded.file, count);
+        snprintf(search->failure, sizeof search->failure, "the CollNet plugin %.60s of %.200s has %d devices here",
+                 loaded.name, loaded.file, count);
     else if (!is_whole(loaded.table))
-        snprintf(failure, sizeof failure, "the CollNet plugin %.60s of %.200s lacks a function that all of them have",
-                 loaded.name, loaded.file);
+        snprintf(search->failure, sizeof search->failure,
+                 "the CollNet plugin %.60s of %.200s lacks a function that all of them have", loaded.name, loaded.file);
     else
         loaded.ndevices = count;
     if (loaded.ndevices)
@@ -194,49 +190,23 @@ static bool start(void)
     return loaded.ndevices;
 }
 
-static void load(void)
+static rd_plug_found_t look(rd_plug_search_t *search, void *library, const char *name)
 {
-    char why[RD_PLUGIN_WHY], *next = wanted;
-    rd_net_quiet_t quiet;
-
-    rd_net_quiet_begin(&quiet);
-    for (char *name; !loaded.ndevices && (name = strsep(&next, ",")) != NULL;) {
-        void *library = *name ? rd_plugin_open(RD_PLUG_PREFIX, name, why) : NULL;
-
-        if (*name && !library)
-            snprintf(failure, sizeof failure, "the net plugin %.200s cannot be loaded: %.299s", name, why);
-        if (library && find(library, name) && start())
-            rd_log(NULL, RD_LOG_INFO, "CollNet plugin %s, version %d, of %.200s: %d device%s", loaded.name,
-                   loaded.version, loaded.file, loaded.ndevices, loaded.ndevices == 1 ? "" : "s");
-    }
-    rd_net_quiet_end(&quiet);
+    if (!find(search, library, name))
+        return RD_PLUG_LACKS;
+    if (!start(search))
+        return RD_PLUG_FAILS;
+    rd_log(NULL, RD_LOG_INFO, "CollNet plugin %s, version %d, of %.200s: %d device%s", loaded.name, loaded.version,
+           loaded.file, loaded.ndevices, loaded.ndevices == 1 ? "" : "s");
+    return RD_PLUG_SERVES;
 }
 
 const rd_coll_plug_t *rd_coll_load(const rd_env_t *env, char *why, size_t size)
 {
-    static char first[sizeof wanted]; /* `wanted` is cut into its names */
-    const char *name = rd_plug_names(env);
-    bool other;
+    static rd_plug_search_t search = {.what = "CollNet plugin", .look = look, .lock = PTHREAD_MUTEX_INITIALIZER};
+    const char *unusable = rd_plug_unusable();
 
-    if (strcasecmp(name, "none") == 0) {
-        snprintf(why, size, "RONDO_NET_PLUGIN or NCCL_NET_PLUGIN says that there is to be no plugin");
-        return NULL;
-    }
-    pthread_mutex_lock(&naming);
-    if (!*first) {
-        snprintf(first, sizeof first, "%s", name);
-        snprintf(wanted, sizeof wanted, "%s", name);
-    }
-    other = strncmp(first, name, sizeof first - 1) != 0;
-    pthread_mutex_unlock(&naming);
-    if (other) {
-        snprintf(why, size, "this process has looked for a CollNet plugin in %.100s before, and cannot look in %.100s",
-                 first, name);
-        return NULL;
-    }
-    pthread_once(&once, load);
-    if (loaded.ndevices)
-        return &loaded;
-    snprintf(why, size, "%s", failure);
-    return NULL;
+    if (unusable)
+        snprintf(why, size, "%s", unusable);
+    return !unusable && rd_plug_search(&search, env, why, size) ? &loaded : NULL;
 }

@@ -16,5 +16,7 @@ librondo_core_la_SOURCES += \
 	lib/netplugin/plug_load.h \
 	lib/netplugin/plug_net.c \
 	lib/netplugin/plug_receive.c \
+	lib/netplugin/plug_search.c \
+	lib/netplugin/plug_search.h \
 	lib/netplugin/plug_send.c \
 	lib/netplugin/transport_plugin.h

@@ -7,8 +7,6 @@
 #include "base/env.h"
 #include "netplugin/plug_abi.h"
 
-#define RD_PLUG_PREFIX "libnccl-net"
-
 typedef struct rd_plug {
     const rd_plug_export_t *table;
     int version;
@@ -17,15 +15,12 @@ typedef struct rd_plug {
     char file[256];   /* as it was found */
 } rd_plug_t;
 
-/* Returns the names, with commas between them, of the libraries in which plugins are looked for. */
-const char *rd_plug_names(const rd_env_t *env);
 void rd_plug_log(int level, unsigned long flags, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 /* Loads the plugin that RONDO_NET_PLUGIN names, or NCCL_NET_PLUGIN, or libnccl-net.so. The first call decides, and a
  * plugin that is loaded stays, because it may have threads of its own. Returns NULL, with a sentence in `why`. */
 const rd_plug_t *rd_plug_load(const rd_env_t *env, char *why, size_t size);
 const rd_plug_t *rd_plug_loaded(void); /* NULL: there is none yet */
-const char *rd_plug_unusable(void);    /* why no plugin can be used in this process; NULL: one can */
 
 /* What a device is called, and what it takes. */
 typedef struct rd_plug_device {

@@ -7,6 +7,7 @@
 
 #include "base/thread.h"
 #include "netplugin/netplugin.h"
+#include "netplugin/plug_search.h"
 #include "transport/conns.h"
 
 #define LONGEST ((size_t)508 << 10) /* payload, where there are no connections that say it */
