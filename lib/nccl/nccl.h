@@ -22,10 +22,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* CUDA's own header where it is there: programs rely on its coming with this one. */
+/* CUDA's own headers where they are there: programs rely on their coming with this one. */
 #if defined(__has_include)
 #if __has_include(<cuda_runtime.h>)
 #include <cuda_runtime.h>
+#endif
+#if __has_include(<cuda_fp16.h>)
+#include <cuda_fp16.h>
+#endif
+#if __has_include(<cuda_bf16.h>)
+#include <cuda_bf16.h>
+#endif
+#if defined(__cplusplus) && __has_include(<cuda_fp8.h>)
+#include <cuda_fp8.h>
 #endif
 #endif
 

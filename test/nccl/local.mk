@@ -41,6 +41,7 @@ test_nccl_settings_LDADD = libnccl_parts.la librondo_core.la $(cuda_parts)
 
 script_tests += \
 	test/nccl/client.sh \
+	test/nccl/examples.sh \
 	test/nccl/header.sh \
 	test/nccl/symbols.sh
 
