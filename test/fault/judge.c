@@ -18,9 +18,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What UCX has in a network that stays open: its event sets and wake-ups, a socket that listens, those of connections
- * that were being made, and some more. */
-#define HELD_DESCRIPTORS 10
+/* What UCX has in a network that stays open: its event sets and wake-ups, a socket that listens and some more; besides,
+ * as many connections as there are ranks. */
+#define HELD_DESCRIPTORS 9
 #define HELD_THREADS 2
 
 #define ADVICE "; abort this communicator" /* what follows says what to do, not what has happened */
@@ -276,7 +276,8 @@ void judge_leftovers(rank_t *r)
     for (tries = 0; tries < TRIAL_LIMIT_S * 50; tries++) {
         descriptors = test_count_entries("/proc/self/fd");
         threads = test_count_entries("/proc/self/task");
-        if (descriptors <= r->descriptors + held * HELD_DESCRIPTORS && threads <= 1 + held * HELD_THREADS)
+        if (descriptors <= r->descriptors + held * (HELD_DESCRIPTORS + r->t->nranks) &&
+            threads <= 1 + held * HELD_THREADS)
             return;
         usleep(10000);
     }
