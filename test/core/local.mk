@@ -33,6 +33,7 @@ check_PROGRAMS += \
 	test/core/status_lines \
 	test/core/config \
 	test/core/late_far \
+	test/core/left_before \
 	test/core/suspend \
 	test/core/timeout_once \
 	test/core/timeout_set \
@@ -92,6 +93,7 @@ test_core_status_lines_LDADD = libtest.la
 test_core_suspend_LDADD = libtest.la
 test_core_config_LDADD = libtest.la
 test_core_late_far_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_core_left_before_LDADD = libtest.la
 test_core_first_thread_LDADD = libtest.la
 test_core_force_next_LDADD = libtest.la
 test_core_many_creations_LDADD = libtest.la

@@ -81,6 +81,12 @@ static void expect_or_refuse(const turn_t *t, rd_recv_t *recv)
         rd_run_mismatch(t->run, recv, UINT64_MAX, t->bytes);
 }
 
+/* What comes from a switch says nothing of the link to a rank. */
+static bool by_link(const turn_t *t, const rd_recv_t *recv)
+{
+    return recv->mirrored && !(t->run->plan->collnet && recv == &t->run->plan->collnet->recv);
+}
+
 static bool ready_slots(const turn_t *t)
 {
     const rd_step_t *step = t->step;
@@ -91,7 +97,8 @@ static bool ready_slots(const turn_t *t)
         if (recv && !rd_slot_arrived(recv, t->sign)) {
             t->run->waits_for = recv->peer;
             if (recv->mirrored) {
-                rd_pace_missed(t->run->seat && t->run->seat->quiet ? t->run->seat->paces : NULL, recv, t->bytes);
+                if (by_link(t, recv))
+                    rd_pace_missed(t->run->seat && t->run->seat->quiet ? t->run->seat->paces : NULL, recv, t->bytes);
                 expect_or_refuse(t, recv);
                 t->run->waits_far = recv->peer;
             }
@@ -178,7 +185,7 @@ static bool sends_more(const turn_t *t, rd_end_t e)
 
 static rondo_result_t returned(const turn_t *t, rd_recv_t *recv)
 {
-    if (recv->mirrored && t->run->seat)
+    if (by_link(t, recv) && t->run->seat)
         rd_pace_took(t->run->seat->paces, t->run->seat->board, recv, recv->peer, t->bytes);
     return rd_slot_return(recv, t->bytes);
 }
@@ -483,12 +490,19 @@ static inline bool advance_all(rd_run_t *run)
             rd_flat_check(run);
         return moved;
     }
+    int first = -1; /* whom the first lane that does not get on waits for: later ones may depend on it */
+
     run->waits_far = -1;
     /* Stops at a lane that has failed: the next lane's step would overwrite the failure, or be made twice. */
     for (int i = 0; i < run->plan->program->nlanes && run->result == RONDO_SUCCESS; i++) {
-        if (is_open(&run->lanes[i]))
-            moved |= advance(run, &run->lanes[i]);
+        if (!is_open(&run->lanes[i]))
+            continue;
+        moved |= advance(run, &run->lanes[i]);
+        if (first < 0 && is_open(&run->lanes[i]))
+            first = run->waits_for;
     }
+    if (first >= 0 && run->result == RONDO_SUCCESS)
+        run->waits_for = first;
     if (run->open && run->plan->posts && run->result == RONDO_SUCCESS)
         moved |= rd_cma_answer(run->plan);
     if (run->open == 1 && run->plan->posts && run->result == RONDO_SUCCESS) {
