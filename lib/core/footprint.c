@@ -58,7 +58,8 @@ void rd_footprint_count(const struct rondo_comm *comm, rondo_memory_t *memory)
 {
     memory->shared += comm->node.base ? comm->node.segment_bytes : 0;
     memory->network += comm->conns.mirrors ? comm->conns.mirror_bytes : 0;
-    memory->network += comm->conns.collnet ? rd_collnet_bytes(comm->conns.layout.slot_bytes) : 0;
+    memory->network +=
+        comm->conns.collnet && comm->conns.collnet->send.slots ? rd_collnet_bytes(comm->conns.layout.slot_bytes) : 0;
     if (comm->cuda)
         rd_cuda_count(comm->cuda, memory);
     if (comm->rma)

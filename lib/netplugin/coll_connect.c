@@ -42,20 +42,25 @@ typedef struct making {
 
 /* ---- taking it down */
 
-static void take_down(rd_coll_held_t *held)
+/* `failed`: requests may be on their way, so memory that is registered stays so until the group is closed, and for good
+ * if the plugin does not close it. */
+static void take_down(rd_coll_held_t *held, bool failed)
 {
-    if (held->registration)
+    int error = 0;
+
+    if (held->registration && !failed)
         (void)rd_coll_dereg(held->plug, held->comm, held->registration);
     if (held->comm)
-        (void)rd_coll_close(held->plug, held->comm);
+        error = rd_coll_close(held->plug, held->comm);
     if (held->began)
         (void)rd_coll_end(held->plug, held->context);
-    free(held->slots);
+    if (error == 0 || !failed)
+        free(held->slots);
 }
 
 void rd_coll_held_end(rd_coll_held_t *held)
 {
-    take_down(held);
+    take_down(held, false);
     free(held);
 }
 
@@ -63,7 +68,7 @@ static void *leave(void *arg)
 {
     rd_coll_held_t *held = arg;
 
-    take_down(held);
+    take_down(held, true);
     if (atomic_exchange(&held->state, 1) == 2)
         free(held);
     return NULL;
@@ -232,7 +237,7 @@ static connecting_t *connecting_new(const making_t *m, const int *heads)
 }
 
 /* Waits for the thread. */
-static rondo_result_t await(const making_t *m, connecting_t *c, int next)
+static rondo_result_t await(const making_t *m, connecting_t *c)
 {
     const rd_transport_args_t *a = m->args;
     rondo_result_t result = rd_stop_get(a->stop);
@@ -253,7 +258,7 @@ static rondo_result_t await(const making_t *m, connecting_t *c, int next)
     }
     if (result != RONDO_ERR_TIMEOUT)
         return result;
-    return rd_stop_set(a->stop, a->ctx, result, next,
+    return rd_stop_set(a->stop, a->ctx, result, -1, /* all heads wait for all */
                        "the CollNet plugin %.60s did not connect the nodes within %lld ms (RONDO_COLLNET=0 goes "
                        "without it, RONDO_CREATE_TIMEOUT_MS waits longer)",
                        c->plug->name, (long long)a->env->create_timeout_ms);
@@ -270,7 +275,6 @@ static rondo_result_t failed(const making_t *m, const char *call, int error)
 
 static rondo_result_t connects(making_t *m, const int *heads)
 {
-    const int next = heads[(m->args->node->node_of[m->args->rank] + 1) % m->args->node->nnodes];
     connecting_t *c = connecting_new(m, heads);
     pthread_t thread;
     int error = c ? rd_thread_start(&thread, connect_heads, c) : 0;
@@ -283,7 +287,7 @@ static rondo_result_t connects(making_t *m, const int *heads)
                         rd_thread_strerror(error));
     }
     pthread_detach(thread);
-    rondo_result_t result = await(m, c, next);
+    rondo_result_t result = await(m, c);
     if (atomic_load(&c->state) == 0 && atomic_exchange(&c->state, 2) == 0) {
         m->listen = NULL; /* it is the thread's now, and needs the context */
         m->held->began = false;

@@ -1,5 +1,5 @@
 /* Finds a CollNet plugin in the libraries in which NCCL would look for it, asks what it adds, and makes its calls, by
- * one thread at a time but for `connect`: plug_calls.c says why. */
+ * one thread at a time but for `connect` and the end of a group, which may wait for others: plug_calls.c says why. */
 #include "netplugin/coll_load.h"
 
 #include <dlfcn.h>
@@ -75,7 +75,7 @@ int rd_coll_dereg(const rd_coll_plug_t *plug, void *comm, void *registration)
 
 int rd_coll_close(const rd_coll_plug_t *plug, void *comm)
 {
-    return CALL(plug->table->close_comm(comm));
+    return plug->table->close_comm(comm);
 }
 
 int rd_coll_close_listen(const rd_coll_plug_t *plug, void *listen)
@@ -168,7 +168,8 @@ static bool start(rd_plug_search_t *search)
         return false;
     }
     error = loaded.version >= 11 ? rd_coll_begin(&loaded, &context, 0) : CALL(loaded.table->init.v8(rd_plug_log));
-    if (error == 0) {
+    const bool began = error == 0;
+    if (began) {
         call = "devices";
         error = CALL(loaded.table->devices(&count));
     }
@@ -185,7 +186,7 @@ static bool start(rd_plug_search_t *search)
         loaded.ndevices = count;
     if (loaded.ndevices)
         ask_support();
-    if (error == 0)
+    if (began)
         (void)rd_coll_end(&loaded, context);
     return loaded.ndevices;
 }

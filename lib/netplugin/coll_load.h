@@ -32,6 +32,7 @@ int rd_coll_listen(const rd_coll_plug_t *plug, void *context, int device, void *
 int rd_coll_connect(const rd_coll_plug_t *plug, void **handles, int nranks, int rank, void *listen, void **comm);
 int rd_coll_reg(const rd_coll_plug_t *plug, void *comm, void *data, size_t bytes, void **registration);
 int rd_coll_dereg(const rd_coll_plug_t *plug, void *comm, void *registration);
+/* May wait for the others, too. */
 int rd_coll_close(const rd_coll_plug_t *plug, void *comm);
 int rd_coll_close_listen(const rd_coll_plug_t *plug, void *listen);
 /* `type` and `op` are such as plug->adds has. *request is NULL if the plugin cannot take it now. */

@@ -31,7 +31,8 @@ static const char *names_of(const rd_env_t *env)
     return *env->net_plugin ? env->net_plugin : nccls && *nccls ? nccls : RD_PLUG_PREFIX ".so";
 }
 
-static bool serves(rd_plug_search_t *search, const char *name)
+/* Returns true if the library serves; sets *stays if it has begun to do anything. */
+static bool serves(rd_plug_search_t *search, const char *name, bool *stays)
 {
     char why[RD_PLUGIN_WHY];
     void *library = rd_plugin_open(RD_PLUG_PREFIX, name, why);
@@ -43,6 +44,7 @@ static bool serves(rd_plug_search_t *search, const char *name)
     const rd_plug_found_t found = search->look(search, library, name);
     if (found == RD_PLUG_LACKS)
         dlclose(library);
+    *stays |= found != RD_PLUG_LACKS;
     return found == RD_PLUG_SERVES;
 }
 
@@ -50,13 +52,16 @@ static void look_through(rd_plug_search_t *search)
 {
     char names[RD_PLUG_NAMES], *next = names;
     rd_net_quiet_t quiet;
+    bool stays = false;
 
     memcpy(names, search->first, sizeof names);
-    rd_net_fork_begin(&at_fork); /* and never ends */
+    rd_net_fork_begin(&at_fork);
     rd_net_quiet_begin(&quiet);
     for (char *name; !search->serves && (name = strsep(&next, ",")) != NULL;)
-        search->serves = *name && serves(search, name);
+        search->serves = *name && serves(search, name, &stays);
     rd_net_quiet_end(&quiet);
+    if (!stays)
+        rd_net_fork_end(&at_fork);
 }
 
 bool rd_plug_search(rd_plug_search_t *search, const rd_env_t *env, char *why, size_t size)
