@@ -3,10 +3,10 @@
  *
  * A rank asks UCX only if its host has a device with an active port that is hardware: soft RoCE and the like are slower
  * than tcp. Then all exchange what they have, and each draws the same conclusion. tcp stays beside a faster transport,
- * for a pair of ranks that do not reach each other by it. Where all ports are InfiniBand's and of one subnet, each rank
- * of a node takes its share of them (node/rails.h); otherwise a rank may need any of them to reach the others, so UCX
- * gets them all. Different versions of UCX are known to understand each other
- * over tcp only (exchange.c). */
+ * for a pair of ranks that do not reach each other by it. Where all ports are InfiniBand's and of one subnet, and a
+ * node has no fewer ranks than ports, each rank takes one of them (node/rails.h); otherwise a rank may need any of them
+ * to reach the others, so UCX gets them all. Different versions of UCX are known to understand each other over tcp only
+ * (exchange.c). */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,7 +231,7 @@ void rd_ucx_choose_alone(rd_ucx_net_t *net, rd_env_t *env, const char *address, 
         settle(net, env, own.kinds & ~(uint32_t)TCP, resources);
 }
 
-/* Leaves this rank its share of net->devices. */
+/* Leaves this rank one of net->devices, unless there are more of them than ranks of this node, which then have all. */
 static void share(rd_ucx_net_t *net, const rd_node_t *node)
 {
     char device[RD_UCX_DEVICES];
@@ -239,6 +239,8 @@ static void share(rd_ucx_net_t *net, const rd_node_t *node)
     int n = 1;
     for (const char *c = d; *c != 0; c++)
         n += *c == ',';
+    if (n > node->nlocal)
+        return;
     for (int k = rd_node_rail(node, d, rd_locality_sys()) % n; k > 0; k--)
         d += strcspn(d, ",") + 1;
     snprintf(device, sizeof device, "%.*s", (int)strcspn(d, ","), d);

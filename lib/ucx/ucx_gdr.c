@@ -93,7 +93,7 @@ static rondo_result_t announce(rd_ucx_message_t *m)
     if (m->peer->base.lost_ms != 0) /* the verdict comes by the stop word */
         return RONDO_SUCCESS;
     rondo_result_t result = rd_ucx_peer_connect(m->peer);
-    if (result != RONDO_SUCCESS)
+    if (result != RONDO_SUCCESS || !m->peer->ep)
         return result;
     rd_net_header_fill(&m->header, &net->base, 0, RD_NET_GDR, m->number, m->ask.bytes);
     ucp_request_param_t param = params_of(m);
