@@ -145,10 +145,13 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
     if (named != RONDO_SUCCESS)
         return named;
     const rd_limits_t limits = limits_of(cuda, wanted->forced);
+    rd_env_t otherwise = *cuda->team->env;
+    if (rd_force_cta_policy(wanted->forced) >= 0)
+        rd_cta_policy_set(&otherwise, rd_force_cta_policy(wanted->forced));
     rd_fpenv_begin(&program);
     why = rd_kchoose(wanted, &limits, env, choice);
     if (why && (cuda->parent || rd_force_prefers(wanted->forced))) /* parts: others of the operation may be served */
-        why = rd_kchoose(wanted, &limits, cuda->parent ? NULL : cuda->team->env, choice);
+        why = rd_kchoose(wanted, &limits, cuda->parent ? NULL : &otherwise, choice);
     rd_fpenv_end(&program);
     if (why)
         return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "%s of %s, %llu elements, RONDO_ALGO '%s', RONDO_PROTO '%s': %s",
@@ -270,6 +273,8 @@ static rondo_result_t run_single(rd_cuda_t *cuda, const rd_call_t *call)
                                  .tiles = 1};
     set_op(cuda, call, &work.reduce); /* one contribution, scaled, is the result */
     rd_cuda_spread(cuda, &launch, count * element);
+    const uint32_t most = limits_of(cuda, call->desc.forced).blocks;
+    launch.blocks = launch.blocks < most ? launch.blocks : most;
     return rd_cuda_launch(cuda, &launch, &work, call->stream);
 }
 
@@ -349,9 +354,10 @@ rondo_result_t rd_cuda_run_by(rd_cuda_t *cuda, const rd_call_t *call, const rd_a
     rd_kwork_t work;
     fenv_t program;
     const rd_wanted_t wanted = wanted_of(cuda, call, &work.reduce);
+    const rd_limits_t limits = limits_of(cuda, call->desc.forced);
 
     rd_fpenv_begin(&program);
-    const char *why = rd_kchoose_one(&wanted, &cuda->limits, algo, proto, &choice);
+    const char *why = rd_kchoose_one(&wanted, &limits, algo, proto, &choice);
     rd_fpenv_end(&program);
     if (why)
         return rd_error(cuda->team->ctx, RONDO_ERR_INTERNAL, "%s by %s: %s", rd_coll_name(call->desc.coll), algo->name,
@@ -368,8 +374,9 @@ bool rd_cuda_follows(rd_cuda_t *cuda, const rd_call_t *call)
     rd_kreduce_t reduce;
     rd_kchoice_t choice;
     const rd_wanted_t wanted = wanted_of(cuda, call, &reduce);
+    const rd_limits_t limits = limits_of(cuda, call->desc.forced);
 
-    return !rd_kchoose(&wanted, &cuda->limits, env, &choice);
+    return !rd_kchoose(&wanted, &limits, env, &choice);
 }
 
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)

@@ -139,8 +139,12 @@ cudaEvent_t rd_order_event(rd_cuda_t *cuda)
 rondo_result_t rd_order_launched(rd_cuda_t *cuda, cudaStream_t stream)
 {
     cudaEvent_t event = rd_order_event(cuda);
-    cudaError_t error = event ? cudaEventRecord(event, stream) : cudaSuccess;
 
+    if (!event)
+        return RONDO_SUCCESS;
+    int before = rd_device_switch(cuda->device); /* NULL is the stream of the current device */
+    cudaError_t error = cudaEventRecord(event, stream);
+    rd_device_back(before, cuda->device);
     return error == cudaSuccess ? RONDO_SUCCESS
                                 : rd_cuda_error(cuda->team->ctx, error, "recording the event of a launch");
 }
