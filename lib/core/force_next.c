@@ -19,8 +19,10 @@ void rd_force_take(rd_call_t *call, bool budgets)
     const rd_caller_t said = *rd_caller();
 
     call->desc.forced = said.forced;
-    if (budgets && (said.blocks >= 0 || said.cta_policy >= 0)) /* the number is known: note */
-        call->desc.forced = (uint8_t)rd_force_with(said.forced, said.blocks, said.cta_policy);
+    if (budgets && (said.blocks >= 0 || said.cta_policy >= 0)) {
+        int with = rd_force_with(said.forced, said.blocks, said.cta_policy); /* known (note), but behind a refusal */
+        call->desc.forced = with < 0 ? said.forced : (uint8_t)with;
+    }
     call->event = said.event;
     rd_force_drop();
 }

@@ -87,7 +87,8 @@ static const rd_view_rank_t *find_failure(const rd_view_t *view, const rd_view_c
 
     for (int i = 0; i < c->nranks; i++) {
         const rd_view_rank_t *r = &c->ranks[i];
-        if (!rd_reader_failure(&view->processes[r->process].reader, c->id, r->comm.rank, &one) ||
+        if (r->comm.state == RD_MONITOR_ALIVE || /* as it was looked at: it may have failed since */
+            !rd_reader_failure(&view->processes[r->process].reader, c->id, r->comm.rank, &one) ||
             (found && (one.heard || !failure->heard)))
             continue;
         found = r;
