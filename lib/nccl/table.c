@@ -169,7 +169,7 @@ const nc_variable_t nc_variables[] = {
     {"GRAPH_FILE", NC_TO_RONDO, "RONDO_GRAPH_FILE",
      "of its graphs the ring, of its channels the first; one that is not there is no error"},
     {"GRAPH_DUMP_FILE", NC_TO_RONDO, "RONDO_GRAPH_DUMP_FILE",
-     "the ring of a CUDA communicator on one node, as rondo-info topo --graph writes it"},
+     "the ring of the GPUs that a CUDA communicator has on that rank's node, as rondo-info topo --graph writes it"},
     {"GRAPH_DUMP_FILE_RANK", NC_TO_RONDO, "RONDO_GRAPH_DUMP_FILE_RANK", "of each communicator; 0 by default"},
 };
 const int nc_nvariables = sizeof nc_variables / sizeof nc_variables[0];
