@@ -38,23 +38,13 @@ static void body(test_rank_t *t, void *arg)
     rondo_comm_destroy(comm);
 }
 
-static void probe(test_rank_t *t, void *arg)
-{
-    rondo_comm_t comm = test_comm_on(t, 2);
-
-    if (comm)
-        TEST_OK(t, NULL, rondo_comm_destroy(comm));
-    else
-        test_fail(t, "%s", (const char *)arg);
-}
-
 int main(void)
 {
     static const char *const algos[] = {"hier_tree", "hier_ring", "tree"};
     int bad = 0;
 
     test_begin("left_before", 200);
-    if (test_run(TEST_PROCESSES, 2, 40, probe, "there is no network") != 0)
+    if (!test_has_network())
         return TEST_SKIPPED;
     for (size_t i = 0; i < sizeof algos / sizeof algos[0]; i++)
         for (int leaver = 0; leaver < RANKS; leaver += i ? RANKS - 1 : 1)

@@ -11,6 +11,7 @@
 
 #include "util/harness.h"
 #include "util/operation.h"
+#include "util/start_with.h"
 
 #define COUNT 100000
 
@@ -251,19 +252,6 @@ static void late(test_rank_t *t, void *arg)
             test_fail(t, "the sentence is: %s", rondo_last_error(comm));
     }
     (void)rondo_comm_destroy(comm);
-}
-
-/* Short names are looked for where the program is started with that folder. */
-static void start_with(const char *folder, char **argv)
-{
-    const char *now = getenv("LD_LIBRARY_PATH");
-
-    if (now && strcmp(now, folder) == 0)
-        return;
-    setenv("LD_LIBRARY_PATH", folder, 1);
-    execv("/proc/self/exe", argv);
-    perror("execv");
-    exit(1);
 }
 
 static int is_victim_run(int ranks, const trial_t *trial)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "util/harness.h"
+#include "util/start_with.h"
 
 #define RANKS 3
 #define COUNT 300000 /* long messages, which are announced */
@@ -127,19 +128,6 @@ static int near_run(void)
     (void)sched_setaffinity(0, sizeof before, &before);
     snprintf(command, sizeof command, "rm -rf %s", folder);
     return bad + (system(command) != 0);
-}
-
-/* Short names are looked for where the program is started with that folder. */
-static void start_with(const char *folder, char **argv)
-{
-    const char *now = getenv("LD_LIBRARY_PATH");
-
-    if (now && strcmp(now, folder) == 0)
-        return;
-    setenv("LD_LIBRARY_PATH", folder, 1);
-    execv("/proc/self/exe", argv);
-    perror("execv");
-    exit(1);
 }
 
 int main(int argc, char **argv)

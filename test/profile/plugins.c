@@ -12,6 +12,7 @@
 
 #include "profile/recorder.h"
 #include "util/harness.h"
+#include "util/start_with.h"
 
 #define ALL 0xffff
 enum {
@@ -403,19 +404,6 @@ static int names(int version)
     }
     unsetenv("RONDO_PROFILER");
     return bad;
-}
-
-/* Short names are looked for where the program is started with that folder. */
-static void start_with(const char *folder, char **argv)
-{
-    const char *now = getenv("LD_LIBRARY_PATH");
-
-    if (now && strcmp(now, folder) == 0)
-        return;
-    setenv("LD_LIBRARY_PATH", folder, 1);
-    execv("/proc/self/exe", argv);
-    perror("execv");
-    exit(1);
 }
 
 int main(int argc, char **argv)

@@ -254,6 +254,22 @@ rondo_comm_t test_comm_on(test_rank_t *t, int nodes)
     return comm;
 }
 
+static void look_for_network(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = test_comm_on(t, 2);
+
+    (void)arg;
+    if (comm)
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    else
+        test_fail(t, "there is no network");
+}
+
+bool test_has_network(void)
+{
+    return test_run(TEST_PROCESSES, 2, 40, look_for_network, NULL) == 0;
+}
+
 unsigned test_group(rondo_comm_t comm, int rank)
 {
     int32_t all[TEST_MAX_RANKS], mine = rank;

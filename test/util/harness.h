@@ -79,6 +79,8 @@ void test_play_node(const test_rank_t *t, int nodes);
 /* On host memory; if there are several "nodes", the ranks are dealt out to them, and UCX carries what passes between
  * them. NULL: it is not built in. */
 rondo_comm_t test_comm_on(test_rank_t *t, int nodes);
+/* Returns true if something carries what passes between nodes here. Before ranks are run. */
+bool test_has_network(void);
 /* Collective: who is in this communicator, as bits of what each passes as `rank`; 0: it has failed. */
 unsigned test_group(rondo_comm_t comm, int rank);
 /* Collective, without rondo. */

@@ -28,4 +28,5 @@ EXTRA_DIST += \
 	test/util/comma.h \
 	test/util/found.h \
 	test/util/gate.h \
-	test/util/mpirun.sh
+	test/util/mpirun.sh \
+	test/util/start_with.h
