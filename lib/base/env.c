@@ -187,8 +187,7 @@ static const tunable_t table[] = {
      "or libnccl-net.so"},
     {"RONDO_COLLNET", INT, 1, AT(collnet), "0", -1, 1, NULL,
      "switches add between nodes, by the CollNet plugin in the library that RONDO_NET_PLUGIN names; -1: where all "
-     "ranks "
-     "have one, 1: creation fails without one, 0: never"},
+     "ranks have one, 1: creation fails without one, 0: never"},
     {"RONDO_NCCL_HOST", FLAG, 0, AT(nccl_host), "0", 0, 1, NULL, "libnccl.so.2 makes communicators of host memory"},
     {"RONDO_NCCL_STALL_MS", MILLISECONDS, 0, AT(nccl_stall_ms), "60000", 0, INT64_C(1) << 40, NULL,
      "in libnccl.so.2, how long streams stall behind the end of another rank before calls return its error; 0: calls "

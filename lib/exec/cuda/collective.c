@@ -145,13 +145,16 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
     if (named != RONDO_SUCCESS)
         return named;
     const rd_limits_t limits = limits_of(cuda, wanted->forced);
-    rd_env_t otherwise = *cuda->team->env;
-    if (rd_force_cta_policy(wanted->forced) >= 0)
-        rd_cta_policy_set(&otherwise, rd_force_cta_policy(wanted->forced));
     rd_fpenv_begin(&program);
     why = rd_kchoose(wanted, &limits, env, choice);
-    if (why && (cuda->parent || rd_force_prefers(wanted->forced))) /* parts: others of the operation may be served */
-        why = rd_kchoose(wanted, &limits, cuda->parent ? NULL : &otherwise, choice);
+    if (why && cuda->parent) { /* a part: others of the operation may be served */
+        why = rd_kchoose(wanted, &limits, NULL, choice);
+    } else if (why && rd_force_prefers(wanted->forced)) {
+        rd_env_t otherwise = *cuda->team->env;
+        if (rd_force_cta_policy(wanted->forced) >= 0)
+            rd_cta_policy_set(&otherwise, rd_force_cta_policy(wanted->forced));
+        why = rd_kchoose(wanted, &limits, &otherwise, choice);
+    }
     rd_fpenv_end(&program);
     if (why)
         return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "%s of %s, %llu elements, RONDO_ALGO '%s', RONDO_PROTO '%s': %s",
