@@ -2,7 +2,6 @@
  * one thread at a time but for `connect` and the end of a group, which may wait for others: plug_calls.c says why. */
 #include "netplugin/coll_load.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -122,23 +121,18 @@ static bool is_whole(const rd_coll_export_t *t)
 
 static bool find(rd_plug_search_t *search, void *library, const char *name)
 {
-    for (int version = RD_PLUG_NEWEST; version >= RD_PLUG_OLDEST; version--) {
-        char symbol[32];
+    const rd_coll_export_t *table = rd_plug_table(library, "ncclCollNetPlugin", &loaded.version);
 
-        snprintf(symbol, sizeof symbol, "ncclCollNetPlugin_v%d", version);
-        const rd_coll_export_t *table = dlsym(library, symbol);
-        if (!table)
-            continue;
-        loaded.version = version;
-        loaded.table = table;
-        loaded.name = table->name && *table->name ? table->name : "?";
-        snprintf(loaded.file, sizeof loaded.file, "%s", name);
-        return true;
+    if (!table) {
+        snprintf(search->failure, sizeof search->failure,
+                 "%.200s has no CollNet plugin: none of ncclCollNetPlugin_v%d to _v%d", name, RD_PLUG_OLDEST,
+                 RD_PLUG_NEWEST);
+        return false;
     }
-    snprintf(search->failure, sizeof search->failure,
-             "%.200s has no CollNet plugin: none of ncclCollNetPlugin_v%d to _v%d", name, RD_PLUG_OLDEST,
-             RD_PLUG_NEWEST);
-    return false;
+    loaded.table = table;
+    loaded.name = table->name && *table->name ? table->name : "?";
+    snprintf(loaded.file, sizeof loaded.file, "%s", name);
+    return true;
 }
 
 static void ask_support(void)

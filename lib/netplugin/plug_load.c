@@ -2,7 +2,6 @@
  * version 11 a plugin is initialised once in a process; from then on, for each communicator (plug_calls.c). */
 #include "netplugin/plug_load.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,29 +19,23 @@ static bool is_whole(const rd_plug_export_t *t)
 /* Returns false, with the reason, if the library has no struct that serves. */
 static bool find(rd_plug_search_t *search, void *library, const char *name)
 {
-    for (int version = RD_PLUG_NEWEST; version >= RD_PLUG_OLDEST; version--) {
-        char symbol[32];
+    const rd_plug_export_t *table = rd_plug_table(library, "ncclNetPlugin", &loaded.version);
 
-        snprintf(symbol, sizeof symbol, "ncclNetPlugin_v%d", version);
-        const rd_plug_export_t *table = dlsym(library, symbol);
-        if (!table)
-            continue;
-        if (!is_whole(table)) {
-            snprintf(search->failure, sizeof search->failure, "%s of %.200s lacks a function that every net plugin has",
-                     symbol, name);
-            return false;
-        }
-        loaded.version = version;
-        loaded.table = table;
-        loaded.name = table->name && *table->name ? table->name : "?";
-        snprintf(loaded.file, sizeof loaded.file, "%s", name);
-        return true;
+    if (!table) {
+        snprintf(search->failure, sizeof search->failure,
+                 "%.200s is no net plugin that serves: it has none of ncclNetPlugin_v%d to ncclNetPlugin_v%d", name,
+                 RD_PLUG_OLDEST, RD_PLUG_NEWEST);
+        return false;
     }
-    snprintf(search->failure, sizeof search->failure,
-             "%.200s is no net plugin that serves: it has none of ncclNetPlugin_v%d to "
-             "ncclNetPlugin_v%d",
-             name, RD_PLUG_OLDEST, RD_PLUG_NEWEST);
-    return false;
+    if (!is_whole(table)) {
+        snprintf(search->failure, sizeof search->failure,
+                 "ncclNetPlugin_v%d of %.200s lacks a function that every net plugin has", loaded.version, name);
+        return false;
+    }
+    loaded.table = table;
+    loaded.name = table->name && *table->name ? table->name : "?";
+    snprintf(loaded.file, sizeof loaded.file, "%s", name);
+    return true;
 }
 
 /* A plugin of version 11 counts its devices after the first of its contexts is made: this one is ended at once. */

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/plugin_open.h"
+#include "netplugin/plug_abi.h"
 #include "transport/network/net_fork.h"
 #include "transport/network/net_load.h"
 
@@ -22,6 +23,20 @@ static rd_net_fork_t at_fork = {.why = "this process was forked when its parent 
 const char *rd_plug_unusable(void)
 {
     return rd_net_fork_orphaned(&at_fork);
+}
+
+const void *rd_plug_table(void *library, const char *kind, int *version)
+{
+    const void *table = NULL;
+
+    for (int v = RD_PLUG_NEWEST; v >= RD_PLUG_OLDEST && !table; v--) {
+        char symbol[40];
+
+        snprintf(symbol, sizeof symbol, "%s_v%d", kind, v);
+        table = dlsym(library, symbol);
+        *version = v;
+    }
+    return table;
 }
 
 static const char *names_of(const rd_env_t *env)

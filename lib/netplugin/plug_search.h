@@ -29,6 +29,8 @@ typedef struct rd_plug_search {
 /* Looks through the libraries that RONDO_NET_PLUGIN names, or NCCL_NET_PLUGIN, or libnccl-net.so, up to the first that
  * serves. Returns false, with a sentence in `why`, if none does, or if an earlier call has named others. */
 bool rd_plug_search(rd_plug_search_t *search, const rd_env_t *env, char *why, size_t size);
+/* Returns the newest table of a kind ("ncclNetPlugin") that the library has, and its version; NULL: it has none. */
+const void *rd_plug_table(void *library, const char *kind, int *version);
 /* Returns why no plugin can be used in this process, or NULL. */
 const char *rd_plug_unusable(void);
 
