@@ -1,7 +1,9 @@
 check_PROGRAMS += \
 	test/transport/lengths \
-	test/transport/liveness
+	test/transport/liveness \
+	test/transport/news_behind
 test_transport_lengths_LDADD = libtest.la
+test_transport_news_behind_LDADD = libtest.la
 
 if HAVE_UCX
 check_PROGRAMS += \

@@ -54,6 +54,10 @@ rondo_result_t rd_net_has_failed(const rd_net_t *net, int rank, const char *cann
 rondo_result_t rd_net_has_left(rd_net_peer_t *peer)
 {
     rd_net_t *net = peer->net;
+    /* Why it has left comes by the bootstrap, and this farewell may have been faster. */
+    rondo_result_t why = peer->farewell != RONDO_SUCCESS && !net->alone ? rd_net_why_unreached(net) : RONDO_SUCCESS;
+    if (why != RONDO_SUCCESS)
+        return why;
     return rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->rank,
                        "rank %d (%s) has left the communicator, and an operation here still needs it", peer->rank,
                        rd_boot_whois(net->boot, peer->rank));
