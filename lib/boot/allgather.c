@@ -55,7 +55,7 @@ static rondo_result_t take(round_t *r)
             rondo_result_t code = rd_boot_heard(r->b, r->from, data, bytes, &r->news);
             if (code)
                 return code;
-        } else if (type == RD_REC_DEATH || type == RD_REC_LEFT) {
+        } else if (type == RD_REC_DEATH || type == RD_REC_LOST || type == RD_REC_LEFT) {
             rd_boot_heard_gone(r->b, type, data, bytes);
         } else if (type == RD_REC_LETTER) {
             rd_boot_heard_letter(r->b, data, bytes);
@@ -170,7 +170,6 @@ static void end_busy(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
         code = rd_boot_hear(b, one, news);
     }
     b->busy = 0;
-    rd_boot_tell_gone(b);
     if (code && !rd_stop_get(b->stop))
         rd_boot_stop(b->stop, b->ctx, code, news, news->text);
     if (b->parting_set)
@@ -178,6 +177,7 @@ static void end_busy(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
     else if (code)
         rd_boot_say(b, news->said ? news->said : code, atomic_load(&b->stop->failed_rank),
                     atomic_load(&b->stop->reporter), b->stop->text);
+    rd_boot_tell_gone(b); /* the cause has been said first */
     pthread_mutex_unlock(&b->lock);
 }
 

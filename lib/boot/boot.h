@@ -110,10 +110,13 @@ bool rd_boot_has_left(rd_boot_t *boot, int rank);
 
 /* This process has seen that a rank's process has ended: passes that on. */
 void rd_boot_died(rd_boot_t *boot, int rank);
+/* Likewise, of a rank that had failed before: its program may have ended in order for that. */
+void rd_boot_lost(rd_boot_t *boot, int rank);
 /* The rank that failed first has said that it leaves: passes that on. */
 void rd_boot_left(rd_boot_t *boot, int rank);
-/* Returns true if the one or the other, or a neighbour's word of it, is known here. */
+/* Returns true if the one or the other, or a neighbour's word of it, is known here. One that is lost is dead, too. */
 bool rd_boot_is_dead(const rd_boot_t *boot, int rank);
+bool rd_boot_is_lost(const rd_boot_t *boot, int rank);
 bool rd_boot_is_left(const rd_boot_t *boot, int rank);
 
 /* A question to any rank: what holds `about` up? The liveness thread of its process answers, whatever the rank itself

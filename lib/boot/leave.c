@@ -109,7 +109,7 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
             return RONDO_SUCCESS;
         }
         rondo_result_t code = RONDO_SUCCESS;
-        if (type == RD_REC_DEATH || type == RD_REC_LEFT)
+        if (type == RD_REC_DEATH || type == RD_REC_LOST || type == RD_REC_LEFT)
             rd_boot_heard_gone(b, type, data, bytes);
         else if (type == RD_REC_LETTER)
             rd_boot_heard_letter(b, data, bytes);

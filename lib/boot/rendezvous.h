@@ -28,7 +28,8 @@ enum {
     RD_REC_KEEP,     /* from the leader: the round, int32 */
     RD_REC_ROOTS,    /* rank, before JOIN, where there are several rendezvous: rd_roots_head_t, rd_root_t... */
     RD_REC_ASK,      /* between those: rd_roots_head_t */
-    RD_REC_BLOCK     /* likewise: contacts, as many as fit */
+    RD_REC_BLOCK,    /* likewise: contacts, as many as fit */
+    RD_REC_LOST      /* between neighbours: see deaths.c */
 };
 
 typedef struct rd_join {

@@ -124,8 +124,12 @@ static void note_gone(rd_liveness_t *w, int rank, int how)
 static void note_heard(rd_liveness_t *w)
 {
     for (int r = 0; r < w->ctx->nranks; r++)
-        if (rd_boot_is_dead(w->boot, r) || rd_boot_is_left(w->boot, r))
-            note_gone(w, r, rd_boot_is_dead(w->boot, r) ? RD_DEAD : RD_LEFT);
+        if (rd_boot_is_lost(w->boot, r))
+            note_gone(w, r, RD_LOST);
+        else if (rd_boot_is_dead(w->boot, r))
+            note_gone(w, r, RD_DEAD);
+        else if (rd_boot_is_left(w->boot, r))
+            note_gone(w, r, RD_LEFT);
 }
 
 /* A program ends in order, too, once a call has failed. It will come to no meeting all the same. */
@@ -202,7 +206,10 @@ static void on_death(slot_t *s, const char *how)
     }
     hear_all(w); /* the failure, because of which the program on that rank may have ended in order */
     note_gone(w, rank, how_ended(w, rank, w->gone[rank] == RD_LOST));
-    rd_boot_died(w->boot, rank);
+    if (w->gone[rank] == RD_LOST)
+        rd_boot_lost(w->boot, rank);
+    else
+        rd_boot_died(w->boot, rank);
     rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank); /* first: once the stop word is set, the user may leave */
     rd_stop_set(w->stop, w->ctx, RONDO_ERR_REMOTE, rank,
                 "rank %d (%s) died: its process %s; abort this communicator, then shrink it or end", rank,

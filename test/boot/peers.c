@@ -243,20 +243,23 @@ static void gone(void)
         int type;
         int32_t rank;
         size_t bytes;
-        int dead, left; /* who is then; -1: nobody */
+        int dead, left, lost; /* who is then; -1: nobody */
         const char *what;
-    } said[] = {{RD_REC_DEATH, 2, 3, -1, -1, "a death that is too short"},
-                {RD_REC_DEATH, 2, 8, -1, -1, "a death that is too long"},
-                {RD_REC_DEATH, -1, 4, -1, -1, "the death of rank -1"},
-                {RD_REC_DEATH, RANKS, 4, -1, -1, "the death of a rank too many"},
-                {RD_REC_DEATH, INT32_MAX, 4, -1, -1, "the death of a huge rank"},
-                {RD_REC_DEATH, 1, 4, -1, -1, "the death of this rank"},
-                {RD_REC_LEFT, RANKS, 4, -1, -1, "the leave of a rank too many"},
-                {RD_REC_LEFT, 1, 4, -1, -1, "the leave of this rank"},
-                {RD_REC_LEFT, 2, 4, -1, 2, "the leave of rank 2"},
-                {RD_REC_DEATH, 2, 4, 2, -1, "the death of rank 2"},
-                {RD_REC_DEATH, 2, 4, 2, -1, "the same death again"},
-                {RD_REC_LEFT, 2, 4, 2, -1, "its leave after that"}};
+    } said[] = {{RD_REC_DEATH, 2, 3, -1, -1, -1, "a death that is too short"},
+                {RD_REC_DEATH, 2, 8, -1, -1, -1, "a death that is too long"},
+                {RD_REC_DEATH, -1, 4, -1, -1, -1, "the death of rank -1"},
+                {RD_REC_DEATH, RANKS, 4, -1, -1, -1, "the death of a rank too many"},
+                {RD_REC_DEATH, INT32_MAX, 4, -1, -1, -1, "the death of a huge rank"},
+                {RD_REC_DEATH, 1, 4, -1, -1, -1, "the death of this rank"},
+                {RD_REC_LOST, RANKS, 4, -1, -1, -1, "the loss of a rank too many"},
+                {RD_REC_LEFT, RANKS, 4, -1, -1, -1, "the leave of a rank too many"},
+                {RD_REC_LEFT, 1, 4, -1, -1, -1, "the leave of this rank"},
+                {RD_REC_LEFT, 2, 4, -1, 2, -1, "the leave of rank 2"},
+                {RD_REC_DEATH, 2, 4, 2, -1, -1, "the death of rank 2"},
+                {RD_REC_DEATH, 2, 4, 2, -1, -1, "the same death again"},
+                {RD_REC_LEFT, 2, 4, 2, -1, -1, "its leave after that"},
+                {RD_REC_LOST, 2, 4, 2, -1, 2, "that it had failed before it died"},
+                {RD_REC_DEATH, 2, 4, 2, -1, 2, "the death again, from one who does not know that"}};
     room_t r;
 
     enter(&r, "gone");
@@ -268,6 +271,7 @@ static void gone(void)
         for (int k = 0; k < RANKS; k++) {
             CHECK(rd_boot_is_dead(&r.b, k) == (k == said[i].dead));
             CHECK(rd_boot_is_left(&r.b, k) == (k == said[i].left));
+            CHECK(rd_boot_is_lost(&r.b, k) == (k == said[i].lost));
         }
     }
 }

@@ -1,6 +1,7 @@
 check_PROGRAMS += \
 	test/transport/lengths \
 	test/transport/liveness \
+	test/transport/meeting \
 	test/transport/news_behind
 test_transport_lengths_LDADD = libtest.la
 test_transport_news_behind_LDADD = libtest.la
