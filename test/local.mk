@@ -14,10 +14,14 @@ AM_TESTS_ENVIRONMENT = \
 
 LDADD = librondo_core.la $(cuda_parts)
 
-# Scripts come before the programs, and the one that takes longest before all: at the end of make -jN check none runs on
-# alone. The fragments of the folders add theirs.
-script_tests = \
+# Scripts that build the library anew take longest and come before all, then other scripts, then the programs: at the end
+# of make -jN check none runs on alone. quickstart runs the builds beside the others. The fragments of the folders add
+# theirs.
+build_tests = \
 	test/pkg/sanitized_builds.sh \
+	test/pkg/debian.sh \
+	test/pkg/build_minimal.sh
+script_tests = \
 	test/layers.sh
 
 # With sanitizers: the programs, and whether planted faults are found. The other scripts are about what is installed.
@@ -70,10 +74,11 @@ TESTS = \
 endif
 else
 TESTS = \
+	$(build_tests) \
 	$(script_tests) \
 	$(check_PROGRAMS)
 if HAVE_FORTRAN
 TESTS += $(fortran_script_tests)
 endif
 endif
-EXTRA_DIST += $(script_tests) $(fortran_script_tests)
+EXTRA_DIST += $(build_tests) $(script_tests) $(fortran_script_tests)

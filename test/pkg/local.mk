@@ -1,8 +1,6 @@
-# What is installed, packed and shipped, and builds of other kinds.
+# What is installed, packed and shipped. Builds of other kinds are in build_tests (test/local.mk).
 script_tests += \
-	test/pkg/build_minimal.sh \
 	test/pkg/contrib.sh \
-	test/pkg/debian.sh \
 	test/pkg/device_header.sh \
 	test/pkg/exports.sh \
 	test/pkg/header.sh \

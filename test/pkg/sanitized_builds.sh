@@ -15,7 +15,7 @@ build() {
     list=$1
     shift
     mkdir "$dir/${list%,*}" && cd "$dir/${list%,*}" || exit 1
-    "$source/configure" CC="${CC:-cc}" CFLAGS="-O1 -g1" --enable-sanitizer="$list" --disable-dependency-tracking \
+    CONFIG_SHELL=/bin/sh "$source/configure" CC="${CC:-cc}" CFLAGS="-O1 -g1" --enable-sanitizer="$list" --disable-dependency-tracking \
         --with-cuda=no --with-mpi=no "$@" >log 2>&1 && return
     tail -n 30 log
     grep -q "cannot link with -fsanitize" log && echo "the compiler lacks the runtime of $list" && exit 77
@@ -23,9 +23,9 @@ build() {
     exit 1
 }
 
-# run PROGRAM ARGUMENT...: builds and runs it; what it says is shown if it fails.
+# run PROGRAM ARGUMENT...: builds it, behind whatever else runs, and runs it; what it says is shown if it fails.
 run() {
-    { make "$1" && SANITIZER=$list top_srcdir=$source top_builddir=. timeout 240 "$@"; } >log 2>&1 && {
+    { nice make "$1" && SANITIZER=$list top_srcdir=$source top_builddir=. timeout 240 "$@"; } >log 2>&1 && {
         echo "$list: $*: nothing reported"
         return
     }
@@ -36,7 +36,7 @@ run() {
 }
 
 planted() {
-    make test/pkg/sanitizer_planted >log 2>&1 || { tail -n 30 log; echo "$list: does not build"; exit 1; }
+    nice make test/pkg/sanitizer_planted >log 2>&1 || { tail -n 30 log; echo "$list: does not build"; exit 1; }
     SANITIZER=$list top_builddir=. sh "$source/test/pkg/sanitizer_planted.sh" || failed=1
 }
 
