@@ -63,13 +63,19 @@ void rd_out_printf(rd_out_t *out, const char *format, ...)
         rd_out_bytes(out, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
 
-int rd_out_json_char(char c, char text[RD_JSON_CHAR])
+/* Does it stand in a string of JSON as it is? */
+static bool is_plain(char c)
 {
     unsigned char byte = (unsigned char)c;
 
-    if (byte < 0x20 || byte >= 0x7f)
-        return snprintf(text, RD_JSON_CHAR, "\\u%04x", byte);
-    return snprintf(text, RD_JSON_CHAR, byte == '"' || byte == '\\' ? "\\%c" : "%c", byte);
+    return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+}
+
+int rd_out_json_char(char c, char text[RD_JSON_CHAR])
+{
+    if (is_plain(c))
+        return snprintf(text, RD_JSON_CHAR, "%c", c);
+    return snprintf(text, RD_JSON_CHAR, c == '"' || c == '\\' ? "\\%c" : "\\u%04x", (unsigned char)c);
 }
 
 void rd_out_json(rd_out_t *out, const char *text)
@@ -77,8 +83,15 @@ void rd_out_json(rd_out_t *out, const char *text)
     char one[RD_JSON_CHAR];
 
     rd_out_bytes(out, "\"", 1);
-    for (; *text; text++)
-        rd_out_bytes(out, one, (size_t)rd_out_json_char(*text, one));
+    while (*text) {
+        size_t n = 0;
+        while (is_plain(text[n]))
+            n++;
+        rd_out_bytes(out, text, n);
+        text += n;
+        if (*text)
+            rd_out_bytes(out, one, (size_t)rd_out_json_char(*text++, one));
+    }
     rd_out_bytes(out, "\"", 1);
 }
 

@@ -130,6 +130,23 @@ static void look_at_clock(rd_view_process_t *p, const rd_origin_t *here)
     p->now_ticks = same && head->clock <= RD_TICKS_TSC ? rd_ticks_now((rd_ticks_t)head->clock) : 0;
 }
 
+/* Those of dumps have been looked at. */
+static void look_at_processes(rd_view_t *v)
+{
+    rd_origin_t here = {0};
+    bool found = false;
+
+    for (int i = 0; i < v->nprocesses; i++) {
+        if (v->processes[i].past)
+            continue;
+        if (!found)
+            rd_origin_find(&here);
+        found = true;
+        look_at_process(&v->processes[i], &here);
+        look_at_clock(&v->processes[i], &here);
+    }
+}
+
 /* ---- communicators ---- */
 
 const rd_view_comm_t *rd_view_comm_of(const rd_view_comm_t *comms, int ncomms, uint64_t id)
@@ -269,17 +286,11 @@ void rd_view_drop(rd_view_t *v, int process)
 
 bool rd_view_look(rd_view_t *v, int job)
 {
-    rd_origin_t here;
-
-    rd_origin_find(&here);
+    look_at_processes(v);
     turn_page(v);
     for (int i = 0; i < v->nprocesses; i++) {
         const rd_reader_t *reader = &v->processes[i].reader;
         rd_view_rank_t rank = {.process = i};
-        if (!v->processes[i].past) {
-            look_at_process(&v->processes[i], &here);
-            look_at_clock(&v->processes[i], &here);
-        }
         for (rank.entry = 0; rank.entry < rd_reader_comms(reader); rank.entry++)
             if (rd_reader_comm(reader, rank.entry, &rank.comm) && !add_rank(v, &rank))
                 return false;

@@ -28,7 +28,7 @@ bool dumps_read(const unsigned char *bytes, size_t n, int *taken)
 {
     rd_view_t view = {0};
     rd_monitor_verdict_t v;
-    bool good = add(&view, bytes, n, 0, taken) && add(&view, bytes, n, 1, taken);
+    bool good = add(&view, bytes, n, 0, taken) && (view.nprocesses == 0 || add(&view, bytes, n, 1, taken));
 
     if (good && view.nprocesses) {
         good = rd_view_look(&view, 0) && rd_view_look(&view, 0);

@@ -1,6 +1,4 @@
 /* What is read for fuzzing is written in every format. */
-#include <fcntl.h>
-
 #include "fuzz/dumps.h"
 #include "monitor/dump_fr.h"
 
@@ -18,17 +16,22 @@ static bool write_streams(const rd_dump_t *dump, rd_out_t *out)
     return good;
 }
 
+static bool to_nowhere(void *arg, const void *bytes, size_t n)
+{
+    (void)arg;
+    (void)bytes;
+    (void)n;
+    return true;
+}
+
 bool dumps_write(const rd_view_t *view)
 {
     static rd_out_t out;
-    static int nothing = -1;
     rd_dump_t dump;
 
-    if (nothing < 0)
-        nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (!rd_dump_read(&dump, view, 0))
         return false;
-    rd_out_begin(&out, nothing);
+    rd_out_begin_sink(&out, to_nowhere, NULL);
     bool good = write_streams(&dump, &out) && rd_out_end(&out) == 0;
     rd_dump_free(&dump);
     return good;

@@ -1,5 +1,5 @@
 /* Fuzz target: the record of a process, which any process may have written, beside an honest one of the same
- * communicator. It is refused, or it is looked at twice, judged, and written in every format of dumps.
+ * communicator. It is refused, or it is looked at twice, judged, and some are written in every format of dumps.
  *
  * An input is a list of changes of an honest record: two bytes of an offset, one of a length (1 to 8), and so many
  * bytes. An offset beyond the record cuts it short there, modulo its length. */
@@ -150,6 +150,16 @@ static void show(const rd_view_t *view)
         }
 }
 
+/* To write every format takes three quarters of the time, so the input decides whether that is done: one in eight. */
+static bool writes(const uint8_t *data, size_t bytes)
+{
+    unsigned sum = 0;
+
+    for (size_t i = 0; i < bytes; i++)
+        sum += data[i];
+    return sum % 8 == 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     rd_view_t view = {0};
@@ -166,7 +176,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     show(&view);
     for (int i = 0; i < view.ncomms; i++)
         rd_verdict_judge(&view, &view.comms[i], &v);
-    if (!dumps_write(&view))
+    if (writes(data, bytes) && !dumps_write(&view))
         abort();
     rd_view_free(&view);
     return 0;

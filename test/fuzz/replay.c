@@ -10,8 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST 8192 /* bytes of an input */
-#define FILES 512 /* of a corpus */
+#define MOST 8192    /* bytes of an input */
+#define FILES 512    /* of a corpus */
+#define ALARMED 5000 /* inputs that end within five minutes, however many follow */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -132,7 +133,6 @@ int main(int argc, char **argv)
     }
     if (strncmp(name, "lt-", 3) == 0)
         name += 3;
-    alarm(300);
     snprintf(folder, sizeof folder, "%s/test/fuzz/corpus/%s", source ? source : ".", name);
     for (i = first; i < argc; i++)
         load(argv[i]);
@@ -143,10 +143,13 @@ int main(int argc, char **argv)
         printf(": %s is empty\n", folder);
         return 1;
     }
+    alarm(300);
     for (i = 0; i < ninputs; i++)
         feed(corpus[i].data, corpus[i].bytes);
     printf(", %ld mutations from seed %llu\n", first == argc ? count : 0, (unsigned long long)state);
     for (i = 0; i < count && first == argc; i++) {
+        if (i % ALARMED == 0)
+            alarm(300);
         mutate(&mutant);
         feed(mutant.data, mutant.bytes);
     }
