@@ -162,6 +162,17 @@ bool ras_is_format(const char *format)
 
 /* ---- commands ---- */
 
+/* What to do with it. Nothing may come behind a trace that is the output. */
+static void say_next(const char *format, const char *to)
+{
+    if (strcmp(format, "json") == 0)
+        printf("    see: rondo-ras analyse %s\n", to);
+    else if (strcmp(format, "fr") == 0)
+        printf("    see: torchfrtrace %s, or rondo-ras analyse %s\n", to, to);
+    else if (strcmp(to, "-") != 0)
+        printf("a trace in %s\n    see: ui.perfetto.dev or chrome://tracing opens it\n", to);
+}
+
 static int dump_as(rd_view_t *view, const ras_options_t *options, const char *format)
 {
     rd_dump_t dump;
@@ -177,6 +188,8 @@ static int dump_as(rd_view_t *view, const ras_options_t *options, const char *fo
     }
     int bad = ras_write_dump(&dump, format, options->out);
     rd_dump_free(&dump);
+    if (!bad)
+        say_next(format, options->out);
     return bad;
 }
 

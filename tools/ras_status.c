@@ -196,6 +196,18 @@ static void print_json(const rd_view_t *view)
     printf("]}\n");
 }
 
+/* Is it worth while to ask who holds somebody up? */
+static bool is_held_up(const rd_view_t *view)
+{
+    for (int i = 0; i < view->ncomms; i++)
+        for (int k = 0; k < view->comms[i].nranks; k++) {
+            const rd_view_rank_t *r = &view->comms[i].ranks[k];
+            if (rd_view_waits_for(&r->comm) >= 0 && rd_view_waits_since(view, r) > 1)
+                return true;
+        }
+    return false;
+}
+
 int ras_status(rd_view_t *view, const ras_options_t *options)
 {
     if (options->json) {
@@ -212,5 +224,7 @@ int ras_status(rd_view_t *view, const ras_options_t *options)
     if (!view->ncomms)
         printf("%d process%s with a record, and no communicator\n", view->nprocesses,
                view->nprocesses == 1 ? "" : "es");
+    if (is_held_up(view))
+        printf("    see: rondo-ras who says who holds them up\n");
     return RD_VERDICT_NONE;
 }

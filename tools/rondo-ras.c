@@ -264,7 +264,9 @@ static int no_record(const rd_view_t *view, const ras_options_t *options)
     if (view->unreadable && !options->job)
         return RAS_NOTHING;
     if (options->from)
-        fprintf(stderr, "rondo-ras: there is no record in %s; a job leaves some there if RONDO_MONITOR_DIR names it\n",
+        fprintf(stderr,
+                "rondo-ras: there is no record in %s; a job leaves some there if RONDO_MONITOR_DIR names it. Dumps are "
+                "read by convert, which also makes a trace of them (--format chrome), and by analyse\n",
                 options->from);
     else if (options->job)
         fprintf(stderr, "rondo-ras: there is no job %d; rondo-ras list shows which there are\n", options->job);
@@ -292,8 +294,9 @@ int main(int argc, char **argv)
     const command_t *command = NULL;
     rd_view_t view;
 
-    if (argc > 1 && strcmp(argv[1], "--help") == 0)
-        return fputs(usage, stdout) < 0;
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0)
+            return fputs(usage, stdout) < 0;
     if (argc > 1 && strcmp(argv[1], "--version") == 0)
         return printf("rondo-ras %d.%d.%d\n", RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH) < 0;
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
