@@ -88,6 +88,19 @@ void rd_lengths_text(const rd_lengths_t *l, const char *from, const char *to, ch
              l->from, from, (unsigned long long)l->sent, l->to, to, (unsigned long long)l->wanted);
 }
 
+void rd_death_text(int rank, const char *whois, char *text, size_t size)
+{
+    snprintf(text, size, "rank %d (%s) died: its process has ended without a farewell", rank, whois);
+}
+
+bool rd_is_death(const char *text, int rank, const char *whois)
+{
+    char death[RD_ERROR_BYTES];
+
+    rd_death_text(rank, whois, death, sizeof death);
+    return strncmp(text, death, strlen(death)) == 0;
+}
+
 /* ---- the communicator's health ---- */
 
 void rd_health_begin(rd_health_t *health, rd_log_ctx_t *ctx, const _Atomic uint64_t *notice, const rd_health_ops_t *ops,

@@ -46,6 +46,13 @@ rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t 
                              const char *text);
 /* The same for an error that has been reported already, of the call that this communicator does not survive. */
 void rd_stop_known(rd_stop_t *stop, rondo_result_t code, int failed_rank, const char *text);
+/* What a user can do about a failure of a communicator, behind the sentence of it. */
+#define RD_STOP_ADVICE "; abort this communicator, then shrink it or end"
+/* Makes the sentence for a rank that has died. All ranks say the same, however each has learnt of it: from the end of
+ * its process, of a connection, or from others. */
+void rd_death_text(int rank, const char *whois, char *text, size_t size);
+/* Returns true if `text` says that, whatever advice follows. */
+bool rd_is_death(const char *text, int rank, const char *whois);
 /* Makes the sentence for a message of two lengths, the same on every rank. */
 void rd_lengths_text(const rd_lengths_t *lengths, const char *from, const char *to, char *text, size_t size);
 /* Returns the reporter that `rank` names, plus one as ever: `reporter`, or `rank` itself if there is none. */

@@ -87,6 +87,9 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
 /* Handles the record of a rank that has died or left, and tells the neighbours. The caller holds the lock or has set
  * `busy`. Defined in deaths.c, as is the next one. */
 void rd_boot_heard_gone(rd_boot_t *b, int type, const unsigned char *data, size_t bytes);
+/* This process has it from another one that a rank has died: tells the neighbours. The caller holds the lock or has set
+ * `busy`. Defined in deaths.c. */
+void rd_boot_say_died(rd_boot_t *b, int rank);
 /* Handles a question or an answer, for this rank or another one. The caller holds the lock or has set `busy`. Defined
  * in ask.c. */
 void rd_boot_heard_letter(rd_boot_t *b, const unsigned char *data, size_t bytes);

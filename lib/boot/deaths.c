@@ -69,6 +69,12 @@ void rd_boot_lost(rd_boot_t *b, int rank)
     is_gone(b, rank, RD_REC_LOST);
 }
 
+void rd_boot_say_died(rd_boot_t *b, int rank)
+{
+    if (atomic_load(&b->gone[rank]) < DIED_KNOWN)
+        tell(b, rank, RD_REC_DEATH);
+}
+
 void rd_boot_left(rd_boot_t *b, int rank)
 {
     is_gone(b, rank, RD_REC_LEFT);

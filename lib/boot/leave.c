@@ -15,7 +15,9 @@ rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int failed
 {
     int first = reporter > 0 && reporter <= b->nranks && reporter - 1 != failed_rank ? reporter - 1 : from;
     const char *said_by = rd_boot_whois(b, first), *ctx = rd_boot_whois(b, failed_rank);
-    if (failed_rank == from)
+    if (said == RONDO_ERR_REMOTE && failed_rank != b->rank && rd_boot_is_dead(b, failed_rank))
+        rd_death_text(failed_rank, ctx, text, size);
+    else if (failed_rank == from)
         snprintf(text, size, "rank %d (%s) %s", failed_rank, ctx,
                  said == RONDO_ERR_ABORTED   ? "has aborted the communicator"
                  : said == RONDO_ERR_TIMEOUT ? "gave up waiting"
@@ -83,18 +85,23 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
                                        sizeof(news->text));
 }
 
-static const char *how_it_ended(int error)
+static void silence_text(int rank, const char *whois, int error, char *text, size_t size)
 {
     switch (error) {
     case ETIMEDOUT:
     case EHOSTUNREACH:
     case ENETUNREACH:
-        return "is cut off: its host or the network to it has not answered for five seconds";
+        snprintf(text, size, "rank %d (%s) is cut off: its host or the network to it has not answered for five seconds",
+                 rank, whois);
+        break;
     case ENOBUFS:
     case ENOMEM:
-        return "cannot be heard here any more: this host's kernel has no memory for its connection";
+        snprintf(text, size,
+                 "rank %d (%s) cannot be heard here any more: this host's kernel has no memory for its connection",
+                 rank, whois);
+        break;
     default:
-        return "died: its connection ended without a farewell";
+        rd_death_text(rank, whois, text, size);
     }
 }
 
@@ -123,8 +130,7 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
     news->silent = 1;
     news->failed_rank = from->rank;
     news->reporter = 0;
-    snprintf(news->text, sizeof(news->text), "rank %d (%s) %s", from->rank, rd_boot_whois(b, from->rank),
-             how_it_ended(from->chan->error));
+    silence_text(from->rank, rd_boot_whois(b, from->rank), from->chan->error, news->text, sizeof news->text);
     return news->said = RONDO_ERR_REMOTE;
 }
 
@@ -139,6 +145,15 @@ static void say_to_all(rd_boot_t *b, const farewell_t *said, size_t bytes)
         if (one->chan)
             rd_chan_send(one->chan, RD_REC_FAREWELL, said, bytes);
     }
+}
+
+/* Whoever passes a death on may have it from the others of its node, and not have seen itself that the process ended.
+ */
+static void say_death(rd_boot_t *b, const farewell_t *said, const char *text)
+{
+    if (said->code == RONDO_ERR_REMOTE && said->failed_rank >= 0 && said->failed_rank != b->rank &&
+        rd_is_death(text, said->failed_rank, rd_boot_whois(b, said->failed_rank)))
+        rd_boot_say_died(b, said->failed_rank);
 }
 
 static void say_first(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const char *text)
@@ -160,6 +175,7 @@ static void say_first(rd_boot_t *b, rondo_result_t code, int failed_rank, int re
             snprintf(said.text, sizeof said.text, "%s", text);
         bytes += strlen(said.text);
     }
+    say_death(b, &said, text ? text : stopped ? b->stop->text : "");
     say_to_all(b, &said, bytes);
 }
 

@@ -292,9 +292,9 @@ void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int failed_rank, int re
     const rd_control_t *its = c->controls && failed_rank > 0 ? c->controls[failed_rank - 1] : NULL;
 
     /* A failure of this rank's own is known to no other, and one on another node to none that has not heard of it. Who
-     * is late, and that a rank has left before its last call, is to be said alike. */
-    const bool has_left = its && atomic_load_explicit(&its->left, memory_order_relaxed);
-    if (c->controls && (rd_error_is_common(code) || code == RONDO_ERR_TIMEOUT || has_left ||
+     * is late, has left before its last call, or has died, is to be said alike. */
+    const bool alike = its && (code == RONDO_ERR_REMOTE || atomic_load_explicit(&its->left, memory_order_relaxed));
+    if (c->controls && (rd_error_is_common(code) || code == RONDO_ERR_TIMEOUT || alike ||
                         (failed_rank > 0 && (!its || its == c->self))))
         publish_cause(c->self, failed_rank - 1, text);
     for (int r = 0; r < c->nranks && c->controls; r++) {

@@ -159,8 +159,8 @@ static bool on_news(slot_t *s)
     /* What the node knows comes first: who has left has not died, and the rank that has found that out says so. */
     if (news.silent || (news.failed_rank >= 0 && w->ops->has_left(w->arg, news.failed_rank)))
         w->ops->hear(w->arg);
-    char text[sizeof news.text + 64];
-    snprintf(text, sizeof text, "%s; abort this communicator, then shrink it or end", news.text);
+    char text[sizeof news.text + sizeof RD_STOP_ADVICE];
+    snprintf(text, sizeof text, "%s" RD_STOP_ADVICE, news.text);
     rd_boot_pass_on(w->boot, news.said, news.failed_rank, news.reporter, news.text);
     rd_boot_stop(w->stop, w->ctx, code, &news, text);
     w->ops->tell(w->arg);
@@ -211,9 +211,10 @@ static void on_death(slot_t *s, const char *how)
     else
         rd_boot_died(w->boot, rank);
     rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank); /* first: once the stop word is set, the user may leave */
-    rd_stop_set(w->stop, w->ctx, RONDO_ERR_REMOTE, rank,
-                "rank %d (%s) died: its process %s; abort this communicator, then shrink it or end", rank,
-                rd_boot_whois(w->boot, rank), how);
+    char text[RD_ERROR_BYTES];
+    rd_death_text(rank, rd_boot_whois(w->boot, rank), text, sizeof text);
+    rd_log(w->ctx, RD_LOG_INFO, "rank %d: its process %s", rank, how);
+    rd_stop_set(w->stop, w->ctx, RONDO_ERR_REMOTE, rank, "%s" RD_STOP_ADVICE, text);
     w->ops->tell(w->arg);
 }
 

@@ -204,6 +204,9 @@ static void *wait_for_ever(void *arg)
     return NULL;
 }
 
+/* All say it alike, whether they have seen the process end, or its connection, or have heard of it. */
+#define DEATH "died: its process has ended without a farewell; abort this communicator, then shrink it or end"
+
 /* The last rank exits without a word, with a thread in a call if `arg` says so; the others hear of it, and go on. */
 static void exits(test_rank_t *t, void *arg)
 {
@@ -228,6 +231,8 @@ static void exits(test_rank_t *t, void *arg)
     snprintf(word, sizeof word, "rank %d", last);
     if (test_result(t, comm, result, RONDO_ERR_REMOTE, "rondo_allreduce") && !strstr(rondo_last_error(comm), word))
         test_fail(t, "the sentence must name %s: \"%s\"", word, rondo_last_error(comm));
+    if (!strstr(rondo_last_error(comm), DEATH))
+        test_fail(t, "the sentence must be that of a death: \"%s\"", rondo_last_error(comm));
     if (TEST_OK(t, comm, rondo_comm_shrink(comm, &last, 1, &small, NULL))) {
         use(t, small, last);
         TEST_OK(t, NULL, rondo_comm_destroy(small));

@@ -191,21 +191,25 @@ void rd_net_take_credit(rd_net_conn_t *conn, const rd_net_header_t *h)
 static void take_failure(rd_net_peer_t *peer, rondo_result_t code, int failed_rank, int reporter)
 {
     rd_net_t *net = peer->net;
-    char text[200];
+    char text[RD_ERROR_BYTES], advised[sizeof text + sizeof RD_STOP_ADVICE];
     rondo_result_t mine = rd_boot_report(net->boot, peer->rank, code, failed_rank, reporter, text, sizeof(text));
-    rd_stop_heard(net->stop, net->ctx, mine, failed_rank, rd_reporter(reporter, peer->rank), text);
+    snprintf(advised, sizeof advised, "%s" RD_STOP_ADVICE, text);
+    rd_stop_heard(net->stop, net->ctx, mine, failed_rank, rd_reporter(reporter, peer->rank), advised);
 }
 
 void rd_net_take_bye(rd_net_peer_t *peer, const rd_net_header_t *h)
 {
     rd_net_t *net = peer->net;
-    uint64_t failed_rank = h->bytes & UINT32_MAX, reporter = h->bytes >> 32, most = (uint64_t)net->nranks;
+    uint64_t failed_rank = h->bytes & UINT32_MAX & ~RD_NET_BYE_DIED, reporter = h->bytes >> 32,
+             most = (uint64_t)net->nranks;
     if (h->number > RD_LAST_RESULT || failed_rank > most || reporter > most) {
         rd_net_drop(net, "a farewell that makes no sense", h->number);
         return;
     }
     if (peer->left)
         return;
+    if (h->bytes & RD_NET_BYE_DIED && failed_rank && (int)failed_rank - 1 != net->rank && !net->alone)
+        rd_boot_died(net->boot, (int)failed_rank - 1);
     net->nlost -= peer->lost_ms != 0 && !peer->judged;
     peer->left = true;
     peer->farewell = (rondo_result_t)h->number;
