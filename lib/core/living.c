@@ -3,11 +3,13 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/lifetime.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static rondo_comm_t first; /* the youngest */
+static pid_t owner;        /* the process that has them: a bare clone of it has not */
 
 void rd_living_lock(void)
 {
@@ -30,6 +32,7 @@ void rd_living_add(rondo_comm_t comm)
     if (comm->internal)
         return;
     rd_living_lock();
+    owner = getpid();
     comm->next = first;
     first = comm;
     rd_living_unlock();
@@ -83,4 +86,47 @@ void rd_living_each(void (*call)(rondo_comm_t comm, void *arg), void *arg)
         rd_comm_release(comms[i]);
     }
     free(comms);
+}
+
+/* ---- the end of the process ---- */
+
+/* To the others of it, this process will have died. Not so once it has been finalized. */
+static bool is_left_over(const rondo_comm_t comm)
+{
+    return comm->conns.self && comm->team.nranks > 1 &&
+           !atomic_load_explicit(&comm->conns.self->left, memory_order_relaxed);
+}
+
+/* One rank of a node says so: the lowest that is still a member. */
+static bool speaks(const rondo_comm_t comm)
+{
+    for (int r = 0; r < comm->team.rank; r++) {
+        const rd_control_t *its = comm->conns.controls[r];
+        if (its && !atomic_load_explicit(&its->left, memory_order_relaxed))
+            return false;
+    }
+    return true;
+}
+
+/* Comes behind all exit handlers, which may destroy; another thread that holds the lock may never come back. */
+__attribute__((destructor)) static void say_left_over(void)
+{
+    rondo_comm_t one = NULL;
+    bool warns = false;
+    int n = 0;
+
+    if (!first || owner != getpid() || pthread_mutex_trylock(&lock) != 0)
+        return;
+    for (rondo_comm_t comm = first; comm; comm = comm->next)
+        if (is_left_over(comm)) {
+            one = comm;
+            warns |= speaks(comm);
+            n++;
+        }
+    if (one)
+        rd_log(&one->ctx, warns ? RD_LOG_WARN : RD_LOG_INFO,
+               "the process ends, and %d of its communicators %s not destroyed: ranks that still wait for it there "
+               "hear that it has died; call rondo_comm_destroy before, or rondo_comm_abort after a failure",
+               n, n == 1 ? "was" : "were");
+    pthread_mutex_unlock(&lock);
 }

@@ -1,7 +1,8 @@
 /* How a program may end, and what a fork leaves alone: a forked child is refused everything on its parent's
  * communicators, may make its own, and whatever it does, also exit with the parent's exit handlers, its parent and the
  * other ranks go on; a process that calls exit without destroying is named to those who wait for it, and hangs nowhere,
- * also with another of its threads in a call; a communicator may be destroyed by an exit handler.
+ * also with another of its threads in a call; a communicator may be destroyed by an exit handler. One rank of a node
+ * warns of communicators that are left.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -240,6 +241,21 @@ static void exits(test_rank_t *t, void *arg)
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
 }
 
+/* ---- communicators that are left ---- */
+
+static void leaves(test_rank_t *t, void *arg)
+{
+    int left = *(int *)arg;
+    rondo_comm_t comm[2] = {test_comm_on(t, 1), test_comm_on(t, 1)};
+
+    use(t, comm[1], t->nranks);
+    test_barrier(t);
+    test_note(t, "ends and leaves %d", left);
+    for (int i = left; i < 2; i++)
+        TEST_OK(t, NULL, rondo_comm_destroy(comm[i]));
+    exit(0);
+}
+
 static int run(const char *what, int nranks, test_body_fn body, void *arg)
 {
     int bad = test_run(TEST_PROCESSES, nranks, 60, body, arg);
@@ -247,6 +263,29 @@ static int run(const char *what, int nranks, test_body_fn body, void *arg)
     if (bad)
         printf("endings: WRONG: %s, %d ranks\n", what, nranks);
     return bad;
+}
+
+/* Of three ranks of a node, which all leave one communicator, or none, the lowest one says so. */
+static int warned(int left, const char *warning)
+{
+    char file[] = "/tmp/rondo-left-XXXXXX", line[600];
+    int fd = mkstemp(file), lines = 0, right = 0;
+
+    setenv("RONDO_DEBUG", "warn", 1);
+    setenv("RONDO_DEBUG_FILE", file, 1);
+    int bad = fd < 0 || run("the process ends and leaves communicators", 3, leaves, &left);
+    unsetenv("RONDO_DEBUG_FILE");
+    setenv("RONDO_DEBUG", "none", 1);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+    for (; f && fgets(line, sizeof line, f); lines += strstr(line, "not destroyed") != NULL)
+        right += strstr(line, warning) != NULL && strstr(line, " 0/3 ") != NULL;
+    if (f)
+        fclose(f);
+    unlink(file);
+    if (lines == (left > 0) && right == lines)
+        return bad;
+    printf("endings: WRONG: %d lines, %d right, of %d communicators that are left\n", lines, right, left);
+    return 1;
 }
 
 int main(void)
@@ -265,5 +304,6 @@ int main(void)
             bad += run("exit with a thread in a call", n, exits, &yes);
         }
     }
+    bad += warned(0, "") + warned(1, "1 of its communicators was") + warned(2, "2 of its communicators were");
     return bad != 0;
 }
