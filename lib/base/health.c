@@ -21,42 +21,101 @@ static bool claim(rd_stop_t *stop, rondo_result_t *first)
     return false;
 }
 
-static rondo_result_t release(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, int reporter)
+/* ---- the first failure of the node ---- */
+
+/* Returns true if the failure is told in one sentence on all ranks, also on the one that it blames. */
+static bool is_for_all(const rd_failure_t *f)
 {
-    rd_error_stays(ctx, code,
+    return rd_error_is_common(f->said) || f->said == RONDO_ERR_TIMEOUT;
+}
+
+/* Returns true if it may give way to another one: what this rank has done, or has happened to itself, stays its own. */
+static bool gives_way(const rd_failure_t *own, int self)
+{
+    bool found_itself = own->failed_rank == self && own->reporter == self + 1;
+
+    return rd_error_is_common(own->code) ||
+           (!found_itself && (own->code == RONDO_ERR_TIMEOUT || own->code == RONDO_ERR_REMOTE));
+}
+
+/* Makes another rank's failure this one's; `by`: that rank. */
+static void adopt(const rd_health_t *h, int by, const rd_failure_t *its, rd_failure_t *f)
+{
+    const char *whois = rd_health_whois(h, its->failed_rank);
+
+    f->code = is_for_all(its) ? its->said : RONDO_ERR_REMOTE;
+    f->said = its->said;
+    f->failed_rank = its->failed_rank;
+    f->reporter = its->reporter;
+    if (its->said == RONDO_ERR_ABORTED)
+        snprintf(f->text, sizeof f->text, "rank %d (%s) has aborted the communicator", its->failed_rank, whois);
+    else if (by == its->failed_rank && !rd_error_is_common(its->said))
+        snprintf(f->text, sizeof f->text, "rank %d (%s): %.*s", by, whois, RD_ERROR_BYTES - 100, its->text);
+    else
+        memcpy(f->text, its->text, sizeof f->text);
+}
+
+/* Ranks of a node see the same trouble at the same time, each in its own way. */
+static void agree(rd_health_t *h, rd_failure_t *f)
+{
+    const int self = h->ctx->rank;
+    rd_failure_t own = *f, its;
+
+    own.failed_rank = f->failed_rank >= 0 ? f->failed_rank : self;
+    own.reporter = rd_reporter(f->reporter, self);
+    int by = h->ops->first(h->arg, &own, &its);
+    if (by >= 0 && by != self && gives_way(&own, self) && (its.failed_rank != self || is_for_all(&its)))
+        adopt(h, by, &its, f);
+}
+
+static rondo_result_t release(rd_stop_t *stop, rd_log_ctx_t *ctx, rd_failure_t *f)
+{
+    if (stop->health)
+        agree(stop->health, f);
+    memcpy(stop->text, f->text, sizeof stop->text);
+    rd_error_stays(ctx, f->code,
                    stop->text); /* first: a thread that sees the code may query the sentence, or end the process */
-    atomic_store_explicit(&stop->failed_rank, failed_rank, memory_order_relaxed);
-    atomic_store_explicit(&stop->reporter, reporter, memory_order_relaxed);
-    atomic_store_explicit(&stop->code, code, memory_order_release); /* publishes failed rank, reporter and text */
+    atomic_store_explicit(&stop->failed_rank, f->failed_rank, memory_order_relaxed);
+    atomic_store_explicit(&stop->reporter, f->reporter, memory_order_relaxed);
+    atomic_store_explicit(&stop->said, f->said, memory_order_relaxed);
+    atomic_store_explicit(&stop->code, f->code, memory_order_release); /* publishes all that is above */
     uint32_t *mirror = atomic_load(&stop->mirror);
     if (mirror)
         *(volatile uint32_t *)mirror = 1;
-    return code;
+    return f->code;
 }
 
 rondo_result_t rd_stop_set(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, const char *format,
                            ...)
 {
+    rd_failure_t failure = {.code = code, .said = code, .failed_rank = failed_rank};
     rondo_result_t first;
     va_list args;
 
     if (!claim(stop, &first))
         return first;
     va_start(args, format);
-    rd_error_format(stop->text, format, args);
+    rd_error_format(failure.text, format, args);
     va_end(args);
-    return release(stop, ctx, code, failed_rank, 0);
+    return release(stop, ctx, &failure);
+}
+
+static rondo_result_t heard(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, rondo_result_t said,
+                            int failed_rank, int reporter, const char *text)
+{
+    rd_failure_t failure = {.code = code, .said = said, .failed_rank = failed_rank, .reporter = reporter};
+    rondo_result_t first;
+
+    if (!claim(stop, &first))
+        return first;
+    snprintf(failure.text, sizeof failure.text, "%s", text);
+    return release(stop, ctx, &failure);
 }
 
 rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, int reporter,
                              const char *text)
 {
-    rondo_result_t first;
-
-    if (!claim(stop, &first))
-        return first;
-    snprintf(stop->text, sizeof stop->text, "%s", text);
-    return release(stop, ctx, code, failed_rank, reporter);
+    return heard(stop, ctx, code, code, failed_rank, reporter, text);
 }
 
 void rd_stop_known(rd_stop_t *stop, rondo_result_t code, int failed_rank, const char *text)
@@ -67,6 +126,7 @@ void rd_stop_known(rd_stop_t *stop, rondo_result_t code, int failed_rank, const 
         return;
     snprintf(stop->text, sizeof stop->text, "%s", text);
     atomic_store(&stop->failed_rank, failed_rank);
+    atomic_store(&stop->said, code);
     atomic_store_explicit(&stop->code, code, memory_order_release);
 }
 
@@ -108,6 +168,7 @@ void rd_health_begin(rd_health_t *health, rd_log_ctx_t *ctx, const _Atomic uint6
 {
     memset(health, 0, sizeof *health);
     atomic_store(&health->stop.failed_rank, -1);
+    health->stop.health = health;
     health->ctx = ctx;
     health->notice = notice;
     health->ops = ops;
@@ -119,13 +180,16 @@ const char *rd_health_whois(const rd_health_t *health, int rank)
     return rank >= 0 && rank < health->ctx->nranks ? health->ops->whois(health->arg, rank) : "?";
 }
 
-/* `said`: what the failure is called that this rank calls REMOTE: with it the sentence goes along to the others. */
+/* `said`: what the failure is called that this rank calls REMOTE: with it the sentence goes along to the others. They
+ * are told the failure that stands, which may be another one. */
 static rondo_result_t fail_heard(rd_health_t *h, rondo_result_t code, rondo_result_t said, int failed_rank,
                                  int reporter, const char *text)
 {
+    code = heard(&h->stop, h->ctx, code, said, failed_rank, reporter, text);
+    said = (rondo_result_t)atomic_load(&h->stop.said);
+    failed_rank = atomic_load(&h->stop.failed_rank);
+    reporter = atomic_load(&h->stop.reporter);
     int blamed = failed_rank >= 0 ? failed_rank : h->ctx->rank;
-
-    code = rd_stop_heard(&h->stop, h->ctx, code, failed_rank, reporter, text);
     rondo_result_t passed_on = code == RONDO_ERR_REMOTE && said != RONDO_ERR_ABORTED ? said : code;
     h->ops->tell_node(h->arg, passed_on, blamed, reporter);
     /* A missed deadline is no death: ranks of other nodes find it as this rank did. */

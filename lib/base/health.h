@@ -26,18 +26,34 @@ static inline bool rd_lengths_differ(const rd_lengths_t *lengths)
     return lengths->from != lengths->to;
 }
 
+/* A failure, as one rank tells it to another. */
+typedef struct rd_failure {
+    rondo_result_t code; /* with which calls end on the rank that has this */
+    rondo_result_t said; /* what it is called where it was found, which `code` may call RONDO_ERR_REMOTE */
+    int failed_rank;     /* rank that died, left, failed or is late; -1: this rank */
+    int reporter;        /* the rank that found that out, plus one; 0: this rank */
+    char text[RD_ERROR_BYTES];
+} rd_failure_t;
+
+struct rd_health;
+
 typedef struct rd_stop {
     _Atomic int code;           /* RONDO_SUCCESS while healthy, else the result with which every wait and call ends */
     _Atomic int failed_rank;    /* rank that died, left or failed; -1: none */
     _Atomic int reporter;       /* the rank that found that out, plus one; 0: this rank itself */
+    _Atomic int said;           /* what the failure is called where it was found */
     _Atomic int claimed;        /* the first writer's mark: only that one fills the fields here */
     _Atomic(uint32_t *) mirror; /* a word that is set with `code` for kernels, which cannot read this struct; or NULL */
     char text[RD_ERROR_BYTES];  /* set before `code` is released, once: "rank 3 (host a, pid 17) died" */
     struct rd_stop *parent;     /* while a communicator is made from another one: that one's word; else NULL */
+    struct rd_health *health;   /* of the communicator whose word it is; NULL: the word of something else */
 } rd_stop_t;
 
 /* Sets the stop word. The first writer wins; later ones are ignored. May be called by any thread. The sentence is the
- * communicator's last error, and has been printed, before the code can be seen. Returns the code that stands. */
+ * communicator's last error, and has been printed, before the code can be seen. Returns the code that stands.
+ *
+ * Ranks of a node that find failures at the same time all have the first one, with its sentence, whatever they have
+ * found themselves; only what is a rank's own failure stays its own. */
 rondo_result_t rd_stop_set(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, const char *format,
                            ...) __attribute__((format(printf, 5, 6)));
 /* The same for a failure that another rank has found out and others have passed on. `reporter` is that rank plus one.
@@ -94,6 +110,9 @@ typedef struct rd_health_ops {
      * mismatch that it has found, or of what has failed on itself or on another node. -1: any. Returns false if there
      * is none yet. */
     bool (*cause)(void *arg, int rank, char text[RD_ERROR_BYTES]);
+    /* Makes `own` the first failure of this node. Returns -1, or, if there has been one, the rank that had it first,
+     * and the failure through *first. */
+    int (*first)(void *arg, const rd_failure_t *own, rd_failure_t *first);
 } rd_health_ops_t;
 
 typedef struct rd_health {

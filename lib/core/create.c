@@ -91,7 +91,14 @@ static bool cause(void *arg, int rank, char text[RD_ERROR_BYTES])
     return by >= 0;
 }
 
-static const rd_health_ops_t health_ops = {tell_node, tell_others, whois, cause};
+static int first(void *arg, const rd_failure_t *own, rd_failure_t *failure)
+{
+    rondo_comm_t comm = arg;
+
+    return rd_conns_first(&comm->conns, comm->team.rank, own, failure);
+}
+
+static const rd_health_ops_t health_ops = {tell_node, tell_others, whois, cause, first};
 
 static bool has_left(void *arg, int rank)
 {

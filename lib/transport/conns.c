@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "base/page.h"
 #include "base/wait.h"
@@ -18,6 +19,7 @@
 #define LONG_SLOTS 8                           /* what goes one way goes the sooner the longer its messages are, */
 #define LONG_SLOT_BYTES ((size_t)508 << 10)    /* up to what UCX's tcp carries whole: see ucx/ucx_config.c */
 #define SHORTER_MOST 4096
+#define WRITE_MS 1000   /* for a rank of the node that writes what has failed, and may have no core */
 #define REMOTES_MANY 16 /* ranks on other nodes: with more of them each has fewer of the shorter slots */
 /* The line beside that of the count of messages has room for so many signatures. More lie behind the LL ring, whose
  * last page has room for them. */
@@ -284,6 +286,37 @@ int rd_conns_cause(const rd_conns_t *c, int rank, char text[RD_ERROR_BYTES])
         return r;
     }
     return -1;
+}
+
+static rd_control_t *first_of(const rd_conns_t *c)
+{
+    for (int r = 0; c->controls && r < c->nranks; r++)
+        if (c->controls[r])
+            return c->controls[r];
+    return NULL;
+}
+
+/* A rank that dies or is stopped while it writes is not waited for. */
+int rd_conns_first(const rd_conns_t *c, int self, const rd_failure_t *own, rd_failure_t *first)
+{
+    const struct timespec millisecond = {0, 1000000};
+    rd_control_t *node = first_of(c);
+    int none = 0;
+
+    if (!node)
+        return -1;
+    if (atomic_compare_exchange_strong(&node->first, &none, 1)) {
+        node->first_by = self;
+        node->failure = *own;
+        atomic_store_explicit(&node->first, 2, memory_order_release);
+        return -1;
+    }
+    for (int i = 0; i < WRITE_MS && atomic_load_explicit(&node->first, memory_order_acquire) != 2; i++)
+        nanosleep(&millisecond, NULL);
+    if (atomic_load_explicit(&node->first, memory_order_acquire) != 2)
+        return -1;
+    *first = node->failure;
+    return node->first_by;
 }
 
 void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int failed_rank, int reporter, const char *text)

@@ -60,6 +60,11 @@ typedef struct rd_control {
      * a long wait is for. */
     _Atomic int says;
     _Atomic int64_t late_until_ms;
+    /* Likewise the first failure that a rank of the node, `first_by`, has found or heard of. `first` is 0, 1 while it
+     * is being written, or 2. */
+    _Atomic int first;
+    int first_by;
+    rd_failure_t failure;
     rd_called_t called; /* what this rank has called lately, if calls are signed */
 } rd_control_t;
 
@@ -125,6 +130,9 @@ void rd_conns_notify(rd_conns_t *conns, rondo_result_t code, int failed_rank, in
 /* Copies the sentence that a rank of the node has published on the failure of `rank`, or, with -1, any of them. Returns
  * the rank that has published it, which gives the reason alone if the failure was its own; -1: there is none. */
 int rd_conns_cause(const rd_conns_t *conns, int rank, char text[RD_ERROR_BYTES]);
+/* Makes `own` the first failure of the node. Returns -1, or, if there has been one, the rank that had it first, and the
+ * failure through *first. */
+int rd_conns_first(const rd_conns_t *conns, int self, const rd_failure_t *own, rd_failure_t *first);
 /* Returns true if another rank of the node is a thread of this process, and so may read by itself what is posted
  * here. */
 bool rd_conns_shared(const rd_conns_t *conns);

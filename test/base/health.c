@@ -56,7 +56,15 @@ static bool cause(void *arg, int rank, char text[RD_ERROR_BYTES])
     return true;
 }
 
-static const rd_health_ops_t ops = {tell_node, tell_others, whois, cause};
+static int first(void *arg, const rd_failure_t *own, rd_failure_t *failure)
+{
+    (void)arg;
+    (void)own;
+    (void)failure;
+    return -1;
+}
+
+static const rd_health_ops_t ops = {tell_node, tell_others, whois, cause, first};
 static _Atomic uint64_t notice;
 static rd_log_ctx_t ctx;
 static rd_health_t health;
