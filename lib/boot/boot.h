@@ -50,6 +50,10 @@ rondo_result_t rd_boot_barrier(rd_boot_t *boot);
 /* The same, for ranks that tell each other how they have fared. If any has failed, all get the error of the lowest one
  * that has, which says `why`; the others with its number. */
 rondo_result_t rd_boot_meet(rd_boot_t *boot, rondo_result_t own, const char *why);
+/* The same, where ranks have waited for each other, each by itself and for `ms` at most; 0: without a limit. `own` is
+ * RONDO_ERR_TIMEOUT, with the thread's sentence, if that was in vain: ranks find that at the same time, each of another
+ * one, and all get the error of the lowest. */
+rondo_result_t rd_boot_meet_waiters(rd_boot_t *boot, rondo_result_t own, int64_t ms);
 /* Collective, where an exchange has shown all ranks that `failed` gives up, and that all therefore do: copies its
  * sentence, `why` there, to all, or says where it can be read. Returns the result of that exchange. */
 rondo_result_t rd_boot_cause(rd_boot_t *boot, int failed, const char *why, char text[RD_ERROR_BYTES]);

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define SPREAD_MS 10000 /* ranks that begin to wait at the same time lose patience within this time */
+
 typedef struct said {
     int32_t rank, code; /* rank: INT32_MAX where nobody has failed */
     char text[RD_ERROR_BYTES];
@@ -81,4 +83,16 @@ rondo_result_t rd_boot_cause(rd_boot_t *b, int failed, const char *why, char tex
 
     snprintf(text, RD_ERROR_BYTES, "%s", code == RONDO_SUCCESS ? first.text : "its own message says why");
     return code;
+}
+
+rondo_result_t rd_boot_meet_waiters(rd_boot_t *b, rondo_result_t own, int64_t ms)
+{
+    const int64_t usual_ms = b->timeout_ms, spread = ms < SPREAD_MS ? ms : SPREAD_MS;
+
+    b->timeout_ms = own == RONDO_SUCCESS ? ms + spread : spread; /* who need not wait is here before the others */
+    rondo_result_t result = rd_boot_meet(b, own, rd_thread_error());
+    b->timeout_ms = usual_ms;
+    if (result == RONDO_ERR_TIMEOUT && rd_stop_get(b->stop) == RONDO_SUCCESS)
+        rd_boot_farewell_alike(b);
+    return result;
 }

@@ -258,10 +258,10 @@ static rondo_result_t await(const making_t *m, connecting_t *c)
     }
     if (result != RONDO_ERR_TIMEOUT)
         return result;
-    return rd_stop_set(a->stop, a->ctx, result, -1, /* all heads wait for all */
-                       "the CollNet plugin %.60s did not connect the nodes within %lld ms (RONDO_COLLNET=0 goes "
-                       "without it, RONDO_CREATE_TIMEOUT_MS waits longer)",
-                       c->plug->name, (long long)a->env->create_timeout_ms);
+    return rd_error(a->ctx, result, /* all heads wait for all */
+                    "the CollNet plugin %.60s did not connect the nodes within %lld ms (RONDO_COLLNET=0 goes "
+                    "without it, RONDO_CREATE_TIMEOUT_MS waits longer)",
+                    c->plug->name, (long long)a->env->create_timeout_ms);
 }
 
 static rondo_result_t failed(const making_t *m, const char *call, int error)
@@ -390,8 +390,8 @@ static rondo_result_t make(making_t *m, rd_coll_net_t *c)
         if (m->listen)
             (void)rd_coll_close_listen(m->held->plug, m->listen);
         m->listen = NULL;
-        if (result == RONDO_SUCCESS)
-            result = rd_boot_barrier(m->args->boot);
+        if (result == RONDO_SUCCESS || result == RONDO_ERR_TIMEOUT)
+            result = rd_boot_meet_waiters(m->args->boot, result, m->args->env->create_timeout_ms);
         if (result == RONDO_SUCCESS) {
             c->held = m->held;
             m->held = NULL;

@@ -304,13 +304,15 @@ static rondo_result_t connect_all(rd_plug_net_t *net, const rd_env_t *env)
             result = rd_boot_check(net->base.boot);
         }
     }
-    if (result != RONDO_ERR_TIMEOUT)
-        return result;
-    return rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_TIMEOUT, rank,
-                       "rank %d (%s) was not connected by the net plugin %.60s within %lld ms: does a firewall close "
-                       "the ports between the hosts %s?",
-                       rank, rd_boot_whois(net->base.boot, rank), net->plug->name, (long long)env->create_timeout_ms,
-                       rd_plug_library.unreached);
+    if (result == RONDO_ERR_TIMEOUT)
+        rd_error(net->base.ctx, result,
+                 "rank %d (%s) was not connected by the net plugin %.60s within %lld ms: does a firewall close the "
+                 "ports between the hosts %s?",
+                 rank, rd_boot_whois(net->base.boot, rank), net->plug->name, (long long)env->create_timeout_ms,
+                 rd_plug_library.unreached);
+    return result == RONDO_SUCCESS || result == RONDO_ERR_TIMEOUT
+               ? rd_boot_meet_waiters(net->base.boot, result, env->create_timeout_ms)
+               : result;
 }
 
 /* ---- memory */

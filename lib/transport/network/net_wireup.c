@@ -77,11 +77,10 @@ static rondo_result_t greet_all(rd_net_t *net, const rd_env_t *env)
     }
     if (result != RONDO_ERR_TIMEOUT)
         return result;
-    return rd_stop_set(net->stop, net->ctx, RONDO_ERR_TIMEOUT, rank,
-                       "rank %d (%s) was not reached over the network within %lld ms: does a firewall close the ports "
-                       "between the hosts %s?",
-                       rank, rd_boot_whois(net->boot, rank), (long long)env->create_timeout_ms,
-                       net->library->unreached);
+    return rd_error(net->ctx, RONDO_ERR_TIMEOUT,
+                    "rank %d (%s) was not reached over the network within %lld ms: does a firewall close the ports "
+                    "between the hosts %s?",
+                    rank, rd_boot_whois(net->boot, rank), (long long)env->create_timeout_ms, net->library->unreached);
 }
 
 /* Before the barrier at the end no messages come for which nothing is bound here yet. */
@@ -90,5 +89,7 @@ rondo_result_t rd_net_wireup(rd_net_t *net, const rd_env_t *env)
     if (!rd_net_wires_all(net))
         return RONDO_SUCCESS;
     rondo_result_t result = greet_all(net, env);
-    return result == RONDO_SUCCESS ? rd_boot_barrier(net->boot) : result;
+    return result == RONDO_SUCCESS || result == RONDO_ERR_TIMEOUT
+               ? rd_boot_meet_waiters(net->boot, result, env->create_timeout_ms)
+               : result;
 }
