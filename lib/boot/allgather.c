@@ -51,14 +51,12 @@ static rondo_result_t take(round_t *r)
     size_t bytes;
     int type;
     while (r->in_left && rd_chan_next(r->from->chan, &type, &data, &bytes)) {
+        if (rd_boot_heard_of(r->b, type, data, bytes))
+            continue;
         if (type == RD_REC_FAREWELL) {
             rondo_result_t code = rd_boot_heard(r->b, r->from, data, bytes, &r->news);
             if (code)
                 return code;
-        } else if (type == RD_REC_DEATH || type == RD_REC_LOST || type == RD_REC_LEFT) {
-            rd_boot_heard_gone(r->b, type, data, bytes);
-        } else if (type == RD_REC_LETTER) {
-            rd_boot_heard_letter(r->b, data, bytes);
         } else if (type == RD_REC_DATA && bytes <= r->in_left) {
             memcpy(r->in, data, bytes);
             r->in += bytes;

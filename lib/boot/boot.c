@@ -265,11 +265,6 @@ int rd_boot_nranks(const rd_boot_t *b)
     return b->nranks;
 }
 
-const char *rd_boot_whois(const rd_boot_t *b, int rank)
-{
-    return rank >= 0 && rank < b->nranks && b->whois[rank][0] ? b->whois[rank] : "?";
-}
-
 void rd_boot_address(const rd_boot_t *b, char text[RD_BOOT_ADDRESS])
 {
     if (!inet_ntop(b->addr.family == 6 ? AF_INET6 : AF_INET, b->addr.ip, text, RD_BOOT_ADDRESS))

@@ -81,6 +81,9 @@ void rd_boot_turn_away(rd_boot_t *b, const rd_env_t *env, rondo_result_t code, i
  * gone or reports a failure; `news` then says which rank is to blame. The caller holds the lock or has set `busy`.
  * Defined in leave.c. */
 rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *news);
+/* Handles what neighbours say of other ranks, at any time. Returns false if the record is of another type. The caller
+ * holds the lock or has set `busy`. Defined in leave.c. */
+bool rd_boot_heard_of(rd_boot_t *b, int type, const unsigned char *data, size_t bytes);
 /* Handles a farewell record. Defined in leave.c. */
 rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
                              rd_boot_news_t *news);
@@ -90,6 +93,10 @@ void rd_boot_heard_gone(rd_boot_t *b, int type, const unsigned char *data, size_
 /* This process has it from another one that a rank has died: tells the neighbours. The caller holds the lock or has set
  * `busy`. Defined in deaths.c. */
 void rd_boot_say_died(rd_boot_t *b, int rank);
+/* Says who a rank is, if that is known, and hears it. The caller holds the lock or has set `busy`. Defined in names.c.
+ */
+void rd_boot_say_name(rd_boot_t *b, rd_chan_t *chan, int rank);
+void rd_boot_heard_name(rd_boot_t *b, const unsigned char *data, size_t bytes);
 /* Handles a question or an answer, for this rank or another one. The caller holds the lock or has set `busy`. Defined
  * in ask.c. */
 void rd_boot_heard_letter(rd_boot_t *b, const unsigned char *data, size_t bytes);

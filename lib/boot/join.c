@@ -170,6 +170,7 @@ static void on_table(joining_t *j, const unsigned char *data, size_t bytes)
     else
         rd_id_derive(&b->creds, &b->id.creds, "met", data, sizeof(rd_salt_t));
     rd_listener_open(&j->incoming, b->listener, &b->creds, &b->addr, sizeof(b->addr), &mine);
+    rd_whois(b->whois[b->rank]);
     data += sizeof(rd_salt_t);
     for (int k = 0; k < b->rounds; k++) {
         rd_hello_t hello = {.purpose = RD_FOR_NEIGHBOUR, .rank = b->rank, .nranks = b->nranks, .slot = k};
@@ -339,6 +340,7 @@ static void dials_pump(joining_t *j)
             continue;
         b->from[k] = (rd_neighbour_t){.chan = d->chan, .rank = peer};
         d->chan = NULL;
+        rd_boot_say_name(b, b->from[k].chan, b->rank);
         j->missing--;
     }
 }

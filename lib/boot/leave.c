@@ -105,6 +105,19 @@ static void silence_text(int rank, const char *whois, int error, char *text, siz
     }
 }
 
+bool rd_boot_heard_of(rd_boot_t *b, int type, const unsigned char *data, size_t bytes)
+{
+    if (type == RD_REC_DEATH || type == RD_REC_LOST || type == RD_REC_LEFT)
+        rd_boot_heard_gone(b, type, data, bytes);
+    else if (type == RD_REC_NAME)
+        rd_boot_heard_name(b, data, bytes);
+    else if (type == RD_REC_LETTER)
+        rd_boot_heard_letter(b, data, bytes);
+    else
+        return false;
+    return true;
+}
+
 rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *news)
 {
     const unsigned char *data;
@@ -115,13 +128,8 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
             rd_chan_put_back(from->chan);
             return RONDO_SUCCESS;
         }
-        rondo_result_t code = RONDO_SUCCESS;
-        if (type == RD_REC_DEATH || type == RD_REC_LOST || type == RD_REC_LEFT)
-            rd_boot_heard_gone(b, type, data, bytes);
-        else if (type == RD_REC_LETTER)
-            rd_boot_heard_letter(b, data, bytes);
-        else
-            code = rd_boot_heard(b, from, data, bytes, news);
+        rondo_result_t code =
+            rd_boot_heard_of(b, type, data, bytes) ? RONDO_SUCCESS : rd_boot_heard(b, from, data, bytes, news);
         if (code)
             return code;
     }
@@ -142,8 +150,13 @@ static void say_to_all(rd_boot_t *b, const farewell_t *said, size_t bytes)
     b->parted |= said->code == RONDO_SUCCESS;
     for (int k = 0; k < 2 * b->rounds; k++) {
         rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
-        if (one->chan)
-            rd_chan_send(one->chan, RD_REC_FAREWELL, said, bytes);
+        if (!one->chan)
+            continue;
+        if (said->failed_rank >= 0) {
+            rd_boot_say_name(b, one->chan, said->failed_rank);
+            rd_boot_say_name(b, one->chan, said->reporter - 1);
+        }
+        rd_chan_send(one->chan, RD_REC_FAREWELL, said, bytes);
     }
 }
 

@@ -22,6 +22,7 @@ librondo_core_la_SOURCES += \
 	lib/boot/listener.c \
 	lib/boot/listener.h \
 	lib/boot/meet.c \
+	lib/boot/names.c \
 	lib/boot/registry.c \
 	lib/boot/registry.h \
 	lib/boot/rendezvous.c \

@@ -29,7 +29,8 @@ enum {
     RD_REC_ROOTS,    /* rank, before JOIN, where there are several rendezvous: rd_roots_head_t, rd_root_t... */
     RD_REC_ASK,      /* between those: rd_roots_head_t */
     RD_REC_BLOCK,    /* likewise: contacts, as many as fit */
-    RD_REC_LOST      /* between neighbours: see deaths.c */
+    RD_REC_LOST,     /* between neighbours: see deaths.c */
+    RD_REC_NAME      /* likewise: see names.c */
 };
 
 typedef struct rd_join {

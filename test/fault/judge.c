@@ -1,7 +1,7 @@
 /* Errors against the truth. Who has been done something to is on the board before it is done, so an error can come no
  * earlier: whatever it says of a rank that is unharmed is wrong, and so is another cause than the one that is written
- * there. A sentence blames the process that it names first, by "rank 3 (host:17)"; one that does not know it, "rank 3
- * (?)", or names none, blames the first rank. */
+ * there. A sentence blames the process that it names first, by "rank 3 (host:17)"; one that does not know it, and says
+ * so, or names none, blames the first rank. */
 #include "fault/trial.h"
 
 #include "base/error.h"
@@ -23,6 +23,7 @@
 #define HELD_DESCRIPTORS 9
 #define HELD_THREADS 2
 
+#define UNKNOWN "(its process is not known yet)"
 #define ADVICE "; abort this communicator" /* what follows says what to do, not what has happened */
 
 /* A sentence about a rank of that fate has one word of the first line and none of the second. "failed" is said where
@@ -84,7 +85,7 @@ static int blamed(const rank_t *r, const char *text, const int *member, int nmem
     for (at = text; *at; at++)
         if ((rank = process_at(r, at)) >= 0)
             break;
-    if (*at && (!named || named > at || !strstr(named, "(?)") || strstr(named, "(?)") > at))
+    if (*at && (!named || named > at || !strstr(named, UNKNOWN) || strstr(named, UNKNOWN) > at))
         return rank;
     return named && sscanf(named, "rank %d", &rank) == 1 && rank >= 0 && rank < nmembers ? member[rank] : -1;
 }
@@ -131,7 +132,9 @@ void judge_error(rank_t *r, rondo_comm_t comm, rondo_result_t result, const int 
     fate = rank < 0 ? UNHARMED : atomic_load(&board->fate[rank]);
     if (may_not_know(r, text, result))
         return;
-    if (rank < 0 || !(culprits & 1u << rank) || fate == UNHARMED)
+    if (strstr(text, "(?)"))
+        snprintf(why, sizeof why, "%s, and a question mark", rondo_result_string(result));
+    else if (rank < 0 || !(culprits & 1u << rank) || fate == UNHARMED)
         snprintf(why, sizeof why, "%s, and it blames rank %d", rondo_result_string(result), rank);
     else if (result != causes[fate].result)
         snprintf(why, sizeof why, "%s where a rank %s", rondo_result_string(result), causes[fate].name);

@@ -292,8 +292,7 @@ static void come_up(rd_proxy_channel_t *channel, int net_comm)
     else
         rd_health_fail(team->health, rd_health_check(from->health), failed_rank,
                        "rank %d (%s) is lost, according to its rail, whose message numbers nodes and not ranks: %s",
-                       failed_rank, failed_rank >= 0 ? rd_boot_whois(team->boot, failed_rank) : "?",
-                       from->health->stop.text);
+                       failed_rank, rd_boot_whois(team->boot, failed_rank), from->health->stop.text);
 }
 
 /* The last proxy channel notifies the kernels, whose triggers may have named buffers to all channels. Channels that
