@@ -40,12 +40,26 @@ void rd_comm_resume(rondo_comm_t comm)
 {
     if (rd_outstanding_listed(&comm->queue.outstanding))
         rd_outstanding_take(&comm->queue.outstanding);
+    comm->queue.elsewhere = false;
+}
+
+/* Between nodes nothing but a message shows what a rank has called. */
+static bool may_be_asked(rondo_comm_t comm)
+{
+    return comm->queue.signing.called && !comm->env.check && rd_health_check(&comm->health) == RONDO_SUCCESS &&
+           comm->node.nnodes > 1;
 }
 
 void rd_comm_pause(rondo_comm_t comm)
 {
-    if (rd_outstanding_listed(&comm->queue.outstanding))
-        pthread_mutex_unlock(&comm->queue.outstanding.turning);
+    rd_outstanding_t *entry = &comm->queue.outstanding;
+    bool asked = may_be_asked(comm);
+
+    if (asked && !rd_outstanding_listed(entry))
+        rd_outstanding_list(entry);
+    comm->queue.elsewhere = asked;
+    if (rd_outstanding_listed(entry))
+        pthread_mutex_unlock(&entry->turning);
 }
 
 /* If operations are outstanding, lets waits in other communicators make progress for them again. */

@@ -40,7 +40,7 @@ static inline rondo_result_t rd_comm_leave(rondo_comm_t comm, rondo_result_t res
 }
 
 /* While a thread that is inside waits elsewhere (for sockets, for files), `pause` lets waits make progress for
- * what is outstanding here, too; `resume` ends that. */
+ * what is outstanding here, too, and answers ranks of other nodes that ask what this one calls; `resume` ends that. */
 void rd_comm_pause(rondo_comm_t comm);
 void rd_comm_resume(rondo_comm_t comm);
 

@@ -15,18 +15,19 @@
 #define FLAT_POLLS 500 /* a few microseconds */
 #define SPENT_MOST 64  /* tasks whose memory is kept */
 
-/* One turn of a thread that waits in another communicator. What fails here stays with this communicator and its
- * requests: the thread's last error is that of its own call. */
+/* One turn of a thread that waits in another communicator, or for sockets in this one. What fails here stays with this
+ * communicator and its requests: the thread's last error is that of its own call. */
 static bool turn(rd_outstanding_t *entry)
 {
     rd_queue_t *q = (rd_queue_t *)(void *)((char *)entry - offsetof(rd_queue_t, outstanding));
+    bool idle = !q->active && !rd_queue_serves(q) && !rd_queue_busy(q);
     char text[RD_ERROR_BYTES];
     int moved = 0;
 
-    if (!q->active && ((!rd_queue_serves(q) && !rd_queue_busy(q)) || rd_health_check(q->health) != RONDO_SUCCESS))
+    if ((idle && !q->elsewhere) || (!q->active && rd_health_check(q->health) != RONDO_SUCCESS))
         return false;
     snprintf(text, sizeof text, "%s", rd_thread_error());
-    if (rd_queue_advance(q, &moved) != RONDO_SUCCESS)
+    if ((idle ? rd_unlike_answer(q, &moved) : rd_queue_advance(q, &moved)) != RONDO_SUCCESS)
         rd_thread_error_set(text);
     else if (moved)
         rd_queue_moved(q);

@@ -116,6 +116,7 @@ typedef struct rd_queue {
     size_t spare_bytes;
     rd_wait_t wait;
     rd_outstanding_t outstanding; /* for waits in other communicators, while a submitted request is not over */
+    bool elsewhere;               /* a call of all ranks waits for sockets, and the network may bring questions */
     rd_deadlock_t deadlock;       /* RONDO_CHECK=1 */
     rd_signing_t signing;         /* of the collectives that the user calls */
     uint64_t asked_in;            /* the call in which ranks of other nodes were last asked what they call, */

@@ -283,6 +283,12 @@ rondo_result_t rd_unlike_check(rd_queue_t *q, int64_t now_ms)
     return check(q, now_ms);
 }
 
+rondo_result_t rd_unlike_answer(rd_queue_t *q, int *moved)
+{
+    *moved = rd_transport_progress(q->net);
+    return rd_unlike_check(q, rd_clock_ms());
+}
+
 /* A rank of this node has said what it calls before it sends, one of another node has yet to answer. */
 rondo_result_t rd_unlike_wait(rd_queue_t *q, int peer)
 {

@@ -41,6 +41,8 @@ void rd_unlike_ask(rd_queue_t *queue, int peer, int64_t now_ms);
 /* For a rank that waits, each time it has read the clock: fails the communicator if ranks of its node do not call the
  * same. */
 rondo_result_t rd_unlike_check(rd_queue_t *queue, int64_t now_ms);
+/* The same for a rank that waits for sockets in a call of all ranks: it answers those that ask what it calls. */
+rondo_result_t rd_unlike_answer(rd_queue_t *queue, int *moved);
 /* The same at once, for a rank whose wait for `peer` is over, or -1 if that has left. It waits only for what tells who
  * is right. */
 rondo_result_t rd_unlike_wait(rd_queue_t *queue, int peer);

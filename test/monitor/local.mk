@@ -4,6 +4,7 @@ check_PROGRAMS += \
 	test/monitor/callsites \
 	test/monitor/crowd \
 	test/monitor/differ \
+	test/monitor/differ_split \
 	test/monitor/dump \
 	test/monitor/dump_slow \
 	test/monitor/dumps_forged \
@@ -34,6 +35,7 @@ test_monitor_alike_LDADD = libtest.la
 test_monitor_crowd_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_crowd_SOURCES = test/monitor/crowd.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_differ_LDADD = libtest.la
+test_monitor_differ_split_LDADD = libtest.la
 test_monitor_dump_LDADD = libtest.la
 test_monitor_dump_SOURCES = test/monitor/dump.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_dump_slow_LDADD = libtest.la
@@ -119,6 +121,7 @@ monitor_trials = \
 	test/monitor/blamed \
 	test/monitor/crowd \
 	test/monitor/differ \
+	test/monitor/differ_split \
 	test/monitor/judged \
 	test/monitor/late \
 	test/monitor/quiet \
