@@ -172,13 +172,16 @@ int judge_missing(const char *text, int rank)
 }
 
 /* A rank that died before it came is only missed, by a deadline; and if it has made the id, nobody is there whom the
- * others could ask. */
+ * others could ask. Who serves the rendezvous says whom it has missed within two seconds of the deadline, unless the
+ * machine was too busy for that. */
 void judge_creation(rank_t *r, rondo_result_t result)
 {
     const plan_t *p = &r->trial->plan;
     const char *text = rondo_last_error(NULL);
 
     if (p->kind == BIRTH && result == RONDO_ERR_TIMEOUT && judge_missing(text, p->victim))
+        return;
+    if (p->kind == BIRTH && result == RONDO_ERR_TIMEOUT && strstr(text, "no table came from the rendezvous"))
         return;
     if (p->kind == BIRTH && p->victim == 0 && result == RONDO_ERR_INVALID_USAGE && strstr(text, "the maker has ended"))
         return;

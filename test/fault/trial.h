@@ -13,7 +13,7 @@
 #define TRIAL_LIMIT_S 120 /* what counts as a hang, on a machine that does much else */
 #define TRIAL_CREATE_MS "60000"
 #define TRIAL_GROW_MS "4000"     /* for a new rank that was killed before it came, on a busy machine */
-#define TRIAL_PATIENCE_MS "1500" /* for one that was killed, or found itself without means, before it came */
+#define TRIAL_PATIENCE_MS "5000" /* for one that was killed, or found itself without means, before it came */
 
 /* What has happened to a rank. */
 typedef enum { UNHARMED, DIED, STOPPED, ABORTED, LACKS } fate_t;
