@@ -276,6 +276,40 @@ static void gone(void)
     }
 }
 
+/* A neighbour says who a rank is. */
+static void names(void)
+{
+    static const int32_t none[] = {-1, RANKS, INT32_MAX};
+    char row[1 + RANKS + 1][RD_WHOIS] = {{0}}, same[sizeof row / sizeof row[0]][RD_WHOIS] = {{0}};
+    struct {
+        int32_t rank;
+        char whois[RD_WHOIS + LONGER];
+    } said = {.rank = 2};
+    const size_t bytes = sizeof said.rank + RD_WHOIS;
+    room_t r;
+
+    enter(&r, "a name of a wrong length");
+    r.b.whois = row + 1;
+    memset(said.whois, 'x', sizeof said.whois);
+    rd_boot_heard_name(&r.b, (const unsigned char *)&said, bytes - 1);
+    rd_boot_heard_name(&r.b, (const unsigned char *)&said, bytes + 1);
+    CHECK(memcmp(row, same, sizeof row) == 0);
+    check_now = "the name of a rank that is none";
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        said.rank = none[i];
+        rd_boot_heard_name(&r.b, (const unsigned char *)&said, bytes);
+        CHECK(memcmp(row, same, sizeof row) == 0);
+    }
+    check_now = "a name without an end";
+    said.rank = 2;
+    rd_boot_heard_name(&r.b, (const unsigned char *)&said, bytes);
+    CHECK(strlen(rd_boot_whois(&r.b, 2)) == RD_WHOIS - 1);
+    check_now = "another name of that rank";
+    said.whois[0] = 'y';
+    rd_boot_heard_name(&r.b, (const unsigned char *)&said, bytes);
+    CHECK(rd_boot_whois(&r.b, 2)[0] == 'x');
+}
+
 /* Of two ranks the other sends more than is due. */
 static void exchange(void)
 {
@@ -311,6 +345,7 @@ int main(void)
     neighbours();
     farewells();
     gone();
+    names();
     exchange();
     return failures != 0;
 }

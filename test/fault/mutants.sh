@@ -100,6 +100,10 @@ the failed rank in a farewell@boot/leave.c@s/said.failed_rank >= 0 \&\& said.fai
 the reporter in a farewell@boot/leave.c@s/said.reporter > 0 \&\& said.reporter <= b->nranks ? said.reporter : from->rank + 1/said.reporter/@boot/peers
 the length of a death or a leave@boot/deaths.c@s/if (bytes != sizeof rank)/if (0)/@boot/peers
 the rank in a death or a leave@boot/deaths.c@s/rank >= 0 \&\& rank < b->nranks/1/@boot/peers
+the length of a name@boot/names.c@s/if (bytes != sizeof name)/if (0)/@boot/peers
+the rank of a name@boot/names.c@s/name.rank >= 0 \&\& name.rank < b->nranks/1/@boot/peers
+the end of a name@boot/names.c@s/name.whois\[RD_WHOIS - 1\] = 0;/;/@boot/peers
+a name that is known@boot/names.c@s/ \&\& !b->whois\[name.rank\]\[0\]//@boot/peers
 the checksum of an id@boot/id.c@s/if (sodium_memcmp(sum, id->bytes + CHECKED, 16) != 0)/if (0)/@boot/wrong
 the version of an id@boot/id.c@s/if (id->bytes\[4\] != ID_VERSION)/if (0)/@boot/wrong
 a record's magic@monitor/read.c@s/if (h->magic != RD_MONITOR_MAGIC)/if (0)/@monitor/forged monitor/record
