@@ -306,9 +306,11 @@ rondo_result_t rondo_group_submit(rondo_request_t *request)
     set_depth(caller, 0);
     if (!request)
         return drop(caller, rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_group_submit: request is NULL"));
-    made = calloc(1, sizeof *made);
-    if (made)
+    made = malloc(sizeof *made); /* calloc goes past the memory that the thread has just freed */
+    if (made) {
+        rd_request_init(made);
         made->later = 1;
+    }
     if (!made)
         rd_completion_fail(&caller->group->whose.completion,
                            rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a request"));
