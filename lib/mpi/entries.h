@@ -134,6 +134,18 @@
 /* What waits for requests, or asks for them: only where the MPI's own functions make no progress for rondo
  * (in_flight.c). Name, name in small letters, number of parameters; `use mpi_f08` has a function of its own, with
  * ierror behind. */
+/* MPI 4.1 asks for several requests at once. A test has them where its MPI plays them. */
+#ifndef RD_MPI_HAS_GET_STATUSES
+#define RD_MPI_HAS_GET_STATUSES (MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1))
+#endif
+#if RD_MPI_HAS_GET_STATUSES
+#define RD_MPI_GET_STATUSES(X)                                                                                         \
+    X(Request_get_status_any, request_get_status_any, 5, 6)                                                            \
+    X(Request_get_status_all, request_get_status_all, 4, 5)                                                            \
+    X(Request_get_status_some, request_get_status_some, 5, 6)
+#else
+#define RD_MPI_GET_STATUSES(X)
+#endif
 #ifdef OPEN_MPI
 #define RD_MPI_WAITS(X)
 #else
@@ -146,7 +158,8 @@
     X(Testany, testany, 5, 6)                                                                                          \
     X(Testall, testall, 4, 5)                                                                                          \
     X(Testsome, testsome, 5, 6)                                                                                        \
-    X(Request_get_status, request_get_status, 3, 4)
+    X(Request_get_status, request_get_status, 3, 4)                                                                    \
+    RD_MPI_GET_STATUSES(X)
 #endif
 /* Their parameters are words: handles, addresses and numbers. */
 typedef intptr_t rd_mpi_word_t;

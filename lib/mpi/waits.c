@@ -84,6 +84,11 @@ TEST(Testany, testany, (W a, W b, W c, W d, W e), (a, b, c, d, e))
 TEST(Testall, testall, (W a, W b, W c, W d), (a, b, c, d))
 TEST(Testsome, testsome, (W a, W b, W c, W d, W e), (a, b, c, d, e))
 TEST(Request_get_status, request_get_status, (W a, W b, W c), (a, b, c))
+#if RD_MPI_HAS_GET_STATUSES
+TEST(Request_get_status_any, request_get_status_any, (W a, W b, W c, W d, W e), (a, b, c, d, e))
+TEST(Request_get_status_all, request_get_status_all, (W a, W b, W c, W d), (a, b, c, d))
+TEST(Request_get_status_some, request_get_status_some, (W a, W b, W c, W d, W e), (a, b, c, d, e))
+#endif
 #endif
 
 int rd_mpi_wait(MPI_Request *request)

@@ -18,6 +18,7 @@ script_tests += \
 	test/mpi/interposer_corners.sh
 endif
 EXTRA_DIST += \
+	test/mpi/interposer/asks.c \
 	test/mpi/interposer/before.c \
 	test/mpi/interposer/behind.c \
 	test/mpi/interposer/common.sh \
@@ -31,6 +32,7 @@ EXTRA_DIST += \
 	test/mpi/interposer/opening.c \
 	test/mpi/interposer/persistent.c \
 	test/mpi/interposer/played_cuda.c \
+	test/mpi/interposer/played_statuses.c \
 	test/mpi/interposer/random.c \
 	test/mpi/interposer/sessions.c \
 	test/mpi/interposer/threads.c \

@@ -52,10 +52,11 @@ use_mpi() {
     preload=$dir/$mpi/librondo_mpi.so
 }
 # As a user would, from the installed source: the sentence in doc/mpi.md.
-for_mpi() {
+for_mpi() { # MPI FLAGS...
     use_mpi "$1"
+    shift
     mkdir -p "$dir/$mpi"
-    make -j2 -s -f "$source/lib/mpi/build.mk" MPICC="$mpicc" CC=gcc CFLAGS="-O2 -g -Wall -Wextra -Werror" \
+    make -j2 -s -f "$source/lib/mpi/build.mk" MPICC="$mpicc" CC=gcc CFLAGS="-O2 -g -Wall -Wextra -Werror $*" \
         DEST="$dir/$mpi" RONDO_CFLAGS="-I$source/lib" RONDO_LIBS="-L$build/.libs -lrondo -Wl,-rpath,$build/.libs" \
         >"$dir/log" 2>&1 || { cat "$dir/log"; fail "the interposer does not build"; return 1; }
 }
