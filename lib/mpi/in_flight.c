@@ -21,6 +21,9 @@
  * what the entries say. */
 static rd_mpi_flight_t *first, **end = &first;
 static bool held;              /* no turn may be made now: this thread is in one, or in rondo */
+static bool keeps;             /* an error is kept until then: the user's handler may call the MPI again */
+static MPI_Comm failed_on;     /* the communicator of that error, */
+static int failed_with;        /* and its code; MPI_SUCCESS: there is none */
 static _Atomic uint64_t turns; /* by those in the MPI */
 
 /* The lock is for MPICH's thread; where there is none, it would be for nobody. */
@@ -76,16 +79,37 @@ static rd_mpi_flight_t *take_arrived(void)
     return f;
 }
 
+bool rd_mpi_flights_keep_error(MPI_Comm comm, int code)
+{
+    if (!keeps)
+        return false;
+    if (failed_with == MPI_SUCCESS) {
+        failed_on = comm;
+        failed_with = code;
+    }
+    return true;
+}
+
+static void raise_error(void)
+{
+    int code = failed_with;
+
+    failed_with = MPI_SUCCESS;
+    if (code != MPI_SUCCESS)
+        PMPI_Comm_call_errhandler(failed_on, code);
+}
+
 void rd_mpi_flights_enter(void)
 {
     guard();
-    held = true;
+    held = keeps = true;
 }
 
 void rd_mpi_flights_leave(void)
 {
-    held = false;
+    held = keeps = false;
     unguard();
+    raise_error();
 }
 
 bool rd_mpi_flights_hold(bool hold)
@@ -113,9 +137,10 @@ void rd_mpi_flights_turn(void)
     rd_mpi_flights_leave();
     atomic_fetch_add_explicit(&turns, 1, memory_order_relaxed);
     while (f) {
-        held = true;
+        held = keeps = true;
         f->land(f);
-        held = false;
+        held = keeps = false;
+        raise_error();
         if (!first)
             return;
         guard();

@@ -418,6 +418,8 @@ void rd_mpi_flights_end(void);
 /* Between the two, rondo's communicators for nonblocking calls are this thread's. */
 void rd_mpi_flights_enter(void);
 void rd_mpi_flights_leave(void);
+/* An error that this thread meets there is raised when it has left: true if it is kept until then. */
+bool rd_mpi_flights_keep_error(MPI_Comm comm, int code);
 /* Follows what was submitted in between. */
 void rd_mpi_flights_add(rd_mpi_flight_t *flight);
 bool rd_mpi_flights_any(void);

@@ -7,7 +7,8 @@ rd_mpi_entries_t rd_mpi_next;
 
 int rd_mpi_raise(rd_mpi_comm_t *c, int code)
 {
-    PMPI_Comm_call_errhandler(c->comm, code);
+    if (!rd_mpi_flights_keep_error(c->comm, code))
+        PMPI_Comm_call_errhandler(c->comm, code);
     return code;
 }
 

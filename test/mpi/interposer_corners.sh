@@ -30,7 +30,7 @@ for mpi in $(mpis); do
     compile persistent
     for ranks in ${RONDO_TEST_RANKS:-2 4}; do
         good $ranks --report "$dir/nonblocking.$mpi" elsewhere collectives orders deep freed dup_meanwhile statuses mixed \
-            barrier does_not_wait others bottom large errors finalize unfinished never_freed
+            barrier does_not_wait others bottom large errors handler_calls finalize unfinished never_freed
         grep -q '^  iallreduce  *[0-9]*  *[1-9]' "$dir/out" || { cat "$dir/out"; fail "no iallreduce was served"; }
         good $ranks "$dir/persistent.$mpi" errors
         good $ranks --report "$dir/persistent.$mpi" again

@@ -461,6 +461,55 @@ static void errors(void)
     MPI_Comm_free(&dup);
 }
 
+/* The handler of an error calls the MPI again, nonblocking and blocking: on a communicator of its own, whose ranks have
+ * all made the same error. */
+static MPI_Comm beside;
+static void calling_handler(MPI_Comm *comm, int *code, ...)
+{
+    MPI_Request requests[2];
+    int one = 1, sums[3] = {0, 0, 0};
+
+    (void)comm, (void)code;
+    handled++;
+    for (int i = 0; i < 2; i++)
+        MPI_Iallreduce(&one, &sums[i], 1, MPI_INT, MPI_SUM, beside, &requests[i]);
+    sums[2] = sum_of(1, beside);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    CHECK(sums[0] == nranks && sums[1] == nranks && sums[2] == nranks, "in the handler: %d %d %d", sums[0], sums[1],
+          sums[2]);
+}
+static void handler_calls(void)
+{
+    MPI_Errhandler mine;
+    MPI_Comm dup;
+    MPI_Request requests[2];
+    char room[32] = {0};
+    int one = 1, sum = 0;
+
+    if (!getenv("LD_PRELOAD")) /* else the MPI finds no error */
+        return;
+    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+    MPI_Comm_dup(MPI_COMM_WORLD, &beside);
+    warm_all(dup);
+    warm_all(beside);
+    MPI_Comm_create_errhandler(calling_handler, &mine);
+    MPI_Comm_set_errhandler(dup, mine);
+    handled = 0;
+    for (int i = 0; i < 3; i++) { /* alone, and while another one is in flight */
+        if (i)
+            MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, dup, &requests[0]);
+        MPI_Iallreduce(room, room + 4, 4, MPI_INT, MPI_SUM, dup, &requests[1]);
+        CHECK(handled == i + 1, "buffers that overlap: handled %d times", handled);
+        if (i)
+            MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        CHECK(!i || sum == nranks, "the sum behind the error is %d", sum);
+        sum = 0;
+    }
+    MPI_Errhandler_free(&mine);
+    MPI_Comm_free(&beside);
+    MPI_Comm_free(&dup);
+}
+
 /* In a callback of MPI_Finalize. */
 static int at_the_end(MPI_Comm comm, int key, void *value, void *extra)
 {
@@ -573,6 +622,7 @@ static const corner_t corners[] = {{"elsewhere", elsewhere},
                                    {"bottom", bottom},
                                    {"large", large},
                                    {"errors", errors},
+                                   {"handler_calls", handler_calls},
                                    {"finalize", finalize},
                                    {"unfinished", unfinished},
                                    {"never_freed", never_freed},

@@ -180,9 +180,17 @@ static void again(void)
 }
 
 static int handled, class_handled;
-static MPI_Comm handled_comm;
+static MPI_Comm handled_comm, beside = MPI_COMM_NULL;
 static void handler(MPI_Comm *comm, int *code, ...)
 {
+    MPI_Request request;
+    int one = 1, sum = 0;
+
+    if (beside != MPI_COMM_NULL) { /* it calls the MPI again */
+        MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, beside, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CHECK(sum == nranks - 1, "the sum in the handler is %d", sum);
+    }
     handled++;
     handled_comm = *comm;
     MPI_Error_class(*code, &class_handled);
@@ -212,13 +220,16 @@ static void wrong_arguments(MPI_Comm dup)
     WRONG(Bcast, &value, 1, MPI_INT, nranks, dup, MPI_INFO_NULL, &request);
 }
 
-/* Rank 0 does not start its part, and the others wait longer than they may. The next request
- * works. */
+/* Rank 0 does not start its part, and the others wait longer than they may: their handlers are called, and add numbers.
+ * The next request works. */
 static void too_late(MPI_Comm dup)
 {
     MPI_Request request;
     int value = 1, sum = 0, code, class;
 
+    MPI_Comm_split(MPI_COMM_WORLD, rank ? 1 : MPI_UNDEFINED, rank, &beside);
+    if (rank)
+        warm_all(beside);
     setenv("RONDO_TIMEOUT_MS", "400", 1); /* for the communicator that the request gets */
     INIT(Allreduce)(&value, &sum, 1, MPI_INT, MPI_SUM, dup, MPI_INFO_NULL, &request);
     unsetenv("RONDO_TIMEOUT_MS");
@@ -230,6 +241,7 @@ static void too_late(MPI_Comm dup)
         CHECK(handled == 1 && class_handled == MPI_ERR_OTHER && handled_comm == dup, "handled %d times, class %d",
               handled, class_handled);
         handled = 0;
+        MPI_Comm_free(&beside);
     }
     PMPI_Barrier(dup);
     if (request != MPI_REQUEST_NULL) /* Open MPI has freed it, as it does with any that has failed */
