@@ -24,7 +24,7 @@ libmachine_la_DEPENDENCIES = $(sim_kernels)
 sim_kernels = $(kernel_sources:lib/kernels/%.cu=test/sim/%.lo)
 $(sim_kernels): test/sim/%.lo: lib/kernels/%.cu $(kernel_headers) test/sim/gpu.cuh lib/base/narrow.h
 	$(AM_V_CXX)$(MKDIR_P) test/sim && $(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) $(DEFS) -I. -U_GNU_SOURCE \
-	-I$(top_srcdir)/lib -I$(top_srcdir)/test -I$(top_srcdir)/test/sim -ffp-contract=off -fno-strict-aliasing -O2 -g -x c++ -c -o $@ $<
+	-I$(top_srcdir)/lib -I$(top_srcdir)/test -I$(top_srcdir)/test/sim -ffp-contract=off -fno-strict-aliasing -O2 -g1 -x c++ -c -o $@ $<
 machine_ldadd = libmachine.la libtest_parts.la librondo_core.la -lm
 world_sources = test/sim/world.c test/sim/world_fused.c test/sim/world_data.c test/sim/world_expected.c test/sim/world.h test/sim/world_int.h \
 	test/sim/schedule.c test/sim/schedule.h
@@ -77,7 +77,7 @@ delayed_sim_kernels = $(kernel_sources:lib/kernels/%.cu=test/sim/delayed/%.lo)
 $(delayed_sim_kernels): test/sim/delayed/%.lo: lib/kernels/%.cu $(kernel_headers) $(delays_headers) test/sim/gpu.cuh
 	$(AM_V_CXX)$(MKDIR_P) test/sim/delayed && $(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) $(DEFS) -I. \
 	-U_GNU_SOURCE -I$(top_srcdir)/lib -I$(top_srcdir)/test -I$(top_srcdir)/test/delays -I$(top_srcdir)/test/sim -ffp-contract=off \
-	-fno-strict-aliasing -O1 -g -x c++ -c -o $@ $<
+	-fno-strict-aliasing -O1 -g1 -x c++ -c -o $@ $<
 delayed_ldadd = libmachine_delayed.la libtest_parts.la librondo_core.la -lm
 test_sim_delayed_collectives_SOURCES = test/sim/collectives.c $(world_sources)
 test_sim_delayed_collectives_LDADD = $(delayed_ldadd)
@@ -112,7 +112,7 @@ libmachine_raced_la_LIBADD = $(raced_sim_kernels) test/sim/raced/touch.lo
 libmachine_raced_la_DEPENDENCIES = $(raced_sim_kernels) test/sim/raced/touch.lo
 raced_sim_kernels = $(kernel_sources:lib/kernels/%.cu=test/sim/raced/%.lo)
 RACED_COMPILE = $(MKDIR_P) test/sim/raced && $(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) $(DEFS) -I. \
-	-U_GNU_SOURCE -I$(top_srcdir)/lib -I$(top_srcdir)/test -I$(top_srcdir)/test/sim -ffp-contract=off -fno-strict-aliasing -O1 -g \
+	-U_GNU_SOURCE -I$(top_srcdir)/lib -I$(top_srcdir)/test -I$(top_srcdir)/test/sim -ffp-contract=off -fno-strict-aliasing -O1 -g1 \
 	-fsanitize=thread -x c++ -c -o $@
 $(raced_sim_kernels): test/sim/raced/%.lo: lib/kernels/%.cu $(kernel_headers) test/sim/gpu.cuh lib/base/narrow.h
 	$(AM_V_CXX)$(RACED_COMPILE) $<
