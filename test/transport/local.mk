@@ -22,8 +22,11 @@ test_transport_nodes_link_SOURCES = test/transport/nodes_link.c test/util/enter.
 # The same programs by a transport that lives here alone; they link the core, where it is registered.
 check_PROGRAMS += \
 	test/transport/socketpair_nodes \
-	test/transport/socketpair_trials \
 	test/transport/socketpair_zcopy
+# test/transport/socketpair.sh runs it: without --nodes it would go the same way as test/fault/trials.
+EXTRA_PROGRAMS += test/transport/socketpair_trials
+check_DATA += test/transport/socketpair_trials$(EXEEXT)
+CLEANFILES += test/transport/socketpair_trials$(EXEEXT)
 operations_by_socketpair = \
 	test/transport/socketpair.h \
 	test/transport/socketpair_transport.c \
