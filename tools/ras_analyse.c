@@ -12,7 +12,6 @@
 #include "load.h"
 #include "ras.h"
 #include "ras_analysis.h"
-#include "sched/program.h"
 
 static const rd_history_t *history_of(const analysis_t *a, const member_t *m)
 {
@@ -151,26 +150,6 @@ void ras_add_call(const rd_monitor_event_t *e, char *text, size_t bytes)
 
 /* ---- what differs ---- */
 
-/* The rule of rondo's signatures: of what only moves data, bytes count, in whatever type. */
-static const char *differs(const rd_monitor_event_t *x, const rd_monitor_event_t *y)
-{
-    bool reduces = x->kind < RD_NUM_COLLS && rd_coll_reduces((rd_coll_t)x->kind);
-
-    if (x->kind != y->kind || (x->flags ^ y->flags) & RD_MONITOR_TABLES)
-        return "operation";
-    if (x->flags & RD_MONITOR_TABLES)
-        return x->root != y->root ? "root" : x->tag != y->tag ? "tag" : NULL;
-    if (reduces ? x->count != y->count : x->bytes != y->bytes)
-        return reduces || x->type == y->type ? "count" : "bytes";
-    if (reduces && x->type != y->type)
-        return "type";
-    if (reduces && x->op != y->op)
-        return "op";
-    if (rd_view_kind_rooted(x->kind) && x->root != y->root)
-        return "root";
-    return x->tag != y->tag ? "tag" : NULL;
-}
-
 /* Sorts the ranks that have made the call by what they call. Returns what the second sort differs in from the first;
  * NULL: all call the same. `sort` of a rank that has not made it is -1. */
 static const char *sort_ranks(analysis_t *a, uint64_t number, int *sort, const rd_monitor_event_t **calls, int *nsorts)
@@ -183,12 +162,12 @@ static const char *sort_ranks(analysis_t *a, uint64_t number, int *sort, const r
         const rd_history_run_t *r = ras_run_at(a, &a->members[i], number, &first);
         sort[i] = -1;
         for (int k = 0; r && k < *nsorts && sort[i] < 0; k++)
-            if (!differs(calls[k], &r->event))
+            if (!rd_view_differs(calls[k], &r->event))
                 sort[i] = k;
         if (!r || sort[i] >= 0)
             continue;
         if (*nsorts == 1)
-            what = differs(calls[0], &r->event);
+            what = rd_view_differs(calls[0], &r->event);
         sort[i] = *nsorts;
         calls[(*nsorts)++] = &r->event;
     }

@@ -66,6 +66,7 @@ librondo_core_la_SOURCES += \
 	lib/monitor/verdict.c \
 	lib/monitor/verdict.h \
 	lib/monitor/verdict_device.c \
+	lib/monitor/verdict_unlike.c \
 	lib/monitor/verdict_int.h \
 	lib/monitor/verdict_link.c \
 	lib/monitor/verdict_slow.c \

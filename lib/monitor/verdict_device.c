@@ -181,14 +181,37 @@ static void follow(const rd_view_t *view, const rd_view_comm_t *c, const rd_view
                    who, where);
 }
 
+/* A replay is of a call that was made long ago. */
+static void judge(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *r, rd_monitor_verdict_t *v)
+{
+    const uint64_t in = r->comm.waits_in;
+
+    if (!in || in & RD_MONITOR_REPLAYED || !rd_verdict_unlike(view, c, in, v))
+        follow(view, c, r, v);
+}
+
+/* The last call that all have enqueued: kernels may get on with unlike ones, and give a wrong result. */
+static uint64_t last_of_all(const rd_view_comm_t *c)
+{
+    uint64_t last = UINT64_MAX;
+
+    for (int i = 0; i < c->nranks; i++) {
+        uint64_t begun = c->ranks[i].comm.calls[RD_TRACK_COLLECTIVE].begun;
+        last = begun < last ? begun : last;
+    }
+    return last;
+}
+
 void rd_verdict_kernels(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_comm_t *then,
                         rd_monitor_verdict_t *v)
 {
+    if (rd_verdict_unlike(view, c, last_of_all(c), v))
+        return;
     for (int i = 0; i < c->nranks; i++) {
         rd_monitor_verdict_t one = {.rank = -1, .next = -1};
         if (!waited(view, then, &c->ranks[i]))
             continue;
-        follow(view, c, &c->ranks[i], &one);
+        judge(view, c, &c->ranks[i], &one);
         if (v->status == RD_VERDICT_NONE || rd_verdict_worse(one.status, v->status) != v->status)
             *v = one;
     }
@@ -200,6 +223,6 @@ bool rd_verdict_kernel(const rd_view_t *view, const rd_view_comm_t *c, int rank,
 
     if (!r || !waits(r))
         return false;
-    follow(view, c, r, v);
+    judge(view, c, r, v);
     return true;
 }

@@ -26,6 +26,9 @@ void rd_verdict_say_slow(rd_monitor_verdict_t *v, int rank, const char *text);
 /* The clock of a rank's host at the last look, in ms. */
 int64_t rd_verdict_clock(const rd_view_t *view, const rd_view_rank_t *rank);
 
+/* Of a communicator on devices: do the ranks that have enqueued this collective call the same? Returns true with a
+ * verdict if they do not. */
+bool rd_verdict_unlike(const rd_view_t *view, const rd_view_comm_t *c, uint64_t number, rd_monitor_verdict_t *v);
 /* Of a communicator on devices: whom kernels wait for. `then`: the look before. */
 void rd_verdict_kernels(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_comm_t *then,
                         rd_monitor_verdict_t *v);

@@ -112,6 +112,11 @@ void rd_view_call_text(const rd_view_t *view, const rd_view_rank_t *rank, int tr
  * sum)".
  */
 void rd_view_kernel_text(const rd_view_t *view, const rd_view_rank_t *rank, char *text, size_t bytes);
+/* Finds the event of a collective that the rank has begun. Returns false if its record has it no more. */
+bool rd_view_collective(const rd_view_t *view, const rd_view_rank_t *rank, uint64_t number, rd_monitor_event_t *event);
+/* Returns in what two ranks' calls differ that must be alike, or NULL. It is the rule of rondo's signatures: of what
+ * only moves data, bytes count, in whatever type. */
+const char *rd_view_differs(const rd_monitor_event_t *one, const rd_monitor_event_t *other);
 /* "rank 3 (n1:4711)": its host and process */
 void rd_view_rank_text(const rd_view_t *view, const rd_view_rank_t *rank, char *text, size_t bytes);
 /* Where it is, in a few words, without its number. */

@@ -238,6 +238,36 @@ static bool event_of(const rd_view_t *view, const rd_view_rank_t *rank, uint64_t
     return false;
 }
 
+bool rd_view_collective(const rd_view_t *view, const rd_view_rank_t *rank, uint64_t number, rd_monitor_event_t *event)
+{
+    if (rank->comm.calls[RD_TRACK_COLLECTIVE].begun < number)
+        return false;
+    if (rd_reader_last(&view->processes[rank->process].reader, &rank->comm, RD_TRACK_COLLECTIVE, event) &&
+        event->number <= number)
+        return true;
+    /* Another event may be missing in between, which is being written. */
+    return event_of(view, rank, number, event) && number - event->number <= event->repeats;
+}
+
+const char *rd_view_differs(const rd_monitor_event_t *x, const rd_monitor_event_t *y)
+{
+    bool reduces = x->kind < RD_NUM_COLLS && rd_coll_reduces((rd_coll_t)x->kind);
+
+    if (x->kind != y->kind || (x->flags ^ y->flags) & RD_MONITOR_TABLES)
+        return "operation";
+    if (x->flags & RD_MONITOR_TABLES)
+        return x->root != y->root ? "root" : x->tag != y->tag ? "tag" : NULL;
+    if (reduces ? x->count != y->count : x->bytes != y->bytes)
+        return reduces || x->type == y->type ? "count" : "bytes";
+    if (reduces && x->type != y->type)
+        return "type";
+    if (reduces && x->op != y->op)
+        return "op";
+    if (rd_view_kind_rooted(x->kind) && x->root != y->root)
+        return "root";
+    return x->tag != y->tag ? "tag" : NULL;
+}
+
 void rd_view_kernel_text(const rd_view_t *view, const rd_view_rank_t *rank, char *text, size_t bytes)
 {
     uint64_t number = rank->comm.waits_in & ~RD_MONITOR_REPLAYED;

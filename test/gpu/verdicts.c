@@ -1,7 +1,7 @@
 /* Who holds kernels up, as rondo_explain says it while nobody else calls rondo: a rank that has not enqueued its call,
- * one whose device has not begun it, two communicators whose calls are enqueued in two orders, and a call that is
- * replayed from a graph on all ranks but one. What was planted is known here, and the answer must name the rank, the
- * call and its number; until it does, no other rank may be named.
+ * one whose device has not begun it, one that sums by another operator than the others, two communicators whose calls
+ * are enqueued in two orders, and a call that is replayed from a graph on all ranks but one. What was planted is known
+ * here, and the answer must name the rank, the call and its number; until it does, no other rank may be named.
  *
  *   verdicts [--seed S] [--count N]     N trials besides the one of each kind
  */
@@ -17,9 +17,9 @@
 #define MOST_RANKS 4
 #define MOST_BYTES 4000 /* of calls by kernels that have an epoch, on every machine */
 
-typedef enum { LATE, HELD, REPLAYED, ORDER, KINDS } kind_t;
+typedef enum { LATE, HELD, REPLAYED, UNLIKE, ORDER, KINDS } kind_t;
 
-static const char *const kind_names[KINDS] = {"late", "held", "replayed", "order"};
+static const char *const kind_names[KINDS] = {"late", "held", "replayed", "unlike", "order"};
 
 typedef struct trial {
     kind_t kind;
@@ -75,7 +75,7 @@ static void await(const trial_t *t, const char *first, const char *second)
     snprintf(named, sizeof named, "rank %d (", t->victim);
     while (!strstr(text, first) || !strstr(text, second)) { /* or until the alarm */
         if (*text && strncmp(text, "unknown", 7) && strncmp(text, "nobody", 6) &&
-            (t->kind == ORDER || strncmp(text, named, strlen(named)))) {
+            (t->kind >= UNLIKE || strncmp(text, named, strlen(named)))) {
             printf("verdicts: FAILED: %s, rank %d, %s: %s\n", kind_names[t->kind], t->victim, coll_names[t->coll],
                    text);
             exit(1);
@@ -83,7 +83,7 @@ static void await(const trial_t *t, const char *first, const char *second)
         must(rondo_explain(comms[asks], text, sizeof text) == RONDO_SUCCESS, "rondo_explain");
         nanosleep(&pause, NULL);
     }
-    if (t->kind != ORDER)
+    if (t->kind < UNLIKE)
         must(!strncmp(text, named, strlen(named)), text);
 }
 
@@ -155,6 +155,21 @@ static void replayed(const trial_t *t)
         must(cudaGraphExecDestroy(exec[i]) == cudaSuccess, "cudaGraphExecDestroy");
 }
 
+/* The kernels do not mind; of two ranks nobody can know which is wrong. */
+static void unlike(const trial_t *t)
+{
+    const int i = t->victim;
+    char first[128], second[128];
+
+    others_call(t);
+    must(rondo_allreduce(in[i], out[i], t->count, RONDO_INT32, RONDO_MAX, comms[i], streams[i]) == RONDO_SUCCESS,
+         "allreduce");
+    snprintf(first, sizeof first, "differ in op, in collective number %llu%s. rank %d (", made + 1,
+             nranks > 2 ? "" : ", and nobody can know who is wrong", nranks > 2 || t->victim ? t->victim : 1);
+    snprintf(second, sizeof second, "int32, max)");
+    await(t, first, second);
+}
+
 static void create(void)
 {
     int devices[MOST_RANKS] = {0, 1, 2, 3};
@@ -188,7 +203,7 @@ static void order(const trial_t *t)
 
 static void run(const trial_t *t)
 {
-    static void (*const kinds[KINDS])(const trial_t *) = {late, held, replayed, order};
+    static void (*const kinds[KINDS])(const trial_t *) = {late, held, replayed, unlike, order};
 
     printf("%s: rank %d of %d, %s of %zu\n", kind_names[t->kind], t->victim, nranks, coll_names[t->coll], t->count);
     kinds[t->kind](t);
@@ -240,6 +255,7 @@ int main(int argc, char **argv)
                      .victim = (int)test_below(&random, (unsigned)nranks),
                      .coll = (int)test_below(&random, COLLS),
                      .count = counts[test_below(&random, 3)]};
+        t.coll = t.kind == UNLIKE ? ALLREDUCE : t.coll;
         run(&t);
     }
     end();
