@@ -54,7 +54,7 @@ static void write_comm(rd_monitor_comm_t *c, int i, int rank)
                              .size = 2,
                              .nodes = 1,
                              .locals = 2,
-                             .device = -1,
+                             .device = i - 1, /* one of host memory, one of GPUs */
                              .made_ns = 2000,
                              .name = "world",
                              .waits_for = i || rank ? -1 : 1,

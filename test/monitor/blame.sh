@@ -81,7 +81,7 @@ differ)
     [ $status -ne 0 ] && echo "blamed: mismatch: wrong" >>"$log.part"
     ;;
 verdicts)
-    for kind in late held replayed order; do
+    for kind in late held replayed unlike order; do
         said=$kind
         grep -q "FAILED: $kind" "$log.part" && said=wrong
         grep -q "^$kind: " "$log.part" || said=failed
