@@ -214,10 +214,12 @@ static void say_order(const rd_view_t *view, const rd_view_comm_t *c, const rd_v
                       const rd_view_comm_t *o, const rd_view_rank_t *other, rd_monitor_verdict_t *v)
 {
     const rd_view_rank_t *next = rd_view_rank_of(o, rd_view_waits_for(&other->comm));
+    const rd_view_rank_t *named =
+        rd_view_rank_of(c, rd_view_waits_for(&waiter->comm)); /* `other`, by its number here */
     char one[64], two[64], here[200], there[200], back[96] = "";
 
     rd_view_rank_text(view, waiter, one, sizeof one);
-    rd_view_rank_text(view, other, two, sizeof two);
+    rd_view_rank_text(view, named && named->process == other->process ? named : other, two, sizeof two);
     rd_view_call_text(view, waiter, rd_view_inside(&waiter->comm), here, sizeof here);
     rd_view_call_text(view, other, rd_view_inside(&other->comm), there, sizeof there);
     if (next && next->process != waiter->process)
