@@ -192,8 +192,8 @@ static rondo_result_t fail_heard(rd_health_t *h, rondo_result_t code, rondo_resu
     int blamed = failed_rank >= 0 ? failed_rank : h->ctx->rank;
     rondo_result_t passed_on = code == RONDO_ERR_REMOTE && said != RONDO_ERR_ABORTED ? said : code;
     h->ops->tell_node(h->arg, passed_on, blamed, reporter);
-    /* A missed deadline is no death: ranks of other nodes find it as this rank did. */
-    if (code != RONDO_ERR_TIMEOUT)
+    /* That its own device is late is no word for ranks of other nodes, which find what they wait for. */
+    if (code != RONDO_ERR_TIMEOUT || blamed != rd_reporter(reporter, h->ctx->rank) - 1)
         h->ops->tell_others(h->arg, passed_on, blamed, reporter);
     return code;
 }
@@ -209,6 +209,11 @@ rondo_result_t rd_health_fail(rd_health_t *h, rondo_result_t code, int failed_ra
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     return fail_heard(h, code, code, failed_rank, 0, text);
+}
+
+rondo_result_t rd_health_heard(rd_health_t *h, rondo_result_t code, int failed_rank, int reporter, const char *text)
+{
+    return fail_heard(h, code, code, failed_rank, reporter, text);
 }
 
 rondo_result_t rd_health_lengths(rd_health_t *h, const rd_lengths_t *lengths)

@@ -133,6 +133,10 @@ void rd_health_begin(rd_health_t *health, rd_log_ctx_t *ctx, const _Atomic uint6
 rondo_result_t rd_health_fail(rd_health_t *health, rondo_result_t code, int failed_rank, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* The same for a failure that rank `reporter` - 1 has found and asks this one to pass on. */
+rondo_result_t rd_health_heard(rd_health_t *health, rondo_result_t code, int failed_rank, int reporter,
+                               const char *text);
+
 /* The same for a message of two lengths. */
 rondo_result_t rd_health_lengths(rd_health_t *health, const rd_lengths_t *lengths);
 

@@ -4,17 +4,22 @@
  * goal. That are at most log2(n) steps.
  *
  * A process on the way may be stopped, and keeps what it gets. So each letter is sent twice, once around on either
- * side; the second one to arrive changes nothing. Nobody waits for an answer that must come. */
+ * side; the second one to arrive changes nothing. Nobody waits for an answer that must come.
+ *
+ * By the same way a rank that has lost patience asks another one to say so: of ranks that lose it in the same instant,
+ * each on its own node, that one takes the word of the first, and says it to all. */
 #include <string.h>
 
 #include "boot/boot_int.h"
+
+enum { QUESTION, ANSWER, CLAIM };
 
 typedef struct __attribute__((packed)) letter {
     int32_t to, from, about;
     uint32_t number;
     uint64_t call;
-    uint8_t back;   /* it goes around by descending ranks */
-    uint8_t answer; /* else it is a question, and there is nothing after it */
+    uint8_t back; /* it goes around by descending ranks */
+    uint8_t kind; /* of a question there is nothing behind this */
     int32_t status, rank, next;
     char text[RD_ERROR_BYTES];
 } letter_t;
@@ -95,13 +100,32 @@ void rd_boot_answer(rd_boot_t *b, const rd_boot_question_t *q, const rd_boot_ans
                        .from = b->rank,
                        .about = q->about,
                        .number = q->number,
-                       .answer = 1,
+                       .kind = ANSWER,
                        .status = answer->status,
                        .rank = answer->rank,
                        .next = answer->next};
 
     snprintf(letter.text, sizeof letter.text, "%s", answer->text);
     send_both_ways(b, &letter);
+}
+
+void rd_boot_claim(rd_boot_t *b, int to, const rd_boot_claim_t *claim)
+{
+    letter_t letter = {.to = to, .from = b->rank, .about = b->rank, .kind = CLAIM, .rank = claim->late};
+
+    snprintf(letter.text, sizeof letter.text, "%s", claim->text);
+    send_both_ways(b, &letter);
+}
+
+bool rd_boot_claimed(rd_boot_t *b, rd_boot_claim_t *claim)
+{
+    pthread_mutex_lock(&b->lock);
+    bool some = b->questions.claimed;
+    if (some)
+        *claim = b->questions.claim;
+    b->questions.claimed = false;
+    pthread_mutex_unlock(&b->lock);
+    return some;
 }
 
 static void take_question(rd_boot_t *b, const letter_t *letter)
@@ -134,6 +158,19 @@ static void take_answer(rd_boot_t *b, const letter_t *letter)
     b->questions.of[by].answered = true;
 }
 
+/* The first one stands until it is taken; the others hear what becomes of it. */
+static void take_claim(rd_boot_t *b, const letter_t *letter)
+{
+    rd_boot_claim_t *claim = &b->questions.claim;
+
+    if (b->questions.claimed)
+        return;
+    claim->from = letter->from;
+    claim->late = known_rank(b, letter->rank);
+    memcpy(claim->text, letter->text, sizeof claim->text);
+    b->questions.claimed = true;
+}
+
 void rd_boot_heard_letter(rd_boot_t *b, const unsigned char *data, size_t bytes)
 {
     letter_t letter;
@@ -147,8 +184,10 @@ void rd_boot_heard_letter(rd_boot_t *b, const unsigned char *data, size_t bytes)
         return;
     if (letter.to != b->rank)
         forward(b, &letter);
-    else if (letter.answer)
+    else if (letter.kind == CLAIM)
+        take_claim(b, &letter);
+    else if (letter.kind == ANSWER)
         take_answer(b, &letter);
-    else
+    else if (letter.kind == QUESTION)
         take_question(b, &letter);
 }

@@ -148,6 +148,18 @@ bool rd_boot_answered(rd_boot_t *boot, rd_questioner_t by, rd_boot_answer_t *ans
 bool rd_boot_asked(rd_boot_t *boot, rd_boot_question_t *question);
 void rd_boot_answer(rd_boot_t *boot, const rd_boot_question_t *question, const rd_boot_answer_t *answer);
 
+/* A wait has lasted longer than rank `from` allows. */
+typedef struct rd_boot_claim {
+    int from, late; /* late: the rank that it is due to; -1: no particular one */
+    char text[RD_ERROR_BYTES];
+} rd_boot_claim_t;
+
+/* Asks rank `to`, which is not this one, to fail with RONDO_ERR_TIMEOUT and this sentence, and to tell all, if it has
+ * not failed by then. Nothing comes back but the news, and none if that rank's process is stopped. */
+void rd_boot_claim(rd_boot_t *boot, int to, const rd_boot_claim_t *claim);
+/* Takes what another rank has asked this one to say. Returns false if there is nothing. */
+bool rd_boot_claimed(rd_boot_t *boot, rd_boot_claim_t *claim);
+
 typedef struct rd_boot_news {
     int left;                  /* the neighbour has sent an orderly farewell */
     int silent;                /* its socket ended without one */

@@ -34,6 +34,8 @@ typedef struct rd_questions {
         bool answered;
         rd_boot_answer_t answer;
     } of[RD_QUESTIONERS];
+    bool claimed;
+    rd_boot_claim_t claim; /* that has come, and is to be said */
 } rd_questions_t;
 
 struct rd_boot {

@@ -35,7 +35,8 @@ rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int failed
 }
 
 /* The record by which a rank leaves. A sentence, without its terminating zero, follows a code that means something only
- * with it: a mismatch, the reason why a rank could not make the communicator, or the end of a rendezvous. */
+ * with it: a mismatch, the reason why a rank could not make the communicator, or the end of a rendezvous. It also
+ * follows the word of one rank that another one is late, so that all say the same of that. */
 typedef struct __attribute__((packed)) farewell {
     int32_t code, failed_rank, reporter;
     char text[RD_ERROR_BYTES];
@@ -54,9 +55,16 @@ static bool blames_nobody(const farewell_t *said)
     return said->code == RONDO_ERR_REMOTE && said->failed_rank < 0;
 }
 
+static bool says_who_is_late(const farewell_t *said)
+{
+    return said->code == RONDO_ERR_TIMEOUT && said->failed_rank != said->reporter - 1;
+}
+
 void rd_boot_stop(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, const rd_boot_news_t *news, const char *text)
 {
-    rd_stop_heard(stop, ctx, code, news->failed_rank, news->reporter, rd_error_is_common(code) ? news->text : text);
+    bool alike = rd_error_is_common(code) || code == RONDO_ERR_TIMEOUT;
+
+    rd_stop_heard(stop, ctx, code, news->failed_rank, news->reporter, alike ? news->text : text);
 }
 
 rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
@@ -74,12 +82,13 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
     }
     news->failed_rank = said.failed_rank >= 0 && said.failed_rank < b->nranks ? said.failed_rank : from->rank;
     news->reporter = said.reporter > 0 && said.reporter <= b->nranks ? said.reporter : from->rank + 1;
-    if ((rd_boot_says_why(said.code) || blames_nobody(&said)) && bytes > SHORT) {
+    bool late = says_who_is_late(&said);
+    if ((rd_boot_says_why(said.code) || blames_nobody(&said) || late) && bytes > SHORT) {
         memcpy(news->text, said.text, sizeof news->text);
         news->said = said.code;
         if (blames_nobody(&said))
             news->failed_rank = -1;
-        return rd_error_is_common(said.code) ? said.code : RONDO_ERR_REMOTE;
+        return rd_error_is_common(said.code) || late ? said.code : RONDO_ERR_REMOTE;
     }
     return news->said = rd_boot_report(b, from->rank, said.code, news->failed_rank, news->reporter, news->text,
                                        sizeof(news->text));
@@ -181,8 +190,9 @@ static void say_first(rd_boot_t *b, rondo_result_t code, int failed_rank, int re
         said.failed_rank = atomic_load(&b->stop->failed_rank);
         said.reporter = rd_reporter(atomic_load(&b->stop->reporter), b->rank);
     }
-    if ((rd_boot_says_why(said.code) || blames_nobody(&said)) && text && *text) {
-        if (!rd_error_is_common(said.code) && said.failed_rank == b->rank) /* of others the sentence says so */
+    bool late = says_who_is_late(&said);
+    if ((rd_boot_says_why(said.code) || blames_nobody(&said) || late) && text && *text) {
+        if (!rd_error_is_common(said.code) && !late && said.failed_rank == b->rank) /* of others the sentence says so */
             snprintf(said.text, sizeof said.text, "rank %d (%s): %s", b->rank, rd_boot_whois(b, b->rank), text);
         else
             snprintf(said.text, sizeof said.text, "%s", text);

@@ -139,7 +139,14 @@ static void answer(void *arg, const rd_boot_question_t *question)
     rd_comm_answer(arg, question);
 }
 
-static const rd_liveness_ops_t liveness_ops = {has_left, has_failed, hear, tell, answer};
+static void lose_patience(void *arg, const rd_boot_claim_t *claim)
+{
+    rondo_comm_t comm = arg;
+
+    rd_health_heard(&comm->health, RONDO_ERR_TIMEOUT, claim->late, claim->from + 1, claim->text);
+}
+
+static const rd_liveness_ops_t liveness_ops = {has_left, has_failed, hear, tell, answer, lose_patience};
 
 static void end_transports(rondo_comm_t comm)
 {

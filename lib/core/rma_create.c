@@ -49,7 +49,7 @@ static rondo_result_t exchange(rondo_comm_t comm, void *all, size_t each)
     rd_comm_pause(comm);
     rondo_result_t result = all ? rd_boot_allgather(comm->boot, all, each) : rd_boot_barrier(comm->boot);
     rd_comm_resume(comm);
-    if (result != RONDO_SUCCESS && rd_queue_news(&comm->queue))
+    if (result != RONDO_SUCCESS && rd_queue_news(&comm->queue, RD_QUEUE_NEWS_MS))
         return rd_health_check(&comm->health);
     return result;
 }

@@ -50,11 +50,11 @@ static rondo_result_t farewell(rd_queue_t *q, int peer)
 }
 
 /* It may still be on its way to a thread of this process, which gets no core as long as this one polls. */
-bool rd_queue_news(rd_queue_t *q)
+bool rd_queue_news(rd_queue_t *q, int ms)
 {
     const struct timespec millisecond = {0, 1000000};
 
-    for (int i = 0; i < 300 && rd_health_poll(q->health) == RONDO_SUCCESS; i++)
+    for (int i = 0; i < ms && rd_health_poll(q->health) == RONDO_SUCCESS; i++)
         nanosleep(&millisecond, NULL);
     return rd_health_check(q->health) != RONDO_SUCCESS;
 }
@@ -74,7 +74,7 @@ rondo_result_t rd_queue_peer_left(rd_queue_t *q)
         return RONDO_SUCCESS;
     if (!mismatch && rd_unlike_wait(q, -1) != RONDO_SUCCESS)
         return rd_health_check(q->health);
-    if (mismatch && rd_queue_news(q))
+    if (mismatch && rd_queue_news(q, RD_QUEUE_NEWS_MS))
         return rd_health_check(q->health);
     if (mismatch)
         return rd_health_fail(q->health, RONDO_ERR_MISMATCH, peer,

@@ -4,14 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "monitor/heart.h"
 #include "monitor/held.h"
 #include "monitor/verdict.h"
 #include "progress/queue.h"
 
-#define CLOCK_MS 20 /* by which the coarse clock may be wrong */
-#define LEAD_MS 500 /* from the first look to the second, or half of the wait if that is less */
+#define STEP_MS 20                     /* between two looks whether an answer has come */
+#define CLOCK_MS 20                    /* by which the coarse clock may be wrong */
+#define LONGEST (RD_ERROR_BYTES + 256) /* of a sentence with another one in it, before it is cut */
+#define LEAD_MS 500                    /* from the first look to the second, or half of the wait if that is less */
 
 /* ---- by the waits that ranks of the node tell each other ---- */
 
@@ -251,36 +254,82 @@ void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
 
 /* ---- the time limit ---- */
 
-/* No rank is known to hold the others up. `far`: where the waits lead, as `find` has it. */
-static rondo_result_t unknown(rd_queue_t *q, int peer, int far, const char *known)
+/* Writes what is said where no rank is known to hold the others up, and returns the rank that it names. `far`: where
+ * the waits lead, as `find` has it; `known`: what is known all the same. */
+static int unknown(rd_queue_t *q, int peer, int far, const char *known, char text[LONGEST])
 {
     int late = late_one(q, far >= 0 ? far : peer);
     const char *whois = rd_health_whois(q->health, late);
     const char *perhaps = late >= 0 && !q->controls[late] ? ", or waits for another one itself" : "";
 
     if (late == peer)
-        return rd_health_fail(q->health, RONDO_ERR_TIMEOUT, peer,
-                              "waited longer than %lld ms for rank %d (%s): it is alive but late or stopped%s%s; see "
-                              "RONDO_TIMEOUT_MS",
-                              (long long)q->wait.timeout_ms, peer, whois, perhaps, known);
-    return rd_health_fail(
-        q->health, RONDO_ERR_TIMEOUT, late,
-        "waited longer than %lld ms: rank %d (%s) is alive but late or stopped%s, and rank %d (%s), which "
-        "this rank waits for, waits as well%s; see RONDO_TIMEOUT_MS",
-        (long long)q->wait.timeout_ms, late, whois, perhaps, peer, rd_health_whois(q->health, peer), known);
+        snprintf(text, LONGEST,
+                 "waited longer than %lld ms for rank %d (%s): it is alive but late or stopped%s%s; see "
+                 "RONDO_TIMEOUT_MS",
+                 (long long)q->wait.timeout_ms, peer, whois, perhaps, known);
+    else
+        snprintf(text, LONGEST,
+                 "waited longer than %lld ms: rank %d (%s) is alive but late or stopped%s, and rank %d (%s), which "
+                 "this rank waits for, waits as well%s; see RONDO_TIMEOUT_MS",
+                 (long long)q->wait.timeout_ms, late, whois, perhaps, peer, rd_health_whois(q->health, peer), known);
+    return late;
+}
+
+/* On several nodes limits may be over in the same instant, and each sees but its own ranks. So that all say the same,
+ * the lowest rank says it, by what it hears first: or the next one, if the lowest may be stopped. If nothing comes of
+ * that, this rank says it. */
+static rondo_result_t fail(rd_queue_t *q, int status, int late, const char *text)
+{
+    const int *node_of = q->team->node->node_of, speaker = late == 0 && status != RD_VERDICT_LATE ? 1 : 0;
+    rd_boot_claim_t claim = {.late = late};
+
+    if (node_of[speaker] != node_of[q->team->rank]) {
+        snprintf(claim.text, sizeof claim.text, "%.*s", RD_ERROR_BYTES - 1, text);
+        rd_boot_claim(q->team->boot, speaker, &claim);
+        if (rd_queue_news(q, RD_QUEUE_NEWS_MS))
+            return rd_health_check(q->health);
+    }
+    return rd_health_fail(q->health, RONDO_ERR_TIMEOUT, late, "%s", text);
+}
+
+/* What the others of the node wait for: the rank that says it waits for one of another node. */
+static int news_ms(const rd_queue_t *q)
+{
+    return q->team->node->nnodes > 1 ? 4 * RD_QUEUE_NEWS_MS : RD_QUEUE_NEWS_MS;
+}
+
+/* Answers of other nodes may be on their way, or another rank may know more: both are waited for a moment before this
+ * rank says that it does not know. As `find`. */
+static int find_patiently(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
+{
+    const struct timespec step = {0, STEP_MS * 1000000};
+    int status = find(q, rank, text);
+
+    for (int ms = 0; ms < RD_QUEUE_NEWS_MS && status == RD_VERDICT_UNKNOWN && q->late.asked; ms += STEP_MS) {
+        nanosleep(&step, NULL);
+        if (rd_health_poll(q->health) != RONDO_SUCCESS)
+            break;
+        ask_next(q);
+        status = find(q, rank, text);
+    }
+    return status;
 }
 
 rondo_result_t rd_late_timeout(rd_queue_t *q, int peer)
 {
-    char text[RD_ERROR_BYTES];
+    char found[RD_ERROR_BYTES], text[LONGEST];
     int rank;
 
-    if (!rd_queue_says(q) && rd_queue_news(q))
+    if (!rd_queue_says(q) && rd_queue_news(q, news_ms(q)))
         return rd_health_check(q->health);
-    if (find(q, &rank, text) == RD_VERDICT_UNKNOWN)
-        return unknown(q, peer, rank, text);
-    return rd_health_fail(q->health, RONDO_ERR_TIMEOUT, rank >= 0 ? rank : peer,
-                          "waited longer than %lld ms: %s; see RONDO_TIMEOUT_MS", (long long)q->wait.timeout_ms, text);
+    const int status = find_patiently(q, &rank, found);
+    if (rd_health_check(q->health) != RONDO_SUCCESS)
+        return rd_health_check(q->health);
+    if (status == RD_VERDICT_UNKNOWN)
+        return fail(q, status, unknown(q, peer, rank, found, text), text);
+    snprintf(text, sizeof text, "waited longer than %lld ms: %s; see RONDO_TIMEOUT_MS", (long long)q->wait.timeout_ms,
+             found);
+    return fail(q, status, rank >= 0 ? rank : peer, text);
 }
 
 void rd_late_report(rd_queue_t *q, int peer)

@@ -30,7 +30,7 @@ typedef struct rd_late {
 /* For a rank that waits for `peer` (-1: no particular rank), each time it has read the clock. */
 void rd_late_check(struct rd_queue *queue, int peer, int64_t now_ms);
 /* The time limit is over: the communicator fails with RONDO_ERR_TIMEOUT and the verdict, or with what else has failed
- * meanwhile. Ranks of a node say the same. */
+ * meanwhile. All ranks say the same, also where limits are over at the same time. */
 rondo_result_t rd_late_timeout(struct rd_queue *queue, int peer);
 /* The same, but it is said in the log, and nothing fails. */
 void rd_late_report(struct rd_queue *queue, int peer);

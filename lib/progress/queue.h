@@ -209,8 +209,9 @@ static inline bool rd_queue_says(const rd_queue_t *queue)
 
     return atomic_compare_exchange_strong(&rd_queue_first(queue)->says, &nobody, self) || nobody == self;
 }
-/* Waits for the failure that another rank has found, a third of a second at most. Returns true if it has come. */
-bool rd_queue_news(rd_queue_t *queue);
+/* Waits for the failure that another rank has found, for so long at most. Returns true if it has come. */
+#define RD_QUEUE_NEWS_MS 300
+bool rd_queue_news(rd_queue_t *queue, int ms);
 
 /* Returns true if anything is active, or on its way to other nodes. */
 bool rd_queue_busy(rd_queue_t *queue);

@@ -64,7 +64,7 @@ static rondo_result_t refused(rd_rma_t *rma, const rd_rma_op_t *op, int error)
 {
     const char *whois = rd_health_whois(rma->team->health, op->peer);
 
-    if (rd_queue_news(rma->queue))
+    if (rd_queue_news(rma->queue, RD_QUEUE_NEWS_MS))
         return rd_health_check(rma->team->health);
     if (error == ESRCH) { /* its process is no more */
         char death[RD_ERROR_BYTES];

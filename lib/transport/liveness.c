@@ -172,10 +172,13 @@ static void on_socket(slot_t *s)
     rd_liveness_t *w = s->liveness;
 
     rd_boot_question_t question;
+    rd_boot_claim_t claim;
 
     while (on_news(s))
         continue;
     note_heard(w);
+    while (rd_boot_claimed(w->boot, &claim))
+        w->ops->lose_patience(w->arg, &claim);
     while (rd_boot_asked(w->boot, &question))
         w->ops->answer(w->arg, &question);
 }

@@ -26,6 +26,8 @@ typedef struct rd_liveness_ops {
     void (*tell)(void *arg);
     /* Answers what a rank of another node asks (rd_boot_answer). */
     void (*answer)(void *arg, const rd_boot_question_t *question);
+    /* Fails, if nothing has before, because a wait of another rank has lasted too long, and tells all. */
+    void (*lose_patience)(void *arg, const rd_boot_claim_t *claim);
 } rd_liveness_ops_t;
 
 /* Adds a communicator. */

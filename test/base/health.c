@@ -1,6 +1,6 @@
 /* Health: a failure is told to the node and to the others once it stands, a notice of another rank's becomes this
- * rank's failure, a mismatch with the sentence of the rank that found it, what failed on that rank with its own, and a
- * missed deadline goes no further. */
+ * rank's failure, a mismatch with the sentence of the rank that found it, what failed on that rank with its own, and
+ * that this rank itself is late goes no further. */
 #include <stdio.h>
 #include <string.h>
 
@@ -114,7 +114,8 @@ int main(void)
     rd_log_set_level(RD_LOG_NONE);
     fails(RONDO_ERR_REMOTE, 3, 1);
     fails(RONDO_ERR_ABORTED, -1, 1);
-    fails(RONDO_ERR_TIMEOUT, 2, 0);
+    fails(RONDO_ERR_TIMEOUT, 2, 1);
+    fails(RONDO_ERR_TIMEOUT, -1, 0);
     fails(RONDO_ERR_MISMATCH, 2, 1);
     fails(RONDO_ERR_NAN, 2, 1);
     notices(RONDO_ERR_REMOTE, 3, RONDO_ERR_REMOTE, "rank 3 (host3) died or left, rank 2 (host2) reports");

@@ -1,6 +1,6 @@
 /* Questions and answers between ranks that are no neighbours: every rank asks every other one, alone and about a third,
- * and gets its answer once, in communicators of 1 to 13 ranks; also where a rank on one of the ways takes nothing. All
- * ranks are in one process, and take turns.
+ * and gets its answer once, in communicators of 1 to 13 ranks; also where a rank on one of the ways takes nothing. What
+ * a rank asks another one to say comes to that one alone, whole. All ranks are in one process, and take turns.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -76,12 +76,35 @@ static void ask(int from, int to, int about, int deaf)
           answer.status, answer.rank, answer.next, answer.text);
 }
 
+static void claim(int from, int to, int late)
+{
+    rd_boot_claim_t claim = {.late = late}, got = {.from = -1};
+    int found = 0;
+
+    snprintf(claim.text, sizeof claim.text, "rank %d is late, rank %d says to rank %d", late, from, to);
+    rd_boot_claim(ranks[from].boot, to, &claim);
+    for (int i = 0; i < TURNS; i++) {
+        turn(-1);
+        for (int r = 0; r < nranks; r++) {
+            if (!rd_boot_claimed(ranks[r].boot, &got))
+                continue;
+            found++;
+            CHECK(r == to && got.from == from && got.late == late && strcmp(got.text, claim.text) == 0,
+                  "rank %d of %d hears of rank %d, of rank %d: %s", r, nranks, got.from, got.late, got.text);
+        }
+    }
+    CHECK(found == 1 || found == 2, "what rank %d of %d claims comes %d times to rank %d, not once around each side",
+          from, nranks, found, to);
+}
+
 static void all(void)
 {
     for (int from = 0; from < nranks; from++)
         for (int to = 0; to < nranks; to++)
-            if (to != from)
+            if (to != from) {
                 ask(from, to, (from * to + 1) % nranks, -1);
+                claim(from, to, (from + 2 * to) % nranks);
+            }
 }
 
 /* On one side or the other there is always a way around one rank. */

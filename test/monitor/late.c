@@ -49,8 +49,8 @@ static struct shared {
 
 static char log_name[64];
 
-/* Sentences that do not say all: on a busy machine an answer, or the word of the rank that says it for all, may come
- * too late. That must stay rare. */
+/* Trials with sentences that do not say all, or not the same: on a busy machine an answer, or the word of the rank of
+ * another node that says it for all, may come too late. That must stay rare. */
 static int unsure;
 
 static void rest(long ms)
@@ -149,9 +149,17 @@ static int wrong(int rank, const char *why)
     return 1;
 }
 
+/* On a busy machine a rank that lives may not have answered in time. */
+static bool is_unsure(const char *text, const char *who)
+{
+    return shared->nodes > 1 && strstr(text, "was asked, and does not answer") &&
+           !(strstr(words(), "was asked") && strstr(text, who));
+}
+
 static int judge(void)
 {
     const char *first = NULL;
+    bool doubt = false;
     char who[40];
 
     snprintf(who, sizeof who, ":%d)", (int)shared->pid);
@@ -161,18 +169,18 @@ static int judge(void)
             continue;
         if (shared->of[r].result != RONDO_ERR_TIMEOUT)
             return wrong(r, "not RONDO_ERR_TIMEOUT");
-        if (shared->nodes > 1 && strstr(text, "was asked, and does not answer") && !strstr(words(), "was asked")) {
-            unsure++;
-            continue;
-        }
-        if (first && shared->nodes == 1 && strcmp(first, text) != 0 && unsure++ > 2)
+        if (first && strcmp(first, text) != 0 && shared->nodes == 1)
             return wrong(r, "not the sentence of the others");
+        doubt |= (first && strcmp(first, text) != 0) || is_unsure(text, who);
         first = text;
+        if (is_unsure(text, who))
+            continue;
         if (!strstr(text, words()))
             return wrong(r, "another verdict");
         if (!(named = strstr(text, who)) || (shared->kind != ORDER && strchr(text, ')') != named + strlen(who) - 1))
             return wrong(r, "another rank is named");
     }
+    unsure += doubt;
     return 0;
 }
 
@@ -320,6 +328,6 @@ int main(int argc, char **argv)
         bad += in_the_log() + user_asks() + along_a_ring(seed);
     for (int i = 0; i < count; i++)
         bad += one(seed + (uint64_t)i, nodes == 2 || (nodes == 0 && i / NUM_KINDS % 2));
-    printf("late: %d wrong, %d sentences without all of it\n", bad, unsure);
-    return bad != 0 || unsure > 3 + count;
+    printf("late: %d wrong, %d trials without all of it\n", bad, unsure);
+    return bad != 0 || unsure > 3 + count / 2;
 }

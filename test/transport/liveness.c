@@ -63,7 +63,13 @@ static void answer(void *arg, const rd_boot_question_t *question)
     (void)question;
 }
 
-static const rd_liveness_ops_t ops = {has_left, has_failed, hear, tell, answer};
+static void lose_patience(void *arg, const rd_boot_claim_t *claim)
+{
+    (void)arg;
+    (void)claim;
+}
+
+static const rd_liveness_ops_t ops = {has_left, has_failed, hear, tell, answer, lose_patience};
 
 /* Killed by itself: nothing of the library gets to run, as with any other kill -9. */
 static void suffer(const trial_t *t, rd_boot_t *boot)

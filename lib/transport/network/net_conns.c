@@ -149,6 +149,8 @@ void rd_net_polled(rd_net_t *net, bool moved)
 {
     if (net->nlost != 0)
         rd_net_judge_lost(net);
+    if (net->ndue != 0)
+        rd_net_byes_due(net);
     net->quiet = moved ? 0 : net->quiet + (net->quiet <= RD_NET_QUIET);
     if (net->quiet == RD_NET_QUIET)
         rd_net_credits_flush(net, true);

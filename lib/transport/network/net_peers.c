@@ -58,6 +58,10 @@ rondo_result_t rd_net_has_left(rd_net_peer_t *peer)
     rondo_result_t why = peer->farewell != RONDO_SUCCESS && !net->alone ? rd_net_why_unreached(net) : RONDO_SUCCESS;
     if (why != RONDO_SUCCESS)
         return why;
+    if (peer->due_ms != 0) {
+        peer->due_ms = 1;
+        rd_net_byes_due(net);
+    }
     return rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->rank,
                        "rank %d (%s) has left the communicator, and an operation here still needs it", peer->rank,
                        rd_boot_whois(net->boot, peer->rank));

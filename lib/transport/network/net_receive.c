@@ -188,13 +188,34 @@ void rd_net_take_credit(rd_net_conn_t *conn, const rd_net_header_t *h)
 /* ---- farewells */
 
 /* Handles a failure like the bootstrap's farewells, so that it does not matter which comes first. */
-static void take_failure(rd_net_peer_t *peer, rondo_result_t code, int failed_rank, int reporter)
+static void take_failure(rd_net_peer_t *peer)
 {
     rd_net_t *net = peer->net;
     char text[RD_ERROR_BYTES], advised[sizeof text + sizeof RD_STOP_ADVICE];
-    rondo_result_t mine = rd_boot_report(net->boot, peer->rank, code, failed_rank, reporter, text, sizeof(text));
+    rondo_result_t mine =
+        rd_boot_report(net->boot, peer->rank, peer->farewell, peer->failed_rank, peer->reporter, text, sizeof(text));
+    net->ndue -= peer->due_ms != 0;
+    peer->due_ms = 0;
     snprintf(advised, sizeof advised, "%s" RD_STOP_ADVICE, text);
-    rd_stop_heard(net->stop, net->ctx, mine, failed_rank, rd_reporter(reporter, peer->rank), advised);
+    rd_stop_heard(net->stop, net->ctx, mine, peer->failed_rank, rd_reporter(peer->reporter, peer->rank), advised);
+}
+
+void rd_net_byes_due(rd_net_t *net)
+{
+    int64_t now = rd_clock_ms();
+    for (int r = 0; r < net->nranks; r++) {
+        rd_net_peer_t *peer = rd_net_peer(net, r);
+        if (peer->due_ms != 0 && now >= peer->due_ms && !net->alone)
+            take_failure(peer);
+    }
+}
+
+/* A rank that has failed because another one is late: who is late, and what it does, is on its way by the bootstrap, in
+ * a sentence that is the same on all ranks. */
+static void await_sentence(rd_net_peer_t *peer)
+{
+    peer->due_ms = rd_clock_ms() + RD_NET_GRACE_MS;
+    peer->net->ndue++;
 }
 
 void rd_net_take_bye(rd_net_peer_t *peer, const rd_net_header_t *h)
@@ -215,9 +236,14 @@ void rd_net_take_bye(rd_net_peer_t *peer, const rd_net_header_t *h)
     peer->farewell = (rondo_result_t)h->number;
     peer->sent = h->credit;
     net->progressed = true;
+    peer->failed_rank = failed_rank != 0 ? (int)failed_rank - 1 : peer->rank;
+    peer->reporter = (int)reporter;
     /* A rank that leaves over a mismatch has sent all that the others need to find it themselves; why another failed
      * comes by the bootstrap. */
-    if (h->number != RONDO_SUCCESS && !rd_boot_says_why((int)h->number) && !net->alone)
-        take_failure(peer, (rondo_result_t)h->number, failed_rank != 0 ? (int)failed_rank - 1 : peer->rank,
-                     (int)reporter);
+    if (h->number == RONDO_SUCCESS || rd_boot_says_why((int)h->number) || net->alone)
+        return;
+    if (h->number == RONDO_ERR_TIMEOUT)
+        await_sentence(peer);
+    else
+        take_failure(peer);
 }

@@ -66,20 +66,22 @@ struct rd_net_peer {
     rd_net_conn_t **conns; /* by channel; NULL where nothing is bound */
     int nconns;
     int rank;
-    int pending;             /* messages to it that are not complete (not lib/ucx) */
-    int zcopies;             /* messages under way from the user's memory, or directly into it */
-    bool remote;             /* it is on another node */
-    bool used;               /* something was sent to it or came from it: it needs a farewell */
-    bool greeted;            /* its greeting has arrived */
-    bool settled;            /* something has been sent to it completely: the connection is made */
-    bool parted;             /* this rank's farewell was sent to it */
-    bool taken;              /* it has confirmed that it has all that was sent before this rank's farewell */
-    bool left;               /* its farewell has arrived */
-    bool confirmed;          /* its farewell was confirmed */
-    bool judged;             /* its connection broke, and it has been declared dead */
-    rondo_result_t farewell; /* the result in its farewell, */
-    uint64_t sent;           /* and the number of messages that were sent before it */
-    int64_t lost_ms;         /* when its connection broke; 0: it did not */
+    int pending;               /* messages to it that are not complete (not lib/ucx) */
+    int zcopies;               /* messages under way from the user's memory, or directly into it */
+    bool remote;               /* it is on another node */
+    bool used;                 /* something was sent to it or came from it: it needs a farewell */
+    bool greeted;              /* its greeting has arrived */
+    bool settled;              /* something has been sent to it completely: the connection is made */
+    bool parted;               /* this rank's farewell was sent to it */
+    bool taken;                /* it has confirmed that it has all that was sent before this rank's farewell */
+    bool left;                 /* its farewell has arrived */
+    bool confirmed;            /* its farewell was confirmed */
+    bool judged;               /* its connection broke, and it has been declared dead */
+    rondo_result_t farewell;   /* the result in its farewell, */
+    int failed_rank, reporter; /* the rank that failed, and the one that found it out, plus one, */
+    int64_t due_ms;            /* when they are due to be taken in; 0: they are not */
+    uint64_t sent;             /* and the number of messages that were sent before it */
+    int64_t lost_ms;           /* when its connection broke; 0: it did not */
     const char *lost_why;
     rd_net_called_t *called; /* made when first needed */
     rd_net_peer_t *next_used;
@@ -144,6 +146,7 @@ struct rd_net {
     uint64_t dropped;      /* messages refused; only the first one is logged */
     int quiet;             /* successive polls of the network that found nothing */
     int nlost;             /* number of peers with a broken connection and no verdict yet */
+    int ndue;              /* number of peers whose farewell is due to be taken in */
     bool progressed;       /* set when something is delivered */
 };
 
@@ -199,6 +202,7 @@ rondo_result_t rd_net_has_left(rd_net_peer_t *peer); /* it has left but is still
 void rd_net_judge_lost(rd_net_t *net);               /* to be called while net->nlost is not 0 */
 /* Fills a farewell, which says that this rank leaves in order, or names the failure that it knows. */
 void rd_net_bye_fill(rd_net_header_t *header, const rd_net_peer_t *peer);
+void rd_net_byes_due(rd_net_t *net);             /* net_receive.c; to be called while net->ndue is not 0 */
 uint64_t rd_net_come(const rd_net_peer_t *peer); /* messages that have come from it in order, on all channels */
 
 /* net_wireup.c. The first returns true if every rank greets every other one. */
