@@ -21,7 +21,9 @@
 
 #define IDS 64
 #define AGREEMENTS 65536
-#define PRINTED 12 /* failures of one run that are printed */
+#define PRINTED 12      /* failures of one run that are printed */
+#define SHARE_US 250000 /* between two looks at how many programs want the cores */
+#define LOST_MOST 4     /* times the limit is what a run gets more on a busy machine */
 
 typedef struct {
     char note[256];
@@ -385,6 +387,9 @@ typedef struct {
     test_director_t *director;
     pid_t pid[TEST_MAX_RANKS];
     int nprocesses, nranks, left;
+    double share;       /* which part of the time counts, */
+    int64_t share_due;  /* and when that is looked at again; in us, as all that follows */
+    int64_t lost, owed; /* that did not count; and of it what the alarm has yet to get */
 } run_t;
 
 /* Zero if the process still runs or has ended well. */
@@ -427,9 +432,55 @@ static int cancel(run_t *run)
     return 1;
 }
 
+/* Where other programs want the cores as well, ranks get on the more slowly, and a limit is to find a hang, not that.
+ * Returns which part of the time counts. */
+static double share_of_cores(int nranks)
+{
+    const int cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    FILE *f = fopen("/proc/loadavg", "r");
+    int want = 0;
+
+    if (f) {
+        if (fscanf(f, "%*f %*f %*f %d", &want) != 1)
+            want = 0;
+        fclose(f);
+    }
+    want -= nranks; /* they may all hang in a loop */
+    return want > cores ? (double)cores / want : 1;
+}
+
+/* The alarm of the program waits as much longer. */
+static void alarm_later(int64_t *owed_us)
+{
+    unsigned seconds = (unsigned)(*owed_us / 1000000), left = seconds ? alarm(0) : 0;
+
+    if (left)
+        alarm(left + seconds);
+    *owed_us -= (int64_t)seconds * 1000000;
+}
+
+/* Returns how much later a run is to end because of what has been between the two times. */
+static int64_t lost_us(run_t *run, int64_t last, int64_t now, int64_t most)
+{
+    if (now >= run->share_due) {
+        run->share = share_of_cores(run->nranks);
+        run->share_due = now + SHARE_US;
+    }
+    int64_t lost = (int64_t)((double)(now - last) * (1 - run->share));
+    if (now - last > 1000000) /* the machine stood still: that is nobody's hang */
+        lost = now - last;
+    if (run->lost + lost > most)
+        lost = most - run->lost;
+    run->lost += lost;
+    run->owed += lost;
+    alarm_later(&run->owed);
+    return lost;
+}
+
 static int liveness(run_t *run, int seconds)
 {
-    int64_t last = test_clock_us(), deadline = last + (int64_t)seconds * slow_factor() * 1000000, now;
+    const int64_t limit = (int64_t)seconds * slow_factor() * 1000000;
+    int64_t last = test_clock_us(), deadline = last + limit, now;
     int bad = 0, i;
 
     for (run->left = run->nprocesses; run->left > 0;) {
@@ -439,8 +490,7 @@ static int liveness(run_t *run, int seconds)
             run->director->step(run->director, run->pid);
         /* After a failure the others may wait for a rank that never comes: give them a moment, not the whole time. */
         now = test_clock_us();
-        if (now - last > 1000000) /* the machine stood still: that is nobody's hang */
-            deadline += now - last;
+        deadline += lost_us(run, last, now, LOST_MOST * limit);
         last = now;
         if ((bad > 0 || atomic_load(&run->s->failures) > 0) && deadline > now + 8000000)
             deadline = now + 8000000;

@@ -28,8 +28,9 @@ typedef struct test_rank {
 
 typedef void (*test_body_fn)(test_rank_t *t, void *arg);
 
-/* First thing in main: unbuffered lines, an alarm after `seconds` (times RONDO_TEST_SLOW, if set), the environment
- * that a test wants (host memory, quiet unless the caller said otherwise). */
+/* First thing in main: unbuffered lines, an alarm after `seconds` (times RONDO_TEST_SLOW, if set, and later where other
+ * programs want the cores while ranks run), the environment that a test wants (host memory, quiet unless the caller
+ * said otherwise). */
 void test_begin(const char *name, int seconds);
 
 /* The command line of a test that makes trials: --seed and --count. Returns false if there is another option. */
