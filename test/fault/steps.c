@@ -275,7 +275,7 @@ static rondo_result_t derive_step(rank_t *r, int split)
         return result;
     judge_error(r, NULL, result, split ? r->member : p.member, split ? r->nranks : p.n,
                 split ? set_of(r->member, r->nranks) : set_of(p.member, p.n), split ? "a split" : "a shrink");
-    return wait_for_failure(r);
+    return plan->kind == LATE ? result : wait_for_failure(r); /* nobody fails there: it was the machine */
 }
 
 /* ---- some ranks of `in` become members, and the others come to them as new ones ---- */

@@ -162,8 +162,12 @@ static void be_late(rank_t *r)
     for (k = 0; k < p->operations; k++) {
         if (r->t->rank == p->victim && k == when && !p->resume_early)
             usleep((unsigned)p->delay_us);
-        if (!TEST_OK(r->t, r->comm, step_once(r)))
+        rondo_result_t result = step_once(r);
+        if (result != RONDO_SUCCESS) {
+            test_fail(r->t, "with nobody but one late: %s: \"%s\"", rondo_result_string(result),
+                      rondo_last_error(NULL));
             return;
+        }
     }
     TEST_OK(r->t, NULL, rondo_comm_destroy(r->comm));
 }
