@@ -23,6 +23,8 @@
 #define HELD_DESCRIPTORS 9
 #define HELD_THREADS 2
 
+#define SERVED_US 1000000
+
 #define UNKNOWN "(its process is not known yet)"
 #define ADVICE "; abort this communicator" /* what follows says what to do, not what has happened */
 
@@ -171,6 +173,15 @@ int judge_missing(const char *text, int rank)
     return 0;
 }
 
+/* After a failure the rendezvous stays for a second, for those that have yet to come and hear of it. */
+static int came_too_late(const rank_t *r, const char *text)
+{
+    const int64_t happened = atomic_load(&r->trial->board->happened);
+
+    return happened && test_clock_us() - happened > SERVED_US &&
+           (strstr(text, "nobody serves this unique id") || strstr(text, "ended before the communicator was made"));
+}
+
 /* A rank that died before it came is only missed, by a deadline; and if it has made the id, nobody is there whom the
  * others could ask. Who serves the rendezvous says whom it has missed within two seconds of the deadline, unless the
  * machine was too busy for that. */
@@ -182,6 +193,8 @@ void judge_creation(rank_t *r, rondo_result_t result)
     if (p->kind == BIRTH && result == RONDO_ERR_TIMEOUT && judge_missing(text, p->victim))
         return;
     if (p->kind == BIRTH && result == RONDO_ERR_TIMEOUT && strstr(text, "no table came from the rendezvous"))
+        return;
+    if (p->kind == BIRTH && came_too_late(r, text))
         return;
     if (p->kind == BIRTH && p->victim == 0 && result == RONDO_ERR_INVALID_USAGE && strstr(text, "the maker has ended"))
         return;
