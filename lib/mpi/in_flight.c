@@ -9,7 +9,11 @@
  * is waited for. So a thread takes a turn every millisecond if nobody else has; it calls rondo, never the MPI, so
  * MPI_THREAD_SINGLE will do.
  *
- * Nothing of this is done where several threads may be in the MPI at once, so all but that thread come one by one. */
+ * Nothing of this is done where several threads may be in the MPI at once, so all but that thread come one by one.
+ *
+ * What is short is often over as soon as it has begun, or as soon as the other ranks have come to it, too. Then it
+ * needs no request that anybody makes progress for, which would take longer than the operation itself: so the start
+ * asks a few times, as long as that has been worth it. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -247,12 +251,32 @@ static void stop(void)
 }
 #endif
 
-void rd_mpi_flights_add(rd_mpi_flight_t *flight)
+#define PATIENCE 16 /* questions at the start, some 30 ns each */
+#define SELDOM 64   /* calls of which one asks as often, where it was worth nothing */
+
+static bool ask_at_start(rd_mpi_flight_t *flight)
 {
+    static int patience = PATIENCE, hasty;
+    int most = patience || ++hasty % SELDOM ? patience : PATIENCE, done = 0, i;
+
+    for (i = 0; i <= most && !done; i++)
+        flight->result = rondo_request_test(&flight->request, &done);
+    if (!done)
+        patience /= 2;
+    else if (i > 1)
+        patience = PATIENCE;
+    return done;
+}
+
+bool rd_mpi_flights_add(rd_mpi_flight_t *flight, bool may_be_over)
+{
+    if (may_be_over && !first && ask_at_start(flight))
+        return false;
     flight->next = NULL;
     *end = flight;
     end = &flight->next;
     wake();
+    return true;
 }
 
 void rd_mpi_flights_end(void)

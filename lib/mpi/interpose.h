@@ -420,8 +420,9 @@ void rd_mpi_flights_enter(void);
 void rd_mpi_flights_leave(void);
 /* An error that this thread meets there is raised when it has left: true if it is kept until then. */
 bool rd_mpi_flights_keep_error(MPI_Comm comm, int code);
-/* Follows what was submitted in between. */
-void rd_mpi_flights_add(rd_mpi_flight_t *flight);
+/* Follows what was submitted in between. `may_be_over`: returns false if it has arrived already, and is not followed.
+ */
+bool rd_mpi_flights_add(rd_mpi_flight_t *flight, bool may_be_over);
 bool rd_mpi_flights_any(void);
 /* Makes rondo's progress, and lands what has arrived. */
 void rd_mpi_flights_turn(void);
@@ -451,8 +452,10 @@ typedef struct rd_mpi_operation {
 /* `again`: it will be started more than once. Returns NULL if there is no memory. `core` serves it. */
 rd_mpi_operation_t *rd_mpi_operation_create(rd_mpi_comm_t *c, rd_mpi_core_t *core, const rd_mpi_call_t *call,
                                             bool again);
-/* Begins it. Returns MPI_SUCCESS, or a reason to hand it on or an error, and then nothing has begun. */
-int rd_mpi_operation_submit(rd_mpi_operation_t *o);
+/* Begins it. Returns MPI_SUCCESS, or a reason to hand it on or an error, and then nothing has begun. If `over` is not
+ * NULL, it may be over already: then `over` is set, rd_mpi_operation_end must follow, and `done` is not called. */
+int rd_mpi_operation_submit(rd_mpi_operation_t *o, bool *over);
+int rd_mpi_operation_end(rd_mpi_operation_t *o); /* returns the result */
 void rd_mpi_operation_free(rd_mpi_operation_t *o);
 
 /* ---- nonblocking.c, persistent.c ---- */

@@ -2,6 +2,8 @@
  * operation is over: so it may stand in one array with any other, and every function for requests knows it. in_flight.c
  * says who makes the progress.
  *
+ * What is over at the end of its call has a request to nobody in its place, which is complete.
+ *
  * Until the end the user may free the communicator, the type and the operator, so nothing of theirs is used then that
  * is not kept here. */
 #include "mpi/interpose.h"
@@ -111,19 +113,30 @@ static rd_mpi_reason_t judge(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
     return rd_mpi_is_compared(c, call) ? RD_MPI_COMPARED : RD_MPI_SERVED;
 }
 
+static int over_at_once(rd_mpi_operation_t *o, MPI_Request *request)
+{
+    int result = rd_mpi_operation_end(o);
+
+    rd_mpi_operation_free(o);
+    return result == MPI_SUCCESS ? PMPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request) : result;
+}
+
 static int start(rd_mpi_comm_t *c, const rd_mpi_call_t *call, MPI_Request *request)
 {
     rd_mpi_operation_t *o = rd_mpi_operation_create(c, c->own, call, false);
+    bool over = false;
     int result;
 
     if (!o)
         return rd_mpi_raise(c, MPI_ERR_NO_MEM);
     o->done = done;
-    result = rd_mpi_operation_submit(o);
+    result = rd_mpi_operation_submit(o, &over);
     if (result != MPI_SUCCESS) {
         rd_mpi_operation_free(o);
         return result;
     }
+    if (over)
+        return over_at_once(o, request);
     c->in_flight++;
     result = request_start(o);
     *request = o->request;

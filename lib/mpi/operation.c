@@ -72,12 +72,18 @@ static int keep_types(rd_mpi_operation_t *o, bool again)
     return result;
 }
 
+int rd_mpi_operation_end(rd_mpi_operation_t *o)
+{
+    int result = rd_mpi_end(&o->work, rd_mpi_result(o->c, o->flight.result));
+
+    return rd_mpi_device_return(o->c, &o->on_host, result);
+}
+
 static void land(rd_mpi_flight_t *flight)
 {
     rd_mpi_operation_t *o = (rd_mpi_operation_t *)flight;
-    int result = rd_mpi_end(&o->work, rd_mpi_result(o->c, flight->result));
 
-    o->result = rd_mpi_device_return(o->c, &o->on_host, result);
+    o->result = rd_mpi_operation_end(o);
     o->done(o);
 }
 
@@ -139,8 +145,9 @@ rd_mpi_operation_t *rd_mpi_operation_create(rd_mpi_comm_t *c, rd_mpi_core_t *cor
     return o;
 }
 
-static int submit(rd_mpi_operation_t *o)
+static int submit(rd_mpi_operation_t *o, bool *over)
 {
+    bool is_over = false;
     int result;
 
     rd_mpi_flights_enter();
@@ -151,12 +158,14 @@ static int submit(rd_mpi_operation_t *o)
     else
         rondo_group_end(); /* of nothing */
     if (result == MPI_SUCCESS)
-        rd_mpi_flights_add(&o->flight);
+        is_over = !rd_mpi_flights_add(&o->flight, over != NULL);
     rd_mpi_flights_leave();
+    if (over)
+        *over = is_over;
     return result;
 }
 
-int rd_mpi_operation_submit(rd_mpi_operation_t *o)
+int rd_mpi_operation_submit(rd_mpi_operation_t *o, bool *over)
 {
     int result = MPI_SUCCESS;
 
@@ -167,9 +176,11 @@ int rd_mpi_operation_submit(rd_mpi_operation_t *o)
     if (rd_mpi_device_used())
         result = rd_mpi_device_bring(o->c, &o->call, &o->on_host);
     if (result == MPI_SUCCESS)
-        result = submit(o);
+        result = submit(o, over);
     if (result == MPI_SUCCESS) {
         rd_mpi_count_served(rd_mpi_kind(&o->call), o->work.bytes);
+        if (o->call.form == RD_MPI_NONBLOCKING)
+            rd_mpi_count_moved(o->flight.core, rd_mpi_kind(&o->call), o->work.bytes);
         return MPI_SUCCESS;
     }
     rd_mpi_end(&o->work, result);

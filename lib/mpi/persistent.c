@@ -172,7 +172,7 @@ static int start(MPI_Request *request)
     if (result != MPI_SUCCESS)
         return result;
     o->active = true;
-    result = rd_mpi_operation_submit(o);
+    result = rd_mpi_operation_submit(o, NULL);
     rd_mpi_tallies[rd_mpi_kind(&o->call)].served_s += rd_mpi_settings.report ? rd_mpi_clock() - began : 0;
     if (result < 0) /* it was served when it was rehearsed */
         result = rd_mpi_raise(o->c, MPI_ERR_OTHER);
