@@ -64,16 +64,19 @@ RD_MPI_ENTRIES(PERSISTENT)
 #define K int
 #define FORM(name) name
 #define NEXT(name) name
+#define NEXT_I(name) I##name
 #define NEXT_INIT(name) name##_init
 #include "mpi/entry_forms.h"
 #if MPI_VERSION >= 4
 #undef K
 #undef FORM
 #undef NEXT
+#undef NEXT_I
 #undef NEXT_INIT
 #define K MPI_Count
 #define FORM(name) name##_c
 #define NEXT(name) name##_c
+#define NEXT_I(name) I##name##_c
 #define NEXT_INIT(name) name##_init_c
 #include "mpi/entry_forms.h"
 #endif
@@ -82,24 +85,19 @@ static int barrier(MPI_Comm comm)
 {
     rd_mpi_comm_t *c = rd_mpi_comm_get(comm);
 
-    if (likely(c && c->status == RD_MPI_SERVING && rd_mpi_short_ways(c) && rd_mpi_allowed(c, RD_MPI_BARRIER_CALL, 0))) {
+    if (likely(c && rd_mpi_short_ways(c) && rd_mpi_allowed(c->rules, RD_MPI_BARRIER_CALL, 0))) {
         rd_mpi_count_served(RD_MPI_BARRIER_CALL, 0);
         return rd_mpi_result(c, rondo_barrier(c->rondo, NULL));
     }
     return run_barrier(comm);
 }
 
-int rd_mpi_pass(const rd_mpi_call_t *call)
+int rd_mpi_pass(const rd_mpi_call_t *call, MPI_Request *request)
 {
 #if MPI_VERSION >= 4
     if (call->large)
-        return pass_c(call, NULL);
+        return pass_c(call, request);
 #endif
-    return pass(call, NULL);
-}
-
-int rd_mpi_pass_init(const rd_mpi_call_t *call, MPI_Request *request)
-{
     return pass(call, request);
 }
 

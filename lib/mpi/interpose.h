@@ -88,9 +88,8 @@ enum { RD_MPI_CHOOSE_NONE, RD_MPI_CHOOSE_MOVES, RD_MPI_CHOOSE_ALL };
 /* What was agreed for a communicator. Rank 0's environment counts. */
 typedef struct rd_mpi_rules {
     uint64_t least[RD_MPI_KINDS], most[RD_MPI_KINDS]; /* bytes that are served; least > most: none */
-    /* Of a call that is not nonblocking there may be more: those of `widest`, but for the classes in which the MPI is
-     * quicker; `open` are the ones that are served until it is known. They follow from what was measured. See table.c.
-     */
+    /* There may be more: those of `widest`, but for the classes in which the MPI is quicker; `open` are the ones that
+     * are served until it is known. They follow from what was measured. See table.c. */
     uint64_t widest[RD_MPI_KINDS][2], mpis[RD_MPI_KINDS], open[RD_MPI_KINDS];
     uint64_t measured[RD_MPI_KINDS], quicker[RD_MPI_KINDS]; /* classes; those of them in which the MPI is quicker */
     int64_t choose;
@@ -117,8 +116,8 @@ typedef struct rd_mpi_core {
     bool due;
 } rd_mpi_core_t;
 
-/* One that wants serves blocking calls, and gets a communicator of rondo's for its nonblocking ones at the next of
- * those. */
+/* One that wants serves blocking calls, and at the next of those gets a communicator of rondo's for its nonblocking
+ * ones, or measures who is quicker for these. */
 typedef enum { RD_MPI_NEW, RD_MPI_AGREED, RD_MPI_SERVING, RD_MPI_WANTS, RD_MPI_REFUSED } rd_mpi_status_t;
 
 /* What is known of an MPI communicator, its attribute. The memory is used again, but never given back: a thread may
@@ -219,7 +218,8 @@ bool rd_mpi_setup_start(void);
 void rd_mpi_setup(rd_mpi_comm_t *c);
 /* Have enough nonblocking calls done without a communicator of rondo's, where rondo serves the blocking ones? */
 bool rd_mpi_own_is_due(const rd_mpi_comm_t *c);
-/* Has rondo's communicator for nonblocking calls made at the next call of rd_mpi_setup. */
+/* Has rondo's communicator for nonblocking calls made, or what is due on it measured, at the next call of rd_mpi_setup.
+ */
 void rd_mpi_want_own(rd_mpi_comm_t *c);
 /* Collective. Returns one that nobody uses, or a new one if it may be made, for calls of that form, which do not block;
  * NULL: there is none, for *why. */
@@ -244,10 +244,8 @@ extern const char *const rd_mpi_names[RD_MPI_KINDS];
 
 /* For the short ways: is it certain that rondo serves it? */
 bool rd_mpi_allowed_else(const rd_mpi_rules_t *rules, int kind, uint64_t bytes); /* table.c */
-static inline bool rd_mpi_allowed(const rd_mpi_comm_t *c, int kind, uint64_t bytes)
+static inline bool rd_mpi_allowed(const rd_mpi_rules_t *r, int kind, uint64_t bytes)
 {
-    const rd_mpi_rules_t *r = c->rules;
-
     return (bytes >= r->least[kind] && bytes <= r->most[kind]) ||
            (r->measured[kind] && rd_mpi_allowed_else(r, kind, bytes));
 }
@@ -269,8 +267,10 @@ int rd_mpi_admit(rd_mpi_comm_t *c, const rd_mpi_call_t *call, uint64_t bytes);
 void rd_mpi_table_begin(rd_mpi_rules_t *rules, int nranks);
 /* Puts into `rules` what was measured; `remember`: also for later communicators, and into the file. */
 void rd_mpi_table_add(rd_mpi_rules_t *rules, const rd_mpi_timing_t *timing, bool remember);
-/* Measures what is due on the communicator's core. Collective. */
-void rd_mpi_measure(rd_mpi_comm_t *c);
+/* Is it known that the MPI serves this nonblocking call? Then nothing need be prepared to find that out. */
+bool rd_mpi_is_the_mpis(const rd_mpi_comm_t *c, const rd_mpi_call_t *call);
+/* Measures what is due on that core of the communicator's. Collective. */
+void rd_mpi_measure(rd_mpi_comm_t *c, rd_mpi_core_t *core);
 
 /* ---- layout.c: types in memory ---- */
 
@@ -348,10 +348,11 @@ typedef struct rd_mpi_work {
 bool rd_mpi_sends(const rd_mpi_comm_t *c, const rd_mpi_call_t *call);
 bool rd_mpi_receives(const rd_mpi_comm_t *c, const rd_mpi_call_t *call);
 
-/* Calls that are neither timed nor compared may go straight to rondo the next time. */
+/* Calls that are neither timed nor compared may go straight to rondo the next time, if nothing is to be made or
+ * measured then. */
 static inline bool rd_mpi_short_ways(const rd_mpi_comm_t *c)
 {
-    return !rd_mpi_settings.report && !c->rules->compare;
+    return c->status == RD_MPI_SERVING && !rd_mpi_settings.report && !c->rules->compare;
 }
 
 /* Begin a call. They return MPI_SUCCESS, a reason to hand it on, or an error, which the handler has seen. */
@@ -384,8 +385,7 @@ bool rd_mpi_reduces(rd_mpi_what_t what);
 /* The named type that a type reduces as; itself, if there is none. */
 MPI_Datatype rd_mpi_reduced_type(MPI_Datatype type);
 bool rd_mpi_plausible(const rd_mpi_comm_t *c, const rd_mpi_call_t *call); /* arguments.c: nothing is wrong with it */
-int rd_mpi_pass(const rd_mpi_call_t *call);                               /* to who comes behind */
-int rd_mpi_pass_init(const rd_mpi_call_t *call, MPI_Request *request);    /* a persistent one */
+int rd_mpi_pass(const rd_mpi_call_t *call, MPI_Request *request); /* to who comes behind; NULL: a blocking one */
 extern rd_mpi_entries_t rd_mpi_next;
 
 /* A failure after the call has begun: through the error handler of the communicator, once. Returns its code. */
@@ -465,6 +465,7 @@ int rd_mpi_start(const rd_mpi_call_t *call, MPI_Request *request);
 int rd_mpi_init(const rd_mpi_call_t *call, MPI_Request *request);
 /* For what is measured: a request of rondo's in any case, which may not be served (negative), and all that is done with
  * it and with one of the MPI's. */
+int rd_mpi_start_own(rd_mpi_comm_t *c, const rd_mpi_call_t *call, MPI_Request *request);
 int rd_mpi_init_own(rd_mpi_comm_t *c, const rd_mpi_call_t *call, MPI_Request *request);
 int rd_mpi_start_and_wait(MPI_Request *request);
 void rd_mpi_request_free(MPI_Request *request);

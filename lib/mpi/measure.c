@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mpi/interpose.h"
+#include "mpi/waits.h"
 
 #define ROOM (64 << 20) /* bytes of the blocks of all ranks; what is longer stays rondo's */
 #define TURNS 5
@@ -53,9 +54,15 @@ static rd_mpi_call_t call_of(const measuring_t *m, int kind, uint64_t bytes)
 
 static int once(measuring_t *m, const rd_mpi_call_t *call, bool rondo)
 {
+    MPI_Request request;
+    int result;
+
     if (call->form == RD_MPI_PERSISTENT)
         return rd_mpi_start_and_wait(&m->requests[rondo]);
-    return rondo ? rd_mpi_serve(m->c, call) : rd_mpi_pass(call);
+    if (call->form == RD_MPI_BLOCKING)
+        return rondo ? rd_mpi_serve(m->c, call) : rd_mpi_pass(call, NULL);
+    result = rondo ? rd_mpi_start_own(m->c, call, &request) : rd_mpi_pass(call, &request);
+    return result == MPI_SUCCESS ? rd_mpi_wait(&request) : result;
 }
 
 /* Seconds of `times` calls, until all ranks are through. Negative: this one is not served. */
@@ -98,9 +105,9 @@ static bool measure(measuring_t *m, const rd_mpi_call_t *call, rd_mpi_timing_t *
 }
 
 /* Of calls whose bytes differ by rank, the mean block of all ranks and calls. */
-static uint64_t mean_block(rd_mpi_comm_t *c, int kind)
+static uint64_t mean_block(rd_mpi_comm_t *c, const rd_mpi_core_t *core, int kind)
 {
-    double mine = (double)c->core->moved[kind], all = 0, blocks = (double)c->nranks * (double)c->core->moves[kind];
+    double mine = (double)core->moved[kind], all = 0, blocks = (double)c->nranks * (double)core->moves[kind];
 
     PMPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, c->comm);
     if (kind % RD_MPI_NUM == RD_MPI_ALLTOALLV)
@@ -116,7 +123,7 @@ static bool requests_init(measuring_t *m, const rd_mpi_call_t *call)
     if (call->form != RD_MPI_PERSISTENT)
         return true;
     mine = rd_mpi_init_own(m->c, call, &m->requests[true]) == MPI_SUCCESS &&
-           rd_mpi_pass_init(call, &m->requests[false]) == MPI_SUCCESS;
+           rd_mpi_pass(call, &m->requests[false]) == MPI_SUCCESS;
     return PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, m->c->comm) == MPI_SUCCESS && all;
 }
 
@@ -151,15 +158,14 @@ static bool measure_in(rd_mpi_comm_t *c, rd_mpi_timing_t *t)
     return all;
 }
 
-void rd_mpi_measure(rd_mpi_comm_t *c)
+void rd_mpi_measure(rd_mpi_comm_t *c, rd_mpi_core_t *core)
 {
-    rd_mpi_core_t *core = c->core;
     rd_mpi_timing_t t = {.kind = core->due_kind, .nranks = c->nranks, .bytes = core->due_bytes};
     rd_mpi_tally_t before = rd_mpi_tallies[t.kind];
     double began = rd_mpi_clock();
 
     if (rd_mpi_unequal(t.kind))
-        t.bytes = mean_block(c, t.kind);
+        t.bytes = mean_block(c, core, t.kind);
     if (t.bytes > ROOM / (uint64_t)c->nranks || !measure_in(c, &t))
         t.rondo_us = t.mpi_us = 0;
     rd_mpi_tallies[t.kind] = before;

@@ -143,6 +143,11 @@ static int start(rd_mpi_comm_t *c, const rd_mpi_call_t *call, MPI_Request *reque
     return result;
 }
 
+int rd_mpi_start_own(rd_mpi_comm_t *c, const rd_mpi_call_t *call, MPI_Request *request)
+{
+    return start(c, call, request);
+}
+
 int rd_mpi_start(const rd_mpi_call_t *call, MPI_Request *request)
 {
     int error = MPI_SUCCESS, result;
@@ -154,7 +159,7 @@ int rd_mpi_start(const rd_mpi_call_t *call, MPI_Request *request)
         c = rd_mpi_comm_find(call->comm, &error);
     if (!c)
         return error == MPI_SUCCESS ? RD_MPI_HAND_ON(RD_MPI_ARGUMENT) : error;
-    reason = judge(c, call);
+    reason = c->own && rd_mpi_is_the_mpis(c, call) ? RD_MPI_SLOWER : judge(c, call);
     result = reason == RD_MPI_SERVED ? start(c, call, request) : RD_MPI_HAND_ON(reason);
     if (result < 0)
         rd_mpi_handed_on(rd_mpi_kind(call), (rd_mpi_reason_t)-result);

@@ -115,7 +115,7 @@ static int rehearse_and_measure(rd_mpi_operation_t *o)
     if (result != MPI_SUCCESS || !core->due)
         return result;
     rd_mpi_count_moved(core, core->due_kind, o->work.bytes);
-    rd_mpi_measure(o->c);
+    rd_mpi_measure(o->c, core);
     return rehearse(o);
 }
 

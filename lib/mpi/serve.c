@@ -105,7 +105,7 @@ static int run(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
         return result;
     }
     reason = (rd_mpi_reason_t)-result;
-    result = rd_mpi_pass(call);
+    result = rd_mpi_pass(call, NULL);
     rd_mpi_handed_on(rd_mpi_kind(call), reason);
     took = rd_mpi_settings.report ? rd_mpi_clock() - began : 0;
     tally->handed_s += took;
@@ -121,9 +121,9 @@ int rd_mpi_run(const rd_mpi_call_t *call)
     if (!c)
         c = rd_mpi_comm_find(call->comm, &error);
     if (!c)
-        return error == MPI_SUCCESS ? rd_mpi_pass(call) : error;
+        return error == MPI_SUCCESS ? rd_mpi_pass(call, NULL) : error;
     result = rd_mpi_device_used() ? rd_mpi_device_run(c, call, run) : run(c, call);
     if (c->core && c->core->due)
-        rd_mpi_measure(c);
+        rd_mpi_measure(c, c->core);
     return result;
 }

@@ -430,7 +430,6 @@ void rd_mpi_want_own(rd_mpi_comm_t *c)
 
 static void take_own(rd_mpi_comm_t *c)
 {
-    c->status = RD_MPI_SERVING;
     c->own = rd_mpi_core_take(c, RD_MPI_NONBLOCKING, true, &c->own_refused);
 }
 
@@ -466,7 +465,11 @@ static void make_due(rd_mpi_comm_t *c)
 void rd_mpi_setup(rd_mpi_comm_t *c)
 {
     if (c->status == RD_MPI_WANTS) {
-        take_own(c);
+        c->status = RD_MPI_SERVING;
+        if (c->own)
+            rd_mpi_measure(c, c->own);
+        else
+            take_own(c);
         return;
     }
     c->calls++;
@@ -530,6 +533,7 @@ void rd_mpi_core_put(rd_mpi_core_t *core)
     core->put = ++clock;
     if (core->exclusive) {
         core->exclusive = false;
+        core->due = false; /* the next one that it serves has calls of its own */
         rondo_comm_on_wait(core->rondo, rd_mpi_progress, NULL);
     }
     if (core->users == 0 && has_failed(core)) {

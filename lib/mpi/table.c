@@ -1,10 +1,11 @@
-/* Which of the two is quicker, the MPI or rondo: what is known of it, and what follows from that for a call. A
- * nonblocking one is always rondo's: it may not wait for the others, so they could not measure it together.
+/* Which of the two is quicker, the MPI or rondo: what is known of it, and what follows from that for a call.
  *
  * Known is a verdict for an operation and a class of bytes, a power of two; between two classes of one verdict all have
  * that. What is not known is open: rondo serves it, and when that has happened often, it is measured (measure.c) at the
  * end of such a call, by all ranks of the communicator. All ranks count the same calls, so they come to it at the same
- * one, and what they measure they agree on before they use it.
+ * one, and what they measure they agree on before they use it. A nonblocking call may not wait for the others, so what
+ * is due then is measured at the next blocking call on its communicator; nor do nonblocking calls on two communicators
+ * come in one order, so each has its own choice for them, that of rondo's communicator which it has for itself.
  *
  * Rank 0 of a new communicator hands on what it knows for so many ranks: from this job, and from the file of
  * RONDO_MPI_TABLE, to which it appends what was measured, a line for each:
@@ -126,7 +127,7 @@ static bool may_measure(const rd_mpi_rules_t *rules, int kind)
 {
     if (rules->least[kind] > rules->most[kind]) /* it is switched off */
         return false;
-    if (kind / RD_MPI_NUM == RD_MPI_NONBLOCKING || (kind / RD_MPI_NUM == RD_MPI_PERSISTENT && !PERSISTENT_RIGHT))
+    if (kind / RD_MPI_NUM == RD_MPI_PERSISTENT && !PERSISTENT_RIGHT)
         return false;
     return rd_mpi_reduces(kind % RD_MPI_NUM) ? rules->choose == RD_MPI_CHOOSE_ALL && !rules->reproducible
                                              : rules->choose != RD_MPI_CHOOSE_NONE;
@@ -265,32 +266,70 @@ bool rd_mpi_allowed_else(const rd_mpi_rules_t *rules, int kind, uint64_t bytes)
 }
 
 /* One more of what is open; all ranks come to the last one at the same call. A persistent operation will be started
- * often, and making its request may take its time. */
-static void count(rd_mpi_core_t *core, int kind, uint64_t bytes)
+ * often, and making its request may take its time. Returns true if there is something to be measured now. */
+static bool count(rd_mpi_core_t *core, const rd_mpi_call_t *call, uint64_t bytes)
 {
-    int class = class_of(kind, bytes);
+    int kind = rd_mpi_kind(call);
+    uint8_t *seen = &core->seen[call->what][class_of(kind, bytes)];
 
-    if (kind < RD_MPI_NUM && ++core->seen[kind][class] < OFTEN)
-        return;
-    if (kind < RD_MPI_NUM)
-        core->seen[kind][class] = 0;
+    if (call->form != RD_MPI_PERSISTENT && *seen < OFTEN - 1) {
+        ++*seen;
+        return false;
+    }
+    if (core->due) /* another one, for which no blocking call has come yet, or this one is being measured */
+        return false;
+    if (call->form != RD_MPI_PERSISTENT)
+        *seen = 0;
     core->due = true;
     core->due_kind = kind;
     core->due_bytes = bytes;
+    return true;
+}
+
+static bool is_the_mpis(const rd_mpi_rules_t *rules, int kind, uint64_t bytes)
+{
+    return rules->mpis[kind] >> class_of(kind, bytes) & 1 && is_widest(rules, kind, bytes);
+}
+
+/* A type with a name alone: what else there is takes the longer way, to the same end. */
+static bool bytes_of(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, uint64_t *bytes)
+{
+    bool sent = (call->what == RD_MPI_GATHER && c->rank != call->root) ||
+                (call->what == RD_MPI_SCATTER && c->rank == call->root);
+    const rd_mpi_named_t *named;
+
+    *bytes = 0;
+    if (call->what == RD_MPI_BARRIER_CALL || rd_mpi_unequal(call->what))
+        return true;
+    if (rd_mpi_reduces(call->what) || call->what == RD_MPI_ALLGATHERV)
+        return false;
+    named = rd_mpi_named(sent ? call->sendtype : call->recvtype);
+    *bytes = named ? (uint64_t)(sent ? call->sendcount : call->recvcount) * named->size : 0;
+    return named;
+}
+
+bool rd_mpi_is_the_mpis(const rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+{
+    const rd_mpi_rules_t *rules = &c->own->rules;
+    int kind = rd_mpi_kind(call);
+    uint64_t bytes;
+
+    return rules->mpis[kind] && !rules->compare && bytes_of(c, call, &bytes) && is_the_mpis(rules, kind, bytes);
 }
 
 int rd_mpi_admit(rd_mpi_comm_t *c, const rd_mpi_call_t *call, uint64_t bytes)
 {
-    const rd_mpi_rules_t *rules = c->rules;
+    rd_mpi_core_t *core = call->form == RD_MPI_NONBLOCKING ? c->own : c->core;
+    const rd_mpi_rules_t *rules = &core->rules;
     int kind = rd_mpi_kind(call);
 
-    if (rd_mpi_allowed(c, kind, bytes))
+    if (rd_mpi_allowed(rules, kind, bytes))
         return MPI_SUCCESS;
     if (!is_widest(rules, kind, bytes))
         return RD_MPI_HAND_ON(RD_MPI_SIZE);
-    if (rules->mpis[kind] >> class_of(kind, bytes) & 1)
+    if (is_the_mpis(rules, kind, bytes))
         return RD_MPI_HAND_ON(RD_MPI_SLOWER);
-    if (rules->open[kind] >> class_of(kind, bytes) & 1)
-        count(c->core, kind, bytes);
+    if (rules->open[kind] >> class_of(kind, bytes) & 1 && count(core, call, bytes) && call->form == RD_MPI_NONBLOCKING)
+        rd_mpi_want_own(c);
     return MPI_SUCCESS;
 }

@@ -510,6 +510,40 @@ static void handler_calls(void)
     MPI_Comm_free(&dup);
 }
 
+/* Nonblocking calls on two communicators, in another order on each rank, as often as it takes to have them measured at
+ * the blocking calls between: each communicator has a choice of its own, and the result is right with either. The ranks
+ * say the same by different types, which only some of them find again in the blocking call. */
+static void choose(void)
+{
+    MPI_Comm comms[2];
+
+    for (int k = 0; k < 2; k++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comms[k]);
+        warm_all(comms[k]);
+    }
+    for (int turn = 0; turn < 200; turn++) {
+        MPI_Request requests[6];
+        int values[2], sums[2] = {0, 0};
+        for (int j = 0; j < 2; j++) {
+            int k = (j + rank) % 2;
+            values[k] = rank == turn % nranks ? turn + k : -1;
+            MPI_Ibcast(&values[k], rank % 2 ? 4 : 1, rank % 2 ? MPI_BYTE : MPI_INT, turn % nranks, comms[k],
+                       &requests[3 * k]);
+            MPI_Ibarrier(comms[k], &requests[3 * k + 1]);
+            MPI_Iallreduce(&turn, &sums[k], 1, MPI_INT, MPI_SUM, comms[k], &requests[3 * k + 2]);
+        }
+        MPI_Waitall(6, requests, MPI_STATUSES_IGNORE);
+        for (int k = 0; k < 2; k++)
+            CHECK(values[k] == turn + k && sums[k] == turn * nranks, "turn %d: %d, and the sum %d", turn, values[k],
+                  sums[k]);
+        values[0] = rank == 0 ? turn : -1;
+        MPI_Bcast(values, 1, MPI_INT, 0, comms[turn / 10 % 2]);
+        CHECK(values[0] == turn, "turn %d: the broadcast %d", turn, values[0]);
+    }
+    for (int k = 0; k < 2; k++)
+        MPI_Comm_free(&comms[k]);
+}
+
 /* In a callback of MPI_Finalize. */
 static int at_the_end(MPI_Comm comm, int key, void *value, void *extra)
 {
@@ -623,6 +657,7 @@ static const corner_t corners[] = {{"elsewhere", elsewhere},
                                    {"large", large},
                                    {"errors", errors},
                                    {"handler_calls", handler_calls},
+                                   {"choose", choose},
                                    {"finalize", finalize},
                                    {"unfinished", unfinished},
                                    {"never_freed", never_freed},
