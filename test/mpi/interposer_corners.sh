@@ -1,5 +1,5 @@
 #!/bin/sh
-# The corners that make interposers wrong (doc/mpi.md numbers them), with Open MPI and MPICH.
+# The corners that make interposers wrong (doc/notebook/host.md numbers them), with Open MPI and MPICH.
 set -u
 . "${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}/test/mpi/interposer/common.sh"
 [ -n "$(mpis)" ] || { echo "neither mpicc.openmpi nor mpicc.mpich is here"; exit 77; }
@@ -8,7 +8,7 @@ for mpi in $(mpis); do
     compile corners
     compile communicators
     for ranks in ${RONDO_TEST_RANKS:-2 4}; do
-        good $ranks "$dir/corners.$mpi" plain progress in_flight barrier handles bottom names ties huge nothing large equal_bits errors \
+        good $ranks "$dir/corners.$mpi" plain progress in_flight barrier handles bottom names ties huge nothing large equal_bits errors begun \
             wildcard mixed
         good $ranks "$dir/communicators.$mpi" attributes members made others finalize
     done

@@ -1,4 +1,4 @@
-/* The corners that make interposers wrong, each by its number in doc/mpi.md's list: what must hold with librondo_mpi.so
+/* The corners that make interposers wrong, each by its number in doc/notebook/host.md: what must hold with librondo_mpi.so
  * as without. Everything that a correct program may rely on; a hang ends by the caller's time limit.
  *
  *   mpirun -n N corners NAME...   (2 to 64 ranks)
@@ -411,6 +411,30 @@ static void errors(void)
     MPI_Comm_free(&dup);
 }
 
+/* 31: an error that rondo meets when the call has begun, at rank 0 another one than at the others: the handler once, with
+ * the user's handle, and nothing is tried again by the MPI. Others of the communicator's group are as before. */
+static void begun(void)
+{
+    MPI_Errhandler mine;
+    MPI_Comm comm;
+    int value = 1, sum = 0, code, class;
+
+    if (!getenv("LD_PRELOAD")) /* else the ranks wait for each other */
+        return;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+    warm(comm);
+    MPI_Comm_create_errhandler(handler, &mine);
+    MPI_Comm_set_errhandler(comm, mine);
+    handled = 0;
+    code = rank ? MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, comm) : MPI_Barrier(comm);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_OTHER && handled == 1 && handled_comm == comm, "class %d, handled %d times", class, handled);
+    PMPI_Barrier(comm);
+    MPI_Errhandler_free(&mine);
+    MPI_Comm_free(&comm);
+    CHECK(sum_of(1, MPI_COMM_WORLD) == nranks, "the sum after another communicator's error");
+}
+
 /* 32: a wildcard receive gets nothing of this. */
 static void wildcard(void)
 {
@@ -589,7 +613,7 @@ static void choose_comma(void)
 
 static const corner_t corners[] = {{"plain", plain}, {"progress", progress}, {"in_flight", in_flight}, {"barrier", barrier},
     {"handles", handles}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"names", names}, {"ties", ties}, {"huge", huge}, {"equal_bits", equal_bits}, {"in_order", in_order},
-    {"errors", errors}, {"wildcard", wildcard}, {"mixed", mixed}, {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
+    {"errors", errors}, {"begun", begun}, {"wildcard", wildcard}, {"mixed", mixed}, {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
     {"abort", abort_one}, {"die", die}, {"leave_one", leave_one}, {"table", table}, {"choose", choose}, {"choose_comma", choose_comma}};
 
 int main(int argc, char **argv)
