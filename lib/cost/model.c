@@ -233,9 +233,9 @@ double rd_cost_algo_us(const rd_cost_env_t *like, rd_coll_t coll, const rd_algo_
         busiest += t->contact * contacts(env, algo);
     busiest = fmax(busiest, messages + one_source_us(env, &w, proto, k, whole));
     shared = fmax(shared, memory_us(t, whole * in_memory(&w, proto, moved_all) * env->sharing / n));
-    /* One lane less than two chunks of a line has no data. */
-    us = t->call + hops_us(t, env, coll, &w, proto, passes, w.mutual && whole > 64 && own_cores(env)) +
-         (busiest > shared ? busiest : shared);
+    /* One lane less than two chunks of a line has no data; but to and from a switch both always have. */
+    const bool mutual = w.mutual && (algo->switched || (whole > 64 && own_cores(env)));
+    us = t->call + hops_us(t, env, coll, &w, proto, passes, mutual) + (busiest > shared ? busiest : shared);
     const double fill = one_way(coll) && !w.mutual && own_cores(env) ? t->overlap * w.fill : w.fill;
     us += fill * (double)(passes > 1 ? slice : chunk) * (1.5 * k->beta + k->cross);
     if (env->nnodes > 1 && w.peers > t->peers)

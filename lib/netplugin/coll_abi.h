@@ -9,6 +9,19 @@
 
 #include "netplugin/plug_abi.h"
 
+/* A part of the memory of an allgather's result, or of what a reduce_scatter takes. */
+typedef struct rd_coll_part_v8 {
+    void *registration, *at;
+    uint32_t bytes;
+} rd_coll_part_v8_t;
+
+typedef struct rd_coll_part_v9 {
+    void *registration, *at;
+    size_t bytes;
+} rd_coll_part_v9_t;
+
+/* `parts` have the type of the version. A window is what a call is about of the whole vector, all ranks' blocks of
+ * `bytes_each` one behind the other. */
 typedef struct rd_coll_export {
     const char *name;
     union {

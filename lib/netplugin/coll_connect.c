@@ -27,6 +27,7 @@ typedef struct part {
     int32_t version;
     uint64_t most;
     uint16_t adds[RONDO_NUM_TYPES];
+    uint8_t gathers, scatters;
     unsigned char handle[RD_PLUG_HANDLE];
 } part_t;
 
@@ -138,6 +139,8 @@ static void own_part(making_t *m, part_t *part, uint64_t id)
         return;
     part->version = plug->version;
     memcpy(part->adds, plug->adds, sizeof part->adds);
+    part->gathers = plug->gathers;
+    part->scatters = plug->scatters;
     snprintf(part->name, NAME, "%s", plug->name);
 }
 
@@ -160,18 +163,27 @@ static int stands(const making_t *m, char *why, size_t size)
     return -1;
 }
 
-/* What every rank's plugin adds, and the longest message of all. */
+/* What every rank's plugin does, and the longest message of all. */
 static void common(const making_t *m, rd_collnet_t *to)
 {
+    static const rondo_type_t integers[] = {RONDO_INT32,  RONDO_UINT32, RONDO_INT64,
+                                            RONDO_UINT64, RONDO_INT8,   RONDO_UINT8};
     size_t most = m->slot_bytes;
 
     memcpy(to->adds, m->parts[0].adds, sizeof to->adds);
+    to->gathers = to->scatters = true;
     for (int r = 0; r < m->args->nranks; r++) {
         most = m->parts[r].most < most ? m->parts[r].most : most;
+        to->gathers &= m->parts[r].gathers != 0;
+        to->scatters &= m->parts[r].scatters != 0;
         for (int type = 0; type < RONDO_NUM_TYPES; type++)
             to->adds[type] &= m->parts[r].adds[type];
     }
     to->most = most / RD_LINE * RD_LINE;
+    for (size_t i = 0; i < sizeof integers / sizeof integers[0] && !to->carries; i++) {
+        to->integer = integers[i];
+        to->carries = to->adds[integers[i]] >> RONDO_SUM & 1;
+    }
 }
 
 /* ---- connecting */
@@ -425,6 +437,8 @@ rondo_result_t rd_collnet_create(rd_collnet_t **collnet, const rd_transport_args
         c->base.transport.ops = &rd_collnet_ops;
         c->net = net;
         c->health = health;
+        c->node = args->node->node_of[args->rank];
+        c->nodes = args->node->nnodes;
         rd_boot_key(args->boot, rd_collnet_ops.name, key);
         memcpy(&id, key, sizeof id);
         own_part(&m, &m.parts[args->rank], id);

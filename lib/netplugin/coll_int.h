@@ -6,10 +6,13 @@
 #include "netplugin/coll_load.h"
 #include "netplugin/coll_switch.h"
 
-/* A message: this rank's part of a sum, on its way to the switch or back. */
+/* A message on its way to the switch or back. */
 typedef struct rd_coll_flight {
     void *request; /* NULL: the plugin has not taken it yet */
-    size_t bytes;
+    rd_coll_t by;  /* which of the plugin's calls: an allreduce, an allgather, a reduce_scatter */
+    size_t bytes;  /* that are added, or of the blocks of all ranks */
+    size_t each;   /* of a block */
+    size_t own;    /* where in the result the block is that is to be published, if not at its beginning */
     rondo_type_t type;
     rondo_op_t op;
 } rd_coll_flight_t;
@@ -32,6 +35,7 @@ typedef struct rd_coll_net {
     rd_counter_t posted_tail, consumed, arrived; /* the counters of both connections */
     rd_coll_flight_t flights[RD_COLLNET_SLOTS];
     uint64_t posted, taken, done; /* messages: by the executor, by the plugin, and those that have come back */
+    int node, nodes;              /* this rank's in its group, and their number */
     int64_t moved_ms;             /* when one of these was last counted up */
     int error;                    /* NCCL's, of the call that has failed; 0: none has */
     const char *call;

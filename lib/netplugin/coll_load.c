@@ -104,6 +104,44 @@ int rd_coll_allreduce(const rd_coll_plug_t *plug, void *comm, const void *from, 
                                 to_registration, request));
 }
 
+/* As in NCCL, a call is about all of one part. */
+typedef struct part {
+    rd_coll_part_v8_t eight;
+    rd_coll_part_v9_t nine;
+} part_t;
+
+static void *part(const rd_coll_plug_t *plug, part_t *p, const void *at, size_t bytes, void *registration)
+{
+    void *data = (void *)(uintptr_t)at;
+
+    p->eight = (rd_coll_part_v8_t){registration, data, (uint32_t)bytes};
+    p->nine = (rd_coll_part_v9_t){registration, data, bytes};
+    return plug->version == 8 ? (void *)&p->eight : &p->nine;
+}
+
+int rd_coll_allgather(const rd_coll_plug_t *plug, void *comm, const void *from, void *to, size_t each, int ranks,
+                      void *registration, void **request)
+{
+    const size_t bytes = (size_t)ranks * each;
+    part_t whole;
+    void *parts = part(plug, &whole, to, bytes, registration);
+
+    *request = NULL;
+    return CALL(plug->table->allgather(comm, (void *)(uintptr_t)from, 1, parts, each, 0, bytes, registration, request));
+}
+
+int rd_coll_reduce_scatter(const rd_coll_plug_t *plug, void *comm, const void *from, void *to, size_t each, int ranks,
+                           rondo_type_t type, rondo_op_t op, void *registration, void **request)
+{
+    const size_t bytes = (size_t)ranks * each;
+    part_t whole;
+    void *parts = part(plug, &whole, from, bytes, registration);
+
+    *request = NULL;
+    return CALL(plug->table->reduce_scatter(comm, 1, parts, to, each, 0, bytes, types[type] - 1, ops[op] - 1,
+                                            registration, request));
+}
+
 int rd_coll_test(const rd_coll_plug_t *plug, void *request, int *done, int *bytes)
 {
     *done = 0;
@@ -178,6 +216,8 @@ static bool start(rd_plug_search_t *search)
                  "the CollNet plugin %.60s of %.200s lacks a function that all of them have", loaded.name, loaded.file);
     else
         loaded.ndevices = count;
+    loaded.gathers = loaded.table->allgather != NULL;
+    loaded.scatters = loaded.table->reduce_scatter != NULL;
     if (loaded.ndevices)
         ask_support();
     if (began)

@@ -15,6 +15,7 @@ typedef struct rd_coll_plug {
     const char *name;               /* its own */
     char file[256];                 /* as it was found */
     uint16_t adds[RONDO_NUM_TYPES]; /* operators by type, bits 1u << rondo_op_t */
+    bool gathers, scatters;         /* it has these calls */
 } rd_coll_plug_t;
 
 /* Loads the first of the libraries that RONDO_NET_PLUGIN names, or NCCL_NET_PLUGIN, or libnccl-net.so, that has a
@@ -38,6 +39,13 @@ int rd_coll_close_listen(const rd_coll_plug_t *plug, void *listen);
 /* `type` and `op` are such as plug->adds has. *request is NULL if the plugin cannot take it now. */
 int rd_coll_allreduce(const rd_coll_plug_t *plug, void *comm, const void *from, void *to, size_t count,
                       rondo_type_t type, rondo_op_t op, void *from_registration, void *to_registration, void **request);
+/* Each rank's block of `each` bytes from `from` to all of them at `to`, in the order of the ranks; `ranks` is their
+ * number. Only if plug->gathers. */
+int rd_coll_allgather(const rd_coll_plug_t *plug, void *comm, const void *from, void *to, size_t each, int ranks,
+                      void *registration, void **request);
+/* The sum of this rank's block, of `each` bytes, of those that all ranks have at `from`. Only if plug->scatters. */
+int rd_coll_reduce_scatter(const rd_coll_plug_t *plug, void *comm, const void *from, void *to, size_t each, int ranks,
+                           rondo_type_t type, rondo_op_t op, void *registration, void **request);
 /* *bytes stays -1 if the plugin does not say it. */
 int rd_coll_test(const rd_coll_plug_t *plug, void *request, int *done, int *bytes);
 

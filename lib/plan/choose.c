@@ -255,6 +255,31 @@ static const char *passed_on_excluded(const coll_desc_t *k, const rd_choice_t *c
     return NULL;
 }
 
+static bool in_blocks(rd_coll_t coll)
+{
+    return coll == RD_ALLGATHER || coll == RD_REDUCE_SCATTER;
+}
+
+/* Returns the most bytes of a slice that goes to a switch, or comes from it: of blocks a message has one for each node,
+ * and lies in one slot. */
+static size_t switch_slice(const rd_choose_args_t *a)
+{
+    size_t most = a->switch_bytes;
+
+    if (in_blocks(a->coll))
+        most = (most < a->slot_bytes ? most : a->slot_bytes) / (size_t)a->shape->nnodes;
+    return most / 64 * 64;
+}
+
+static const char *switch_excluded(const rd_choose_args_t *a)
+{
+    if (!a->switch_bytes)
+        return "needs a CollNet plugin that all ranks have, and that adds this type so (RONDO_COLLNET)";
+    if (a->longest && in_blocks(a->coll))
+        return "needs blocks that are all equally long";
+    return switch_slice(a) ? NULL : "has more nodes than a message of the CollNet plugin has lines";
+}
+
 static const char *excluded(const void *limits, const rd_choice_t *c)
 {
     const coll_desc_t *k = limits;
@@ -264,8 +289,8 @@ static const char *excluded(const void *limits, const rd_choice_t *c)
 
     if (why)
         return why;
-    if (c->algo->switched && !k->args->switch_bytes)
-        return "needs a CollNet plugin that all ranks have, and that adds this type so (RONDO_COLLNET)";
+    if (c->algo->switched && (why = switch_excluded(k->args)))
+        return why;
     if (k->args->coll == RD_ALLTOALL && !c->algo->relays)
         return alltoall_excluded(k, c->proto, message);
     if (c->algo->board_alone && !rd_proto_is_board(c->proto) && !k->forced.algo)
@@ -319,8 +344,8 @@ static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
         slice /= 2;
     if (a->env->slice_bytes && a->env->slice_bytes < slice)
         slice = a->env->slice_bytes;
-    if (c.algo->switched && a->switch_bytes < slice)
-        slice = a->switch_bytes;
+    if (c.algo->switched && switch_slice(a) < slice)
+        slice = switch_slice(a);
     if (!sliced)
         slice = line_up(chunk);
     if (a->coll == RD_ALLTOALL && !c.algo->relays && c.proto != RD_PROTO_CMA)

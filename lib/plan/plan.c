@@ -263,6 +263,8 @@ static void plan_board(rd_planner_t *p, rd_plan_t *plan, const rd_choice_t *choi
         rd_board_plan(plan, &p->args.conns->board, choice->proto, bytes, even_slice(bytes, choice->slice));
 }
 
+/* All ranks cut a chunk into the same slices: a lane touches the longest chunk on each of them, but for those to and
+ * from a switch, where a head may touch none but its own. */
 static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choice_t *choice)
 {
     const rd_program_t *program = plan->program;
@@ -274,10 +276,11 @@ static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choi
     for (int i = 0; i < program->nlanes; i++) {
         rd_lane_plan_t *lane = &plan->lanes[i];
         size_t bytes = program->lanes[i].count ? lane_bytes(plan, &program->lanes[i]) : 0;
+        const size_t cut = choice && choice->algo->switched ? chunk_bytes(plan) : bytes;
         if (choice && plan->board.board)
             *lane = (rd_lane_plan_t){.slice = plan->board.slice, .proto = choice->proto};
         else if (choice)
-            *lane = (rd_lane_plan_t){.slice = even_slice(bytes, choice->slice), .proto = choice->proto};
+            *lane = (rd_lane_plan_t){.slice = even_slice(cut, choice->slice), .proto = choice->proto};
         else
             result = message_rule(p, &plan->desc, lane_peer(program, &program->lanes[i], p->args.rank), bytes, lane);
         if (result != RONDO_SUCCESS)
@@ -388,7 +391,7 @@ static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_ta
         .slot_bytes = layout->slot_bytes,
         .long_bytes = layout->long_bytes,
         .slots = (int)layout->slots,
-        .switch_bytes = rd_collnet_adds(collnet, plan->switch_type, plan->switch_op) ? collnet->most : 0,
+        .switch_bytes = rd_collnet_serves(collnet, plan->desc.coll, plan->switch_type, plan->switch_op),
         .cma = p->args.conns->cma && !plan->reducer.load,
         .widened = plan->reducer.store != NULL,
         .tuned = tables || plan->desc.own ? NULL : p->args.tuned,
@@ -411,6 +414,7 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_coll_desc_t *desc, con
     plan->users = 1;
     plan->element = desc->coll == RD_BARRIER ? 1 : rondo_type_size(desc->type);
     plan_reducer(p, plan, custom);
+    plan->switch_root = p->args.conns->collnet ? p->args.node->node_of[desc->root] : 0;
     result = choose(p, plan, tables, &choice);
     if (result == RONDO_SUCCESS)
         result = program_get(p, desc->coll, desc->root, &choice, &plan->program);

@@ -94,6 +94,7 @@ typedef struct rd_plan {
     struct rd_collnet *collnet; /* the switch that its messages go to; NULL: none do. What it adds: */
     rondo_type_t switch_type;
     rondo_op_t switch_op;
+    int switch_root;            /* the root's node */
     unsigned char *zcopy;       /* flags of each step of the program: zcopy.h; NULL: all ranks share the node */
     size_t reach_in, reach_out; /* bytes, of the two sides */
     bool posts;                 /* some lane posts its buffers for peers to read: the run ends when they have */

@@ -16,7 +16,9 @@
  *   long           test says that more bytes have come than were asked for
  *   notices        a rank that has died is an error
  *   stuck          connect never returns
- *   fail=CALL/N    the N-th call of listen, connect, reg, iallreduce or test fails with a system error
+ *   adds           it has neither iallgather nor ireducescatter
+ *   fail=CALL/N    the N-th call of listen, connect, reg, iallreduce, iallgather, ireducescatter or test fails with a
+ *                  system error
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -66,9 +68,11 @@ static int fails(const char *call)
 
 /* ---- groups */
 
+enum { ADD, GATHER, SCATTER };
+
 typedef struct header {
-    uint64_t count;
-    int type, op;
+    uint64_t count; /* of a sum, or of each rank's block */
+    int type, op, kind, unused;
 } header_t;
 
 typedef struct memory {
@@ -83,7 +87,7 @@ typedef struct request {
     struct comm *comm;
     uint64_t number;
     char *to;
-    size_t bytes;
+    size_t bytes; /* of the result */
     int used;
 } request_t;
 
@@ -108,7 +112,9 @@ typedef struct listener {
 } listener_t;
 
 extern SHOWN long test_switch_sums;
-long test_switch_sums; /* requests that it has answered in this process */
+long test_switch_sums; /* requests that it has answered in this process, */
+extern SHOWN long test_switch_blocks;
+long test_switch_blocks; /* and those of them that were no sums of whole vectors */
 
 static int listen_on(int device, void *handle, void **out)
 {
@@ -281,31 +287,116 @@ static void (*const folds[TYPES])(void *, const void *, size_t,
                                   int) = {fold_int8,   fold_uint8, fold_int32,   fold_uint32,  fold_int64,
                                           fold_uint64, NULL,       fold_float32, fold_float64, fold_bfloat16};
 
-static int post(void *comm, void *from, void *to, size_t count, int type, int op, void *from_mr, void *to_mr,
-                void **request)
+/* Puts this rank's part where all see it, and remembers what its result is. */
+static int put(comm_t *c, const header_t *header, const void *from, size_t given, void *to, size_t taken,
+               void **request)
 {
-    comm_t *c = comm;
     memory_t *m = c->memory;
-    int supported = 0, slot = (int)(c->posted % SLOTS);
+    int slot = (int)(c->posted % SLOTS);
 
-    *request = NULL;
-    if (fails("iallreduce"))
-        return SYSTEM;
-    (void)supports(type, op, &supported);
-    if (!supported || count == 0 || count * sizes[type] > BYTES || (has("narrow") && count * sizes[type] > 4096) ||
-        !is_registered(c, from_mr, from, count * sizes[type]) || !is_registered(c, to_mr, to, count * sizes[type]))
+    if (header->count == 0 || given > BYTES || taken > BYTES || (has("narrow") && (given > 4096 || taken > 4096)))
         return ARGUMENT;
     for (int r = 0; r < c->nranks; r++)
         if (atomic_load(&m->consumed[r]) + SLOTS <= c->posted)
             return GOOD;
     if (c->requests[slot].used || (has("lazy") && c->turn++ % 2))
         return GOOD;
-    m->header[c->rank][slot] = (header_t){count, type, op};
-    memcpy(m->data[c->rank][slot], from, count * sizes[type]);
-    c->requests[slot] = (request_t){c, c->posted, to, count * sizes[type], 1};
+    m->header[c->rank][slot] = *header;
+    memcpy(m->data[c->rank][slot], from, given);
+    memset(to, 0xee, taken); /* what has not come yet is not there */
+    c->requests[slot] = (request_t){c, c->posted, to, taken, 1};
     *request = &c->requests[slot];
     atomic_store_explicit(&m->posted[c->rank], ++c->posted, memory_order_release);
     return GOOD;
+}
+
+static int adds(int type, int op)
+{
+    int supported = 0;
+
+    (void)supports(type, op, &supported);
+    return supported == 1;
+}
+
+static int post(void *comm, void *from, void *to, size_t count, int type, int op, void *from_mr, void *to_mr,
+                void **request)
+{
+    const header_t header = {count, type, op, ADD, 0};
+    comm_t *c = comm;
+
+    *request = NULL;
+    if (fails("iallreduce"))
+        return SYSTEM;
+    if (!adds(type, op) || !is_registered(c, from_mr, from, count * sizes[type]) ||
+        !is_registered(c, to_mr, to, count * sizes[type]))
+        return ARGUMENT;
+    return put(c, &header, from, count * sizes[type], to, count * sizes[type], request);
+}
+
+#if VERSION > 8
+typedef struct part {
+    void *mr, *at;
+    size_t bytes;
+} part_t;
+#else
+typedef struct part {
+    void *mr, *at;
+    uint32_t bytes;
+} part_t;
+#endif
+
+/* As strict as SHARP's, and more: there is one part, and the window is all of the vector. */
+static int is_whole(const comm_t *c, int nparts, const part_t *part, size_t each, size_t offset, size_t window)
+{
+    return nparts == 1 && part->bytes == window && offset == 0 && window == (size_t)c->nranks * each &&
+           is_registered(c, part->mr, part->at, part->bytes);
+}
+
+static int iallgather(void *comm, void *from, int nparts, void *parts, size_t each, size_t offset, size_t window,
+                      void *mr, void **request)
+{
+    const header_t header = {each, 0, 0, GATHER, 0};
+    const part_t *part = parts;
+    comm_t *c = comm;
+
+    *request = NULL;
+    if (fails("iallgather"))
+        return SYSTEM;
+    if (!is_whole(c, nparts, part, each, offset, window) || !is_registered(c, mr, from, each))
+        return ARGUMENT;
+    return put(c, &header, from, each, part->at, window, request);
+}
+
+static int ireducescatter(void *comm, int nparts, void *parts, void *to, size_t each, size_t offset, size_t window,
+                          int type, int op, void *mr, void **request)
+{
+    const header_t header = {each, type, op, SCATTER, 0};
+    const part_t *part = parts;
+    comm_t *c = comm;
+
+    *request = NULL;
+    if (fails("ireducescatter"))
+        return SYSTEM;
+    if (!adds(type, op) || each % sizes[type] || !is_whole(c, nparts, part, each, offset, window) ||
+        !is_registered(c, mr, to, each))
+        return ARGUMENT;
+    return put(c, &header, part->at, window, to, each, request);
+}
+
+static void answer(const request_t *q, const header_t *own, int slot)
+{
+    const comm_t *c = q->comm;
+    memory_t *m = c->memory;
+    const size_t at = own->kind == SCATTER ? (size_t)c->rank * q->bytes : 0;
+
+    test_switch_blocks += own->kind != ADD;
+    for (int r = 0; own->kind == GATHER && r < c->nranks; r++)
+        memcpy(q->to + (size_t)r * own->count, m->data[r][slot], own->count);
+    if (own->kind == GATHER)
+        return;
+    memcpy(q->to, m->data[0][slot] + at, q->bytes);
+    for (int r = 1; r < c->nranks; r++)
+        folds[own->type](q->to, m->data[r][slot] + at, q->bytes / sizes[own->type], own->op);
 }
 
 static int died(const comm_t *c)
@@ -337,9 +428,7 @@ static int test(void *request, int *done, int *size)
     for (int r = 0; r < c->nranks; r++)
         if (memcmp(own, &m->header[r][slot], sizeof *own) != 0)
             return INTERNAL;
-    memcpy(q->to, m->data[0][slot], q->bytes);
-    for (int r = 1; r < c->nranks; r++)
-        folds[own->type](q->to, m->data[r][slot], own->count, own->op);
+    answer(q, own, slot);
     atomic_store(&m->consumed[c->rank], ++c->tested);
     q->used = 0;
     test_switch_sums++;
@@ -455,7 +544,8 @@ struct plugin {
     int (*reg_dmabuf)(void *, void *, size_t, int, uint64_t, int, void **);
     int (*dereg)(void *, void *);
     int (*iallreduce)(void *, void *, void *, count_t, int, int, void *, void *, void **);
-    void *iallgather, *ireducescatter;
+    int (*iallgather)(void *, void *, int, void *, size_t, size_t, size_t, void *, void **);
+    int (*ireducescatter)(void *, int, void *, void *, size_t, size_t, size_t, int, int, void *, void **);
     int (*iflush)(void *, void *, int, void *, void **);
     int (*test)(void *, int *, int *);
     int (*close_comm)(void *);
@@ -480,6 +570,8 @@ struct plugin SYMBOL(VERSION) = {
     .reg = reg,
     .dereg = dereg,
     .iallreduce = iallreduce,
+    .iallgather = iallgather,
+    .ireducescatter = ireducescatter,
     .test = test,
     .close_comm = close_comm,
     .close_listen = close_listen,
@@ -492,4 +584,8 @@ __attribute__((constructor)) static void name_it(void)
 {
     if (has("renamed"))
         SYMBOL(VERSION).name = "another";
+    if (has("adds")) {
+        SYMBOL(VERSION).iallgather = NULL;
+        SYMBOL(VERSION).ireducescatter = NULL;
+    }
 }

@@ -167,6 +167,25 @@ static void switched(void)
     CHECK(rd_choose(&args, &best, NULL, NULL, NULL) == RONDO_ERR_UNSUPPORTED &&
               strstr(rd_thread_error(), "RONDO_COLLNET"),
           "%s", rd_thread_error());
+    strcpy(env.algo, "collnet_direct");
+    args.switch_bytes = 65536;
+    for (int coll = 0; coll < RD_NUM_COLLS; coll++) {
+        const bool blocks = coll == RD_ALLGATHER || coll == RD_REDUCE_SCATTER;
+        args.coll = (rd_coll_t)coll;
+        if (!(rd_algo_find("collnet_direct")->colls >> coll & 1))
+            continue;
+        CHECK(rd_choose(&args, &best, NULL, NULL, NULL) == RONDO_SUCCESS && best.us > 0 &&
+                  best.slice * (blocks ? 16 : 1) <= 65536,
+              "%s, %zu bytes at a time", rd_coll_name(args.coll), best.slice);
+        args.longest = args.bytes;
+        CHECK((rd_choose(&args, &best, NULL, NULL, NULL) == RONDO_SUCCESS) == !blocks, "%s of blocks that differ",
+              rd_coll_name(args.coll));
+        args.longest = 0;
+        args.switch_bytes = 960; /* less than a line for each of the nodes */
+        CHECK((rd_choose(&args, &best, NULL, NULL, NULL) == RONDO_SUCCESS) == !blocks, "%s by short messages",
+              rd_coll_name(args.coll));
+        args.switch_bytes = 65536;
+    }
 }
 
 static void forced(void)

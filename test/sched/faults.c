@@ -143,7 +143,7 @@ static void plant_all(const rd_shape_t *shape)
             if (model_rooted(args.coll))
                 args.root = (shape->nranks - 1) / 2;
             if ((rd_algos[a]->colls >> coll & 1) && rd_algos[a]->excluded(&args) == NULL &&
-                (shape->nnodes == 1 || strncmp(rd_algos[a]->name, "hier", 4) == 0))
+                (shape->nnodes == 1 || rd_algos[a]->switched || strncmp(rd_algos[a]->name, "hier", 4) == 0))
                 plant(rd_algos[a], &args);
         }
 }

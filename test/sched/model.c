@@ -16,6 +16,11 @@ int model_rooted(rd_coll_t coll)
     return coll == RD_REDUCE || coll == RD_BROADCAST || coll == RD_GATHER || coll == RD_SCATTER;
 }
 
+int model_in_blocks(rd_coll_t coll)
+{
+    return coll == RD_ALLGATHER || coll == RD_REDUCE_SCATTER;
+}
+
 int model_can_be_in_place(rd_coll_t coll)
 {
     return coll != RD_ALLTOALL && coll != RD_BARRIER;
@@ -127,16 +132,7 @@ static bool outputs_shared(const model_t *m, const rd_program_t *p)
     return shared;
 }
 
-/* ---- the switch, whose steps take a message of each rank of a rail and send their sum to each */
-
-static int local_rank(const model_t *m, int rank)
-{
-    int before = 0;
-
-    for (int r = 0; r < rank; r++)
-        before += m->shape.node[r] == m->shape.node[rank];
-    return before;
-}
+/* ---- the switch, whose steps take a message of each rank of a rail and send each of them what comes of it */
 
 /* Returns the connection between a rank and the switch, or -1: they have none. */
 static int switch_link(const model_t *m, int rank, int sends)
@@ -160,38 +156,48 @@ static int chunk_of_link(const model_t *m, int link)
     return 0;
 }
 
-static void add_rail(model_t *m, int rail)
+/* `heads`: the rank of each node that is on the rail. */
+static void add_rail(model_t *m, int rail, const int *heads)
 {
     step_t step = {.repeat = 1, .first_end = m->nends};
 
     m->ends = room(m->ends, m->nends + 2 * m->n, &m->ends_room, sizeof *m->ends);
     for (int sends = 1; sends >= 0; sends--)
-        for (int r = 0; r < m->n; r++) {
-            int link = local_rank(m, r) == rail ? switch_link(m, r, sends) : -1;
+        for (int v = 0; v < m->shape.nnodes; v++) {
+            int link = switch_link(m, heads[v], sends);
             if (link < 0)
                 continue;
             m->ends[m->nends++] = END(RD_PEER, link);
+            if (sends && step.nsrc == 0)
+                step.chunk = chunk_of_link(m, link);
             step.nsrc += sends;
             step.ndst += !sends;
-            if (sends)
-                step.chunk = chunk_of_link(m, link);
         }
-    if (m->nends == step.first_end)
-        return;
     m->tasks = room(m->tasks, m->ntasks + 1, &m->tasks_room, sizeof *m->tasks);
     m->steps = room(m->steps, m->nsteps + 1, &m->steps_room, sizeof *m->steps);
     m->tasks[m->ntasks++] = (task_t){.rank = rd_switch_of(&m->shape), .lane = rail, .first = m->nsteps, .count = 1};
     m->steps[m->nsteps++] = step;
 }
 
+/* The heads of a node are its first ranks. */
 static void add_switch(model_t *m)
 {
-    int rails = 0;
+    int *heads = calloc((size_t)m->shape.nnodes * 2, sizeof *heads), *from = heads + m->shape.nnodes;
 
-    for (int r = 0; r < m->n && m->shape.node; r++)
-        rails = switch_link(m, r, 1) >= 0 && local_rank(m, r) >= rails ? local_rank(m, r) + 1 : rails;
-    for (int rail = 0; rail < rails; rail++)
-        add_rail(m, rail);
+    if (heads == NULL)
+        abort();
+    for (int rail = 0, left = 1; left; rail++) {
+        left = 1;
+        for (int v = 0; v < m->shape.nnodes && left; v++) {
+            while (from[v] < m->n && m->shape.node[from[v]] != v)
+                from[v]++;
+            heads[v] = from[v] < m->n ? from[v]++ : -1;
+            left = heads[v] >= 0 && switch_link(m, heads[v], 1) >= 0;
+        }
+        if (left)
+            add_rail(m, rail, heads);
+    }
+    free(heads);
 }
 
 rd_visits_t model_order;
@@ -207,7 +213,7 @@ model_t *model_build(const rd_algo_t *algo, const rd_sched_args_t *args, int fus
     m->args.shape = &m->shape;
     m->n = m->shape.nranks;
     m->reduces = args->coll == RD_ALLREDUCE || args->coll == RD_REDUCE || args->coll == RD_REDUCE_SCATTER;
-    m->alike = algo->relays;
+    m->alike = algo->relays || (algo->switched && model_in_blocks(args->coll));
     m->ranks = calloc((size_t)m->n, sizeof(*m->ranks));
     m->link_of = calloc((size_t)(m->n + 1) * (size_t)(m->n + 1) * RD_CHANNELS, sizeof(*m->link_of));
     if (m->ranks == NULL || m->link_of == NULL)

@@ -54,6 +54,7 @@ int model_split(model_t *m, int rank, int step);
 
 uint64_t model_mix(uint64_t x); /* the hash that everything here uses */
 int model_rooted(rd_coll_t coll);
+int model_in_blocks(rd_coll_t coll); /* of which a switch has those of a rail in one message */
 int model_can_be_in_place(rd_coll_t coll);
 
 #endif

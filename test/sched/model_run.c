@@ -357,10 +357,87 @@ static int write_end(model_t *m, task_t *t, const step_t *s, uint32_t end, value
     }
 }
 
+/* ---- what a switch makes of a message of each node */
+
+#define NODES_MOST 1024
+
+/* Allgather: the messages are blocks, of which all go back as one. */
+static int switch_gathers(model_t *m, task_t *t, const step_t *s)
+{
+    value_t blocks[NODES_MOST];
+
+    for (int k = 0; k < s->nsrc; k++)
+        if (read_end(m, t, s, m->ends[s->first_end + k], &blocks[k]) != 0)
+            return -1;
+    for (int k = s->nsrc; k < s->nsrc + s->ndst; k++) {
+        const int link = INDEX(m->ends[s->first_end + k]);
+        for (int i = 0; i < s->nsrc; i++)
+            put_message(m, t, link, RD_PART_MORE, blocks[i]);
+        publish(m, link);
+    }
+    return 0;
+}
+
+/* Reduce-scatter: each message is a block for each node, which gets its sum. */
+static int switch_scatters(model_t *m, task_t *t, const step_t *s)
+{
+    value_t sums[NODES_MOST] = {{0, 0}}, next;
+
+    for (int k = 0; k < s->nsrc; k++) {
+        const int link = INDEX(m->ends[s->first_end + k]);
+        for (int i = 0; i < s->ndst; i++) {
+            if (take_message(m, t, link, RD_PART_MORE, &next) != 0)
+                return -1;
+            sums[i].set += next.set;
+            sums[i].order = model_mix(sums[i].order * 3 + next.order);
+        }
+        if (took_message(m, t, link) != 0)
+            return -1;
+    }
+    for (int i = 0; i < s->ndst; i++)
+        put_message(m, t, INDEX(m->ends[s->first_end + s->nsrc + i]), RD_ALONE, sums[i]);
+    return 0;
+}
+
+/* Broadcast: of all messages it is that of the root's node that goes to all. */
+static int switch_repeats(model_t *m, task_t *t, const step_t *s)
+{
+    value_t root = {0, 0}, next;
+
+    for (int k = 0; k < s->nsrc; k++) {
+        if (read_end(m, t, s, m->ends[s->first_end + k], &next) != 0)
+            return -1;
+        root = k == m->shape.node[m->args.root] ? next : root;
+    }
+    for (int k = s->nsrc; k < s->nsrc + s->ndst; k++)
+        put_message(m, t, INDEX(m->ends[s->first_end + k]), RD_ALONE, root);
+    return 0;
+}
+
+/* Returns true if the step gives a switch that repeats a message of no meaning: it may be any scratch. */
+static bool gives_nothing(const model_t *m, const task_t *t, const step_t *s)
+{
+    const uint32_t *ends = &m->ends[s->first_end];
+
+    return m->args.coll == RD_BROADCAST && s->nsrc == 1 && s->ndst == 1 && WHERE(ends[0]) == RD_TMP &&
+           WHERE(ends[1]) == RD_PEER && m->links[INDEX(ends[1])].to == rd_switch_of(&m->shape) &&
+           m->shape.node[t->rank] != m->shape.node[m->args.root];
+}
+
 static int do_step(model_t *m, task_t *t, const step_t *s)
 {
     value_t v = {0, 0}, next = {0, 0};
 
+    if (t->rank == rd_switch_of(&m->shape) && m->args.coll == RD_ALLGATHER)
+        return switch_gathers(m, t, s);
+    if (t->rank == rd_switch_of(&m->shape) && m->args.coll == RD_REDUCE_SCATTER)
+        return switch_scatters(m, t, s);
+    if (t->rank == rd_switch_of(&m->shape) && m->args.coll == RD_BROADCAST)
+        return switch_repeats(m, t, s);
+    if (gives_nothing(m, t, s)) {
+        put_message(m, t, INDEX(m->ends[s->first_end + 1]), RD_ALONE, v);
+        return 0;
+    }
     for (int k = 0; k < s->nsrc; k++) {
         if (read_end(m, t, s, m->ends[s->first_end + k], &next) != 0)
             return -1;

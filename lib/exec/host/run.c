@@ -456,6 +456,8 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
     run->result = RONDO_SUCCESS;
     run->open = 0;
     if (plan->collnet) {
+        plan->collnet->coll = plan->desc.coll;
+        plan->collnet->root = plan->switch_root;
         plan->collnet->type = plan->switch_type;
         plan->collnet->op = plan->switch_op;
     }

@@ -46,7 +46,6 @@ typedef struct walk {
     const rd_steps_t *outer;
     rd_steps_t *s;
     rd_coll_t coll;
-    int beyond;          /* the switch, as a peer of the whole schedule */
     bool each;           /* every rail has a part of every outer chunk; otherwise outer chunk c belongs to rail c */
     bool at_root;        /* this is a broadcast, and this is the root's node */
     rd_phases_t *phases; /* of an outer chunk: one list for all rails, or one for each */
@@ -227,8 +226,8 @@ static rd_end_t mapped(const walk_t *w, const rd_phase_t *rail, rd_end_t end)
     const rd_nodes_t *g = w->g;
 
     switch (end.where) {
-    case RD_PEER: /* behind the last node is the switch */
-        return rd_peer(end.index < g->nodes ? g->rail[end.index * g->rails + g->local_rank] : w->beyond);
+    case RD_PEER:
+        return rd_peer(g->rail[end.index * g->rails + g->local_rank]);
     case RD_TMP:
         return rd_tmp(SUMS + w->outer->nchunks + end.index);
     case RD_OUT:
@@ -377,8 +376,7 @@ static int parts(const walk_t *w, int nranks)
 
 static rd_steps_t *compose(const rd_sched_args_t *args, const rd_algo_t *outer, int rails, int each)
 {
-    walk_t w = {
-        .g = rd_nodes_create(args, rails), .coll = args->coll, .beyond = rd_switch_of(args->shape), .each = each};
+    walk_t w = {.g = rd_nodes_create(args, rails), .coll = args->coll, .each = each};
     rd_steps_t *between = NULL;
 
     if (!w.g)
@@ -402,8 +400,10 @@ free_all:
     return w.s;
 }
 
-/* Reduce and reduce_scatter are the mirror images of broadcast and allgather. */
-rd_steps_t *rd_hier_emit(const rd_sched_args_t *args, const rd_algo_t *outer, int rails, int each)
+/* Emits the schedule of `outer` for the nodes, on `rails` rails (0: as many as possible), with the phases inside the
+ * nodes before and after it. `each`: every rail has a part of every chunk of `outer`; else chunk c is rail c's. Reduce
+ * and reduce_scatter are the mirror images of broadcast and allgather. */
+static rd_steps_t *whole_emit(const rd_sched_args_t *args, const rd_algo_t *outer, int rails, int each)
 {
     rd_sched_args_t image = *args;
 
@@ -439,33 +439,33 @@ static const char *excluded(const rd_sched_args_t *args)
 
 static rd_steps_t *over_ring(const rd_sched_args_t *args)
 {
-    return rd_hier_emit(args, &rd_algo_ring, args->param, 1);
+    return whole_emit(args, &rd_algo_ring, args->param, 1);
 }
 
 /* Each rail has one tree, so that the phases up and down, which are lanes of their own, share no connection. */
 static rd_steps_t *over_tree(const rd_sched_args_t *args)
 {
-    return rd_hier_emit(args, &rd_algo_tree, args->param == 1 ? 1 : 2, 0);
+    return whole_emit(args, &rd_algo_tree, args->param == 1 ? 1 : 2, 0);
 }
 
 static rd_steps_t *over_rd(const rd_sched_args_t *args)
 {
-    return rd_hier_emit(args, &rd_algo_rd, args->param, 1);
+    return whole_emit(args, &rd_algo_rd, args->param, 1);
 }
 
 static rd_steps_t *over_binomial(const rd_sched_args_t *args)
 {
-    return rd_hier_emit(args, &rd_algo_binomial, args->param, 1);
+    return whole_emit(args, &rd_algo_binomial, args->param, 1);
 }
 
 static rd_steps_t *over_pat(const rd_sched_args_t *args)
 {
-    return rd_hier_emit(args, &rd_algo_pat, args->param, 1);
+    return whole_emit(args, &rd_algo_pat, args->param, 1);
 }
 
 static rd_steps_t *over_direct(const rd_sched_args_t *args)
 {
-    return rd_hier_emit(args, &rd_algo_direct, args->param, 1);
+    return whole_emit(args, &rd_algo_direct, args->param, 1);
 }
 
 /* ---- what they cost ---- */
