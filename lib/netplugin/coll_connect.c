@@ -3,7 +3,8 @@
  * Each rank looks for a plugin and listens, and all tell each other how they have fared, what their plugins add and
  * their handles. So all come to the same: that there is a switch and what it adds, or that there is none. Then the
  * heads of each rail connect. The plugin's `connect` waits for all of them, for as long as it likes; so a thread calls
- * it, and the rank waits for that thread as for anything else. A thread that is given up keeps what it needs. */
+ * it, and now and then all ranks tell each other how far theirs has come. Where one has failed or takes too long, all
+ * go without a switch, or fail if RONDO_COLLNET insists. A thread that is given up keeps what it needs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,8 @@
 
 #define NAME 64
 #define WHY 220
-#define NEWS_EVERY_MS 10 /* of the bootstrap, while heads connect */
-#define LEAVES_MS 500    /* for a plugin to close a group in which a rank has failed */
+#define ROUND_MS 20   /* between two rounds in which ranks tell each other how far they are, while heads connect */
+#define LEAVES_MS 500 /* for a plugin to close a group in which a rank has failed */
 
 /* What a rank tells the others. */
 typedef struct part {
@@ -248,44 +249,115 @@ static connecting_t *connecting_new(const making_t *m, const int *heads)
     return c;
 }
 
-/* Waits for the thread. */
-static rondo_result_t await(const making_t *m, connecting_t *c)
-{
-    const rd_transport_args_t *a = m->args;
-    rondo_result_t result = rd_stop_get(a->stop);
-    int64_t asked_ms = rd_clock_ms();
-    rd_wait_t wait;
+/* How far a rank has come. */
+enum { WAITS, CONNECTED, LATE, FAILED };
 
-    rd_wait_begin(&wait, a->stop, 0, a->env->create_timeout_ms);
-    while (result == RONDO_SUCCESS && atomic_load(&c->state) == 0) {
-        result = rd_wait_backoff(&wait);
+/* Waits for the thread, but for no longer than a round. Returns RONDO_ERR_TIMEOUT when the time for all is over. */
+static rondo_result_t await(const making_t *m, const connecting_t *c, rd_wait_t *wait)
+{
+    const int64_t until = rd_clock_ms() + ROUND_MS;
+    rondo_result_t result = rd_stop_get(m->args->stop);
+
+    while (result == RONDO_SUCCESS && atomic_load(&c->state) == 0 && rd_clock_ms() < until) {
+        result = rd_wait_backoff(wait);
         if (result == RONDO_IN_PROGRESS) {
-            rd_log(a->ctx, RD_LOG_WARN, "still waiting for the CollNet plugin %s to connect the nodes", c->plug->name);
+            rd_log(m->args->ctx, RD_LOG_WARN, "still waiting for the CollNet plugin %s to connect the nodes",
+                   c->plug->name);
             result = RONDO_SUCCESS;
         }
-        if (result == RONDO_SUCCESS && rd_clock_ms() - asked_ms >= NEWS_EVERY_MS) {
-            asked_ms = rd_clock_ms();
-            result = rd_boot_check(a->boot);
-        }
     }
-    if (result != RONDO_ERR_TIMEOUT)
-        return result;
-    return rd_error(a->ctx, result, /* all heads wait for all */
-                    "the CollNet plugin %.60s did not connect the nodes within %lld ms (RONDO_COLLNET=0 goes "
-                    "without it, RONDO_CREATE_TIMEOUT_MS waits longer)",
-                    c->plug->name, (long long)a->env->create_timeout_ms);
+    return result;
 }
 
-static rondo_result_t failed(const making_t *m, const char *call, int error)
+static int failed(const making_t *m, char *why, const char *call, int error)
 {
     char text[80];
 
-    return rd_error(m->args->ctx, RONDO_ERR_SYSTEM,
-                    "the CollNet plugin %.60s of %.200s fails: %s (RONDO_COLLNET=0 goes without it)",
-                    m->held->plug->name, m->held->plug->file, rd_plug_failure(call, error, text, sizeof text));
+    snprintf(why, WHY, "the CollNet plugin %.40s of %.80s fails: %.60s", m->held->plug->name, m->held->plug->file,
+             rd_plug_failure(call, error, text, sizeof text));
+    return FAILED;
 }
 
-static rondo_result_t connects(making_t *m, const int *heads)
+/* The thread is over: takes what it has got, and registers the slots. Returns how far this rank has come. */
+static int collect(making_t *m, const connecting_t *c, char *why)
+{
+    rd_coll_held_t *held = m->held;
+
+    if (c->error != 0 || !c->comm)
+        return failed(m, why, "connect", c->error);
+    held->comm = c->comm;
+    int error = rd_coll_reg(held->plug, held->comm, held->slots, rd_collnet_bytes(m->slot_bytes), &held->registration);
+    return error == 0 ? CONNECTED : failed(m, why, "regMr (is `ulimit -l` unlimited?)", error);
+}
+
+/* Returns the lowest rank that stands in the way, else the lowest that still waits; -1: all have connected. */
+static int slowest(const unsigned char *states, int nranks)
+{
+    int waits = -1;
+
+    for (int r = nranks - 1; r >= 0; r--)
+        waits = states[r] == WAITS ? r : waits;
+    for (int r = 0; r < nranks; r++)
+        if (states[r] > CONNECTED)
+            return r;
+    return waits;
+}
+
+/* Collective. `c` is NULL on a rank that is no head. Returns how far the slowest rank has come, and which one that is.
+ */
+static rondo_result_t rounds(making_t *m, connecting_t *c, unsigned char *states, int *rank, char *why)
+{
+    const rd_transport_args_t *a = m->args;
+    int state = c ? WAITS : CONNECTED;
+    rondo_result_t result;
+    rd_wait_t wait;
+
+    rd_wait_begin(&wait, a->stop, 0, a->env->create_timeout_ms);
+    do {
+        result = c && state == WAITS ? await(m, c, &wait) : RONDO_SUCCESS;
+        if (c && state == WAITS && atomic_load(&c->state) == 1)
+            state = collect(m, c, why);
+        else if (result == RONDO_ERR_TIMEOUT)
+            state = LATE;
+        else if (result != RONDO_SUCCESS)
+            return result;
+        if (state == LATE)
+            snprintf(why, WHY, "the CollNet plugin %.60s did not connect the nodes within %lld ms", c->plug->name,
+                     (long long)a->env->create_timeout_ms);
+        states[a->rank] = (unsigned char)state;
+        result = rd_boot_allgather(a->boot, states, 1);
+        *rank = slowest(states, a->nranks);
+    } while (result == RONDO_SUCCESS && *rank >= 0 && states[*rank] == WAITS);
+    return result;
+}
+
+/* Collective, and the same on all ranks: one has not connected, for the reason `why` there. */
+static rondo_result_t go_without(const making_t *m, int rank, bool late, const char *why)
+{
+    const rd_transport_args_t *a = m->args;
+    char text[RD_ERROR_BYTES];
+    rondo_result_t result = rd_boot_cause(a->boot, rank, why, text);
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (a->env->collnet == 1) {
+        rd_boot_farewell_alike(a->boot);
+        if (late || rank == a->rank)
+            return rd_error(a->ctx, late ? RONDO_ERR_TIMEOUT : RONDO_ERR_SYSTEM,
+                            "%.300s (RONDO_COLLNET=0 goes without it%s)", text,
+                            late ? ", RONDO_CREATE_TIMEOUT_MS waits longer" : "");
+        return rd_error(a->ctx, RONDO_ERR_REMOTE, "rank %d (%s): %.300s", rank, rd_boot_whois(a->boot, rank), text);
+    }
+    if (a->rank == 0)
+        rd_log(a->ctx, RD_LOG_WARN,
+               "no switch adds between the nodes: rank %d (%s): %.300s (RONDO_COLLNET=0 does not "
+               "ask for one)",
+               rank, rd_boot_whois(a->boot, rank), text);
+    return RONDO_SUCCESS;
+}
+
+/* Begins to connect this head, in a thread. */
+static rondo_result_t begins(making_t *m, const int *heads, connecting_t **begun)
 {
     connecting_t *c = connecting_new(m, heads);
     pthread_t thread;
@@ -294,21 +366,35 @@ static rondo_result_t connects(making_t *m, const int *heads)
     if (!c || error != 0) {
         free(c);
         return rd_error(m->args->ctx, RONDO_ERR_NO_MEMORY,
-                        "no thread or memory to connect the nodes by a CollNet "
-                        "plugin: %s",
-                        rd_thread_strerror(error));
+                        "no thread or memory to connect the nodes by a CollNet plugin: %s", rd_thread_strerror(error));
     }
     pthread_detach(thread);
-    rondo_result_t result = await(m, c);
-    if (atomic_load(&c->state) == 0 && atomic_exchange(&c->state, 2) == 0) {
+    *begun = c;
+    return RONDO_SUCCESS;
+}
+
+/* Collective: sets *serves if all heads have connected. */
+static rondo_result_t connects(making_t *m, connecting_t *c, bool *serves)
+{
+    unsigned char *states = calloc((size_t)m->args->nranks, 1);
+    char why[WHY] = "";
+    int rank = -1;
+    rondo_result_t result = states ? rounds(m, c, states, &rank, why)
+                                   : rd_error(m->args->ctx, RONDO_ERR_NO_MEMORY, "no memory for a switch");
+
+    *serves = result == RONDO_SUCCESS && rank < 0;
+    if (result == RONDO_SUCCESS && rank >= 0)
+        result = go_without(m, rank, states[rank] == LATE, why);
+    free(states);
+    if (c && atomic_load(&c->state) == 0 && atomic_exchange(&c->state, 2) == 0) {
         m->listen = NULL; /* it is the thread's now, and needs the context */
         m->held->began = false;
-        return result;
+    } else if (c) {
+        if (!m->held->comm && c->error == 0)
+            m->held->comm = c->comm; /* of a thread that has come too late */
+        free(c);
     }
-    m->held->comm = c->error == 0 ? c->comm : NULL;
-    error = c->error;
-    free(c);
-    return result == RONDO_SUCCESS && !m->held->comm ? failed(m, "connect", error) : result;
+    return result;
 }
 
 /* ---- its connections */
@@ -340,24 +426,21 @@ static void lay(rd_coll_net_t *c, char *slots, size_t slot_bytes, int next)
                           .link = c};
 }
 
-static rondo_result_t head_makes(making_t *m, rd_coll_net_t *c)
+/* Makes the slots of a head and its connections, and begins to connect it. */
+static rondo_result_t head_begins(making_t *m, rd_coll_net_t *c, connecting_t **begun)
 {
-    const size_t bytes = rd_collnet_bytes(m->slot_bytes);
+    const size_t bytes = rd_collnet_bytes(m->slot_bytes), all = bytes + RD_COLLNET_SLOTS * sizeof(uint32_t);
     int *heads = heads_find(m);
     rondo_result_t result = RONDO_SUCCESS;
 
-    m->held->slots = aligned_alloc(RD_PAGE, rd_round_up(bytes + RD_COLLNET_SLOTS * sizeof(uint32_t), RD_PAGE));
+    m->held->slots = aligned_alloc(RD_PAGE, rd_round_up(all, RD_PAGE));
     if (!heads || !m->held->slots)
         result = rd_error(m->args->ctx, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of slots to the switch", bytes);
-    if (result == RONDO_SUCCESS)
-        result = connects(m, heads);
     if (result == RONDO_SUCCESS) {
-        memset(m->held->slots, 0, bytes + RD_COLLNET_SLOTS * sizeof(uint32_t));
-        int error = rd_coll_reg(m->held->plug, m->held->comm, m->held->slots, bytes, &m->held->registration);
-        if (error != 0)
-            result = failed(m, "regMr (is `ulimit -l` unlimited?)", error);
+        memset(m->held->slots, 0, all);
         lay(c, m->held->slots, m->slot_bytes,
             heads[(m->args->node->node_of[m->args->rank] + 1) % m->args->node->nnodes]);
+        result = begins(m, heads, begun);
     }
     free(heads);
     return result;
@@ -394,24 +477,22 @@ static rondo_result_t make(making_t *m, rd_coll_net_t *c)
 {
     bool serves = false;
     rondo_result_t result = agree(m, &serves);
+    connecting_t *begun = NULL;
 
     if (result == RONDO_SUCCESS && serves) {
         common(m, &c->base);
         if (m->is_head)
-            result = head_makes(m, c);
-        if (m->listen)
-            (void)rd_coll_close_listen(m->held->plug, m->listen);
-        m->listen = NULL;
-        if (result == RONDO_SUCCESS || result == RONDO_ERR_TIMEOUT)
-            result = rd_boot_meet_waiters(m->args->boot, result, m->args->env->create_timeout_ms);
-        if (result == RONDO_SUCCESS) {
+            result = head_begins(m, c, &begun);
+        if (result == RONDO_SUCCESS)
+            result = connects(m, begun, &serves);
+        if (result == RONDO_SUCCESS && serves) {
             c->held = m->held;
             m->held = NULL;
-            return RONDO_SUCCESS;
         }
     }
     if (m->listen)
-        (void)rd_coll_close_listen(m->held->plug, m->listen);
+        (void)rd_coll_close_listen((m->held ? m->held : c->held)->plug, m->listen);
+    m->listen = NULL;
     return result;
 }
 
@@ -445,6 +526,10 @@ rondo_result_t rd_collnet_create(rd_collnet_t **collnet, const rd_transport_args
         result = make(&m, c);
     }
     free(m.parts);
+    if (m.held && m.held->registration) { /* nothing was posted yet */
+        (void)rd_coll_dereg(m.held->plug, m.held->comm, m.held->registration);
+        m.held->registration = NULL;
+    }
     if (m.held && m.held->comm)
         rd_coll_held_leave(m.held);
     else if (m.held)

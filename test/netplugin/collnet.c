@@ -382,6 +382,9 @@ int main(int argc, char **argv)
         {"switch11", "fail=connect/1", 2, "1", system, remote, "connect: system error (2)", "rank 1 (", 0},
         {"switch11", "fail=reg/1", 1, "1", system, remote, "regMr", "rank 0 (", 0},
         {"switch11", "stuck", 63, "1", late_result, good, "did not connect the nodes within 3000 ms", "", 0},
+        {"switch11", "fail=connect/1", 2, "-1", good, good, "", "", 0},
+        {"switch10", "fail=reg/1", 1, "-1", good, good, "", "", 0},
+        {"switch9", "stuck", 8, "-1", good, good, "", "", 0},
     };
 
     test_begin("netplugin_collnet", 400);
