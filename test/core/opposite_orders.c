@@ -180,20 +180,27 @@ static void outstanding(test_rank_t *t, void *arg)
     TEST_OK(t, b, rondo_comm_destroy(b));
 }
 
+static int all_of_a_kind(int kind)
+{
+    plan_t p = {.kind = (kind_t)kind};
+    int bad = 0;
+
+    for (int nranks = 2; nranks <= 4 && !bad; nranks++)
+        for (p.odd = -1; p.odd < 2 && !bad; p.odd += 2) {
+            if (p.odd < 0 && p.kind == SPLITS)
+                continue;
+            bad += test_run(kind + 2 == nranks ? TEST_THREADS : TEST_PROCESSES, nranks, 30, two_orders, &p);
+        }
+    return bad;
+}
+
 int main(void)
 {
-    plan_t p;
     int bad = 0;
 
     test_begin("opposite_orders", 300);
     setenv("RONDO_CHECK", "1", 1);
-    for (p.kind = 0; p.kind < NUM_KINDS && !bad; p.kind++)
-        for (int nranks = 2; nranks <= 4 && !bad; nranks++)
-            for (p.odd = -1; p.odd < 2 && !bad; p.odd += 2) {
-                if (p.odd < 0 && p.kind == SPLITS)
-                    continue;
-                bad += test_run((int)p.kind + 2 == nranks ? TEST_THREADS : TEST_PROCESSES, nranks, 30, two_orders, &p);
-            }
+    bad += test_at_once(NUM_KINDS, all_of_a_kind);
     for (int nranks = 3; nranks <= 5 && !bad; nranks++)
         bad += test_run(nranks == 4 ? TEST_THREADS : TEST_PROCESSES, nranks, 30, round_table, NULL);
     bad += test_run(TEST_PROCESSES, 2, 30, by_design, NULL);

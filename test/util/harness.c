@@ -536,6 +536,40 @@ int test_run_directed(test_director_t *d, int nranks, int seconds, test_body_fn 
     return run_ranks(d, TEST_PROCESSES, nranks, seconds, body, arg);
 }
 
+/* A fork's child has no alarm: each gets what is left of this one. What ends a part ends its ranks (fork_rank). */
+int test_at_once(int n, int (*part)(int i))
+{
+    unsigned left = alarm(0);
+    pid_t parent = getpid(), pid[TEST_MAX_RANKS];
+    int status, bad = 0;
+
+    alarm(left);
+    if (n > TEST_MAX_RANKS) {
+        printf("%s: FAILED: cannot start %d parts\n", test_name, n);
+        return 1;
+    }
+    fflush(stdout);
+    for (int i = 0; i < n; i++) {
+        if ((pid[i] = fork()) != 0)
+            continue;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(1);
+        alarm(left);
+        bad = part(i);
+        exit(bad > 100 ? 100 : bad);
+    }
+    for (int i = 0; i < n; i++) {
+        if (pid[i] > 0 && waitpid(pid[i], &status, 0) == pid[i] && WIFEXITED(status)) {
+            bad += WEXITSTATUS(status);
+            continue;
+        }
+        printf("%s: FAILED: part %d did not come to its end\n", test_name, i);
+        bad++;
+    }
+    return bad;
+}
+
 uint64_t test_mix(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;

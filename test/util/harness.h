@@ -52,6 +52,11 @@ typedef struct test_director {
 } test_director_t;
 int test_run_directed(test_director_t *d, int nranks, int seconds, test_body_fn body, void *arg);
 
+/* For a test that waits more than it computes: part(0) to part(n - 1) at once, each in a process of its own, which may
+ * run ranks. A part returns the number of its failures; the sum of all is returned. Nothing that a part writes is seen
+ * by another, nor afterwards. */
+int test_at_once(int n, int (*part)(int i));
+
 const char *test_kind_name(test_kind_t kind);
 
 /* What the rank does now; printed when it fails or hangs. */
