@@ -25,7 +25,7 @@ build() {
 
 # run PROGRAM ARGUMENT...: builds it, behind whatever else runs, and runs it; what it says is shown if it fails.
 run() {
-    { nice make "$1" && SANITIZER=$list top_srcdir=$source top_builddir=. timeout 240 "$@"; } >log 2>&1 && {
+    { nice make "$1" && SANITIZER=$list top_srcdir=$source top_builddir=. timeout 600 "$@"; } >log 2>&1 && {
         echo "$list: $*: nothing reported"
         return
     }
@@ -53,7 +53,7 @@ export ASAN_OPTIONS
 run test/transport/nodes
 unset ASAN_OPTIONS
 run test/api/op_matrix --ranks 3
-run test/api/random_programs
+run test/api/random_programs --count 16
 run test/fault/trials --count 20 --kinds kill,stop,late,abort,birth,second # no limits: the sanitizer itself wants memory
 run test/nccl/operations
 
