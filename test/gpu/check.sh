@@ -169,7 +169,7 @@ if wanted nodes; then # played on this machine: their ranks meet over the networ
     part rounds --nodes
     part narrow --nodes
     part signature --nodes
-    part life --nodes
+    part life --nodes --times "$times"
     part suspend --nodes
     part force_next --nodes
 fi

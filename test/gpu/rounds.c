@@ -16,7 +16,6 @@
 
 #define INTS ((size_t)40000)
 #define MESSAGES 12
-#define ROUNDS 3
 
 typedef struct {
     test_rank_t *t;
@@ -25,6 +24,8 @@ typedef struct {
     int *in, *out, *host; /* host: pinned */
     size_t room;          /* ints of each */
 } world_t;
+
+static int rounds = 3; /* of everything */
 
 static int value(int rank, int round, size_t i)
 {
@@ -284,7 +285,7 @@ static void everybody_replayed(world_t *w)
     TEST_CUDA(w->t, cudaStreamEndCapture(w->stream, &graph));
     TEST_CUDA(w->t, cudaGraphInstantiate(&exec, graph, 0));
     TEST_CUDA(w->t, cudaGraphDestroy(graph));
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         fill(w, w->in, round, INTS / 2);
         TEST_CUDA(w->t, cudaGraphLaunch(exec, w->stream));
         everybody_verifies(w, round, ints);
@@ -309,7 +310,7 @@ static void graphs(world_t *w)
     TEST_CUDA(w->t, cudaStreamEndCapture(w->stream, &graph));
     TEST_CUDA(w->t, cudaGraphInstantiate(&exec, graph, 0));
     TEST_CUDA(w->t, cudaGraphDestroy(graph));
-    for (int round = 0; round < 2 * ROUNDS; round++) {
+    for (int round = 0; round < 2 * rounds; round++) {
         test_note(w->t, "replay %d", round);
         fill(w, w->in, round, INTS);
         TEST_CUDA(w->t, cudaGraphLaunch(exec, w->stream));
@@ -343,7 +344,7 @@ static void right(test_rank_t *t, void *arg)
 
     begin(&w, t);
     estimated(&w, *(int *)arg);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         test_note(t, "round %d", round);
         sums(&w, round);
         scattered(&w, round);
@@ -487,8 +488,10 @@ int main(int argc, char **argv)
     setenv("RONDO_PROXY_THREADS", "3", 0);
     if (device_none())
         return TEST_SKIPPED;
-    if (many)
-        return run("20") + run("11+8") != 0;
+    if (many) {
+        rounds = 1; /* most of it is the ranks' waiting for processors */
+        return run("18") + run("10+8") != 0;
+    }
     if (!played)
         return run("3") != 0;
     return run_forced() + run("1+1") + run("1+1+1") + run("2+2") + run("3+3") != 0;
