@@ -92,7 +92,9 @@ rondo_result_t rd_boot_meet_waiters(rd_boot_t *b, rondo_result_t own, int64_t ms
     b->timeout_ms = own == RONDO_SUCCESS ? ms + spread : spread; /* who need not wait is here before the others */
     rondo_result_t result = rd_boot_meet(b, own, rd_thread_error());
     b->timeout_ms = usual_ms;
-    if (result == RONDO_ERR_TIMEOUT && rd_stop_get(b->stop) == RONDO_SUCCESS)
+    if (result == RONDO_ERR_TIMEOUT && rd_stop_get(b->stop) == RONDO_SUCCESS) {
         rd_boot_farewell_alike(b);
+        rd_stop_known(b->stop, result, -1, rd_thread_error()); /* what the end of its connections brings is no news */
+    }
     return result;
 }

@@ -39,7 +39,7 @@ static void body(test_rank_t *t, void *arg)
         setenv("TEST_NET", trial->how, 1);
     if (trial->net)
         setenv("RONDO_NET", trial->net, 1);
-    setenv("RONDO_CREATE_TIMEOUT_MS", "2000", 1);
+    setenv("RONDO_CREATE_TIMEOUT_MS", trial->own == RONDO_ERR_TIMEOUT ? "2000" : "15000", 1);
     rondo_comm_t comm =
         test_comm_gives(t, own ? trial->own : trial->others, own ? trial->says_own : trial->says_others);
     if (!comm)
