@@ -49,7 +49,7 @@ static void adopt(const rd_health_t *h, int by, const rd_failure_t *its, rd_fail
     f->reporter = its->reporter;
     if (its->said == RONDO_ERR_ABORTED)
         snprintf(f->text, sizeof f->text, "rank %d (%s) has aborted the communicator", its->failed_rank, whois);
-    else if (by == its->failed_rank && !rd_error_is_common(its->said))
+    else if (by == its->failed_rank && its->reporter == by + 1 && !rd_error_is_common(its->said))
         snprintf(f->text, sizeof f->text, "rank %d (%s): %.*s", by, whois, RD_ERROR_BYTES - 100, its->text);
     else
         memcpy(f->text, its->text, sizeof f->text);
@@ -61,7 +61,7 @@ static void agree(rd_health_t *h, rd_failure_t *f)
     const int self = h->ctx->rank;
     rd_failure_t own = *f, its;
 
-    own.failed_rank = f->failed_rank >= 0 ? f->failed_rank : self;
+    own.failed_rank = f->failed_rank >= 0 || f->reporter || f->code == RONDO_ERR_TIMEOUT ? f->failed_rank : self;
     own.reporter = rd_reporter(f->reporter, self);
     int by = h->ops->first(h->arg, &own, &its);
     if (by >= 0 && by != self && gives_way(&own, self) && (its.failed_rank != self || is_for_all(&its)))

@@ -114,7 +114,7 @@ bool rd_boot_has_left(rd_boot_t *boot, int rank);
 
 /* This process has seen that a rank's process has ended: passes that on. */
 void rd_boot_died(rd_boot_t *boot, int rank);
-/* Likewise, of a rank that had failed before: its program may have ended in order for that. */
+/* Likewise, of a rank that had failed before, so that its program may have ended in order for that, or is cut off. */
 void rd_boot_lost(rd_boot_t *boot, int rank);
 /* The rank that failed first has said that it leaves: passes that on. */
 void rd_boot_left(rd_boot_t *boot, int rank);
@@ -163,6 +163,7 @@ bool rd_boot_claimed(rd_boot_t *boot, rd_boot_claim_t *claim);
 typedef struct rd_boot_news {
     int left;                  /* the neighbour has sent an orderly farewell */
     int silent;                /* its socket ended without one */
+    bool cut;                  /* because nothing comes through; its process may go on */
     rondo_result_t said;       /* with an error: the code to pass on */
     int failed_rank;           /* with an error: the rank that died or failed; -1: only the sentence says so */
     int reporter;              /* the rank that found that out, plus one; 0: this rank itself */

@@ -10,12 +10,17 @@
 #include <stddef.h>
 #include <string.h>
 
+static bool has_died(const rd_boot_t *b, int rank)
+{
+    return rd_boot_is_dead(b, rank) && !rd_boot_is_lost(b, rank);
+}
+
 rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int failed_rank, int reporter, char *text,
                               size_t size)
 {
     int first = reporter > 0 && reporter <= b->nranks && reporter - 1 != failed_rank ? reporter - 1 : from;
     const char *said_by = rd_boot_whois(b, first), *ctx = rd_boot_whois(b, failed_rank);
-    if (said == RONDO_ERR_REMOTE && failed_rank != b->rank && rd_boot_is_dead(b, failed_rank))
+    if (said == RONDO_ERR_REMOTE && failed_rank != b->rank && has_died(b, failed_rank))
         rd_death_text(failed_rank, ctx, text, size);
     else if (failed_rank == from)
         snprintf(text, size, "rank %d (%s) %s", failed_rank, ctx,
@@ -86,7 +91,7 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
     if ((rd_boot_says_why(said.code) || blames_nobody(&said) || late) && bytes > SHORT) {
         memcpy(news->text, said.text, sizeof news->text);
         news->said = said.code;
-        if (blames_nobody(&said))
+        if (blames_nobody(&said) || (late && said.failed_rank < 0))
             news->failed_rank = -1;
         return rd_error_is_common(said.code) || late ? said.code : RONDO_ERR_REMOTE;
     }
@@ -94,7 +99,8 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
                                        sizeof(news->text));
 }
 
-static void silence_text(int rank, const char *whois, int error, char *text, size_t size)
+/* Returns true if the rank is cut off: its process may go on. */
+static bool silence_text(int rank, const char *whois, int error, char *text, size_t size)
 {
     switch (error) {
     case ETIMEDOUT:
@@ -102,15 +108,16 @@ static void silence_text(int rank, const char *whois, int error, char *text, siz
     case ENETUNREACH:
         snprintf(text, size, "rank %d (%s) is cut off: its host or the network to it has not answered for five seconds",
                  rank, whois);
-        break;
+        return true;
     case ENOBUFS:
     case ENOMEM:
         snprintf(text, size,
                  "rank %d (%s) cannot be heard here any more: this host's kernel has no memory for its connection",
                  rank, whois);
-        break;
+        return true;
     default:
         rd_death_text(rank, whois, text, size);
+        return false;
     }
 }
 
@@ -147,7 +154,8 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
     news->silent = 1;
     news->failed_rank = from->rank;
     news->reporter = 0;
-    silence_text(from->rank, rd_boot_whois(b, from->rank), from->chan->error, news->text, sizeof news->text);
+    news->cut =
+        silence_text(from->rank, rd_boot_whois(b, from->rank), from->chan->error, news->text, sizeof news->text);
     return news->said = RONDO_ERR_REMOTE;
 }
 
@@ -173,9 +181,12 @@ static void say_to_all(rd_boot_t *b, const farewell_t *said, size_t bytes)
  */
 static void say_death(rd_boot_t *b, const farewell_t *said, const char *text)
 {
-    if (said->code == RONDO_ERR_REMOTE && said->failed_rank >= 0 && said->failed_rank != b->rank &&
-        rd_is_death(text, said->failed_rank, rd_boot_whois(b, said->failed_rank)))
-        rd_boot_say_died(b, said->failed_rank);
+    const int rank = said->failed_rank;
+
+    if (said->code != RONDO_ERR_REMOTE || rank < 0 || rank == b->rank || rank >= b->nranks || !b->rounds)
+        return;
+    if (has_died(b, rank) || rd_is_death(text, rank, rd_boot_whois(b, rank)))
+        rd_boot_say_died(b, rank);
 }
 
 static void say_first(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const char *text)

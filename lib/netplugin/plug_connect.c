@@ -304,7 +304,7 @@ static rondo_result_t connect_all(rd_plug_net_t *net, const rd_env_t *env)
             result = rd_boot_check(net->base.boot);
         }
     }
-    if (result == RONDO_ERR_TIMEOUT)
+    if (result == RONDO_ERR_TIMEOUT && rd_stop_get(net->base.stop) == RONDO_SUCCESS)
         rd_error(net->base.ctx, result,
                  "rank %d (%s) was not connected by the net plugin %.60s within %lld ms: does a firewall close the "
                  "ports between the hosts %s?",

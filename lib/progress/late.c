@@ -155,22 +155,14 @@ static void ask_next(rd_queue_t *q)
     ask(q, answer.next);
 }
 
-/* What is known by now. Returns the status of a verdict that names a rank, which *rank is, or RD_VERDICT_UNKNOWN; then
- * `text` is what is known all the same, or empty, and *rank is where the waits lead as far as ranks of other nodes have
- * answered, or -1. */
-static int find(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
+/* What ranks of other nodes have answered by now. As `find`. */
+static int answered(const rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
 {
     bool looked = q->late.view && q->team->seat && q->team->seat->record;
     rd_boot_answer_t answer;
-    rd_monitor_verdict_t v;
 
     text[0] = 0;
     *rank = -1;
-    if (judge(q, &v) && v.status != RD_VERDICT_UNKNOWN) {
-        *rank = v.rank;
-        snprintf(text, RD_ERROR_BYTES, "%s", v.text);
-        return v.status;
-    }
     if (!q->late.asked)
         return RD_VERDICT_UNKNOWN;
     *rank = q->late.asked - 1;
@@ -184,6 +176,20 @@ static int find(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
     *rank = names ? answer.rank : answer.next >= 0 ? answer.next : *rank;
     snprintf(text, RD_ERROR_BYTES, names ? "%s" : "; %.500s", answer.text);
     return names ? answer.status : RD_VERDICT_UNKNOWN;
+}
+
+/* What is known by now. Returns the status of a verdict that names a rank, which *rank is, or RD_VERDICT_UNKNOWN; then
+ * `text` is what is known all the same, or empty, and *rank is where the waits lead as far as ranks of other nodes have
+ * answered, or -1. It looks at this node again, so two calls must be as far from each other as two looks. */
+static int find(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
+{
+    rd_monitor_verdict_t v;
+
+    if (!judge(q, &v) || v.status == RD_VERDICT_UNKNOWN)
+        return answered(q, rank, text);
+    *rank = v.rank;
+    snprintf(text, RD_ERROR_BYTES, "%s", v.text);
+    return v.status;
 }
 
 /* ---- in the log ---- */
@@ -280,10 +286,11 @@ static int unknown(rd_queue_t *q, int peer, int far, const char *known, char tex
  * that, this rank says it. */
 static rondo_result_t fail(rd_queue_t *q, int status, int late, const char *text)
 {
-    const int *node_of = q->team->node->node_of, speaker = late == 0 && status != RD_VERDICT_LATE ? 1 : 0;
+    const rd_node_t *node = q->team->node;
+    const int speaker = late == 0 && status != RD_VERDICT_LATE ? 1 : 0;
     rd_boot_claim_t claim = {.late = late};
 
-    if (node_of[speaker] != node_of[q->team->rank]) {
+    if (late >= 0 && node->nnodes > 1 && node->node_of[speaker] != node->node_of[q->team->rank]) {
         snprintf(claim.text, sizeof claim.text, "%.*s", RD_ERROR_BYTES - 1, text);
         rd_boot_claim(q->team->boot, speaker, &claim);
         if (rd_queue_news(q, RD_QUEUE_NEWS_MS))
@@ -310,7 +317,7 @@ static int find_patiently(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
         if (rd_health_poll(q->health) != RONDO_SUCCESS)
             break;
         ask_next(q);
-        status = find(q, rank, text);
+        status = answered(q, rank, text);
     }
     return status;
 }

@@ -19,7 +19,7 @@
 #define LONG_SLOTS 8                           /* what goes one way goes the sooner the longer its messages are, */
 #define LONG_SLOT_BYTES ((size_t)508 << 10)    /* up to what UCX's tcp carries whole: see ucx/ucx_config.c */
 #define SHORTER_MOST 4096
-#define WRITE_MS 1000   /* for a rank of the node that writes what has failed, and may have no core */
+#define WRITE_MS 200    /* for a rank of the node that writes what has failed, and may have no core */
 #define REMOTES_MANY 16 /* ranks on other nodes: with more of them each has fewer of the shorter slots */
 /* The line beside that of the count of messages has room for so many signatures. More lie behind the LL ring, whose
  * last page has room for them. */

@@ -151,7 +151,9 @@ static bool on_news(slot_t *s)
     /* A neighbour that has only reported a failure lives, and may die while the survivors meet. */
     if (orderly || news.silent) {
         cancel_slot(s);
-        note_gone(w, rank, orderly ? RD_LEFT : how_ended(w, rank, s->spoke));
+        note_gone(w, rank, orderly ? RD_LEFT : how_ended(w, rank, s->spoke || news.cut));
+        if (news.cut)
+            rd_boot_lost(w->boot, rank);
     }
     s->spoke = 1;
     if (orderly)

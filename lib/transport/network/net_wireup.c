@@ -75,7 +75,7 @@ static rondo_result_t greet_all(rd_net_t *net, const rd_env_t *env)
         if (result == RONDO_SUCCESS)
             result = news(net, &asked_ms);
     }
-    if (result != RONDO_ERR_TIMEOUT)
+    if (result != RONDO_ERR_TIMEOUT || rd_stop_get(net->stop) != RONDO_SUCCESS) /* another rank's time is over */
         return result;
     return rd_error(net->ctx, RONDO_ERR_TIMEOUT,
                     "rank %d (%s) was not reached over the network within %lld ms: does a firewall close the ports "
