@@ -251,17 +251,25 @@ static void stop(void)
 }
 #endif
 
-#define PATIENCE 16 /* questions at the start, some 30 ns each */
-#define SELDOM 64   /* calls of which one asks as often, where it was worth nothing */
+#define PATIENCE 16   /* questions at the start, some 30 ns each; */
+#define IN_ALL_S 2e-6 /* no more of them after that: where ranks outnumber cores each gives others a turn */
+#define SELDOM 64     /* calls of which one asks as often, where it was worth nothing */
 
 static bool ask_at_start(rd_mpi_flight_t *flight)
 {
     static int patience = PATIENCE, hasty;
     int most = patience || ++hasty % SELDOM ? patience : PATIENCE, done = 0, i;
+    bool slow = false;
+    double began = 0;
 
-    for (i = 0; i <= most && !done; i++)
+    for (i = 0; i <= most && !done && !slow; i++) {
         flight->result = rondo_request_test(&flight->request, &done);
-    if (!done)
+        if (i > 0)
+            slow = rd_mpi_clock() - began > IN_ALL_S;
+        else if (!done && most > 0)
+            began = rd_mpi_clock();
+    }
+    if (!done || slow)
         patience /= 2;
     else if (i > 1)
         patience = PATIENCE;

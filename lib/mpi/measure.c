@@ -135,7 +135,8 @@ static void requests_free(measuring_t *m)
     }
 }
 
-/* On one rank without memory for it, it stays as it is. */
+/* On one rank without memory for it, it stays as it is; so do nonblocking calls where a rank has used device memory,
+ * which the MPI may not know. */
 static bool measure_in(rd_mpi_comm_t *c, rd_mpi_timing_t *t)
 {
     measuring_t m = {.c = c, .requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL}};
@@ -147,6 +148,8 @@ static bool measure_in(rd_mpi_comm_t *c, rd_mpi_timing_t *t)
     m.counts = malloc(2 * n * sizeof *m.counts);
     m.displs = m.counts ? m.counts + n : NULL;
     mine = m.send && m.recv && m.counts;
+    if (t->kind / RD_MPI_NUM == RD_MPI_NONBLOCKING)
+        mine = mine && !rd_mpi_device_used();
     if (PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, c->comm) == MPI_SUCCESS && all) {
         rd_mpi_call_t call = call_of(&m, t->kind, t->bytes);
         all = requests_init(&m, &call) && measure(&m, &call, t);

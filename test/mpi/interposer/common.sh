@@ -69,7 +69,7 @@ compile() { # NAME FLAGS...
 run() {
     ranks=$1
     shift
-    timeout "${RONDO_TEST_SECONDS:-120}" "$mpirun" $oversubscribe -n "$ranks" \
+    timeout "${RONDO_TEST_SECONDS:-240}" "$mpirun" $oversubscribe -n "$ranks" \
         sh "$build/tools/rondo-run" --library "$preload" "$@" >"$dir/said" 2>"$dir/out"
     code=$?
     cat "$dir/said" >>"$dir/out"
