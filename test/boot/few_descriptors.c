@@ -14,7 +14,7 @@
 #include "util/harness.h"
 
 #define RANKS 3
-#define AT_ONCE_US 5000000
+#define AT_ONCE_US 10000000 /* of the 20 s that creation may take */
 /* Times in a row that a rank may find the rendezvous ended: it waits 200 ms for one that the machine keeps from coming.
  */
 #define MISSED 3

@@ -109,7 +109,9 @@ static void rank_fuzz(const uint8_t *data, size_t bytes)
     rd_boot_t b = {.rank = 1, .nranks = RANKS, .rounds = 2, .ctx = &ctx, .stop = &stop, .listener = -1};
     joining_t j = {.b = &b, .missing = 4};
     rd_neighbour_t neighbour = {.rank = 2};
+    _Atomic unsigned char gone[RANKS] = {0};
 
+    b.gone = gone;
     b.whois = whois;
     memset(addrs, 0, sizeof addrs);
     b.addrs = addrs;

@@ -23,7 +23,7 @@ for library in mpi ucp hwloc expat; do
 done
 ${CC:-cc} "$source/examples/processes.c" -o processes $(PKG_CONFIG_PATH=prefix/lib/pkgconfig pkg-config --cflags --libs rondo) \
     -Wl,-rpath,"$dir/prefix/lib" >log 2>&1 || fail "the example does not compile"
-timeout 60 ./processes 3 >log 2>&1 || fail "the example fails"
+timeout 180 ./processes 3 >log 2>&1 || fail "the example fails"
 prefix/bin/rondo-perf allreduce --plot a.svg 2>&1 | grep -q 'built without cairo' || fail "a picture is not refused"
-timeout 60 prefix/bin/rondo-perf allreduce -b 8 -e 64K -f 16 -c >log 2>&1 || fail "rondo-perf fails"
+timeout 180 prefix/bin/rondo-perf allreduce -b 8 -e 64K -f 16 -c >log 2>&1 || fail "rondo-perf fails"
 cat log

@@ -44,7 +44,7 @@ export PKG_CONFIG_PATH="$libdir/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root"
 ${CC:-cc} "$root/usr/share/doc/librondo-dev/examples/processes.c" $(pkg-config --cflags --libs rondo) -o "$dir/processes" \
     >"$dir/log" 2>&1 || fail "the example does not compile"
 export LD_LIBRARY_PATH="$libdir"
-timeout 60 "$dir/processes" 3 || fail "the example fails"
+timeout 180 "$dir/processes" 3 || fail "the example fails"
 cat >"$dir/alone.f90" <<'END'
 program alone
   use rondo
@@ -62,10 +62,10 @@ end program
 END
 gfortran "$dir/alone.f90" $(pkg-config --cflags --libs rondo-fortran) -o "$dir/alone" >"$dir/log" 2>&1 ||
     fail "a program with module rondo does not compile"
-timeout 60 "$dir/alone" || fail "a program with module rondo fails"
-timeout 60 "$root/usr/bin/rondo-perf" allreduce --ranks 2 -b 8 -e 4K -f 8 -n 20 --turns 3 -c >"$dir/log" 2>&1 ||
+timeout 180 "$dir/alone" || fail "a program with module rondo fails"
+timeout 180 "$root/usr/bin/rondo-perf" allreduce --ranks 2 -b 8 -e 4K -f 8 -n 20 --turns 3 -c >"$dir/log" 2>&1 ||
     fail "rondo-perf fails"
-timeout 60 "$root/usr/bin/rondo-info" >"$dir/log" 2>&1 || fail "rondo-info fails"
+timeout 180 "$root/usr/bin/rondo-info" >"$dir/log" 2>&1 || fail "rondo-info fails"
 package --purge $packages || fail "the packages cannot be purged"
 left=$(find "$root" -path "$root/var" -prune -o -mindepth 1 -print)
 [ -z "$left" ] || fail "after the purge there is still: $left"
