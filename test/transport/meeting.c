@@ -46,7 +46,13 @@ static void answer(void *arg, const rd_boot_question_t *question)
     (void)question;
 }
 
-static const rd_liveness_ops_t ops = {has_left, has_failed, nothing, nothing, answer};
+static void lose_patience(void *arg, const rd_boot_claim_t *claim)
+{
+    (void)arg;
+    (void)claim;
+}
+
+static const rd_liveness_ops_t ops = {has_left, has_failed, nothing, nothing, answer, lose_patience};
 
 /* Returns 0 if the meeting of this rank has named the rank that failed. The alarm ends it when nothing comes. */
 static int meet(rd_liveness_t *liveness, rd_stop_t *stop, int rank)
