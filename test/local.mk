@@ -15,8 +15,7 @@ AM_TESTS_ENVIRONMENT = \
 LDADD = librondo_core.la $(cuda_parts)
 
 # Scripts that build the library anew take longest and come before all, then other scripts, then the programs: at the end
-# of make -jN check none runs on alone. quickstart runs the builds beside the others. The fragments of the folders add
-# theirs.
+# of make -jN check none runs on alone. The fragments of the folders add theirs.
 build_tests = \
 	test/pkg/sanitized_builds.sh \
 	test/pkg/debian.sh \
