@@ -14,7 +14,7 @@
  *   - it is outside of calls: in one of the two looks, and in most of some quick ones. A root that copies for all waits
  *     for nobody either, but works inside;
  *   - nor is it late because it got no core: without the time that it was ready to run and had none, it would still be
- * busy for twice as long as any of the others. */
+ *     busy for twice as long as any of the others, and that time is no more than three quarters (STARVED). */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -25,6 +25,7 @@
 
 #define MARGIN 0.5
 #define ELSEWHERE 0.125 /* of the time, in which it may wait in other calls */
+#define STARVED 0.75    /* of the time between two looks, which is short: what is left of it says little */
 #define CALLS 5
 #define LEAST 3   /* periods of a span */
 #define SAMPLES 9 /* looks, so many ms apart: */
@@ -147,9 +148,9 @@ static bool waits_elsewhere(const slow_t *s)
 
 static bool was_queued(const slow_t *s)
 {
-    double busy = 1 - s->waited - s->view->processes[s->rank->process].queued;
+    double queued = s->view->processes[s->rank->process].queued, busy = 1 - s->waited - queued;
 
-    return busy < 2 * (1 - s->others);
+    return queued > STARVED || busy < 2 * (1 - s->others);
 }
 
 /* A copy of a record does not change any more: there the two looks are all. */
