@@ -49,24 +49,27 @@ bool rd_process_stat(const char *who, rd_process_stat_t *p)
     return true;
 }
 
-uint64_t rd_process_queued(const char *who)
+uint64_t rd_process_queued(const char *who, uint64_t *ran)
 {
     char path[64];
     uint64_t sum = 0;
 
+    *ran = 0;
     snprintf(path, sizeof path, "/proc/%s/task", who);
     DIR *tasks = opendir(path);
     if (!tasks)
         return 0;
     for (struct dirent *d; (d = readdir(tasks)) != NULL;) {
         char file[sizeof path + 280];
-        unsigned long long queued = 0;
+        unsigned long long on_core = 0, queued = 0;
         if (d->d_name[0] == '.')
             continue;
         snprintf(file, sizeof file, "%s/%s/schedstat", path, d->d_name);
         FILE *f = rd_file_read(file);
-        if (f && fscanf(f, "%*u %llu", &queued) == 1)
+        if (f && fscanf(f, "%llu %llu", &on_core, &queued) == 2) {
+            *ran += on_core;
             sum += queued;
+        }
         if (f)
             fclose(f);
     }

@@ -25,7 +25,8 @@ typedef struct rd_process_stat {
 
 /* `who` is a process's number, or "self". Returns false with errno; 0: the file makes no sense. */
 bool rd_process_stat(const char *who, rd_process_stat_t *now);
-/* Returns for how many nanoseconds the first thread of a process was ready to run and had no core; 0: unknown. */
-uint64_t rd_process_queued(const char *who);
+/* Returns for how many nanoseconds the threads of a process were ready to run and had no core, all together; 0:
+ * unknown. *ran: for how many they had one. */
+uint64_t rd_process_queued(const char *who, uint64_t *ran);
 
 #endif

@@ -14,7 +14,7 @@
  *   - it is outside of calls: in one of the two looks, and in most of some quick ones. A root that copies for all waits
  *     for nobody either, but works inside;
  *   - nor is it late because it got no core: without the time that it was ready to run and had none, it would still be
- *     busy for twice as long as any of the others, and that time is no more than three quarters (STARVED). */
+ *     busy for twice as long as any of the others, and that time is not nearly all (STARVED). */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -25,7 +25,7 @@
 
 #define MARGIN 0.5
 #define ELSEWHERE 0.125 /* of the time, in which it may wait in other calls */
-#define STARVED 0.75    /* of the time between two looks, which is short: what is left of it says little */
+#define STARVED 0.85    /* of the time between two looks, which is short: what is left of it says little */
 #define CALLS 5
 #define LEAST 3   /* periods of a span */
 #define SAMPLES 9 /* looks, so many ms apart: */

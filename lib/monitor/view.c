@@ -75,21 +75,27 @@ void rd_view_stale(rd_view_t *v)
 
 /* ---- processes ---- */
 
-/* For what part of the time since that look has it lacked a core? */
-static double queued_since(const rd_view_process_t *p, uint64_t queued_ns, uint64_t looked_ns)
+/* For what part of the time since that look has it lacked a core? The kernel counts a wait when it is over; what is
+ * ready to run now, and has hardly run, has waited. */
+static double queued_since(const rd_view_process_t *p, const rd_view_process_t *then)
 {
-    if (!queued_ns || p->queued_ns <= queued_ns || p->looked_ns <= looked_ns)
+    double ns = (double)(p->looked_ns - then->looked_ns);
+
+    if (!then->looked_ns || p->looked_ns <= then->looked_ns)
         return 0;
-    return (double)(p->queued_ns - queued_ns) / (double)(p->looked_ns - looked_ns);
+    double counted = p->queued_ns > then->queued_ns ? (double)(p->queued_ns - then->queued_ns) / ns : 0;
+    double idle =
+        p->state == 'R' && p->ran_ns >= then->ran_ns && then->ran_ns ? 1 - (double)(p->ran_ns - then->ran_ns) / ns : 0;
+    return counted > idle ? counted : idle;
 }
 
 static void look_at_queue(rd_view_process_t *p, const char *number)
 {
-    uint64_t queued = p->queued_ns, looked = p->looked_ns;
+    const rd_view_process_t then = *p;
 
-    p->queued_ns = rd_process_queued(number);
+    p->queued_ns = rd_process_queued(number, &p->ran_ns);
     p->looked_ns = (uint64_t)rd_clock_ns();
-    p->queued = queued_since(p, queued, looked);
+    p->queued = queued_since(p, &then);
 }
 
 /* Reads the state and the time of a process, unless its number is another process's now. */
@@ -333,7 +339,7 @@ void rd_view_after(rd_view_t *v, rd_view_t *older)
         if (at < 0)
             continue;
         v->processes[at].ticks_before = was->ticks;
-        v->processes[at].queued = queued_since(&v->processes[at], was->queued_ns, was->looked_ns);
+        v->processes[at].queued = queued_since(&v->processes[at], was);
     }
 }
 
