@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "util/gate.h"
-#include "transport/liveness.h"
+#include "transport/silent_ops.h"
 
 typedef enum { KILLED, KILLED_WITH_CHILD, LEFT, ABORTED } fate_t;
 static const char *const fates[] = {"killed", "killed, its child lives", "left", "aborted"};
@@ -47,29 +47,7 @@ static bool has_failed(void *arg, int rank)
     return false;
 }
 
-static void hear(void *arg)
-{
-    (void)arg;
-}
-
-static void tell(void *arg)
-{
-    (void)arg;
-}
-
-static void answer(void *arg, const rd_boot_question_t *question)
-{
-    (void)arg;
-    (void)question;
-}
-
-static void lose_patience(void *arg, const rd_boot_claim_t *claim)
-{
-    (void)arg;
-    (void)claim;
-}
-
-static const rd_liveness_ops_t ops = {has_left, has_failed, hear, tell, answer, lose_patience};
+static const rd_liveness_ops_t ops = {has_left, has_failed, SILENT_OPS};
 
 /* Killed by itself: nothing of the library gets to run, as with any other kill -9. */
 static void suffer(const trial_t *t, rd_boot_t *boot)

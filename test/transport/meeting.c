@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "util/gate.h"
-#include "transport/liveness.h"
+#include "transport/silent_ops.h"
 
 #define RANKS 6
 #define FAILS 2 /* and lives */
@@ -35,24 +35,7 @@ static bool has_failed(void *arg, int rank)
     return atomic_load(&board->failed[rank]);
 }
 
-static void nothing(void *arg)
-{
-    (void)arg;
-}
-
-static void answer(void *arg, const rd_boot_question_t *question)
-{
-    (void)arg;
-    (void)question;
-}
-
-static void lose_patience(void *arg, const rd_boot_claim_t *claim)
-{
-    (void)arg;
-    (void)claim;
-}
-
-static const rd_liveness_ops_t ops = {has_left, has_failed, nothing, nothing, answer, lose_patience};
+static const rd_liveness_ops_t ops = {has_left, has_failed, SILENT_OPS};
 
 /* Returns 0 if the meeting of this rank has named the rank that failed. The alarm ends it when nothing comes. */
 static int meet(rd_liveness_t *liveness, rd_stop_t *stop, int rank)
