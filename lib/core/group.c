@@ -310,10 +310,10 @@ rondo_result_t rondo_group_submit(rondo_request_t *request)
     if (made) {
         rd_request_init(made);
         made->later = 1;
-    }
-    if (!made)
+    } else {
         rd_completion_fail(&caller->group->whose.completion,
                            rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a request"));
+    }
     if (submit(caller, made ? made : &refused) != RONDO_SUCCESS) {
         rd_request_finish(made ? made : &refused);
         result = rd_request_release(made ? made : &refused);

@@ -77,24 +77,26 @@ void rd_view_stale(rd_view_t *v)
 
 /* For what part of the time since that look has it lacked a core? The kernel counts a wait when it is over; what is
  * ready to run now, and has hardly run, has waited. */
-static double queued_since(const rd_view_process_t *p, const rd_view_process_t *then)
+static double queued_since(const rd_view_process_t *p, const rd_view_cores_t *then)
 {
-    double ns = (double)(p->looked_ns - then->looked_ns);
+    const rd_view_cores_t *now = &p->cores;
+    double ns = (double)(now->looked_ns - then->looked_ns);
 
-    if (!then->looked_ns || p->looked_ns <= then->looked_ns)
+    if (!then->looked_ns || now->looked_ns <= then->looked_ns)
         return 0;
-    double counted = p->queued_ns > then->queued_ns ? (double)(p->queued_ns - then->queued_ns) / ns : 0;
-    double idle =
-        p->state == 'R' && p->ran_ns >= then->ran_ns && then->ran_ns ? 1 - (double)(p->ran_ns - then->ran_ns) / ns : 0;
+    double counted = now->queued_ns > then->queued_ns ? (double)(now->queued_ns - then->queued_ns) / ns : 0;
+    double idle = p->state == 'R' && now->ran_ns >= then->ran_ns && then->ran_ns
+                      ? 1 - (double)(now->ran_ns - then->ran_ns) / ns
+                      : 0;
     return counted > idle ? counted : idle;
 }
 
 static void look_at_queue(rd_view_process_t *p, const char *number)
 {
-    const rd_view_process_t then = *p;
+    const rd_view_cores_t then = p->cores;
 
-    p->queued_ns = rd_process_queued(number, &p->ran_ns);
-    p->looked_ns = (uint64_t)rd_clock_ns();
+    p->cores.queued_ns = rd_process_queued(number, &p->cores.ran_ns);
+    p->cores.looked_ns = (uint64_t)rd_clock_ns();
     p->queued = queued_since(p, &then);
 }
 
@@ -339,7 +341,7 @@ void rd_view_after(rd_view_t *v, rd_view_t *older)
         if (at < 0)
             continue;
         v->processes[at].ticks_before = was->ticks;
-        v->processes[at].queued = queued_since(&v->processes[at], was);
+        v->processes[at].queued = queued_since(&v->processes[at], &was->cores);
     }
 }
 

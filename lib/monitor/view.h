@@ -16,16 +16,20 @@
 #define RD_VIEW_ELSEWHERE                                                                                              \
     '?' /* its number means another process here: it lives in another pid name space, or on another host */
 
+/* For how long the threads of a process had lacked a core, and had one, all together, and when that was read. */
+typedef struct rd_view_cores {
+    uint64_t queued_ns, ran_ns, looked_ns;
+} rd_view_cores_t;
+
 /* A process with a record, alive or not. */
 typedef struct rd_view_process {
     rd_reader_t reader;
     char state;               /* as /proc has it: R S D T t Z ...; RD_VIEW_ENDED; RD_VIEW_ELSEWHERE */
     unsigned long long ticks; /* of processor time; at the look before this one: */
     unsigned long long ticks_before;
-    uint64_t queued_ns, ran_ns; /* for how long its threads had lacked a core, and had one, all together, */
-    uint64_t looked_ns;         /* and when that was read */
-    double queued;              /* the part of the time between the two looks; 0: it is not known */
-    int job; /* the lowest pid of the processes that share communicators with it, in any number of steps */
+    rd_view_cores_t cores;
+    double queued; /* the part of the time between the two looks; 0: it is not known */
+    int job;       /* the lowest pid of the processes that share communicators with it, in any number of steps */
     uint64_t now_ns, now_ticks; /* the clocks of the host that wrote the record, at the last look; 0: unknown here */
     char error[RD_ERROR_BYTES]; /* of a dump at a failure: the sentence of that; "": none */
     struct rd_stacks *stacks;   /* from where its calls were made (stacks.h); NULL: that was not read */
