@@ -1,5 +1,6 @@
 check_PROGRAMS += \
 	test/base/env \
+	test/base/fpenv \
 	test/base/health \
 	test/base/setting \
 	test/base/types \
