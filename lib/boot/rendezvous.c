@@ -24,11 +24,10 @@
 #include "base/thread.h"
 #include "base/wait.h"
 
-#define SLICE_MS 50  /* the longest sleep: limits how late a deadline is noticed */
-#define PART_MS 5000 /* how long the end waits for other roots, whose ranks are not ready yet */
-#define LINGER_MS                                                                                                      \
-    200 /* how long it waits for processes in a handshake, who are refused, and for roots that have heard of a failure \
-         */
+#define SLICE_MS 50       /* the longest sleep: limits how late a deadline is noticed */
+#define PART_MS 5000      /* how long the end waits for other roots, whose ranks are not ready yet */
+#define LINGER_MS 200     /* how long it waits for roots that have heard of a failure */
+#define HANDSHAKE_MS 2000 /* and for processes in a handshake, who are refused */
 
 typedef struct member {
     rd_chan_t *chan;
@@ -395,7 +394,7 @@ static bool is_done(const rendezvous_t *m)
 
     if (!m->ready_ms || !rd_roots_flushed(&m->roots) || (!rd_roots_parted(&m->roots) && since_ms < PART_MS))
         return false;
-    return m->id.derived || m->incoming.npending == 0 || since_ms >= LINGER_MS;
+    return m->id.derived || m->incoming.npending == 0 || since_ms >= HANDSHAKE_MS;
 }
 
 /* Returns true if the rendezvous has ended. Members that have finished keep their place in the list (by_rank points
