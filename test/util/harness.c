@@ -19,7 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define IDS 64
+/* Each id of a test has a slot of its own: a rank may take the first when rank 0 has made the last. */
+#define IDS 4096
 #define AGREEMENTS 65536
 #define PRINTED 12      /* failures of one run that are printed */
 #define SHARE_US 250000 /* between two looks at how many programs want the cores */
