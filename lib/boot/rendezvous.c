@@ -302,6 +302,16 @@ static rd_contact_t contact_of(const rendezvous_t *m, int rank)
     return contact;
 }
 
+/* Returns false if a rank that has come has no port: it could not listen, and is about to say why. Who had its address
+ * from the table would find nobody there, and take it for one that has died. */
+static bool all_listen(const rendezvous_t *m)
+{
+    for (int i = 0; i < m->nmembers; i++)
+        if (m->member[i].joined && !m->member[i].join.addr.port[0] && !m->member[i].join.addr.port[1])
+            return false;
+    return true;
+}
+
 /* All ranks of this block have come: the other roots may have their contacts. */
 static void publish(rendezvous_t *m)
 {
@@ -368,7 +378,7 @@ static void decide(rendezvous_t *m)
 {
     hear_roots(m);
     check_deadline(m);
-    if (!m->fail.code && !m->tabled && m->njoined && m->njoined == awaited(m)) {
+    if (!m->fail.code && !m->tabled && m->njoined && m->njoined == awaited(m) && all_listen(m)) {
         if (m->roots.known)
             publish(m);
         else

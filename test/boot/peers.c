@@ -86,7 +86,7 @@ static void get_up(table_t *t)
 static void members(void)
 {
     unsigned char longer[sizeof(rd_fail_t) + sizeof(rd_join_t) + LONGER] = {0};
-    rd_join_t join = {.near = 1, .addr = {.family = 4}};
+    rd_join_t join = {.near = 1, .addr = {.family = 4, .port = {8, 8}}};
     rd_fail_t said = {.code = RONDO_ERR_SYSTEM};
     rd_addr_t elsewhere = {.family = 4, .port = {9, 9}};
     table_t t;
@@ -129,6 +129,27 @@ static void members(void)
     arrive(&t, 0, RD_MOST_RANKS + 1);
     tell(&t, 0, RD_REC_JOIN, &join, sizeof join);
     CHECK(t.m.fail.code == RONDO_ERR_NO_MEMORY);
+    get_up(&t);
+}
+
+/* One that could not listen comes last, and says why only after a turn of the rendezvous. */
+static void deaf(void)
+{
+    rd_join_t join = {.near = 1, .addr = {.family = 4, .port = {8, 8}}};
+    rd_fail_t said = {.code = RONDO_ERR_SYSTEM, .failed_rank = 1, .text = "no descriptor"};
+    table_t t;
+
+    sit_down(&t, "a rank without a port");
+    arrive(&t, 0, 2);
+    arrive(&t, 1, 2);
+    tell(&t, 0, RD_REC_JOIN, &join, sizeof join);
+    memset(join.addr.port, 0, sizeof join.addr.port);
+    tell(&t, 1, RD_REC_JOIN, &join, sizeof join);
+    decide(&t.m);
+    CHECK(t.m.njoined == 2 && t.m.tabled == 0 && !t.m.fail.code);
+    tell(&t, 1, RD_REC_FAIL, &said, sizeof said);
+    decide(&t.m);
+    CHECK(t.m.fail.code == RONDO_ERR_SYSTEM && strstr(t.m.fail.text, said.text) && t.m.nnotified == 2);
     get_up(&t);
 }
 
@@ -341,6 +362,7 @@ int main(void)
     if (rd_crypto_init(NULL) != RONDO_SUCCESS)
         return 1;
     members();
+    deaf();
     from_rendezvous();
     neighbours();
     farewells();
