@@ -24,11 +24,12 @@
 #include "boot/dial.h"
 #include "boot/listener.h"
 
-#define TELL_MS 300
-#define DEATH_MS 300 /* in which the rendezvous, or the stop word, tells of a neighbour that has died */
-#define PROVE_MS 20  /* for which a rank that fails waits for neighbours that are in the middle of a handshake */
-#define OWN_FDS 24   /* descriptors: measured with UCX 1.13 on two nodes, and half as many again */
-#define NODE_FDS 64  /* a node's ranks, as a rule */
+#define TELL_MS 300   /* in which a rank that has heard of a death reaches the rendezvous, if there still is one */
+#define ALONE_MS 5000 /* the most time to reach it with what no other rank knows: its process may wait for a core */
+#define DEATH_MS 300  /* in which the rendezvous, or the stop word, tells of a neighbour that has died */
+#define PROVE_MS 20   /* for which a rank that fails waits for neighbours that are in the middle of a handshake */
+#define OWN_FDS 24    /* descriptors: measured with UCX 1.13 on two nodes, and half as many again */
+#define NODE_FDS 64   /* a node's ranks, as a rule */
 
 typedef struct joining {
     rd_boot_t *b;
@@ -460,10 +461,11 @@ static void tell_rendezvous(joining_t *j)
     rd_chan_send(j->rendezvous.chan, RD_REC_FAIL, &said, sizeof(said));
 }
 
-/* Dials the rendezvous only to tell it of a failure, for a while at most. */
+/* Dials the rendezvous only to tell it of a failure, for a while at most. Without this the others wait for their
+ * deadline. Where nobody listens any more, that is found at once. */
 static void dial_and_tell(joining_t *j)
 {
-    int64_t until = rd_clock_ms() + TELL_MS;
+    int64_t until = rd_clock_ms() + ALONE_MS;
     struct pollfd p = {.events = POLLIN};
     rd_dial_t *d = &j->rendezvous;
 

@@ -1,9 +1,10 @@
 /* Few descriptors are left, on one rank or on all, while a communicator is made: it is made, or all ranks that fail get
- * an error that says "open files", at once and not by a deadline. What is left is swept from none up to where all
- * succeed, on one node and on two. */
+ * an error that says "open files", at once and not by a deadline, also where the maker of the id has no core for a
+ * second. What is left is swept from none up to where all succeed, on one node and on two. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +15,18 @@
 #include "util/harness.h"
 
 #define RANKS 3
+#define HALT_US 1000000
 #define AT_ONCE_US 10000000 /* of the 20 s that creation may take */
 /* Times in a row that a rank may find the rendezvous ended: it waits 200 ms for one that the machine keeps from coming.
  */
-#define MISSED 3
+#define MISSED 10
 
 typedef struct {
     int left, victim, nodes; /* victim: -1: all ranks */
     volatile int made, failed, over, missed;
+    bool halts; /* rank 2 stops the process of rank 0, while rank 1 finds that it has no descriptor left */
+    volatile pid_t maker;
+    volatile int halted;
 } job_t;
 
 /* Takes all descriptors but `left`. */
@@ -37,6 +42,22 @@ static void take_descriptors(int left)
         close(fds[--n]);
 }
 
+/* Rank 2 comes when rank 0 runs again. */
+static void halt(test_rank_t *t, job_t *j)
+{
+    if (t->rank == 0)
+        j->maker = getpid();
+    test_barrier(t);
+    if (t->rank == 2) {
+        kill(j->maker, SIGSTOP);
+        j->halted = 1;
+        usleep(HALT_US);
+        kill(j->maker, SIGCONT);
+    }
+    while (t->rank == 1 && !j->halted)
+        sched_yield();
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     job_t *j = arg;
@@ -50,6 +71,9 @@ static void body(test_rank_t *t, void *arg)
     test_id(t, &id);
     if (j->victim < 0 || j->victim == t->rank)
         take_descriptors(j->left);
+    test_barrier(t);
+    if (j->halts)
+        halt(t, j);
     int64_t began = test_clock_us();
     rondo_result_t result = rondo_comm_create(&comm, t->nranks, &id, t->rank, NULL);
     __atomic_add_fetch(result == RONDO_SUCCESS ? &j->made : &j->failed, 1, __ATOMIC_SEQ_CST);
@@ -96,6 +120,19 @@ static int sweep(int nodes, int victim)
     return bad;
 }
 
+/* A rank that has none left, and a maker that is slow. Rank 2 may find that it has ended (`missed`). */
+static int slow_maker(void)
+{
+    job_t *j = mmap(NULL, sizeof *j, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (j == MAP_FAILED)
+        return 1;
+    *j = (job_t){.victim = 1, .nodes = 1, .halts = true};
+    int bad = test_run(TEST_PROCESSES, RANKS, 60, body, j) != 0;
+    printf("a slow maker: made by %d ranks, %d wrong\n", j->made, bad);
+    return bad + j->made;
+}
+
 static int on_one_node(int i)
 {
     return sweep(1, i - 1);
@@ -114,7 +151,8 @@ int main(int argc, char **argv)
         most = atoi(argv[1]);
     test_begin("few_descriptors", 500);
     setenv("RONDO_CREATE_TIMEOUT_MS", "20000", 1);
-    bad = test_at_once(RANKS + 1, on_one_node) + test_at_once(RANKS + 1, on_two_nodes);
+    bad = slow_maker();
+    bad += test_at_once(RANKS + 1, on_one_node) + test_at_once(RANKS + 1, on_two_nodes);
     printf("few_descriptors: %d wrong\n", bad);
     return bad != 0;
 }
