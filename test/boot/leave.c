@@ -16,7 +16,7 @@
 #define LIMIT_MS 20000
 
 static rd_env_t env;
-static _Atomic int parted; /* rank 0 has said its farewell */
+static _Atomic int parted; /* rank 0 says its farewell, or has said it */
 static _Atomic int gone;   /* rank 1 has ended its connection */
 
 typedef struct rank {
@@ -47,8 +47,8 @@ static void *live(void *arg)
     if (rd_boot_create(&boot, &r->id, r->rank, 2, &env, &r->ctx, &r->stop) != RONDO_SUCCESS)
         exit(1);
     if (r->rank == 0) {
-        rd_boot_farewell(boot, RONDO_SUCCESS, -1);
         atomic_store(&parted, 1);
+        rd_boot_farewell(boot, RONDO_SUCCESS, -1);
         while (!atomic_load(&gone))
             usleep(1000);
     }
