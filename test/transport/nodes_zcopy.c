@@ -107,6 +107,8 @@ static void chain(test_rank_t *t, rondo_comm_t comm, int round, int32_t *mine, i
         test_fail(t, "round %d: %d elements are wrong", round, wrong);
 }
 
+/* Rank 1 gives up and leaves before rank 0 comes. UCX's tcp would end its process if it looked at the network only
+ * after rank 0 had taken what is on its way and left in its turn: doc/architecture.md. */
 static void cancelled(test_rank_t *t, rondo_comm_t comm, int32_t *mine, int32_t *all)
 {
     rondo_result_t result;
@@ -118,10 +120,10 @@ static void cancelled(test_rank_t *t, rondo_comm_t comm, int32_t *mine, int32_t 
         if (result != RONDO_SUCCESS) /* sockets longer than was asked for hold it all */
             test_result(t, comm, result, RONDO_ERR_TIMEOUT, "a gather whose root does not come");
         memset(mine, 0x5a, BYTES);
+        munmap(mine, BYTES);
+        rondo_comm_destroy(comm);
     }
     test_barrier(t);
-    if (t->rank == 1)
-        munmap(mine, BYTES);
     if (t->rank != 0)
         return;
     result = rondo_gather(mine, all, COUNT, RONDO_INT32, 0, comm, NULL);
@@ -155,7 +157,8 @@ static void body(test_rank_t *t, void *arg)
     if (!comm)
         return;
     cancelled(t, comm, mine, all);
-    rondo_comm_destroy(comm); /* after a failure it may say so */
+    if (t->rank != 1)
+        rondo_comm_destroy(comm); /* after a failure it may say so */
     free(all);
 }
 
