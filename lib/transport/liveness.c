@@ -322,6 +322,7 @@ static void *run(void *arg)
     struct epoll_event events[16];
     int64_t polled_ms = 0;
     (void)arg;
+    rd_heart_works(RD_HEART_WATCH);
     for (;;) {
         const int ms = poll_all(&polled_ms);
         rd_heart_rests(RD_HEART_WATCH);

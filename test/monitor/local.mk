@@ -63,7 +63,7 @@ test_monitor_callsites_SOURCES = \
 	tools/value.h \
 	tools/value_json.c
 test_monitor_hearts_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
-test_monitor_hearts_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_dumps_core
+test_monitor_hearts_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_dumps_core -Wl,--wrap=rd_thread_start
 test_monitor_hearts_SOURCES = test/monitor/hearts.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_hashes_LDADD = libtest.la
 test_monitor_hashes_SOURCES = \
