@@ -49,9 +49,10 @@ static struct shared {
 
 static char log_name[64];
 
-/* Trials with sentences that do not say all, or not the same: on a busy machine an answer, or the word of the rank of
- * another node that says it for all, may come too late. That must stay rare. */
-static int unsure;
+/* Trials on several nodes, and those of them with sentences that do not say all, or not the same: on a busy machine an
+ * answer, the look of a rank, or the word of the rank of another node that says it for all, may come too late. That
+ * must not be the rule. */
+static int far, unsure;
 
 static void rest(long ms)
 {
@@ -118,6 +119,7 @@ static void body(test_rank_t *t, void *arg)
     TEST_OK(t, comm, rondo_comm_split(comm, 0, t->rank, &other, &config));
     for (int i = 0; i < shared->calls; i++)
         TEST_OK(t, comm, allreduce(comm));
+    TEST_OK(t, comm, rondo_timeout_set(comm, 1500));
     if (t->rank == shared->odd)
         shared->pid = getpid();
     test_barrier(t);
@@ -149,11 +151,12 @@ static int wrong(int rank, const char *why)
     return 1;
 }
 
-/* On a busy machine a rank that lives may not have answered in time. */
+/* On a busy machine a rank that lives may not have answered in time, or the one that says it for all has not looked. */
 static bool is_unsure(const char *text, const char *who)
 {
-    return shared->nodes > 1 && strstr(text, "was asked, and does not answer") &&
-           !(strstr(words(), "was asked") && strstr(text, who));
+    return shared->nodes > 1 &&
+           (strstr(text, "was asked, and does not answer") || strstr(text, "is alive but late or stopped")) &&
+           !(strstr(text, words()) && strstr(text, who));
 }
 
 static int judge(void)
@@ -180,6 +183,7 @@ static int judge(void)
         if (!(named = strstr(text, who)) || (shared->kind != ORDER && strchr(text, ')') != named + strlen(who) - 1))
             return wrong(r, "another rank is named");
     }
+    far += shared->nodes > 1;
     unsure += doubt;
     return 0;
 }
@@ -229,10 +233,8 @@ static int run(uint64_t seed, kind_t kind, int nranks, int nodes)
     shared->nranks = nranks ? nranks : 2 + (int)test_below(&random, 3);
     shared->odd = (int)test_below(&random, (unsigned)shared->nranks);
     shared->calls = (int)test_below(&random, 4);
-    setenv("RONDO_TIMEOUT_MS", "1500", 1);
     int before = unsure, bad = test_run(TEST_PROCESSES, shared->nranks, 60, body, NULL) || judge();
     printf("blamed: %s: %s\n", kinds[kind].name, bad ? "wrong" : unsure > before ? "unknown" : kinds[kind].name);
-    unsetenv("RONDO_TIMEOUT_MS");
     if (bad)
         printf("late: seed %llu: %s, %d ranks on %d nodes, odd %d, after %d calls\n", (unsigned long long)seed,
                kinds[shared->kind].name, shared->nranks, shared->nodes, shared->odd, shared->calls);
@@ -257,17 +259,26 @@ static int along_a_ring(uint64_t seed)
 
 /* ---- in the log ---- */
 
-static int lines(const char *words)
+/* Those that begin in this way; `named`: and that name rank 1. */
+static int lines(const char *words, bool named)
 {
     char line[2048];
     FILE *f = fopen(log_name, "r");
     int n = 0;
 
     while (f && fgets(line, sizeof line, f))
-        n += strstr(line, words) && strstr(line, "rank 1 (") && strstr(line, ") is late, by 1 call");
+        n += strstr(line, words) && (!named || (strstr(line, "rank 1 (") && strstr(line, ") is late, by 1 call")));
     if (f)
         fclose(f);
     return n;
+}
+
+/* On a busy machine the two looks of a rank may be too near to each other to tell anything, and the next line tells. */
+static bool said_all(void)
+{
+    return lines("a call waits for ", true) &&
+           lines("a call waits for ", false) >
+               lines("a call waits for 0.4 s", false) + lines("a call waits for 0.8 s", false);
 }
 
 static void logged(test_rank_t *t, void *arg)
@@ -277,24 +288,26 @@ static void logged(test_rank_t *t, void *arg)
     (void)arg;
     TEST_OK(t, comm, allreduce(comm));
     test_barrier(t);
-    while (t->rank == 1 && !lines("waits for 0.8 s")) /* or the test is out of time */
+    while (t->rank == 1 && !said_all()) /* or the test is out of time */
         rest(20);
     TEST_OK(t, comm, allreduce(comm));
     TEST_OK(t, comm, rondo_barrier(comm, NULL));
     rondo_comm_destroy(comm);
 }
 
-/* One rank of the node says it, and not all that wait. */
+/* One rank of the node says it, and not all that wait: those whose turn passes while they lack a core may say it, too,
+ * but hardly both times. */
 static int in_the_log(void)
 {
-    const int nranks = 4;
+    const int waiting = 3;
 
     setenv("RONDO_STALL_MS", "400", 1);
     setenv("RONDO_DEBUG_FILE", log_name, 1);
     setenv("RONDO_DEBUG", "warn", 1);
-    int bad = test_run(TEST_PROCESSES, nranks, 60, logged, NULL), n = lines("waits for 0.4 s");
-    if (n < 1 || n >= nranks - 1) {
-        printf("late: %d lines of the log say it in the first place\n", n);
+    int bad = test_run(TEST_PROCESSES, 1 + waiting, 60, logged, NULL);
+    int first = lines("a call waits for 0.4 s", false), second = lines("a call waits for 0.8 s", false);
+    if (first < 1 || second < 1 || (first >= waiting && second >= waiting)) {
+        printf("late: %d lines of the log say it in the first place, %d in the second\n", first, second);
         bad = 1;
     }
     setenv("RONDO_STALL_MS", "0", 1);
@@ -329,5 +342,5 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++)
         bad += one(seed + (uint64_t)i, nodes == 2 || (nodes == 0 && i / NUM_KINDS % 2));
     printf("late: %d wrong, %d trials without all of it\n", bad, unsure);
-    return bad != 0 || unsure > 3 + count / 2;
+    return bad != 0 || unsure > 1 + far / 3;
 }
