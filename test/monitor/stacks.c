@@ -23,6 +23,8 @@
 
 #define RANKS 3
 #define LATE 1
+#define SHORT "0.3" /* in seconds: for a tool that hangs */
+#define ENOUGH "60" /* and for one that does not */
 
 static char dir[] = "/tmp/rondo-stacks-XXXXXX";
 
@@ -97,12 +99,14 @@ static void goes_on(int rank)
     }
 }
 
-static void by_kernel(const char *why)
+/* `limit`: for the tool, in seconds. */
+static void by_kernel(const char *limit, const char *why)
 {
-    char thread[64];
+    char thread[64], command[64];
 
     snprintf(thread, sizeof thread, "thread %d \"", obedient_pids[LATE]);
-    EXPECT("stacks 1 --timeout 0.3", 0, thread);
+    snprintf(command, sizeof command, "stacks 1 --timeout %s", limit);
+    EXPECT(command, 0, thread);
     CHECK(!why || is_said(why), "it does not say '%s':\n%s", why, obedient_text);
     goes_on(LATE);
 }
@@ -110,16 +114,16 @@ static void by_kernel(const char *why)
 static void without_frames(void)
 {
     play(NULL);
-    by_kernel("no debugger is installed");
+    by_kernel(ENOUGH, "no debugger is installed");
     play("echo 'cannot attach: not permitted' >&2; exit 1");
-    by_kernel("eu-stack says nothing of the threads of process");
+    by_kernel(ENOUGH, "eu-stack says nothing of the threads of process");
     CHECK(is_said("cannot attach: not permitted"), "%s", obedient_text);
     play("exec /bin/sleep 1000");
-    by_kernel("was not done with process");
+    by_kernel(SHORT, "was not done with process");
     play("trap '' TERM; kill -STOP $4; /bin/sleep 1000 & while :; do wait; done");
-    by_kernel("was not done with process");
+    by_kernel(SHORT, "was not done with process");
     play("kill -STOP $4; kill -KILL $$"); /* it dies of itself, and leaves the process stopped */
-    by_kernel("says nothing of the threads");
+    by_kernel(ENOUGH, "says nothing of the threads");
     play("echo '#0 frame'");
     EXPECT("stacks 1 --tool none", 0, "thread ");
     CHECK(!is_said("#0 frame"), "%s", obedient_text);
@@ -133,7 +137,7 @@ static void traced(void)
         printf("tracing is not allowed here: that is not tried\n");
         return;
     }
-    by_kernel("traces it already");
+    by_kernel(ENOUGH, "traces it already");
     CHECK(!is_said("#0 frame"), "%s", obedient_text);
     kill(obedient_pids[LATE], SIGSTOP); /* it stops for its tracer, who lets it go */
     waitpid(obedient_pids[LATE], NULL, __WALL);
