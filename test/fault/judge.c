@@ -23,7 +23,7 @@
 #define HELD_DESCRIPTORS 9
 #define HELD_THREADS 2
 
-#define SERVED_US 1000000
+#define SERVED_US 400000 /* rd_rendezvous_leave stays so long at least */
 
 #define UNKNOWN "(its process is not known yet)"
 #define ADVICE "; abort this communicator" /* what follows says what to do, not what has happened */
@@ -173,7 +173,7 @@ int judge_missing(const char *text, int rank)
     return 0;
 }
 
-/* After a failure the rendezvous stays for a second, for those that have yet to come and hear of it. */
+/* After a failure the rendezvous stays for a moment, for those that have yet to come and hear of it. */
 static int came_too_late(const rank_t *r, const char *text)
 {
     const int64_t happened = atomic_load(&r->trial->board->happened);
