@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <poll.h>
 #include <rondo.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,18 +15,26 @@
 static int port;
 static char log_file[64]; /* RONDO_DEBUG_FILE */
 
-/* A port that nobody has. */
+#define PORTS_FROM 10000
+#define PORTS 20000
+
+/* A port that nobody has, and that the kernel gives nobody by itself, as it does from 32768 on: it is free until a job
+ * listens there. */
 static int free_port(void)
 {
     struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof name;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-    CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&name, size) == 0 &&
-              getsockname(fd, (struct sockaddr *)&name, &size) == 0,
-          "there is no port");
-    close(fd);
-    return ntohs(name.sin_port);
+    for (unsigned i = 0, from = (unsigned)getpid() * 37; i < PORTS; i++) {
+        const unsigned number = PORTS_FROM + (from + i) % PORTS;
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
+        name.sin_port = htons((uint16_t)number);
+        bool is_free = fd >= 0 && number != (unsigned)port && bind(fd, (struct sockaddr *)&name, sizeof name) == 0;
+        close(fd);
+        if (is_free)
+            return (int)number;
+    }
+    CHECK(false, "there is no port");
+    return 0;
 }
 
 /* Returns a connection, or -1. */
