@@ -19,6 +19,7 @@ cd "${top_srcdir:-$(dirname "$0")/..}" || exit 1
 build=${top_builddir:-.}
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
+trap 'exit 1' HUP INT TERM
 failed=0
 
 # Folder, layer. Folders with one number may not use each other, but a folder and the folders in it are one room.

@@ -5,6 +5,7 @@ set -u
 bench=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}/bench
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 failed=0
 
 mkdir "$dir/bin" "$dir/tests"

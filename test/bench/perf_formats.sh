@@ -6,6 +6,7 @@ perf=${top_builddir:-build}/rondo-perf
 [ -x "$perf" ] || { echo "no rondo-perf here"; exit 77; }
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
+trap 'exit 1' HUP INT TERM
 failed=0
 quick='-b 8 -e 4K -f 8 --turns 3 --turn-ms 0.5 -w 2 --ranks 2'
 

@@ -8,6 +8,7 @@ OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 tried=0
 for mpi in openmpi mpich; do
     mpicc=$(command -v mpicc.$mpi) && mpirun=$(command -v mpirun.$mpi) || { echo "no $mpi"; continue; }

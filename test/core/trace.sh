@@ -4,6 +4,7 @@
 set -e
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+trap 'exit 1' HUP INT TERM
 
 calls() { # LEVEL: counts the lines of rank 0's calls
     RONDO_DEBUG=$1 RONDO_DEBUG_FILE=$log ./rondo-perf allreduce --ranks 2 -b 8 -e 8 -n 5 -w 0 --turns 2 -c 0 >/dev/null

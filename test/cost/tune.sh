@@ -8,6 +8,7 @@ done
 unset RONDO_ALGO RONDO_PROTO RONDO_DEBUG RONDO_DEBUG_FILE RONDO_TUNE RONDO_NT_STORE RONDO_CMA
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 failures=0
 
 # check CODE PATTERN COMMAND...: its exit code, and a line of its output

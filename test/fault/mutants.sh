@@ -10,6 +10,7 @@ set -u
 here=$(cd "$(dirname "$0")/../.." && pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' HUP INT TERM
 missed=0 tried=0
 includes="-I $tmp/lib -I $here/lib -I $here/test -I ."
 cc=$(sed -n 's/^CC = //p' Makefile)

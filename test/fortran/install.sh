@@ -8,6 +8,7 @@ build=${top_builddir:-.}
 unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 fail() {
     cat "$dir/log" 2>/dev/null
     echo "$*"

@@ -6,6 +6,7 @@ header=$source/lib/rondo.h
 modules="$source/lib/fortran/rondo_types.f90 $source/lib/fortran/rondo_counts_int64.f90 $source/lib/fortran/rondo.f90"
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 failed=0
 {
     echo '#include <rondo.h>'

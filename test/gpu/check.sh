@@ -44,6 +44,7 @@ cases=0
 exec 4>&1
 said=$(mktemp) || exit 1
 trap 'rm -f "$said"' EXIT
+trap 'exit 1' HUP INT TERM
 # part PROGRAM OPTIONS...: its output as it comes; what fails is said again at the end.
 part() {
     echo "== $*"

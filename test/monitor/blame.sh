@@ -34,6 +34,7 @@ shift $((OPTIND - 1))
 if [ ! "$folder" ]; then
     folder=$(mktemp -d) || exit 1
     trap 'rm -rf "$folder"' EXIT
+    trap 'exit 1' HUP INT TERM
 fi
 mkdir -p "$folder" || exit 1
 if [ -x "$here/rondo-ras" ]; then

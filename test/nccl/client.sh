@@ -11,6 +11,7 @@ for name in $(env | sed -n 's/^\(NCCL_[A-Z0-9_]*\)=.*/\1/p; s/^\(RONDO_[A-Z0-9_]
 done
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 failed=0
 
 cat >"$dir/linked.c" <<'END'

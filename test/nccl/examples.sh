@@ -10,6 +10,7 @@ cuda=${CUDA_HOME:-/usr/local/cuda}
 [ -r "$library" ] && [ -r "$cuda/include/cuda_runtime.h" ] || { echo "no libnccl.so, or no CUDA in $cuda"; exit 77; }
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 failed=0 built=0 others=0
 
 mkdir -p "$dir/home/include" "$dir/home/lib" "$dir/nccl/docs"

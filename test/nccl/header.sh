@@ -10,6 +10,7 @@ header=${NCCL_HEADER:-$(python3 -c 'import nvidia.nccl as n; print(list(n.__path
 [ -n "$header" ] && [ -r "$header" ] || { echo "no nccl.h of NCCL's: NCCL_HEADER=FILE names one"; exit 77; }
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 failed=0
 plain="${CC:-cc} -std=gnu11 -w"
 cc="$plain -I$dir"

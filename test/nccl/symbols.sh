@@ -8,6 +8,7 @@ header=${top_srcdir:-$(dirname "$0")/../..}/lib/nccl/nccl.h
 [ -e "$library" ] || { echo "no libnccl.so.2 was built"; exit 77; }
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 failed=0
 
 "$top_builddir/rondo-info" --nccl | sed -n 's/^    nccl\([A-Za-z0-9]*\) .*/\1/p' | sort >"$dir/listed"

@@ -6,6 +6,7 @@ source=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR
 dir=$(mktemp -d) || exit 1
 trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 fail() {
     tail -n 30 "$dir/log"
     echo "$*"

@@ -13,6 +13,7 @@ done
 [ -e "$source/.git" ] && command -v git >/dev/null || { echo "not a checkout"; exit 77; }
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 fail() {
     tail -n 30 "$dir/log"
     echo "$*"

@@ -11,6 +11,7 @@ nvcc=$(sed -n 's/^#define RONDO_NVCC "\(.*\)"/\1/p' config.h 2>/dev/null)
 }
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 cat >"$dir/all.cu" <<'END'
 #include <rondo_device.cuh>
 

@@ -4,6 +4,7 @@
 set -u
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 cat >"$dir/alone.c" <<'EOF'
 #include <rondo.h>
 int main(void)

@@ -37,6 +37,7 @@ done
 clean=$(env | sed -n 's/^\(RONDO_[A-Za-z0-9_]*\)=.*/-u \1/p')
 env $clean "$build/rondo-info" --env | sed -n 's/^\(RONDO_[A-Z0-9_]*\) .* \([^ ][^ ]*\)  *-$/\1 \2/p' | sort >variables.$$
 trap 'rm -f variables.$$ written.$$' EXIT
+trap 'exit 1' HUP INT TERM
 [ "$(wc -l <variables.$$)" -gt 10 ] || wrong "rondo-info --env could not be read"
 sed -n 's/^| `\(RONDO_[A-Z0-9_]*\)` | `\{0,1\}\([^ `]*\)`\{0,1\} |.*/\1 \2/p' "$source/doc/environment.md" | sort >written.$$
 diff variables.$$ written.$$ >&2 || wrong "doc/environment.md (>) has other variables or defaults than rondo-info --env (<)"

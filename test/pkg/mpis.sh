@@ -6,6 +6,7 @@ source=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${top_builddir:-.}
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 sed -n '/^```c$/,/^```$/p' "$source/README.md" | sed '/^```/d' >"$dir/sum.c"
 tried=0
 for mpi in openmpi mpich; do

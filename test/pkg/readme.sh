@@ -7,6 +7,7 @@ build=${top_builddir:-.}
 [ -n "${MPI_LIBS:-}" ] || { echo "no MPI"; exit 77; }
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 # extract LANGUAGE FILE
 extract() {
     sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$source/README.md" | sed '/^```/d' >"$dir/$2"

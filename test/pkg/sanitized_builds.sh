@@ -7,6 +7,7 @@ source=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR
 dir=$(mktemp -d) || exit 1
 trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 [ ! -e "$source/config.status" ] || { echo "the source folder is configured"; exit 77; }
 failed=0
 
@@ -25,7 +26,7 @@ build() {
 
 # run PROGRAM ARGUMENT...: builds it, behind whatever else runs, and runs it; what it says is shown if it fails.
 run() {
-    { nice make "$1" && SANITIZER=$list top_srcdir=$source top_builddir=. timeout 600 "$@"; } >log 2>&1 && {
+    { nice make "$1" && SANITIZER=$list top_srcdir=$source top_builddir=. timeout --foreground 600 "$@"; } >log 2>&1 && {
         echo "$list: $*: nothing reported"
         return
     }

@@ -19,6 +19,7 @@ case $(sed -n 's/^CFLAGS = //p' "$build/Makefile") in
 esac
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 fail() {
     tail -n 20 "$dir/log"
     echo "$*"

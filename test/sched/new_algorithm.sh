@@ -8,6 +8,7 @@ set -u
 unset RONDO_ALGO RONDO_PROTO RONDO_DEBUG RONDO_DEBUG_FILE RONDO_TUNE RONDO_CMA MAKEFLAGS MAKELEVEL MFLAGS
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 failures=0
 
 # The one file and the one line. The order of the lines is the order of the table.

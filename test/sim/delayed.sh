@@ -12,6 +12,7 @@ SIM_IN_ORDER=1
 export SIM_IN_ORDER
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+trap 'exit 1' HUP INT TERM
 for seed in ${RONDO_TEST_SEEDS:-1}; do
     DELAYS_SEED=$seed $program $seed 1 >"$log" 2>&1 || {
         cat "$log"

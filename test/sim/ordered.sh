@@ -10,6 +10,7 @@ test -x test/sim/matrix || {
 }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 
 # graph FILE RANK...
 graph() {

@@ -9,6 +9,7 @@ test -x test/sim/raced/collectives || {
 }
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+trap 'exit 1' HUP INT TERM
 TSAN_OPTIONS="${TSAN_OPTIONS:-} halt_on_error=1 exitcode=66"
 export TSAN_OPTIONS
 

@@ -34,6 +34,7 @@ plan() { # OPERATION SIZE RANKS PATTERN
 }
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+trap 'exit 1' HUP INT TERM
 plan allreduce 1M 8 '^. tree  *ll128  *[0-9.]* us '
 plan allreduce 1M 8 '^. pat  *ll128  *[0-9.]* us '
 plan allgather 1M 8 '^. tree  *ll128  *does not do this operation'

@@ -10,6 +10,7 @@ test -x test/sim/matrix || {
 planned=$(cd "$(dirname "$0")/../topo" && pwd)/h200-8.gpus
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+trap 'exit 1' HUP INT TERM
 
 SIM_NO_PEERS=0-1 test/sim/matrix --ranks 3 --share 7/60
 SIM_NO_PEERS=1 test/sim/matrix --ranks 8 --kind threads --share 5/150

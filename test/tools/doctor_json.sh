@@ -7,6 +7,7 @@ info="$top_builddir/rondo-info"
 command -v python3 >/dev/null || { echo "no python3"; exit 77; }
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 unset RONDO_IFACE RONDO_NET RONDO_PORTS RONDO_UCX_TLS RONDO_HOSTID RONDO_SLOT_BYTES RONDO_DEBUG RONDO_DEBUG_FILE RONDO_TRANSPORT
 cat >"$dir/look.py" <<'P'
 import json, sys

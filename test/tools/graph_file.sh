@@ -5,6 +5,7 @@ set -u
 info="$top_builddir/rondo-info"
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 failures=0
 fail() {
     echo "failed: $*"

@@ -10,6 +10,7 @@ info=$top_builddir/rondo-info
 unset RONDO_ALGO RONDO_PROTO RONDO_TOPO_FILE RONDO_TUNE
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 failed=0
 fail() {
     echo "failed: $*"

@@ -11,6 +11,7 @@ unset RONDO_ALGO RONDO_PROTO RONDO_DEBUG RONDO_DEBUG_FILE RONDO_TUNE RONDO_CUDA_
 unset RONDO_CUDA_BLOCKS RONDO_CUDA_COPY RONDO_CTA_POLICY
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 status=0
 
 for machine in "$top_srcdir"/test/topo/*.gpus; do

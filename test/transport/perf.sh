@@ -16,6 +16,7 @@ if "$MPIEXEC" --version 2>/dev/null | grep -q 'Open MPI\|OpenRTE'; then
 fi
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
+trap 'exit 1' HUP INT TERM
 
 # nodes OPERATION RANKS-OF-THE-FIRST RANKS-OF-THE-SECOND [..]
 nodes() {

@@ -13,6 +13,7 @@ build=$(cd "${top_builddir:-.}" && pwd)
 here=$source/test/mpi/interposer
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 unset MAKEFLAGS MFLAGS MAKELEVEL LD_PRELOAD
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
