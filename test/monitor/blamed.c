@@ -112,7 +112,8 @@ static bool is_right(int status)
 {
     switch (shared->kind) {
     case DEAD:
-        return status == BLAMED && names_odd(" is dead: ");
+        return status == BLAMED &&
+               (names_odd(" is dead: ") || names_odd(" died: ")); /* as the errors of the others say */
     case LEFT:
         return errors_name_odd();
     default:
