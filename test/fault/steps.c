@@ -347,6 +347,17 @@ static rondo_result_t grow_by_id(rank_t *r, const grow_t *g, rondo_comm_t member
     return rondo_comm_grow(members, g->all.n, has_id ? &id : NULL, members ? -1 : g->all.rank, all, &config);
 }
 
+/* A process that dumps its core for long on a busy machine has not ended, and no communicator that is still to be made
+ * looks whether it does. */
+static bool dumps_meanwhile(const rank_t *r, const char *text)
+{
+    const plan_t *plan = &r->trial->plan;
+    char who[32];
+
+    snprintf(who, sizeof who, ":%d) did not take part", (int)r->trial->board->pid[plan->victim]);
+    return plan->way == BY_CORE && strstr(text, who);
+}
+
 /* A new rank that died before it came is missed; one that came when the maker had died found nobody. */
 static void judge_grow(rank_t *r, const grow_t *g, rondo_result_t result)
 {
@@ -357,6 +368,8 @@ static void judge_grow(rank_t *r, const grow_t *g, rondo_result_t result)
     while (victim < g->all.n && g->all.member[victim] != plan->victim)
         victim++;
     if (died && result == RONDO_ERR_TIMEOUT && victim >= g->old && judge_missing(text, victim))
+        return;
+    if (died && result == RONDO_ERR_TIMEOUT && dumps_meanwhile(r, text))
         return;
     if (died && result == RONDO_ERR_INVALID_USAGE && r->member[g->maker] == plan->victim && g->all.rank >= g->old &&
         strstr(text, "nobody serves this unique id"))
