@@ -211,6 +211,7 @@ int main(int argc, char **argv)
         execv("/proc/self/exe", argv);
     }
     setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 0);
+    setenv("RONDO_CREATE_TIMEOUT_MS", "500000", 0); /* the last rank waits for the strangers, however slow they are */
     if (rd_crypto_init(NULL) != RONDO_SUCCESS)
         return 1;
     printf("hostile: seed %llu, %ld of each kind in each phase\n", (unsigned long long)trial.seed, trial.count);
