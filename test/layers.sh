@@ -104,14 +104,16 @@ includes() { # of the files below $1, a copy of lib/ or lib/ itself
 includes lib | say "include"
 
 # ---- calls
-# Objects of the core, of the kernels and of libnccl, named by their sources: lib/plan/librondo_core_la-plan.o.
+# Objects of the core, of the kernels and of libnccl, named by their sources: lib/plan/.libs/librondo_core_la-plan.o, or
+# without .libs where there are no shared libraries.
 objects() {
-    find "$1/lib" -name '*.o' ! -path '*/.libs/*' | grep -v '/lib/fortran/' | sort
+    { find "$1/lib" -path '*/.libs/*.o' | grep . || find "$1/lib" -name '*.o'; } | grep -v '/lib/fortran/' | sort
 }
 symbols() {
     objects "$1" | xargs ${NM:-nm} -A 2>/dev/null | awk -v top="$1/lib/" '
         { source = substr($1, length(top) + 1) }
-        { sub(/:.*/, "", source); sub(/\.o$/, "", source); sub(/\/lib[a-z_]*_la-/, "/", source) }
+        { sub(/:.*/, "", source); sub(/\/\.libs\//, "/", source) }
+        { sub(/\.o$/, "", source); sub(/\/lib[a-z_]*_la-/, "/", source) }
         { print source, $(NF - 1), $NF }'
 }
 calls() { # of the table of symbols $1

@@ -66,8 +66,8 @@ kernel_headers = \
 EXTRA_DIST += $(kernel_sources) $(kernel_headers) test/sim/gpu.cuh
 
 # nvcc under libtool: its own -fPIC alone is understood.
-NVCOMPILE = $(LIBTOOL) $(AM_V_lt) --tag=CC --mode=compile $(NVCC) $(NVCC_ARCH) $(DEFS) -I. -I$(top_srcdir)/lib \
-	$(kernel_delays) -I$(top_srcdir)/lib/kernels/ptx -std=c++17 -fmad=false -O3 -prefer-non-pic \
+NVCOMPILE = $(LIBTOOL) $(AM_V_lt) --tag=CC $(AM_LIBTOOLFLAGS) --mode=compile $(NVCC) $(NVCC_ARCH) $(DEFS) \
+	-I. -I$(top_srcdir)/lib $(kernel_delays) -I$(top_srcdir)/lib/kernels/ptx -std=c++17 -fmad=false -O3 -prefer-non-pic \
 	-Xcompiler=-fPIC,-fvisibility=hidden,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics
 $(kernel_sources:.cu=.lo): lib/kernels/%.lo: lib/kernels/%.cu $(kernel_headers)
 	$(AM_V_GEN)$(MKDIR_P) lib/kernels && { $(NVCOMPILE) -Xptxas=-v -c -o $@ $< > $(@:.lo=.ptxas) 2>&1 || \

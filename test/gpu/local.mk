@@ -35,8 +35,8 @@ device_examples = \
 	examples/halo_device
 EXTRA_DIST += $(device_examples:%=%.cu)
 CLEANFILES += examples/*.lo
-EXAMPLE_NVCOMPILE = $(LIBTOOL) $(AM_V_lt) --tag=CC --mode=compile $(NVCC) $(NVCC_ARCH) -I$(top_srcdir)/lib -std=c++17 \
-	-fmad=false -O3 -prefer-non-pic -c -o
+EXAMPLE_NVCOMPILE = $(LIBTOOL) $(AM_V_lt) --tag=CC $(AM_LIBTOOLFLAGS) --mode=compile $(NVCC) $(NVCC_ARCH) \
+	-I$(top_srcdir)/lib -std=c++17 -fmad=false -O3 -prefer-non-pic -c -o
 examples/allreduce_rmsnorm.lo: examples/allreduce_rmsnorm.cu lib/rondo_device.cuh lib/rondo.h
 	$(AM_V_GEN)$(MKDIR_P) examples && $(EXAMPLE_NVCOMPILE) $@ $<
 examples/halo_device.lo: examples/halo_device.cu lib/rondo_device.cuh lib/rondo.h

@@ -23,7 +23,8 @@ libmachine_la_LIBADD = $(sim_kernels)
 libmachine_la_DEPENDENCIES = $(sim_kernels)
 sim_kernels = $(kernel_sources:lib/kernels/%.cu=test/sim/%.lo)
 $(sim_kernels): test/sim/%.lo: lib/kernels/%.cu $(kernel_headers) test/sim/gpu.cuh lib/base/narrow.h
-	$(AM_V_CXX)$(MKDIR_P) test/sim && $(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) $(DEFS) -I. -U_GNU_SOURCE \
+	$(AM_V_CXX)$(MKDIR_P) test/sim && $(LIBTOOL) $(AM_V_lt) --tag=CXX $(AM_LIBTOOLFLAGS) --mode=compile \
+	$(CXX) $(DEFS) -I. -U_GNU_SOURCE \
 	-I$(top_srcdir)/lib -I$(top_srcdir)/test -I$(top_srcdir)/test/sim -ffp-contract=off -fno-strict-aliasing -O2 -g1 -x c++ -c -o $@ $<
 machine_ldadd = libmachine.la libtest_parts.la librondo_core.la -lm
 world_sources = test/sim/world.c test/sim/world_fused.c test/sim/world_data.c test/sim/world_expected.c test/sim/world.h test/sim/world_int.h \
@@ -34,7 +35,8 @@ nodist_EXTRA_test_sim_collectives_SOURCES = dummy.cc
 # The program's own kernels, by the header that is installed.
 device_header = lib/rondo_device.cuh lib/rondo.h test/gpu/device_kernels.h test/sim/device_machine.cuh test/sim/gpu.cuh
 EXTRA_DIST += test/gpu/device_kernels.cu test/gpu/device_kernels.h test/sim/device_machine.cuh
-DEVICE_COMPILE = $(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) $(DEFS) -I. -U_GNU_SOURCE \
+DEVICE_COMPILE = $(LIBTOOL) $(AM_V_lt) --tag=CXX $(AM_LIBTOOLFLAGS) --mode=compile $(CXX) $(DEFS) \
+	-I. -U_GNU_SOURCE \
 	-DRONDO_DEVICE_MACHINE='"sim/device_machine.cuh"' -I$(top_srcdir)/lib -I$(top_srcdir)/test -I$(top_srcdir)/test/sim \
 	-fno-strict-aliasing -g -x c++ -c -o $@ $(top_srcdir)/test/gpu/device_kernels.cu
 test/sim/device_kernels.lo: test/gpu/device_kernels.cu $(device_header)
@@ -75,9 +77,9 @@ libmachine_delayed_la_LIBADD = $(delayed_sim_kernels)
 libmachine_delayed_la_DEPENDENCIES = $(delayed_sim_kernels)
 delayed_sim_kernels = $(kernel_sources:lib/kernels/%.cu=test/sim/delayed/%.lo)
 $(delayed_sim_kernels): test/sim/delayed/%.lo: lib/kernels/%.cu $(kernel_headers) $(delays_headers) test/sim/gpu.cuh
-	$(AM_V_CXX)$(MKDIR_P) test/sim/delayed && $(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) $(DEFS) -I. \
-	-U_GNU_SOURCE -I$(top_srcdir)/lib -I$(top_srcdir)/test -I$(top_srcdir)/test/delays -I$(top_srcdir)/test/sim -ffp-contract=off \
-	-fno-strict-aliasing -O1 -g1 -x c++ -c -o $@ $<
+	$(AM_V_CXX)$(MKDIR_P) test/sim/delayed && $(LIBTOOL) $(AM_V_lt) --tag=CXX $(AM_LIBTOOLFLAGS) --mode=compile \
+	$(CXX) $(DEFS) -I. -U_GNU_SOURCE -I$(top_srcdir)/lib -I$(top_srcdir)/test -I$(top_srcdir)/test/delays \
+	-I$(top_srcdir)/test/sim -ffp-contract=off -fno-strict-aliasing -O1 -g1 -x c++ -c -o $@ $<
 delayed_ldadd = libmachine_delayed.la libtest_parts.la librondo_core.la -lm
 test_sim_delayed_collectives_SOURCES = test/sim/collectives.c $(world_sources)
 test_sim_delayed_collectives_LDADD = $(delayed_ldadd)
@@ -111,9 +113,9 @@ libmachine_raced_la_CPPFLAGS = -I$(top_srcdir)/lib -I$(top_srcdir)/test
 libmachine_raced_la_LIBADD = $(raced_sim_kernels) test/sim/raced/touch.lo
 libmachine_raced_la_DEPENDENCIES = $(raced_sim_kernels) test/sim/raced/touch.lo
 raced_sim_kernels = $(kernel_sources:lib/kernels/%.cu=test/sim/raced/%.lo)
-RACED_COMPILE = $(MKDIR_P) test/sim/raced && $(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) $(DEFS) -I. \
-	-U_GNU_SOURCE -I$(top_srcdir)/lib -I$(top_srcdir)/test -I$(top_srcdir)/test/sim -ffp-contract=off -fno-strict-aliasing -O1 -g1 \
-	-fsanitize=thread -x c++ -c -o $@
+RACED_COMPILE = $(MKDIR_P) test/sim/raced && $(LIBTOOL) $(AM_V_lt) --tag=CXX $(AM_LIBTOOLFLAGS) --mode=compile \
+	$(CXX) $(DEFS) -I. -U_GNU_SOURCE -I$(top_srcdir)/lib -I$(top_srcdir)/test -I$(top_srcdir)/test/sim \
+	-ffp-contract=off -fno-strict-aliasing -O1 -g1 -fsanitize=thread -x c++ -c -o $@
 $(raced_sim_kernels): test/sim/raced/%.lo: lib/kernels/%.cu $(kernel_headers) test/sim/gpu.cuh lib/base/narrow.h
 	$(AM_V_CXX)$(RACED_COMPILE) $<
 test/sim/raced/touch.lo: test/sim/touch.cc test/sim/order.h
