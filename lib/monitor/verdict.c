@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 
+#define NAMED 6     /* ranks of a list, which goes on with a number */
 #define HOPS 4096   /* of a chain of waits: more than a host has ranks */
 #define BUSY 3      /* ticks of processor time between two looks, of some 30: the process computes */
 #define QUEUED 0.25 /* of the time without a core, though it would run: then it may have got fewer */
@@ -41,24 +42,62 @@ void rd_verdict_say(rd_monitor_verdict_t *v, int status, int rank, const char *f
 
 /* ---- dead, stopped, left, failed ---- */
 
-static void blame_processes(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_verdict_t *v)
+/* Of a failure the end of a process is the consequence. */
+static bool is_dead(const rd_view_t *view, const rd_view_rank_t *r)
 {
+    return rd_view_gone(view, r) && r->comm.state == RD_MONITOR_ALIVE;
+}
+
+static void say_dead(const rd_view_t *view, const rd_view_rank_t *r, rd_monitor_verdict_t *v)
+{
+    const int track = rd_view_inside(&r->comm);
     char who[64], where[400];
 
-    for (int i = 0; i < c->nranks; i++) {
-        const rd_view_rank_t *r = &c->ranks[i];
-        if (!rd_view_gone(view, r) || r->comm.state != RD_MONITOR_ALIVE) /* of a failure the end is the consequence */
+    rd_view_rank_text(view, r, who, sizeof who);
+    rd_view_call_text(view, r, track < 0 ? RD_TRACK_COLLECTIVE : track, where, sizeof where);
+    if (r->comm.calls[RD_TRACK_COLLECTIVE].begun == 0 && track < 0)
+        rd_verdict_say(v, RD_VERDICT_BLAMED, r->comm.rank,
+                       "%s is dead: its process ended before its first collective here", who);
+    else
+        rd_verdict_say(v, RD_VERDICT_BLAMED, r->comm.rank, "%s is dead: its process ended %s %s", who,
+                       track < 0 ? "outside of calls, after" : "in", where);
+}
+
+/* All `dead` ones but the first, which a sentence of its own says, in one. */
+static void say_others_dead(const rd_view_t *view, const rd_view_comm_t *c, int dead, rd_monitor_verdict_t *v)
+{
+    char who[64], names[NAMED * (sizeof who + 2)] = "", more[32] = "";
+    size_t used = 0;
+    int n = 0;
+
+    for (int i = 0; i < c->nranks && n <= NAMED; i++) {
+        if (!is_dead(view, &c->ranks[i]) || n++ == 0)
             continue;
-        int track = rd_view_inside(&r->comm);
-        rd_view_rank_text(view, r, who, sizeof who);
-        rd_view_call_text(view, r, track < 0 ? RD_TRACK_COLLECTIVE : track, where, sizeof where);
-        if (r->comm.calls[RD_TRACK_COLLECTIVE].begun == 0 && track < 0)
-            rd_verdict_say(v, RD_VERDICT_BLAMED, r->comm.rank,
-                           "%s is dead: its process ended before its first collective here", who);
-        else
-            rd_verdict_say(v, RD_VERDICT_BLAMED, r->comm.rank, "%s is dead: its process ended %s %s", who,
-                           track < 0 ? "outside of calls, after" : "in", where);
+        rd_view_rank_text(view, &c->ranks[i], who, sizeof who);
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", who);
     }
+    if (dead > n)
+        snprintf(more, sizeof more, " and %d more", dead - n);
+    rd_verdict_say(v, RD_VERDICT_BLAMED, -1, "%s%s are dead, too", names, more);
+}
+
+static void blame_processes(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_verdict_t *v)
+{
+    const rd_view_rank_t *last = NULL;
+    char who[64], where[400];
+    int dead = 0;
+
+    for (int i = 0; i < c->nranks; i++) {
+        if (!is_dead(view, &c->ranks[i]))
+            continue;
+        last = &c->ranks[i];
+        if (dead++ == 0)
+            say_dead(view, last, v);
+    }
+    if (dead == 2)
+        say_dead(view, last, v);
+    else if (dead > 2)
+        say_others_dead(view, c, dead, v);
     for (int i = 0; i < c->nranks; i++) {
         const rd_view_rank_t *r = &c->ranks[i];
         if (!rd_view_stopped(view, r) || r->comm.state == RD_MONITOR_ENDED)

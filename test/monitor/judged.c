@@ -247,6 +247,33 @@ static void fails(int rank, int result, int failed_rank, int heard, const char *
     snprintf(f->text, sizeof f->text, "%s", text);
 }
 
+/* One that is dead has a sentence of its own; so has a second one; more of them are a list. */
+static void dead(void)
+{
+    static const char second[] = "rank 3 (host:1003) is dead: its process ended before its first collective here";
+    static const char three[] = "rank 3 (host:1003), rank 4 (host:1004) are dead, too";
+    static const char most[] = "rank 8 (host:1008) and 3 more are dead, too";
+
+    begin(12);
+    view.processes[2].state = RD_VIEW_ENDED;
+    look_twice();
+    EXPECT(RD_VERDICT_BLAMED, 2, "rank 2 (host:1002) is dead");
+    CHECK(!verdict.also[0], "one alone: %s", verdict.also);
+    view.processes[3].state = RD_VIEW_ENDED;
+    look_twice();
+    CHECK(strcmp(verdict.also, second) == 0, "two: %s", verdict.also);
+    view.processes[4].state = RD_VIEW_ENDED;
+    look_twice();
+    CHECK(strcmp(verdict.also, three) == 0, "three: %s", verdict.also);
+    for (int r = 5; r < 12; r++)
+        view.processes[r].state = RD_VIEW_ENDED;
+    look_twice();
+    EXPECT(RD_VERDICT_BLAMED, 2, "rank 2 (host:1002) is dead");
+    CHECK(strstr(verdict.also, three) == NULL && strstr(verdict.also, most) && !strstr(verdict.also, "rank 9"),
+          "ten: %s", verdict.also);
+    end();
+}
+
 /* The sentence is that of the rank which has found it out, also when all have ended since; and a process that ends
  * after the failure is not to blame for it. */
 static void failed(void)
@@ -316,6 +343,7 @@ int main(int argc, char **argv)
     test_begin("monitor/judged", 300);
     late_or_lost();
     slow_or_works();
+    dead();
     failed();
     links();
     long_chain(argc == 3 && strcmp(argv[1], "--ranks") == 0 ? atoi(argv[2]) : 4096);
