@@ -10,7 +10,7 @@
 #define NAMED 6     /* ranks of a list, which goes on with a number */
 #define HOPS 4096   /* of a chain of waits: more than a host has ranks */
 #define BUSY 3      /* ticks of processor time between two looks, of some 30: the process computes */
-#define QUEUED 0.25 /* of the time without a core, though it would run: then it may have got fewer */
+#define QUEUED 0.25 /* of the time without a core, though it would run: then it may have got fewer ticks */
 
 static const int order[] = {RD_VERDICT_BLAMED, RD_VERDICT_LATE, RD_VERDICT_SLOW, RD_VERDICT_UNKNOWN,
                             RD_VERDICT_NONE}; /* what counts more comes first */
@@ -276,8 +276,10 @@ const char *rd_verdict_doing(const rd_view_process_t *p)
     const bool one_look =
         !p->ticks_before; /* else one that happens to run at the second look may have slept till then */
 
-    if (one_look ? p->state == 'R' : p->ticks >= p->ticks_before + BUSY || (p->state == 'R' && p->queued > QUEUED))
+    if (one_look ? p->state == 'R' : p->ticks >= p->ticks_before + BUSY)
         return "; its process computes";
+    if (p->state == 'R' && p->queued > QUEUED)
+        return "; its process waits for a core";
     return p->state == 'S' || p->state == 'R' ? "; its process sleeps"
            : p->state == 'D'                  ? "; its process waits in the kernel"
                                               : "";

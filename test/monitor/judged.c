@@ -247,6 +247,35 @@ static void fails(int rank, int result, int failed_rank, int heard, const char *
     snprintf(f->text, sizeof f->text, "%s", text);
 }
 
+/* What the process of a late rank does, by its ticks and the part of the time that it lacked a core. */
+static void does(char state, unsigned long long ticks, double queued, const char *words)
+{
+    rd_view_process_t *p = &view.processes[1];
+
+    p->state = state;
+    p->ticks_before = 100;
+    p->ticks = 100 + ticks;
+    p->queued = queued;
+    judge();
+    EXPECT(RD_VERDICT_LATE, 1, words);
+}
+
+static void doing(void)
+{
+    begin(2);
+    calls(0, 5, 4);
+    calls(1, 4, 4);
+    waits(0, 1);
+    look_twice();
+    does('R', 20, 0.9, "; its process computes; rank 0");
+    does('S', 20, 0, "; its process computes; rank 0");
+    does('R', 1, 0.9, "; its process waits for a core; rank 0");
+    does('R', 0, 0, "; its process sleeps; rank 0"); /* it has just woken */
+    does('S', 1, 0.9, "; its process sleeps; rank 0");
+    does('D', 0, 0, "; its process waits in the kernel; rank 0");
+    end();
+}
+
 /* One that is dead has a sentence of its own; so has a second one; more of them are a list. */
 static void dead(void)
 {
@@ -343,6 +372,7 @@ int main(int argc, char **argv)
     test_begin("monitor/judged", 300);
     late_or_lost();
     slow_or_works();
+    doing();
     dead();
     failed();
     links();
