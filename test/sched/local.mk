@@ -13,7 +13,8 @@ model = \
 	test/sched/model.c \
 	test/sched/model.h \
 	test/sched/model_parts.h \
-	test/sched/model_run.c
+	test/sched/model_run.c \
+	test/sched/model_verify.c
 test_sched_check_SOURCES = test/sched/check.c $(model)
 test_sched_compile_SOURCES = test/sched/compile.c $(model)
 test_sched_faults_SOURCES = test/sched/faults.c $(model)

@@ -1,5 +1,5 @@
-/* What model.c, which builds the model, and model_run.c share. Steps are kept short (an end is one word), so that a
- * thousand ranks fit and run fast. */
+/* What model.c, which builds the model, model_run.c and model_verify.c share. Steps are kept short (an end is one
+ * word), so that a thousand ranks fit and run fast. */
 #ifndef MODEL_PARTS_H
 #define MODEL_PARTS_H
 
@@ -79,5 +79,17 @@ struct model {
     int done, ahead;
     char text[256];
 };
+
+/* model_run.c */
+value_t model_leaf(int rank, int chunk, int pass); /* what a rank has of a chunk at the beginning */
+/* The cell of OUT, or NULL where there is no such buffer. */
+value_t *model_out_cell(model_t *m, int rank, int chunk, int pass);
+int model_length_out(const model_t *m, int rank, int chunk);
+int model_written(const value_t *v);
+/* Says what is wrong, where (`t`; NULL: nowhere in particular). Returns -1. */
+int model_wrong(model_t *m, const task_t *t, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* model_verify.c. Returns 0, or -1 with m->text. */
+int model_verify(model_t *m);
 
 #endif

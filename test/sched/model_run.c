@@ -1,4 +1,4 @@
-/* A run of the model, and what must come out: see model.h. */
+/* A run of the model: see model.h. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,16 +6,14 @@
 
 #include "sched/model_parts.h"
 
-static value_t leaf(int rank, int chunk, int pass)
+value_t model_leaf(int rank, int chunk, int pass)
 {
     uint64_t h = model_mix((uint64_t)rank << 40 ^ (uint64_t)chunk << 16 ^ (uint64_t)pass);
 
     return (value_t){h, h};
 }
 
-static int wrong(model_t *m, const task_t *t, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-static int wrong(model_t *m, const task_t *t, const char *format, ...)
+int model_wrong(model_t *m, const task_t *t, const char *format, ...)
 {
     size_t at = 0;
     va_list args;
@@ -45,8 +43,7 @@ static int in_exists(const model_t *m, int rank, int chunk)
     }
 }
 
-/* The cell of OUT, or NULL where there is no such buffer. */
-static value_t *out_cell(model_t *m, int rank, int chunk, int pass)
+value_t *model_out_cell(model_t *m, int rank, int chunk, int pass)
 {
     const rank_t *r = &m->ranks[rank];
 
@@ -65,7 +62,7 @@ static int same(value_t a, value_t b)
     return a.set == b.set && a.order == b.order;
 }
 
-static int written(const value_t *v)
+int model_written(const value_t *v)
 {
     return v->set != 0 || v->order != 0;
 }
@@ -75,7 +72,7 @@ static int length_in(const model_t *m, int rank, int chunk)
     return m->args.coll == RD_ALLTOALL ? m->len[rank * m->n + chunk] : m->len[chunk];
 }
 
-static int length_out(const model_t *m, int rank, int chunk)
+int model_length_out(const model_t *m, int rank, int chunk)
 {
     return m->args.coll == RD_ALLTOALL ? m->len[chunk * m->n + rank] : m->len[chunk];
 }
@@ -86,7 +83,7 @@ static int active(const model_t *m, const task_t *t, const step_t *s, int chunk)
     const uint32_t *ends = &m->ends[s->first_end];
 
     if (m->args.coll == RD_ALLTOALL && WHERE(ends[0]) == RD_PEER)
-        return t->pass < length_out(m, t->rank, chunk);
+        return t->pass < model_length_out(m, t->rank, chunk);
     return t->pass < length_in(m, t->rank, chunk);
 }
 
@@ -167,8 +164,8 @@ static slot_t *slot_of(model_t *m, int link, int seq)
 static int take_part(model_t *m, task_t *t, link_t *link, const slot_t *slot, value_t *v)
 {
     if (slot->seq != link->taken + 1 || link->got >= slot->nparts)
-        return wrong(m, t, "message %d from rank %d: its slot holds message %d, and %d of %d blocks are taken",
-                     link->taken + 1, link->from, slot->seq, link->got, slot->nparts);
+        return model_wrong(m, t, "message %d from rank %d: its slot holds message %d, and %d of %d blocks are taken",
+                           link->taken + 1, link->from, slot->seq, link->got, slot->nparts);
     *v = slot->parts[link->got++];
     return 0;
 }
@@ -179,8 +176,8 @@ static int took_message(model_t *m, task_t *t, int number)
     const slot_t *slot = slot_of(m, number, link->taken);
 
     if (link->got != slot->nparts)
-        return wrong(m, t, "message %d from rank %d has %d blocks, and %d were taken", link->taken + 1, link->from,
-                     slot->nparts, link->got);
+        return model_wrong(m, t, "message %d from rank %d has %d blocks, and %d were taken", link->taken + 1,
+                           link->from, slot->nparts, link->got);
     link->got = 0;
     link->taken++;
     if (link->sender >= 0)
@@ -197,11 +194,11 @@ static int take_message(model_t *m, task_t *t, int number, int part, value_t *v)
     if (part != RD_ALONE)
         return take_part(m, t, link, slot, v);
     if (slot->nparts != 0)
-        return wrong(m, t, "message %d from rank %d has %d blocks, and not one", link->taken + 1, link->from,
-                     slot->nparts);
+        return model_wrong(m, t, "message %d from rank %d has %d blocks, and not one", link->taken + 1, link->from,
+                           slot->nparts);
     if (slot->seq != link->taken + 1)
-        return wrong(m, t, "message %d from rank %d: its slot holds message %d (overwritten before it was read)",
-                     link->taken + 1, link->from, slot->seq);
+        return model_wrong(m, t, "message %d from rank %d: its slot holds message %d (overwritten before it was read)",
+                           link->taken + 1, link->from, slot->seq);
     *v = slot->value;
     if (m->know != NULL)
         for (int w = 0; w < m->words; w++)
@@ -281,14 +278,14 @@ static int read_in(model_t *m, task_t *t, int chunk, value_t *v)
 {
     const value_t *over;
 
-    *v = leaf(t->rank, chunk, t->pass);
+    *v = model_leaf(t->rank, chunk, t->pass);
     if (!in_exists(m, t->rank, chunk))
-        return wrong(m, t, "reads IN %d, which this rank does not have", chunk);
+        return model_wrong(m, t, "reads IN %d, which this rank does not have", chunk);
     if (!m->run->in_place)
         return 0;
-    over = out_cell(m, t->rank, chunk, t->pass);
-    if (over != NULL && written(over) && (m->reduces || !same(*over, *v)))
-        return wrong(m, t, "reads IN %d, which was overwritten in place", chunk);
+    over = model_out_cell(m, t->rank, chunk, t->pass);
+    if (over != NULL && model_written(over) && (m->reduces || !same(*over, *v)))
+        return model_wrong(m, t, "reads IN %d, which was overwritten in place", chunk);
     return 0;
 }
 
@@ -297,10 +294,10 @@ static int read_tmp(model_t *m, task_t *t, int place, value_t *v)
     const tmp_t *tmp = &m->tmp[m->ranks[t->rank].first_tmp + place];
 
     if (place >= m->ranks[t->rank].ntmp)
-        return wrong(m, t, "scratch %d of %d", place, m->ranks[t->rank].ntmp);
+        return model_wrong(m, t, "scratch %d of %d", place, m->ranks[t->rank].ntmp);
     *v = tmp->value;
     if (m->args.coll != RD_BARRIER && (&m->tasks[tmp->task] != t || tmp->pass != t->pass))
-        return wrong(m, t, "reads scratch %d, which this lane did not write in this pass", place);
+        return model_wrong(m, t, "reads scratch %d, which this lane did not write in this pass", place);
     return 0;
 }
 
@@ -317,15 +314,15 @@ static int read_end(model_t *m, task_t *t, const step_t *s, uint32_t end, value_
     case RD_IN:
         chunk = moved(m, s, t, INDEX(end));
         if (t->pass >= length_in(m, t->rank, chunk))
-            return wrong(m, t, "reads IN %d beyond its end", chunk);
+            return model_wrong(m, t, "reads IN %d beyond its end", chunk);
         return read_in(m, t, chunk, v);
     default:
         chunk = moved(m, s, t, INDEX(end));
-        if (t->pass >= length_out(m, t->rank, chunk))
-            return wrong(m, t, "reads OUT %d beyond its end", chunk);
-        cell = out_cell(m, t->rank, chunk, t->pass);
-        if (cell == NULL || !written(cell))
-            return wrong(m, t, "reads OUT %d, which nobody wrote", chunk);
+        if (t->pass >= model_length_out(m, t->rank, chunk))
+            return model_wrong(m, t, "reads OUT %d beyond its end", chunk);
+        cell = model_out_cell(m, t->rank, chunk, t->pass);
+        if (cell == NULL || !model_written(cell))
+            return model_wrong(m, t, "reads OUT %d, which nobody wrote", chunk);
         *v = *cell;
         return 0;
     }
@@ -342,16 +339,16 @@ static int write_end(model_t *m, task_t *t, const step_t *s, uint32_t end, value
         return 0;
     case RD_TMP:
         if (INDEX(end) >= m->ranks[t->rank].ntmp)
-            return wrong(m, t, "scratch %d of %d", INDEX(end), m->ranks[t->rank].ntmp);
+            return model_wrong(m, t, "scratch %d of %d", INDEX(end), m->ranks[t->rank].ntmp);
         m->tmp[m->ranks[t->rank].first_tmp + INDEX(end)] = (tmp_t){v, (int)(t - m->tasks), t->pass};
         return 0;
     case RD_IN:
-        return wrong(m, t, "writes the input");
+        return model_wrong(m, t, "writes the input");
     default:
         chunk = moved(m, s, t, INDEX(end));
-        cell = out_cell(m, t->rank, chunk, t->pass);
-        if (cell == NULL || t->pass >= length_out(m, t->rank, chunk))
-            return wrong(m, t, "writes OUT %d, which this rank does not have", chunk);
+        cell = model_out_cell(m, t->rank, chunk, t->pass);
+        if (cell == NULL || t->pass >= model_length_out(m, t->rank, chunk))
+            return model_wrong(m, t, "writes OUT %d, which this rank does not have", chunk);
         *cell = v;
         return 0;
     }
@@ -381,7 +378,7 @@ static int switch_gathers(model_t *m, task_t *t, const step_t *s)
 /* Reduce-scatter: each message is a block for each node, which gets its sum. */
 static int switch_scatters(model_t *m, task_t *t, const step_t *s)
 {
-    value_t sums[NODES_MOST] = {{0, 0}}, next;
+    value_t sums[NODES_MOST] = {{0, 0}}, next = {0, 0};
 
     for (int k = 0; k < s->nsrc; k++) {
         const int link = INDEX(m->ends[s->first_end + k]);
@@ -402,7 +399,7 @@ static int switch_scatters(model_t *m, task_t *t, const step_t *s)
 /* Broadcast: of all messages it is that of the root's node that goes to all. */
 static int switch_repeats(model_t *m, task_t *t, const step_t *s)
 {
-    value_t root = {0, 0}, next;
+    value_t root = {0, 0}, next = {0, 0};
 
     for (int k = 0; k < s->nsrc; k++) {
         if (read_end(m, t, s, m->ends[s->first_end + k], &next) != 0)
@@ -445,7 +442,7 @@ static int do_step(model_t *m, task_t *t, const step_t *s)
         v.order = s->nsrc == 1 ? next.order : model_mix(v.order * 3 + next.order);
     }
     if (s->nsrc > 1 && !m->reduces)
-        return wrong(m, t, "sums in an operation without sums");
+        return model_wrong(m, t, "sums in an operation without sums");
     for (int k = s->nsrc; k < s->nsrc + s->ndst; k++)
         if (write_end(m, t, s, m->ends[s->first_end + k], v) != 0)
             return -1;
@@ -489,73 +486,6 @@ static int advance(model_t *m, int task)
         }
     }
     m->done++;
-    return 0;
-}
-
-/* ---- what must come out ---- */
-
-static value_t expected(const model_t *m, int rank, int chunk, int pass)
-{
-    value_t sum = {0, 0};
-
-    switch (m->args.coll) {
-    case RD_BROADCAST:
-    case RD_SCATTER:
-        return leaf(m->args.root, chunk, pass);
-    case RD_ALLGATHER:
-    case RD_GATHER:
-        return leaf(chunk, chunk, pass);
-    case RD_ALLTOALL:
-        return leaf(chunk, rank, pass);
-    default:
-        for (int r = 0; r < m->n; r++)
-            sum.set += leaf(r, chunk, pass).set;
-        return sum;
-    }
-}
-
-/* One chunk on all ranks; for sums the order on the first rank is that of all. */
-static int verify_chunk(model_t *m, int chunk)
-{
-    for (int p = 0; p < m->run->passes; p++) {
-        value_t want = {0, 0};
-
-        for (int r = 0; r < m->n; r++) {
-            const value_t *cell = out_cell(m, r, chunk, p);
-
-            if (cell == NULL || p >= length_out(m, r, chunk))
-                continue;
-            if (m->args.coll == RD_ALLTOALL || !written(&want))
-                want = expected(m, r, chunk, p);
-            if (m->reduces && want.order == 0)
-                want.order = cell->order;
-            if (cell->set != want.set)
-                return wrong(m, NULL, "rank %d, chunk %d, pass %d: wrong result", r, chunk, p);
-            if (cell->order != want.order)
-                return wrong(m, NULL, "rank %d, chunk %d, pass %d: summed in another order", r, chunk, p);
-        }
-    }
-    return 0;
-}
-
-static int verify(model_t *m)
-{
-    for (int i = 0; i < m->ntasks; i++) {
-        const task_t *t = &m->tasks[i];
-
-        if (t->pass < t->passes)
-            return wrong(m, t, "deadlock: %d of %d lanes ended", m->done, m->ntasks);
-    }
-    for (int i = 0; i < m->nlinks; i++)
-        if (m->links[i].sent != m->links[i].taken)
-            return wrong(m, NULL, "from rank %d to %d: %d messages sent, %d taken", m->links[i].from, m->links[i].to,
-                         m->links[i].sent, m->links[i].taken);
-    for (int i = 0; m->know != NULL && i < m->n * m->n; i++)
-        if (!(m->know[i / m->n * m->words + i % m->n / 64] >> (i % m->n % 64) & 1))
-            return wrong(m, NULL, "rank %d left before rank %d came", i / m->n, i % m->n);
-    for (int c = 0; c < m->nchunks; c++)
-        if (verify_chunk(m, c) != 0)
-            return -1;
     return 0;
 }
 
@@ -650,7 +580,7 @@ const char *model_run(model_t *m, const model_run_t *run)
     while (rc == 0 && (task = pick(m)) >= 0)
         rc = advance(m, task);
     if (rc == 0)
-        rc = verify(m);
+        rc = model_verify(m);
     finish(m);
     return rc == 0 ? NULL : m->text;
 }
