@@ -1,7 +1,7 @@
 /* libnccl.so.2 on devices: every operation with NCCL's types and operators, calls on several streams, groups over
  * streams and communicators, configs of single calls, one thread with all devices (shim_one_thread.c), blocking = 0,
- * operators, memory and windows, graphs, communicators that are aborted while kernels wait (shim_aborted.c), and calls
- * behind another rank's end (shim_gone.c).
+ * operators, memory and windows (shim_memory.c), graphs, communicators that are aborted while kernels wait
+ * (shim_aborted.c), and calls behind another rank's end (shim_gone.c).
  *
  *   shim [--seed S] [--part NAME]
  */
@@ -12,12 +12,9 @@
 #include "gpu/shim.h"
 #include "nccl/later.h"
 
-/* Of the simulated runtime. */
-__attribute__((weak)) unsigned sim_contexts(void);
-
 uint64_t shim_seed = 1;
 
-static int device_of(test_rank_t *t)
+int shim_device(test_rank_t *t)
 {
     int count;
 
@@ -31,14 +28,14 @@ void shim_memory_first(test_rank_t *t)
     device_memory_back(device_memory(t, 1, 1));
 }
 
-static ncclComm_t comm_by(test_rank_t *t, int blocking, int policy)
+ncclComm_t shim_comm_by(test_rank_t *t, int blocking, int policy)
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     ncclComm_t comm = NULL;
     ncclResult_t result;
     int device = -1;
 
-    TEST_CUDA(t, cudaSetDevice(device_of(t)));
+    TEST_CUDA(t, cudaSetDevice(shim_device(t)));
     shim_memory_first(t);
     config.blocking = blocking;
     config.CTAPolicy = policy;
@@ -46,13 +43,13 @@ static ncclComm_t comm_by(test_rank_t *t, int blocking, int policy)
     if (!nccl_result(t, nccl_settled(comm, result), ncclSuccess, "ncclCommInitRankConfig"))
         test_stop(t, "no communicator");
     NCCL_OK(t, ncclCommCuDevice(comm, &device));
-    TEST_TRUE(t, device == device_of(t));
+    TEST_TRUE(t, device == shim_device(t));
     return comm;
 }
 
 ncclComm_t shim_comm(test_rank_t *t, int blocking)
 {
-    return comm_by(t, blocking, NCCL_CONFIG_UNDEF_INT);
+    return shim_comm_by(t, blocking, NCCL_CONFIG_UNDEF_INT);
 }
 
 cudaStream_t shim_stream(test_rank_t *t)
@@ -394,7 +391,7 @@ static void derived(test_rank_t *t, void *arg)
         NCCL_OK(t, nccl_settled(comm, ncclCommShrink(comm, &last, 1, &part, NULL, NCCL_SHRINK_DEFAULT)));
         shim_sum_is(t, part, stream, last);
         NCCL_OK(t, ncclCommCuDevice(part, &device));
-        TEST_TRUE(t, device == device_of(t));
+        TEST_TRUE(t, device == shim_device(t));
         NCCL_OK(t, ncclCommDestroy(part));
     }
     shim_sum_is(t, comm, stream, t->nranks);
@@ -402,7 +399,7 @@ static void derived(test_rank_t *t, void *arg)
     NCCL_OK(t, ncclCommDestroy(comm));
     device_end(t, NULL, &stream, 1);
     if (sim_contexts && t->kind == TEST_PROCESSES)
-        TEST_TRUE(t, sim_contexts() == 1u << device_of(t)); /* threads of the library went to no other device */
+        TEST_TRUE(t, sim_contexts() == 1u << shim_device(t)); /* threads of the library went to no other device */
 }
 
 /* The last rank comes new to those before it, with the id of one of them; what they had is as it was. */
@@ -432,7 +429,7 @@ static void grown(test_rank_t *t, void *arg)
         shim_sum_is(t, made, stream, t->nranks);
         NCCL_OK(t, ncclCommUserRank(made, &rank));
         NCCL_OK(t, ncclCommCuDevice(made, &device));
-        TEST_TRUE(t, rank == t->rank && device == device_of(t));
+        TEST_TRUE(t, rank == t->rank && device == shim_device(t));
         if (members)
             shim_sum_is(t, members, stream, last);
         NCCL_OK(t, ncclCommDestroy(made));
@@ -441,105 +438,6 @@ static void grown(test_rank_t *t, void *arg)
     if (members)
         NCCL_OK(t, ncclCommDestroy(members));
     NCCL_OK(t, ncclCommDestroy(comm));
-    device_end(t, NULL, &stream, 1);
-}
-
-/* ---- memory ---- */
-
-/* In place in a window, of which blocks may be copied, and in memory that is in none. */
-static void gathers(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, int32_t *window, size_t count)
-{
-    const size_t block = count / (size_t)t->nranks;
-    int32_t *plain = device_memory(t, count * sizeof *plain, 0), *host = device_memory(t, count * sizeof *host, 1);
-
-    for (int i = 0; i < 4; i++) {
-        int32_t *at = i % 2 ? plain : window, *own = at + (size_t)t->rank * block;
-        for (size_t k = 0; k < block; k++)
-            host[k] = (int32_t)k + 1000 * t->rank + i;
-        TEST_CUDA(t, cudaMemcpyAsync(own, host, block * sizeof *host, cudaMemcpyDefault, stream));
-        NCCL_OK(t, ncclAllGather(own, at, block, ncclInt, comm, stream));
-        TEST_CUDA(t, cudaMemcpyAsync(host, at, count * sizeof *host, cudaMemcpyDefault, stream));
-        TEST_CUDA(t, cudaStreamSynchronize(stream));
-        for (size_t k = 0; k < block * (size_t)t->nranks; k++)
-            TEST_TRUE(t, host[k] == (int32_t)(k % block) + 1000 * (int32_t)(k / block) + i);
-    }
-    device_memory_back(host);
-    device_memory_back(plain);
-}
-
-static uint64_t statistic(test_rank_t *t, ncclComm_t comm, ncclCommMemStat_t which)
-{
-    uint64_t value = 17;
-
-    NCCL_OK(t, pncclCommMemStats(comm, which, &value));
-    return value;
-}
-
-/* On the simulated machine it is known whether GPUs reach each other, and so how much there must be. */
-static void statistics(test_rank_t *t, ncclComm_t comm)
-{
-    uint64_t total = statistic(t, comm, ncclStatGpuMemTotal);
-    rondo_memory_t memory = {.size = sizeof memory};
-    rondo_config_t config = RONDO_CONFIG_INIT;
-    rondo_shape_t shape = RONDO_SHAPE_INIT;
-
-    const uint64_t rests = statistic(t, comm, ncclStatGpuMemSuspend);
-
-    TEST_TRUE(t, (total > 0) == (t->nranks > 1) && total == rests + statistic(t, comm, ncclStatGpuMemPersist));
-    TEST_TRUE(t, statistic(t, comm, ncclStatGpuMemSuspended) == 0);
-    NCCL_GIVES(t, ncclInvalidArgument, pncclCommSuspend(comm, 2));
-    NCCL_OK(t, pncclCommSuspend(comm, NCCL_SUSPEND_MEM));
-    TEST_TRUE(t,
-              statistic(t, comm, ncclStatGpuMemSuspended) == rests && statistic(t, comm, ncclStatGpuMemSuspend) == 0);
-    TEST_TRUE(t, statistic(t, comm, ncclStatGpuMemTotal) == total - rests);
-    NCCL_GIVES(t, ncclInvalidUsage, pncclCommSuspend(comm, NCCL_SUSPEND_MEM));
-    NCCL_OK(t, pncclCommResume(comm));
-    TEST_TRUE(t, statistic(t, comm, ncclStatGpuMemTotal) == total);
-    config.device = device_of(t);
-    shape.nranks = t->nranks;
-    TEST_OK(t, NULL, rondo_comm_memory(&config, &shape, &memory));
-    TEST_TRUE(t, !sim_contexts || total == memory.device);
-}
-
-static void memory(test_rank_t *t, void *arg)
-{
-    const size_t count = 50000, bytes = count * sizeof(int32_t);
-    setenv("RONDO_CUDA_COPY", "4K", 1);
-    ncclComm_t comm = comm_by(t, t->nranks % 2, t->nranks % 2 ? NCCL_CONFIG_UNDEF_INT : NCCL_CTA_POLICY_ZERO);
-    cudaStream_t stream = shim_stream(t);
-    int32_t *host = device_memory(t, bytes, 1);
-    void *buffer = NULL, *handle = NULL;
-    ncclWindow_t win = NULL;
-
-    (void)arg;
-    test_note(t, "memory and windows");
-    statistics(t, comm);
-    if (!NCCL_OK(t, ncclMemAlloc(&buffer, bytes)))
-        return;
-    TEST_TRUE(t, (uintptr_t)buffer % NCCL_WIN_REQUIRED_ALIGNMENT == 0);
-    test_barrier(t); /* all have their memory before there is a kernel */
-    NCCL_OK(t, ncclCommRegister(comm, buffer, bytes, &handle));
-    NCCL_OK(t, ncclCommDeregister(comm, handle));
-    for (int round = 0; round < 2; round++) {
-        NCCL_OK(t, ncclCommWindowRegister(comm, buffer, bytes, &win, NCCL_WIN_COLL_SYMMETRIC)); /* at once */
-        for (size_t i = 0; i < count; i++)
-            host[i] = (int32_t)i + t->rank;
-        TEST_CUDA(t, cudaMemcpyAsync(buffer, host, bytes, cudaMemcpyDefault, stream));
-        NCCL_OK(t, ncclAllReduce(buffer, buffer, count, ncclInt, ncclMax, comm, stream));
-        TEST_CUDA(t, cudaMemcpyAsync(host, buffer, bytes, cudaMemcpyDefault, stream));
-        TEST_CUDA(t, cudaStreamSynchronize(stream));
-        TEST_TRUE(t, host[0] == t->nranks - 1 && host[count - 1] == (int32_t)count + t->nranks - 2);
-        gathers(t, comm, stream, buffer, count);
-        if (round) /* as PyTorch does before it aborts */
-            NCCL_OK(t, ncclCommDeregister(comm, win));
-        else
-            NCCL_OK(t, ncclCommWindowDeregister(comm, win));
-        NCCL_GIVES(t, ncclInvalidArgument, ncclCommWindowDeregister(comm, win));
-    }
-    NCCL_OK(t, ncclCommWindowRegister(comm, buffer, bytes, &win, 0)); /* left to the communicator */
-    NCCL_OK(t, ncclCommDestroy(comm));
-    NCCL_OK(t, ncclMemFree(buffer));
-    NCCL_GIVES(t, ncclUnhandledCudaError, ncclMemAlloc(&buffer, (size_t)1 << 62));
     device_end(t, NULL, &stream, 1);
 }
 
@@ -617,7 +515,7 @@ int main(int argc, char **argv)
         {"one_thread", shim_one_thread, 1, 1},
         {"derived", derived, 3, 3},
         {"grown", grown, 3, 3},
-        {"memory", memory, 2, 3},
+        {"memory", shim_memory, 2, 3},
         {"graphs", graphs, 2, 3},
         {"aborted", shim_aborted, 3, 3},
         {"watched", shim_watched, 3, 3},

@@ -5,12 +5,17 @@
 #include "nccl/nccl_harness.h"
 #include "gpu/device.h"
 
+/* Of the simulated runtime: the devices that this process has used, a bit each. */
+__attribute__((weak)) unsigned sim_contexts(void);
+
 extern uint64_t shim_seed;
 
 /* The tests' memory is taken before there is a kernel that waits, which CUDA's allocations might wait for. */
 void shim_memory_first(test_rank_t *t);
-/* Collective: a communicator of all ranks on this rank's device. */
+int shim_device(test_rank_t *t); /* of this rank */
+/* Collective: a communicator of all ranks on this rank's device; `policy`: ncclConfig_t.CTAPolicy. */
 ncclComm_t shim_comm(test_rank_t *t, int blocking);
+ncclComm_t shim_comm_by(test_rank_t *t, int blocking, int policy);
 cudaStream_t shim_stream(test_rank_t *t);
 /* Draws what is left of a case, alike on all ranks. */
 void shim_draw(do_case_t *c, uint64_t *random, int nranks);
@@ -24,6 +29,9 @@ void shim_sum_is(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, int expec
 /* Parts of shim_aborted.c. */
 void shim_aborted(test_rank_t *t, void *arg);
 void shim_watched(test_rank_t *t, void *arg);
+
+/* A part: shim_memory.c. */
+void shim_memory(test_rank_t *t, void *arg);
 
 /* A part: one rank, which is that thread. */
 void shim_one_thread(test_rank_t *t, void *arg);

@@ -341,6 +341,7 @@ shim_sources = \
 	test/gpu/shim.h \
 	test/gpu/shim_aborted.c \
 	test/gpu/shim_gone.c \
+	test/gpu/shim_memory.c \
 	test/gpu/shim_one_thread.c \
 	test/nccl/nccl_harness.c \
 	test/nccl/nccl_harness.h
