@@ -40,10 +40,9 @@ static void body(test_rank_t *t, void *arg)
     rondo_comm_t comm = test_comm_on(t, j->nodes);
     if (!comm)
         return;
-    /* The others may be through it, and their mismatch known, before this rank has looked. */
-    rondo_result_t result = rondo_barrier(comm, NULL);
-    if (result == RONDO_SUCCESS)
-        result = call(j, t->rank, comm, in, out);
+    TEST_OK(t, comm, rondo_barrier(comm, NULL));
+    test_barrier(t); /* a rank that is still in that one would hear of the mismatch there */
+    rondo_result_t result = call(j, t->rank, comm, in, out);
     if (result == RONDO_SUCCESS && j->differs == LENGTH) /* a short message may be gone before it is found out */
         while (result == RONDO_SUCCESS)
             result = rondo_barrier(comm, NULL);
