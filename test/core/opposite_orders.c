@@ -134,7 +134,7 @@ static void *use(void *arg)
 static void by_design(test_rank_t *t, void *arg)
 {
     rondo_comm_t a = named(t, "first"), b = named(t, "second");
-    user_t warm = {t, b, 0}, second = {t, b, 1500000};
+    user_t warm = {t, b, 0}, second = {t, b, 1000000}; /* one thread would be told in 0.6 s, several are in 3 s */
     pthread_t thread;
 
     (void)arg;
