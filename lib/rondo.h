@@ -258,11 +258,22 @@ typedef struct {
      * compares. Where the transport has no such thing, as tcp, a line of the log says so at INFO. A split or shrink
      * does not hand it on. */
     int traffic_class;
+    /* The multiprocessors that one launch of the communicator takes at least, 1 to 1024, as far as its length has work
+     * for them; 0: it takes what it needs, -1: RONDO_CUDA_BLOCKS_LEAST. `blocks` stands above it, and is
+     * RONDO_ERR_INVALID_ARGUMENT where both are said here and it is less. What is moved by slices stays below half of
+     * the multiprocessors in any case, so that another communicator's launch fits beside it. Alike on all ranks, which
+     * the creation compares. Not on host communicators. A split or shrink does not hand it on. */
+    int blocks_least;
+    /* The proxy channels of a rank, 1 to 8: threads, each with connections of its own to every rank of other nodes,
+     * which share what GPUs send between nodes. Each takes pinned memory (rondo_comm_memory). 0: by cores, -1:
+     * RONDO_PROXY_THREADS. Alike on all ranks, which the creation compares. Not on host communicators. A split or
+     * shrink does not hand it on. */
+    int net_channels;
 } rondo_config_t;
 
 #define RONDO_CONFIG_INIT                                                                                              \
     {                                                                                                                  \
-        sizeof(rondo_config_t), RONDO_DEVICE_AUTO, 1, NULL, -1, -1, -1, -1, -1, -1, -1, NULL, -1, -1                   \
+        sizeof(rondo_config_t), RONDO_DEVICE_AUTO, 1, NULL, -1, -1, -1, -1, -1, -1, -1, NULL, -1, -1, -1, -1           \
     }
 
 /* ---- questions ---- */

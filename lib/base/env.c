@@ -138,7 +138,7 @@ static const tunable_t table[] = {
     {"RONDO_PROXY_ROUND", BYTES, 1, AT(proxy_round), "0", 1024, 64 << 20, NULL,
      "minimum bytes of a pipelined round between nodes, and the length from which operations use the GPUs' own links "
      "inside nodes; 0: 32K"},
-    {"RONDO_PROXY_THREADS", INT, 1, AT(proxy_threads), "0", 0, 8, NULL,
+    {"RONDO_PROXY_THREADS", INT, 1, AT(proxy_threads), "0", 0, RD_ENV_PROXIES_MOST, NULL,
      "proxy channels (threads, each with connections of its own) that share an operation between nodes; 0: chosen by "
      "cores"},
     {"RONDO_PROXY_POLL_US", INT, 0, AT(proxy_poll_us), "500", 0, 1000000, NULL,
@@ -174,6 +174,9 @@ static const tunable_t table[] = {
      "zero: none where copy engines can do it"},
     {"RONDO_CUDA_BLOCKS", INT, 1, AT(cuda_blocks), "0", 0, RD_ENV_BLOCKS_MOST, NULL,
      "multiprocessors that one launch may use; 0: all"},
+    {"RONDO_CUDA_BLOCKS_LEAST", INT, 1, AT(cuda_blocks_least), "0", 0, RD_ENV_BLOCKS_MOST, NULL,
+     "multiprocessors that one launch between GPUs of a node uses at least, as far as its length has work for them; "
+     "0: what it needs"},
     {"RONDO_TRAFFIC_CLASS", INT, 1, AT(traffic_class), "-1", -1, 255, NULL,
      "traffic class of packets between nodes, where the transport has one; -1: the network's own"},
     {"RONDO_UCX_TLS", TEXT, 0, AT(ucx_tls), "auto", 0, 63, NULL,

@@ -10,7 +10,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-#define RD_ENV_BLOCKS_MOST 1024 /* of RONDO_CUDA_BLOCKS, and of config.blocks */
+#define RD_ENV_BLOCKS_MOST 1024 /* of RONDO_CUDA_BLOCKS and RONDO_CUDA_BLOCKS_LEAST, and of a config's */
+#define RD_ENV_PROXIES_MOST 8   /* of RONDO_PROXY_THREADS, and of config.net_channels */
 
 typedef struct rd_env {
     int debug;          /* RONDO_DEBUG: rd_log_level_t */
@@ -80,6 +81,7 @@ typedef struct rd_env {
     size_t cuda_staging;   /* RONDO_CUDA_STAGING: bytes in which copy engines stage blocks; 0: 32M or what there is */
     char cta_policy[16];   /* RONDO_CTA_POLICY: "default", "efficiency" or "zero" */
     int cuda_blocks;       /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
+    int cuda_blocks_least; /* RONDO_CUDA_BLOCKS_LEAST: those that it takes at least */
     char ucx_tls[64];      /* RONDO_UCX_TLS: UCX's transports between nodes */
     char ofi_provider[32]; /* RONDO_OFI_PROVIDER: libfabric's provider between nodes */
     int traffic_class;     /* RONDO_TRAFFIC_CLASS: of packets between nodes; -1: the network's own */

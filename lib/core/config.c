@@ -54,6 +54,18 @@ rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
                         "config->blocks is %d: 1 to %d multiprocessors, 0 (all) or -1 (RONDO_CUDA_BLOCKS)",
                         config.blocks, RD_ENV_BLOCKS_MOST);
+    if (config.blocks_least < -1 || config.blocks_least > RD_ENV_BLOCKS_MOST)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "config->blocks_least is %d: 1 to %d multiprocessors, 0 (what is needed) or -1 "
+                        "(RONDO_CUDA_BLOCKS_LEAST)",
+                        config.blocks_least, RD_ENV_BLOCKS_MOST);
+    if (config.blocks > 0 && config.blocks_least > config.blocks)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "config->blocks_least is %d, more than config->blocks, %d",
+                        config.blocks_least, config.blocks);
+    if (config.net_channels < -1 || config.net_channels > RD_ENV_PROXIES_MOST)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "config->net_channels is %d: 1 to %d proxy channels, 0 (by cores) or -1 (RONDO_PROXY_THREADS)",
+                        config.net_channels, RD_ENV_PROXIES_MOST);
     if (config.cta_policy < -1 || config.cta_policy > RONDO_CTA_POLICY_ZERO)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
                         "config->cta_policy is %d: RONDO_CTA_POLICY_DEFAULT, _EFFICIENCY, _ZERO or -1 "
@@ -78,6 +90,10 @@ void rd_config_over(rd_env_t *env, const rondo_config_t *config)
         rd_cta_policy_set(env, config->cta_policy);
     if (config->blocks >= 0)
         env->cuda_blocks = config->blocks;
+    if (config->blocks_least >= 0)
+        env->cuda_blocks_least = config->blocks_least;
+    if (config->net_channels >= 0)
+        env->proxy_threads = config->net_channels;
     if (config->traffic_class >= 0)
         env->traffic_class = config->traffic_class;
     if (config->network)

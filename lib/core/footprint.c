@@ -144,6 +144,7 @@ rondo_result_t rondo_comm_memory(const rondo_config_t *config, const rondo_shape
         (result = rd_comm_config(&full, config)) || (result = rd_cuda_device(full.device, &device)) ||
         (result = rd_footprint_shape(&its, shape)))
         return result;
+    rd_config_over(&env, &full);
     rd_footprint_foresee(&env, &its, device >= 0, &all);
     all.network += device < 0 ? switch_foreseen(&env, &its) : 0;
     give(memory, &all);

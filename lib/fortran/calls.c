@@ -9,7 +9,7 @@
 typedef struct {
     int device, blocking, on_error;
     int64_t timeout_ms, first_timeout_ms, stall_ms;
-    int signals, contexts, blocks, cta_policy, traffic_class;
+    int signals, contexts, blocks, cta_policy, traffic_class, blocks_least, net_channels;
     char name[64], network[64];
 } config_t;
 
@@ -30,6 +30,8 @@ static rondo_config_t config_of(const config_t *from)
     config.cta_policy = from->cta_policy;
     config.network = from->network[0] ? from->network : NULL;
     config.traffic_class = from->traffic_class;
+    config.blocks_least = from->blocks_least;
+    config.net_channels = from->net_channels;
     return config;
 }
 

@@ -85,6 +85,8 @@ module rondo_types
     character(len=63) :: network = ''      !< UCX's transports between nodes; blank: RONDO_UCX_TLS
     integer(c_int) :: cta_policy = -1      !< RONDO_CTA_POLICY_*
     integer(c_int) :: traffic_class = -1   !< of packets between nodes
+    integer(c_int) :: blocks_least = -1    !< multiprocessors that a launch takes at least
+    integer(c_int) :: net_channels = -1    !< proxy channels of a rank: RONDO_PROXY_THREADS
   end type
 
   integer(c_int), parameter, public :: RONDO_ON_ERROR_RETURN = 0

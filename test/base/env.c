@@ -136,6 +136,7 @@ static const char *const agreed[][3] = {
     {"RONDO_CUDA_STAGING", "1M", "1M"},
     {"RONDO_CTA_POLICY", "zero", "'zero'"},
     {"RONDO_CUDA_BLOCKS", "32", "32"},
+    {"RONDO_CUDA_BLOCKS_LEAST", "16", "16"},
     {"RONDO_TRAFFIC_CLASS", "96", "96"},
     {"RONDO_OFI_PROVIDER", "tcp", "'tcp'"},
 };

@@ -21,9 +21,15 @@ static rondo_result_t make(test_rank_t *t, rondo_config_t *config, rondo_comm_t 
 
 static void refused(test_rank_t *t, void *arg)
 {
-    static const int blocks[] = {-2, 1025}, policies[] = {-2, 3}, classes[] = {-2, 256};
-    static const char *const says[] = {"config->blocks is", "config->network has", "config->cta_policy is",
-                                       "config->traffic_class is"};
+    static const struct {
+        const char *says;
+        size_t field; /* an int */
+        int wrong[2];
+    } all[] = {{"config->blocks is", offsetof(rondo_config_t, blocks), {-2, 1025}},
+               {"config->cta_policy is", offsetof(rondo_config_t, cta_policy), {-2, 3}},
+               {"config->traffic_class is", offsetof(rondo_config_t, traffic_class), {-2, 256}},
+               {"config->blocks_least is", offsetof(rondo_config_t, blocks_least), {-2, 1025}},
+               {"config->net_channels is", offsetof(rondo_config_t, net_channels), {-2, 9}}};
     char name[65];
     const char *names[] = {"", name};
     rondo_comm_t comm = NULL;
@@ -31,21 +37,27 @@ static void refused(test_rank_t *t, void *arg)
     (void)arg;
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    for (int i = 0; i < 8; i++) {
+    for (size_t i = 0; i < 2 * sizeof all / sizeof all[0]; i++) {
         rondo_config_t config = RONDO_CONFIG_INIT;
 
-        if (i < 2)
-            config.blocks = blocks[i];
-        else if (i < 4)
-            config.network = names[i - 2];
-        else if (i < 6)
-            config.cta_policy = policies[i - 4];
-        else
-            config.traffic_class = classes[i - 6];
-        test_note(t, "a config that makes no sense, %d", i);
+        memcpy((char *)&config + all[i / 2].field, &all[i / 2].wrong[i % 2], sizeof(int));
+        test_note(t, "a config that makes no sense, %zu", i);
         test_result(t, NULL, make(t, &config, &comm), RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_create");
-        test_sentence(t, says[i / 2]);
+        test_sentence(t, all[i / 2].says);
     }
+    for (int i = 0; i < 2; i++) {
+        rondo_config_t config = RONDO_CONFIG_INIT;
+
+        config.network = names[i];
+        test_note(t, "a network that makes no sense, %d", i);
+        test_result(t, NULL, make(t, &config, &comm), RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_create");
+        test_sentence(t, "config->network has");
+    }
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    config.blocks_least = 5;
+    config.blocks = 4;
+    test_result(t, NULL, make(t, &config, &comm), RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_create");
+    test_sentence(t, "config->blocks_least is 5, more than config->blocks, 4");
 }
 
 static void differ(test_rank_t *t, void *arg)
@@ -65,6 +77,14 @@ static void differ(test_rank_t *t, void *arg)
     config.traffic_class = t->rank;
     test_result(t, NULL, make(t, &config, &comm), RONDO_ERR_INVALID_USAGE, "rondo_comm_create");
     test_sentence(t, "ranks differ in RONDO_TRAFFIC_CLASS");
+    config = (rondo_config_t)RONDO_CONFIG_INIT;
+    config.blocks_least = 1 + t->rank;
+    test_result(t, NULL, make(t, &config, &comm), RONDO_ERR_INVALID_USAGE, "rondo_comm_create");
+    test_sentence(t, "ranks differ in RONDO_CUDA_BLOCKS_LEAST");
+    config = (rondo_config_t)RONDO_CONFIG_INIT;
+    config.net_channels = 1 + t->rank;
+    test_result(t, NULL, make(t, &config, &comm), RONDO_ERR_INVALID_USAGE, "rondo_comm_create");
+    test_sentence(t, "ranks differ in RONDO_PROXY_THREADS");
 }
 
 /* UCX takes a class, with and without a transport that has one; an older caller's config has no such field. */

@@ -387,6 +387,16 @@ contains
     call expect(ierror == RONDO_ERR_INVALID_USAGE, 'a call on a suspended communicator')
     call rondo_comm_resume(comm)
     call expect(memory%suspend == 0 .and. memory%suspended == 0, 'what a suspension gives back')
+    config%blocks_least = 1025
+    call rondo_comm_memory(config, shape, memory, ierror)
+    call expect(ierror == RONDO_ERR_INVALID_ARGUMENT .and. index(rondo_last_error(), 'blocks_least is 1025') > 0, &
+      'blocks_least')
+    config%blocks_least = -1
+    config%net_channels = 9
+    call rondo_comm_memory(config, shape, memory, ierror)
+    call expect(ierror == RONDO_ERR_INVALID_ARGUMENT .and. index(rondo_last_error(), 'net_channels is 9') > 0, &
+      'net_channels')
+    config%net_channels = -1
     shape%nnodes = n + 1
     call rondo_comm_memory(shape=shape, memory=memory, ierror=ierror)
     call expect(ierror == RONDO_ERR_INVALID_ARGUMENT .and. memory%shared == 0, 'memory of more nodes than ranks')

@@ -1,6 +1,7 @@
 /* rondo_force_next on GPUs: each call goes by the kernel that was forced for it, as the log says, alone and in groups,
  * and is right; what comes after it goes by what rondo chooses. What no kernel serves is refused, or done by another if
- * it was only preferred. The same for rondo_resources_next: no more blocks than it says, or copy engines.
+ * it was only preferred. The same for rondo_resources_next: no more blocks than it says, or copy engines; and for what
+ * a communicator's config says of blocks.
  *
  *   force_next [--nodes]   with it, the ranks are on played nodes, where the host's algorithms serve */
 #include <stdio.h>
@@ -115,6 +116,49 @@ static void budgets(test_rank_t *t, rondo_comm_t comm, cudaStream_t stream)
     }
 }
 
+/* A communicator's own: the same sum, of a tile for each of four warps, takes one block, or as many as the config wants
+ * at least, but never more than it allows, or than the call does. */
+static void configs(test_rank_t *t, void *arg)
+{
+    static const struct {
+        int least, most, call, want;
+    } all[] = {{-1, -1, -1, 1}, {0, -1, -1, 1}, {2, -1, -1, 2}, {4, -1, -1, 4}, {4, -1, 2, 2}, {3, 3, -1, 2}};
+    cudaStream_t stream = NULL;
+    char text[64];
+
+    (void)arg;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        do_case_t c = {.what = DO_ALLREDUCE, .type = RONDO_FLOAT32, .op = RONDO_SUM, .data = REF_EXACT};
+        rondo_config_t config = RONDO_CONFIG_INIT;
+        device_call_t call;
+
+        config.blocks_least = all[i].least;
+        config.blocks = all[i].most;
+        rondo_comm_t comm = device_comm_config(t, config);
+        if (!comm)
+            return;
+        if (!stream)
+            TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        test_note(t, "at least %d blocks and at most %d, of the call %d", all[i].least, all[i].most, all[i].call);
+        c.count = 2700 - i - 10 * (t->kind == TEST_THREADS);
+        device_prepare(t, &call, &c, 0);
+        test_barrier(t);
+        device_fill(t, &call, stream);
+        TEST_OK(t, NULL, rondo_force_next("ring", "ll128"));
+        if (all[i].call > 0)
+            TEST_OK(t, NULL, rondo_resources_next(all[i].call, -1));
+        TEST_OK(t, comm, device_post(&call, comm, stream));
+        device_verify(t, &call, 1, stream);
+        device_release(&call);
+        test_barrier(t);
+        snprintf(text, sizeof text, "allreduce float32, %zu elements", c.count);
+        if (blocks(text) != all[i].want)
+            test_fail(t, "%d blocks, not %d", blocks(text), all[i].want);
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    }
+    TEST_CUDA(t, cudaStreamDestroy(stream));
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     static const char *const algos[] = {"ring", "tree", "twoshot"};
@@ -171,6 +215,8 @@ int main(int argc, char **argv)
     bad = test_run(TEST_PROCESSES, RANKS, 60, body, NULL) != 0;
     if (!played)
         bad |= test_run(TEST_THREADS, RANKS, 60, body, NULL) != 0;
+    for (int kind = 0; kind < 2 && !played; kind++)
+        bad |= test_run(kind ? TEST_THREADS : TEST_PROCESSES, RANKS, 60, configs, NULL) != 0;
     printf("force_next: %s\n", bad ? "WRONG" : "right");
     close(fd);
     unlink(log_file);

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "core/comm.h"
 #include "exec/cuda/cuda.h"
+#include "exec/cuda/proxy/proxy.h"
 #include "gpu/device.h"
 #include "topo/topo.h"
 
@@ -16,23 +18,25 @@ typedef struct {
     int nranks, nnodes, most;
     int p2p;              /* of the shape */
     const char *settings; /* "NAME=VALUE NAME=VALUE" */
+    int channels;         /* of the config, before RONDO_PROXY_THREADS of the settings; 0: they count */
 } case_t;
 
 static const case_t cases[] = {
-    {NULL, 1, 1, 1, -1, ""},
-    {NULL, 2, 1, 2, -1, ""},
-    {NULL, 4, 1, 4, -1, ""},
-    {NULL, 4, 1, 4, -1, "RONDO_CUDA_BANK=1M RONDO_CUDA_FIFOS=2 RONDO_CUDA_CHANNELS=5"},
-    {NULL, 2, 1, 2, -1, "RONDO_CHECK=1"},
-    {NULL, 3, 1, 3, -1, "RONDO_P2P=0"},
-    {NULL, 3, 1, 3, 0, "SIM_NO_PEERS=0-1"},
-    {NULL, 17, 1, 17, -1, "RONDO_PROXY_THREADS=1"},
-    {"1+1", 2, 2, 1, -1, ""},
-    {"2+2", 4, 2, 2, -1, "RONDO_PROXY_THREADS=2"},
-    {"1+1", 2, 2, 1, -1, "RONDO_GDR=1 RONDO_GDR_SCRATCH=1M"},
-    {"2+1", 3, 2, 2, -1, "RONDO_PROXY_THREADS=1 RONDO_PROXY_BYTES=64K RONDO_GDR=0"},
-    {"2+2", 4, 2, 2, -1, "RONDO_PROXY_THREADS=3 RONDO_P2P=0 RONDO_SLOTS=2"},
-    {"2+2", 4, 2, 2, -1, "RONDO_PROXY_THREADS=1 RONDO_CHECK=1"},
+    {NULL, 1, 1, 1, -1, "", 0},
+    {NULL, 2, 1, 2, -1, "", 0},
+    {NULL, 4, 1, 4, -1, "", 0},
+    {NULL, 4, 1, 4, -1, "RONDO_CUDA_BANK=1M RONDO_CUDA_FIFOS=2 RONDO_CUDA_CHANNELS=5", 0},
+    {NULL, 2, 1, 2, -1, "RONDO_CHECK=1", 0},
+    {NULL, 3, 1, 3, -1, "RONDO_P2P=0", 0},
+    {NULL, 3, 1, 3, 0, "SIM_NO_PEERS=0-1", 0},
+    {NULL, 17, 1, 17, -1, "RONDO_PROXY_THREADS=1", 0},
+    {"1+1", 2, 2, 1, -1, "", 0},
+    {"2+2", 4, 2, 2, -1, "RONDO_PROXY_THREADS=2", 0},
+    {"1+1", 2, 2, 1, -1, "RONDO_GDR=1 RONDO_GDR_SCRATCH=1M", 0},
+    {"2+1", 3, 2, 2, -1, "RONDO_PROXY_THREADS=1 RONDO_PROXY_BYTES=64K RONDO_GDR=0", 0},
+    {"2+2", 4, 2, 2, -1, "RONDO_PROXY_THREADS=3 RONDO_P2P=0 RONDO_SLOTS=2", 0},
+    {"2+2", 4, 2, 2, -1, "RONDO_PROXY_THREADS=1 RONDO_CHECK=1", 0},
+    {"1+1", 2, 2, 1, -1, "RONDO_PROXY_THREADS=1", 3},
 };
 
 /* ---- what CUDA is asked for */
@@ -110,8 +114,11 @@ static void body(test_rank_t *t, void *arg)
     rd_topo_basic(&topo);
     shape.cores = topo.usable / c->nnodes; /* of this machine, which the played nodes share */
     config.device = 0;
+    config.net_channels = c->channels ? c->channels : -1;
     TEST_OK(t, NULL, rondo_comm_memory(&config, &shape, &want));
-    rondo_comm_t comm = device_comm(t);
+    rondo_comm_t comm = device_comm_config(t, config);
+    if (c->channels)
+        TEST_TRUE(t, comm->cuda->path->nchannels == c->channels);
     test_note(t, "%d ranks, %s, %s", c->nranks, c->nodes ? c->nodes : "one node", c->settings);
     TEST_OK(t, comm, rondo_comm_memory_now(comm, &now));
     if (has_no_rail(c, t->rank)) {

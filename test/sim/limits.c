@@ -72,6 +72,61 @@ static void check_choices(const rd_cuda_t *cuda)
         }
 }
 
+/* By lines: as many blocks as the communicator wants, or as there are tiles, unless one group of warps fewer in a block
+ * makes them too many. A ring by slices takes more of its channels. What is wanted makes no launch smaller. */
+static void check_least_of(const rd_cuda_t *cuda, const rd_wanted_t *wanted, const rd_algo_t *algo, rd_proto_t proto,
+                           uint32_t least)
+{
+    rd_limits_t l = cuda->limits;
+    rd_kchoice_t free, one;
+
+    if (rd_kchoose_one(wanted, &l, algo, proto, &free))
+        return;
+    l.blocks_least = least;
+    CHECK(!rd_kchoose_one(wanted, &l, algo, proto, &one));
+    const uint32_t group = 32 * rd_kernel_warps(algo, cuda->k.nranks), most = one.tiles < least ? one.tiles : least;
+    CHECK(one.launch.blocks >= 1 && one.launch.blocks <= l.blocks && one.passes <= free.passes);
+    if (proto != RD_PROTO_SIMPLE) {
+        CHECK(one.launch.blocks >= free.launch.blocks && one.tiles == free.tiles);
+        CHECK(one.launch.blocks >= most || one.launch.threads < 2 * group ||
+              rd_kernel_blocks(algo, cuda->k.nranks, one.tiles, one.launch.threads - group) > l.blocks);
+    } else if (algo->device.kernel == RD_KERNEL_RING && l.channels >= 16 && 2 * l.channels <= l.blocks &&
+               16 * least >= 15 * l.channels && wanted->count >= 1 << 28) {
+        CHECK(one.launch.blocks > free.launch.blocks);
+    }
+}
+
+/* What is spared leaves no fewer blocks than the communicator wants, if the fastest kernel has them. */
+static void check_least_spared(const rd_cuda_t *cuda, const rd_wanted_t *wanted, uint32_t least)
+{
+    const rd_env_t all = {.cuda_spare = 0}, some = {.cuda_spare = 1000};
+    rd_limits_t l = cuda->limits;
+    rd_kchoice_t fastest, spared;
+
+    l.blocks_least = least;
+    if (rd_kchoose(wanted, &l, &all, &fastest) || fastest.launch.algo->device.kernel >= RD_KERNEL_MESSAGES)
+        return;
+    CHECK(rd_kchoose(wanted, &l, &some, &spared) == NULL);
+    CHECK(spared.launch.blocks >= least || fastest.launch.blocks < least || spared.launch.algo == &rd_algo_messages);
+}
+
+static void check_least(const rd_cuda_t *cuda)
+{
+    static const uint64_t counts[] = {1, 1000, 30000, 1 << 22, 1 << 28};
+    const uint32_t wants[] = {1, 7, 60, cuda->limits.blocks / 2, cuda->limits.blocks, 1024};
+
+    for (uint32_t i = 0; i < 30 * (RD_SCATTER + 1) && !failures; i++) {
+        const rd_wanted_t wanted = {i / 30, RONDO_FLOAT32, RONDO_SUM, 4, counts[i % 5], RD_COPIES_NONE, 0, 0};
+
+        for (const rd_algo_t *const *algo = rd_algos; *algo; algo++)
+            for (int c = 0; c < RD_GPU_PROTOS; c++)
+                if ((*algo)->device.kernel >= RD_KERNEL_ONESHOT && (*algo)->device.kernel < RD_KERNEL_MESSAGES)
+                    check_least_of(cuda, &wanted, *algo, (rd_proto_t)c, wants[i / 5 % 6]);
+        if (wanted.coll != RD_BARRIER)
+            check_least_spared(cuda, &wanted, wants[i / 5 % 6]);
+    }
+}
+
 /* Copy engines serve what a policy wants of them and no more, and what they stage fits into half of the memory. Returns
  * how often RONDO_CTA_POLICY=efficiency has chosen them. */
 static int check_copies(const rd_cuda_t *cuda)
@@ -252,6 +307,7 @@ static void check_layouts(uint32_t host_windows)
                 if (fifos == 0 && i % 5 == 0) {
                     content += check_copies(&cuda);
                     alike += check_alike(&cuda);
+                    check_least(&cuda);
                 }
                 check_streams(&cuda);
                 if (failures)

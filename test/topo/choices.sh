@@ -8,7 +8,7 @@ info=$top_builddir/rondo-info
 [ -x "$info" ] || { echo "no $info"; exit 77; }
 "$info" | grep -q '^CUDA  *built without' && { echo "built without CUDA"; exit 77; }
 unset RONDO_ALGO RONDO_PROTO RONDO_DEBUG RONDO_DEBUG_FILE RONDO_TUNE RONDO_CUDA_BANK RONDO_CUDA_FIFOS
-unset RONDO_CUDA_BLOCKS RONDO_CUDA_COPY RONDO_CTA_POLICY
+unset RONDO_CUDA_BLOCKS RONDO_CUDA_BLOCKS_LEAST RONDO_CUDA_COPY RONDO_CTA_POLICY
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM

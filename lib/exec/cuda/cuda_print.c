@@ -69,6 +69,7 @@ static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t 
     cuda->limits.host_windows = !env->p2p;
     cuda->limits.copies = env->p2p != 0;
     cuda->limits.blocks = (uint32_t)(env->cuda_blocks && env->cuda_blocks < sms ? env->cuda_blocks : sms);
+    cuda->limits.blocks_least = (uint32_t)env->cuda_blocks_least;
     rd_window_layout(cuda, env, (int)cuda->limits.blocks);
     cuda->limits.staging = rd_window_staging_bytes(cuda, env);
     rd_limits_path(&cuda->limits, shape->path);

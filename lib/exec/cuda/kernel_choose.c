@@ -29,13 +29,15 @@ static bool by_fifos(const rd_algo_t *algo)
 }
 
 /* Returns the number of SIMPLE's channels to the next rank. In a ring a block receives and sends at once, so fewer fill
- * the link. They never take more than half of the multiprocessors: then another communicator's grid, which may need as
- * many blocks as there are multiprocessors, fits beside these blocks wherever they are. */
+ * the link, unless the communicator wants more. They never take more than half of the multiprocessors: then another
+ * communicator's grid, which may need as many blocks as there are multiprocessors, fits beside these blocks wherever
+ * they are. */
 static uint32_t simple_channels(const rd_limits_t *l, const rd_algo_t *algo)
 {
-    uint32_t channels = is_kernel(algo, RD_KERNEL_RING) ? (l->channels * 3 + 3) / 4 : l->channels,
-             half = (l->blocks + 1) / 2;
+    uint32_t channels = l->channels, half = (l->blocks + 1) / 2, fill = (channels * 3 + 3) / 4;
 
+    if (is_kernel(algo, RD_KERNEL_RING) && l->blocks_least < channels)
+        channels = l->blocks_least > fill ? l->blocks_least : fill;
     return channels < half ? channels : half;
 }
 
@@ -77,7 +79,8 @@ static double part_of(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t pr
     return simple_part(l, algo) * (is_kernel(algo, RD_KERNEL_MESSAGES) ? receiving_part(l) : 1);
 }
 
-/* Returns how many threads a block has: as many as spread the tiles over all blocks that there may be, and no more. */
+/* Returns how many threads a block has: as many as spread the tiles over all blocks that there may be, and no more.
+ * Where a link is filled by fewer blocks they have 128, unless the communicator wants more blocks. */
 static uint32_t block_threads(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto, uint32_t tiles)
 {
     uint32_t least = 32 * rd_kernel_warps(algo, (int)l->nranks), threads = least;
@@ -85,6 +88,8 @@ static uint32_t block_threads(const rd_limits_t *l, const rd_algo_t *algo, rd_pr
 
     if (is_kernel(algo, RD_KERNEL_RING) || is_kernel(algo, RD_KERNEL_CHAIN) || rd_algo_is_program(algo))
         threads = most < 128 ? most : 128;
+    while (threads >= 2 * least && rd_kernel_blocks(algo, (int)l->nranks, tiles, threads) < l->blocks_least)
+        threads -= least;
     while (threads + least <= most && rd_kernel_blocks(algo, (int)l->nranks, tiles, threads) > l->blocks)
         threads += least;
     return threads;
@@ -447,14 +452,25 @@ static bool copied_for_price(const rd_wanted_t *w, const rd_limits_t *l, const r
            choice->us <= us * spare_part(env) && !rd_kchoose_one(w, l, &rd_algo_copy, RD_PROTO_LL, choice);
 }
 
+/* Returns true if the candidate's launch has fewer blocks than the communicator wants. */
+static bool falls_short(const coll_desc_t *k, const rd_choice_t *c)
+{
+    rd_kchoice_t choice;
+
+    return !is_kernel(c->algo, RD_KERNEL_MESSAGES) &&
+           !rd_kchoose_one(k->wanted, k->limits, c->algo, c->proto, &choice) &&
+           choice.launch.blocks < k->limits->blocks_least;
+}
+
 /* Returns the candidate to be used: SIMPLE leaves multiprocessors to others, so it is chosen if it is little slower
- * than the best. */
-static const rd_choice_t *spare(const rd_choices_t *all, const rd_choice_t *best, const rd_env_t *env)
+ * than the best, but not where it leaves those that the communicator wants and the best has. */
+static const rd_choice_t *spare(const coll_desc_t *k, const rd_choices_t *all, const rd_choice_t *best,
+                                const rd_env_t *env)
 {
     for (int i = 0; i < all->count && !all->entry[i].excluded; i++) {
         const rd_choice_t *c = &all->entry[i];
         if (c->proto == RD_PROTO_SIMPLE)
-            return c->us <= best->us * spare_part(env) ? c : best;
+            return c->us <= best->us * spare_part(env) && (!falls_short(k, c) || falls_short(k, best)) ? c : best;
     }
     return best;
 }
@@ -477,6 +493,6 @@ const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_
     if (free && copied_for_price(w, l, env, best->us, choice))
         return NULL;
     if (env)
-        best = spare(&all, best, env);
+        best = spare(&(const coll_desc_t){w, l}, &all, best, env);
     return rd_kchoose_one(w, l, best->algo, best->proto, choice);
 }

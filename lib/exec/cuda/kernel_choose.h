@@ -13,6 +13,7 @@
 typedef struct rd_limits {
     uint32_t nranks;
     uint32_t blocks;           /* of one launch, at most */
+    uint32_t blocks_least;     /* at least, as far as there are tiles for them; `blocks` stands above it */
     uint32_t bank;             /* bytes */
     uint32_t fifos;            /* of a pair */
     uint32_t channels, slice;  /* of SIMPLE: channels to the next rank; bytes of a slice, at most */

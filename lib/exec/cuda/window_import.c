@@ -200,6 +200,7 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
     cuda->limits.host_windows = !team->env->p2p;
     cuda->limits.prices = team->prices;
     cuda->limits.blocks = blocks > 0 ? (uint32_t)blocks : 1;
+    cuda->limits.blocks_least = (uint32_t)team->env->cuda_blocks_least;
     if (team->rank == 0)
         warn_of_sharing(cuda);
     if (team->nranks > 1 && !rd_proxy_path_needed(team->nranks, team->node->nnodes))
