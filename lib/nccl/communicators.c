@@ -105,6 +105,8 @@ rondo_config_t nc_comm_config(ncclComm_t comm)
     config.signals = comm->config.signals;
     config.contexts = comm->config.contexts;
     config.blocks = comm->config.blocks;
+    config.blocks_least = comm->config.blocks_least;
+    config.net_channels = comm->config.net_channels;
     config.cta_policy = comm->config.cta_policy;
     config.network = comm->config.network;
     config.traffic_class = comm->config.traffic_class;

@@ -3,6 +3,7 @@
  * it: by the length alone, padding at the end of an old struct would be taken for a field.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -11,6 +12,7 @@
 #define CONTEXTS_MOST 64 /* as rondo.h says */
 #define SIGNALS_MOST 4096
 #define BLOCKS_MOST 1024
+#define CHANNELS_MOST 8
 
 typedef struct field {
     const char *name;
@@ -65,7 +67,8 @@ static int value(const ncclConfig_t *given, const field_t *f)
 /* It has an effect. */
 static bool steers(const field_t *f)
 {
-    static const char *const names[] = {"blocking", "maxCTAs", "CTAPolicy", "trafficClass", "numRmaCtx", "numRmaSig"};
+    static const char *const names[] = {"blocking",     "minCTAs",   "maxCTAs",   "CTAPolicy",
+                                        "trafficClass", "numRmaCtx", "numRmaSig", "nChannelsPerNetPeer"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(f->name, names[i]) == 0)
@@ -140,10 +143,54 @@ static void cta_policy(const ncclConfig_t *given, nc_config_t *config)
     }
 }
 
+/* Of what is counted for each communicator. In NCCL, too, the environment stands above a config. */
+typedef struct counted {
+    size_t field; /* of `fields` */
+    int limit;    /* what rondo has fewer of is as many as it can have */
+    const char *variable, *rondo;
+} counted_t;
+
+static void count(const counted_t *c, const ncclConfig_t *given, int *to)
+{
+    const char *text = nc_settings_text(c->variable, c->rondo);
+    int number = given ? value(given, &fields[c->field]) : NCCL_CONFIG_UNDEF_INT;
+    char *end;
+
+    if (text) {
+        const long said = strtol(text, &end, 10);
+        if (*end || said < 1)
+            nc_log(NC_SUBSYS_ENV, "NCCL_%s=%s has no effect: it must be 1 or more", c->variable, text);
+        else
+            number = said < c->limit ? (int)said : c->limit;
+    }
+    if (number != NCCL_CONFIG_UNDEF_INT)
+        *to = number < c->limit ? number : c->limit;
+}
+
+static void budgets(const ncclConfig_t *given, nc_config_t *config)
+{
+    static const counted_t least = {2, BLOCKS_MOST, "MIN_CTAS", "RONDO_CUDA_BLOCKS_LEAST"},
+                           most = {3, BLOCKS_MOST, "MAX_CTAS", "RONDO_CUDA_BLOCKS"},
+                           channels = {10, CHANNELS_MOST, "NCHANNELS_PER_NET_PEER", "RONDO_PROXY_THREADS"};
+
+    count(&least, given, &config->blocks_least);
+    count(&most, given, &config->blocks);
+    count(&channels, given, &config->net_channels);
+    if (config->blocks > 0 && config->blocks_least > config->blocks)
+        config->blocks_least = config->blocks;
+}
+
 ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, const nc_config_t *inherited,
                             const char *call)
 {
-    nc_config_t new = {1, -1, -1, -1, -1, -1, NULL, ""};
+    nc_config_t new = {.blocking = 1,
+                       .signals = -1,
+                       .contexts = -1,
+                       .blocks = -1,
+                       .blocks_least = -1,
+                       .net_channels = -1,
+                       .cta_policy = -1,
+                       .traffic_class = -1};
     ncclResult_t result;
 
     if (nc_settings_wrong())
@@ -159,9 +206,6 @@ ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, cons
         int blocking = value(given, &fields[0]);
         if (blocking != NCCL_CONFIG_UNDEF_INT)
             new.blocking = blocking;
-        int most = value(given, &fields[3]);
-        if (most != NCCL_CONFIG_UNDEF_INT)
-            new.blocks = most < BLOCKS_MOST ? most : BLOCKS_MOST;
         int traffic = value(given, &fields[5]);
         if (traffic >= 0 && traffic <= 255)
             new.traffic_class = traffic;
@@ -173,6 +217,7 @@ ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, cons
         if (has(given, AT(commName), sizeof given->commName, 22700) && given->commName)
             snprintf(new.name, sizeof new.name, "%s", given->commName);
     }
+    budgets(given, &new);
     (void)nc_settings_blocking(&new.blocking);
     (void)nc_settings_cta_policy(&new.cta_policy);
     *config = new;

@@ -561,3 +561,9 @@ bool nc_settings_cta_policy(int *value)
         *value = settings.cta_policy;
     return settings.has_cta_policy;
 }
+
+const char *nc_settings_text(const char *name, const char *rondo)
+{
+    nc_settings();
+    return own_value(name, rondo) ? NULL : variable(name);
+}

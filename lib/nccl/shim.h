@@ -48,6 +48,8 @@ const char *nc_settings_wrong(void); /* why no communicator can be made; NULL: i
 bool nc_settings_host(void);         /* RONDO_NCCL_HOST=1 */
 bool nc_settings_blocking(int *);    /* returns true if NCCL_COMM_BLOCKING is set */
 bool nc_settings_cta_policy(int *);  /* returns true if NCCL_CTA_POLICY is set; rondo's number */
+/* Returns what NCCL_`name` says, or NULL: nothing, or `rondo`, RONDO_'s own variable for the same, is set. */
+const char *nc_settings_text(const char *name, const char *rondo);
 
 /* ---- configs ---- (config.c) */
 
@@ -56,6 +58,8 @@ typedef struct nc_config {
     int blocking;
     int signals, contexts;    /* of one-sided operations; -1: rondo's default */
     int blocks;               /* of a launch; -1: RONDO_CUDA_BLOCKS */
+    int blocks_least;         /* -1: RONDO_CUDA_BLOCKS_LEAST */
+    int net_channels;         /* -1: RONDO_PROXY_THREADS */
     int cta_policy;           /* rondo's number; -1: RONDO_CTA_POLICY */
     int traffic_class;        /* -1: RONDO_TRAFFIC_CLASS */
     const char *network;      /* rondo's name of NCCL's; NULL: RONDO_UCX_TLS */

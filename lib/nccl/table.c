@@ -37,7 +37,8 @@ const nc_function_t nc_functions[] = {
     {"RedOpDestroy", "2.11", NC_SERVED, NULL},
     {"GetLastError", "2.13", NC_SERVED, NULL},
     {"CommInitRankConfig", "2.14", NC_PARTLY,
-     "of the config, blocking, commName, netName, trafficClass and on GPUs maxCTAs and CTAPolicy have an effect, on "
+     "of the config, blocking, commName, netName, trafficClass and on GPUs minCTAs, maxCTAs, nChannelsPerNetPeer and "
+     "CTAPolicy have an effect, on "
      "host memory numRmaSig and numRmaCtx, too"},
     {"CommFinalize", "2.14", NC_SERVED, NULL},
     {"CommSplit", "2.18", NC_PARTLY, "splitShare shares nothing; not from a revoked parent"},
@@ -160,8 +161,10 @@ const nc_variable_t nc_variables[] = {
     {"NTHREADS", NC_NO_EFFECT, NULL, "of NCCL's kernels"},
     {"MIN_NCHANNELS", NC_NO_EFFECT, NULL, "of NCCL's kernels"},
     {"MAX_NCHANNELS", NC_NO_EFFECT, NULL, "of NCCL's kernels"},
-    {"MIN_CTAS", NC_NO_EFFECT, NULL, "of NCCL's kernels"},
-    {"MAX_CTAS", NC_NO_EFFECT, NULL, "of NCCL's kernels"},
+    {"MIN_CTAS", NC_HERE, NULL, "takes precedence over minCTAs of the config, and RONDO_CUDA_BLOCKS_LEAST over it"},
+    {"MAX_CTAS", NC_HERE, NULL, "takes precedence over maxCTAs of the config, and RONDO_CUDA_BLOCKS over it"},
+    {"NCHANNELS_PER_NET_PEER", NC_HERE, NULL,
+     "takes precedence over nChannelsPerNetPeer of the config, and RONDO_PROXY_THREADS over it"},
     {"TOPO_FILE", NC_TO_RONDO, "RONDO_TOPO_FILE",
      "decides how rings visit the GPUs of a node; one that is not there is no error"},
     {"TOPO_DUMP_FILE", NC_TO_RONDO, "RONDO_TOPO_DUMP_FILE", "as rondo-info topo --xml writes it"},

@@ -1,6 +1,7 @@
 /* ncclConfig_t of older and newer callers: what they lack has its default, what they have besides is left alone, and
  * the padding behind an old one is not read as a field. A config's name stands in the communicator's messages.
  */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +74,9 @@ static void callers(test_rank_t *t, void *arg)
 /* NCCL's log says what a config sets in these words, and PyTorch's tests look for them. */
 static void log_has(test_rank_t *t, const char *path)
 {
-    static const char *const words[] = {"Max CTAs 32",   "Min CTAs 1",           "CGA cluster size 4",
-                                        "Split share 1", "Using network Socket", "config->trafficClass: Traffic class 3"};
+    static const char *const words[] = {"Max CTAs 32",          "Min CTAs 1",
+                                        "CGA cluster size 4",   "Split share 1",
+                                        "Using network Socket", "config->trafficClass: Traffic class 3"};
     static char text[1 << 16];
     FILE *file = fopen(path, "r");
 
@@ -117,6 +119,48 @@ static void fields(test_rank_t *t, void *arg)
     NCCL_OK(t, ncclCommDestroy(comm));
 }
 
+/* Ranks that differ in what has an effect make no communicator, and the sentence names it: so a field that is not read
+ * is found without a GPU. A variable stands above the config, and the most above the least. */
+static void differ(test_rank_t *t, void *arg)
+{
+    static const struct {
+        size_t field; /* an int */
+        const char *variable, *named;
+    } all[] = {{offsetof(ncclConfig_t, minCTAs), "NCCL_MIN_CTAS", "in RONDO_CUDA_BLOCKS_LEAST:"},
+               {offsetof(ncclConfig_t, maxCTAs), "NCCL_MAX_CTAS", "in RONDO_CUDA_BLOCKS:"},
+               {offsetof(ncclConfig_t, nChannelsPerNetPeer), "NCCL_NCHANNELS_PER_NET_PEER", "in RONDO_PROXY_THREADS:"}};
+
+    (void)arg;
+    for (size_t i = 0; i < 2 * sizeof all / sizeof all[0]; i++) {
+        const int number = 2 + t->rank, set = i % 2;
+        ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+        ncclComm_t comm = NULL;
+
+        memcpy((char *)&config + all[i / 2].field, &number, sizeof number);
+        if (set)
+            setenv(all[i / 2].variable, "3", 1);
+        test_note(t, "%s, %s", all[i / 2].variable, set ? "set" : "not set");
+        ncclResult_t result = ncclCommInitRankConfig(&comm, t->nranks, nccl_id(t), t->rank, &config);
+        nccl_result(t, result, set ? ncclSuccess : ncclInvalidUsage, all[i / 2].named);
+        if (!set && !strstr(ncclGetLastError(NULL), all[i / 2].named))
+            test_fail(t, "the sentence is \"%s\"", ncclGetLastError(NULL));
+        if (set) {
+            NCCL_OK(t, ncclCommDestroy(comm));
+            unsetenv(all[i / 2].variable);
+        }
+    }
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclComm_t comm = NULL;
+
+    test_note(t, "more than there may be");
+    config.minCTAs = config.maxCTAs = 4711;
+    config.nChannelsPerNetPeer = 64;
+    setenv("NCCL_MAX_CTAS", "8", 1); /* less than minCTAs */
+    setenv("NCCL_MIN_CTAS", "0", 1); /* no number of these */
+    NCCL_OK(t, ncclCommInitRankConfig(&comm, t->nranks, nccl_id(t), t->rank, &config));
+    NCCL_OK(t, ncclCommDestroy(comm));
+}
+
 int main(void)
 {
     char path[] = "/tmp/rondo-configs-XXXXXX";
@@ -130,6 +174,7 @@ int main(void)
     bad += file < 0;
     bad += test_run(TEST_PROCESSES, 1, 30, callers, NULL);
     bad += test_run(TEST_THREADS, 2, 30, fields, path);
+    bad += test_run(TEST_PROCESSES, 2, 30, differ, NULL);
     (void)unlink(path);
     return bad != 0;
 }
