@@ -35,7 +35,7 @@ static int bcast(rd_mpi_work_t *w)
 
     if (!rd_mpi_layout(call->recvtype, &layout))
         return RD_MPI_HAND_ON(RD_MPI_ARGUMENT);
-    result = rd_mpi_admit(c, call, (uint64_t)call->recvcount * layout.size);
+    result = rd_mpi_admit(w, (uint64_t)call->recvcount * layout.size);
     if (result != MPI_SUCCESS)
         return result;
     if (root)
@@ -70,7 +70,7 @@ static int gather(rd_mpi_work_t *w, const layouts_t *l)
     const rd_mpi_call_t *call = w->call;
     bool all = call->what == RD_MPI_ALLGATHER, gets = all || c->rank == call->root;
     size_t block = gets ? (size_t)call->recvcount * l->recv.size : (size_t)call->sendcount * l->send.size;
-    int result = rd_mpi_admit(c, call, block);
+    int result = rd_mpi_admit(w, block);
 
     if (result == MPI_SUCCESS && gets)
         result = rd_mpi_receiving(c, &w->out, call->recv, c->nranks * call->recvcount, call->recvtype, &l->recv);
@@ -89,7 +89,7 @@ static int scatter(rd_mpi_work_t *w, const layouts_t *l)
     const rd_mpi_call_t *call = w->call;
     bool root = c->rank == call->root, in_place = root && call->recv == MPI_IN_PLACE;
     size_t block = root ? (size_t)call->sendcount * l->send.size : (size_t)call->recvcount * l->recv.size;
-    int result = rd_mpi_admit(c, call, block);
+    int result = rd_mpi_admit(w, block);
 
     if (result == MPI_SUCCESS && root)
         result = rd_mpi_sent(c, &w->in, call->send, c->nranks * call->sendcount, call->sendtype, &l->send);
@@ -110,7 +110,7 @@ static int alltoall(rd_mpi_work_t *w, const layouts_t *l)
     const rd_mpi_call_t *call = w->call;
     MPI_Count all = c->nranks * call->recvcount;
     size_t block = (size_t)call->recvcount * l->recv.size;
-    int result = rd_mpi_admit(c, call, block);
+    int result = rd_mpi_admit(w, block);
 
     if (result == MPI_SUCCESS)
         result = rd_mpi_receiving(c, &w->out, call->recv, all, call->recvtype, &l->recv);
@@ -136,7 +136,7 @@ int rd_mpi_begin_blocks(rd_mpi_work_t *w)
 
     switch (call->what) {
     case RD_MPI_BARRIER_CALL:
-        result = rd_mpi_admit(c, call, 0);
+        result = rd_mpi_admit(w, 0);
         w->bytes = 0;
         return result == MPI_SUCCESS ? rd_mpi_result(c, rondo_barrier(w->rondo, NULL)) : result;
     case RD_MPI_BCAST:

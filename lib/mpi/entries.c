@@ -43,8 +43,11 @@ RD_MPI_ENTRIES(BLOCKING)
 #define NONBLOCKING(Name, name, s, parameters, arguments)                                                              \
     static int i##name##s(RD_MPI_OPEN parameters, MPI_Request *request)                                                \
     {                                                                                                                  \
-        int result = rd_mpi_start(CALL(Name, s, RD_MPI_NONBLOCKING), request);                                         \
-        return result >= 0 ? result : rd_mpi_next.I##name##s(RD_MPI_OPEN arguments, request);                          \
+        const rd_mpi_call_t *call = CALL(Name, s, RD_MPI_NONBLOCKING);                                                 \
+        int result = rd_mpi_start(call, request);                                                                      \
+        return result >= 0 ? result                                                                                    \
+                           : rd_mpi_passed(call, (rd_mpi_reason_t)-result,                                             \
+                                           rd_mpi_next.I##name##s(RD_MPI_OPEN arguments, request));                    \
     }
 RD_MPI_ENTRIES(NONBLOCKING)
 
@@ -52,8 +55,11 @@ RD_MPI_ENTRIES(NONBLOCKING)
 #define PERSISTENT(Name, name, s, parameters, arguments)                                                               \
     static int name##_init##s(RD_MPI_OPEN parameters, MPI_Info info, MPI_Request *request)                             \
     {                                                                                                                  \
-        int result = rd_mpi_init(CALL(Name, s, RD_MPI_PERSISTENT), request);                                           \
-        return result >= 0 ? result : rd_mpi_next.Name##_init##s(RD_MPI_OPEN arguments, info, request);                \
+        const rd_mpi_call_t *call = CALL(Name, s, RD_MPI_PERSISTENT);                                                  \
+        int result = rd_mpi_init(call, request);                                                                       \
+        return result >= 0 ? result                                                                                    \
+                           : rd_mpi_passed(call, (rd_mpi_reason_t)-result,                                             \
+                                           rd_mpi_next.Name##_init##s(RD_MPI_OPEN arguments, info, request));          \
     }
 #define FILL_INIT(Name, name, s) entries.Name##_init##s = name##_init##s;
 RD_MPI_ENTRIES(PERSISTENT)

@@ -129,7 +129,7 @@ typedef struct rd_mpi_comm {
     rd_mpi_status_t status;
     rd_mpi_reason_t refused;
     int rank, nranks;
-    int64_t calls, after;   /* calls so far; the one at which rondo's communicator is made */
+    int64_t calls, after;   /* calls before rondo's communicator; the one at which that is made */
     bool world, like_world; /* it is MPI_COMM_WORLD; it has the same ranks in the same order */
     bool shares_worlds;     /* the ranks agreed that one of rondo's serves all like it */
     rd_mpi_core_t *core;
@@ -214,8 +214,10 @@ static inline rd_mpi_comm_t *rd_mpi_comm_get(MPI_Comm comm)
 /* ---- setup.c: agreement and creation ---- */
 
 bool rd_mpi_setup_start(void);
-/* Counts a call. May make rondo's communicator; collective then. */
+/* Before a call. May make rondo's communicator; collective then. */
 void rd_mpi_setup(rd_mpi_comm_t *c);
+/* Counts a call for which there was none yet, which this rank made with the others. */
+void rd_mpi_setup_count(rd_mpi_comm_t *c, rd_mpi_form_t form);
 /* Have enough nonblocking calls done without a communicator of rondo's, where rondo serves the blocking ones? */
 bool rd_mpi_own_is_due(const rd_mpi_comm_t *c);
 /* Has rondo's communicator for nonblocking calls made, or what is due on it measured, at the next call of rd_mpi_setup.
@@ -252,6 +254,7 @@ static inline bool rd_mpi_allowed(const rd_mpi_rules_t *r, int kind, uint64_t by
 
 /* ---- table.c, measure.c: which of the two is quicker ---- */
 
+typedef struct rd_mpi_work rd_mpi_work_t;
 typedef struct rd_mpi_timing {
     int kind, nranks;
     uint64_t bytes;
@@ -259,10 +262,11 @@ typedef struct rd_mpi_timing {
 } rd_mpi_timing_t;
 
 bool rd_mpi_unequal(int kind); /* its bytes differ by rank */
-/* For the measurement of those. */
-void rd_mpi_count_moved(rd_mpi_core_t *core, int kind, uint64_t bytes);
-/* Does rondo serve a call of so many bytes? MPI_SUCCESS, or the reason to hand it on. Counts it. */
-int rd_mpi_admit(rd_mpi_comm_t *c, const rd_mpi_call_t *call, uint64_t bytes);
+/* Does rondo serve a call of so many bytes? MPI_SUCCESS, or the reason to hand it on. */
+int rd_mpi_admit(rd_mpi_work_t *w, uint64_t bytes);
+/* Counts a call that was admitted and begun. What it makes due is measured at its end, or for a nonblocking one at the
+ * next blocking call. */
+void rd_mpi_table_count(const rd_mpi_work_t *w);
 /* Puts into `rules` what this process knows for so many ranks. */
 void rd_mpi_table_begin(rd_mpi_rules_t *rules, int nranks);
 /* Puts into `rules` what was measured; `remember`: also for later communicators, and into the file. */
@@ -325,12 +329,13 @@ typedef struct rd_mpi_side {
 
 /* A call that rondo serves, from its beginning to its end. To begin it prepares memory and calls rondo: outside of a
  * group the operation is over then, inside it is recorded. At the end what was packed is unpacked, or reduced. */
-typedef struct rd_mpi_work {
+struct rd_mpi_work {
     rd_mpi_comm_t *c;
     const rd_mpi_call_t *call;
     rondo_comm_t rondo; /* where it runs */
     size_t *lists;      /* four of them, each of one word for each rank */
     uint64_t bytes;     /* what is counted for it */
+    uint64_t admitted;  /* what rd_mpi_admit was asked for */
     /* What there is to free, and of the two that are received into to unpack. */
     rd_mpi_bytes_t in, out;
     rd_mpi_side_t from, to;
@@ -340,7 +345,7 @@ typedef struct rd_mpi_work {
         size_t stride, count;
         int last; /* the last block that counts; -1: there is no result here */
     } sorted;
-} rd_mpi_work_t;
+};
 
 #define RD_MPI_HAND_ON(reason) (-(int)(reason))
 
@@ -371,11 +376,17 @@ int rd_mpi_end_sorted(const rd_mpi_work_t *w);
 /* May rondo run it, as far as the communicator and the arguments say? RD_MPI_SERVED, or why not. Sets the communicator
  * up when its time has come. */
 rd_mpi_reason_t rd_mpi_judge(rd_mpi_comm_t *c, const rd_mpi_call_t *call);
-/* Counts calls: is this one the MPI's, because it is compared? */
-static inline bool rd_mpi_is_compared(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+/* Is this one the MPI's, because it is compared? */
+static inline bool rd_mpi_is_compared(const rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 {
-    return c->rules->compare && ++c->compared[rd_mpi_kind(call)] % c->rules->compare == 0;
+    return c->rules->compare && (c->compared[rd_mpi_kind(call)] + 1) % c->rules->compare == 0;
 }
+
+/* Count a call, which all ranks do at the same ones: when this rank has taken part in it. One that was refused here for
+ * an argument may be made again, and rightly, where the others make it once. */
+void rd_mpi_has_begun(const rd_mpi_work_t *w);
+/* The same for a call that was handed on, with this result. Returns that. */
+int rd_mpi_passed(const rd_mpi_call_t *call, rd_mpi_reason_t reason, int result);
 
 /* Has rondo run it. Returns a reason to hand it on, MPI_SUCCESS, or an error, which the handler has seen. */
 int rd_mpi_serve(rd_mpi_comm_t *c, const rd_mpi_call_t *call);

@@ -112,7 +112,7 @@ static int gatherv(rd_mpi_work_t *w, const rd_mpi_layout_t *send, const rd_mpi_l
     *out = recv_side(call, recv);
     result = gets ? begin(c, out, w->lists, false) : MPI_SUCCESS;
     if (result == MPI_SUCCESS && all)
-        result = rd_mpi_admit(c, call, out->bytes);
+        result = rd_mpi_admit(w, out->bytes);
     if (result == MPI_SUCCESS && gets && call->send == MPI_IN_PLACE) {
         w->but = c->rank;
         in->bytes = out->lengths[c->rank];
@@ -188,7 +188,7 @@ int rd_mpi_begin_lists(rd_mpi_work_t *w)
     if ((rd_mpi_sends(c, call) && !rd_mpi_layout(call->sendtype, &send)) ||
         (rd_mpi_receives(c, call) && !rd_mpi_layout(call->recvtype, &recv)))
         return RD_MPI_HAND_ON(RD_MPI_ARGUMENT);
-    if (call->what != RD_MPI_ALLGATHERV && (refused = rd_mpi_admit(c, call, 0)) != MPI_SUCCESS)
+    if (call->what != RD_MPI_ALLGATHERV && (refused = rd_mpi_admit(w, 0)) != MPI_SUCCESS)
         return refused;
     switch (call->what) {
     case RD_MPI_SCATTERV:

@@ -107,12 +107,13 @@ static bool measure(measuring_t *m, const rd_mpi_call_t *call, rd_mpi_timing_t *
 /* Of calls whose bytes differ by rank, the mean block of all ranks and calls. */
 static uint64_t mean_block(rd_mpi_comm_t *c, const rd_mpi_core_t *core, int kind)
 {
-    double mine = (double)core->moved[kind], all = 0, blocks = (double)c->nranks * (double)core->moves[kind];
+    enum { BYTES, BLOCKS, WORDS };
+    double mine[WORDS] = {(double)core->moved[kind], (double)core->moves[kind]}, all[WORDS] = {0};
 
-    PMPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, c->comm);
+    PMPI_Allreduce(mine, all, WORDS, MPI_DOUBLE, MPI_SUM, c->comm);
     if (kind % RD_MPI_NUM == RD_MPI_ALLTOALLV)
-        blocks *= c->nranks;
-    return all > blocks ? (uint64_t)(all / blocks) : 1;
+        all[BLOCKS] *= c->nranks;
+    return all[BYTES] > all[BLOCKS] ? (uint64_t)(all[BYTES] / all[BLOCKS]) : 1;
 }
 
 /* All ranks have both requests, or none does, and there is nothing to be measured. */

@@ -101,13 +101,8 @@ static rd_mpi_reason_t judge(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
         return RD_MPI_ARGUMENT;
     if (c->own_refused != RD_MPI_SERVED && !c->own)
         return c->own_refused;
-    if (!c->own) {
-        c->calls++;
-        c->missed++;
-        if (rd_mpi_own_is_due(c))
-            rd_mpi_want_own(c);
+    if (!c->own)
         return RD_MPI_EARLY;
-    }
     if (is_off(c, rd_mpi_kind(call)))
         return RD_MPI_SIZE;
     return rd_mpi_is_compared(c, call) ? RD_MPI_COMPARED : RD_MPI_SERVED;

@@ -180,7 +180,7 @@ int rd_mpi_operation_submit(rd_mpi_operation_t *o, bool *over)
     if (result == MPI_SUCCESS) {
         rd_mpi_count_served(rd_mpi_kind(&o->call), o->work.bytes);
         if (o->call.form == RD_MPI_NONBLOCKING)
-            rd_mpi_count_moved(o->flight.core, rd_mpi_kind(&o->call), o->work.bytes);
+            rd_mpi_has_begun(&o->work);
         return MPI_SUCCESS;
     }
     rd_mpi_end(&o->work, result);

@@ -112,9 +112,10 @@ static int rehearse_and_measure(rd_mpi_operation_t *o)
     rd_mpi_core_t *core = o->c->core;
     int result = rehearse(o);
 
+    if (result == MPI_SUCCESS)
+        rd_mpi_table_count(&o->work);
     if (result != MPI_SUCCESS || !core->due)
         return result;
-    rd_mpi_count_moved(core, core->due_kind, o->work.bytes);
     rd_mpi_measure(o->c, core);
     return rehearse(o);
 }

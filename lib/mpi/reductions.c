@@ -106,7 +106,7 @@ int rd_mpi_begin_reduction(rd_mpi_work_t *w)
         counts = counts_of(w, &all);
     else
         all = count * (call->what == RD_MPI_REDUCE_SCATTER_BLOCK ? (size_t)c->nranks : 1);
-    refused = rd_mpi_admit(c, call, all * r.size);
+    refused = rd_mpi_admit(w, all * r.size);
     if (refused != MPI_SUCCESS)
         return refused;
     if (r.sorted)

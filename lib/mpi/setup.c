@@ -462,6 +462,18 @@ static void make_due(rd_mpi_comm_t *c)
     }
 }
 
+void rd_mpi_setup_count(rd_mpi_comm_t *c, rd_mpi_form_t form)
+{
+    c->calls++;
+    if (form != RD_MPI_NONBLOCKING)
+        return;
+    c->missed++;
+    if (rd_mpi_own_is_due(c))
+        rd_mpi_want_own(c);
+}
+
+/* A call that is refused on one rank, and made again there, comes here twice, with an equal count: it finds done what
+ * was to be done, with the others, before the call. */
 void rd_mpi_setup(rd_mpi_comm_t *c)
 {
     if (c->status == RD_MPI_WANTS) {
@@ -472,14 +484,14 @@ void rd_mpi_setup(rd_mpi_comm_t *c)
             take_own(c);
         return;
     }
-    c->calls++;
+    int64_t calls = c->calls + 1; /* with this one */
     if (c->status == RD_MPI_NEW && c->like_world && worlds) {
         c->own_after = worlds_after;
         share(c, worlds);
-    } else if (c->status == RD_MPI_NEW && c->calls >= (c->like_world ? 1 : 2)) {
+    } else if (c->status == RD_MPI_NEW && calls >= (c->like_world ? 1 : 2)) {
         agree(c);
     }
-    if (c->status == RD_MPI_AGREED && c->calls >= c->after)
+    if (c->status == RD_MPI_AGREED && calls >= c->after)
         make_due(c);
     if (c->status == RD_MPI_SERVING && c->shares_worlds && !worlds)
         share_worlds(c);

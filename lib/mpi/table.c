@@ -2,10 +2,11 @@
  *
  * Known is a verdict for an operation and a class of bytes, a power of two; between two classes of one verdict all have
  * that. What is not known is open: rondo serves it, and when that has happened often, it is measured (measure.c) at the
- * end of such a call, by all ranks of the communicator. All ranks count the same calls, so they come to it at the same
- * one, and what they measure they agree on before they use it. A nonblocking call may not wait for the others, so what
- * is due then is measured at the next blocking call on its communicator; nor do nonblocking calls on two communicators
- * come in one order, so each has its own choice for them, that of rondo's communicator which it has for itself.
+ * end of such a call, by all ranks of the communicator. All ranks count the same calls, those that they have begun, so
+ * they come to it at the same one, and what they measure they agree on before they use it. A nonblocking call may not
+ * wait for the others, so what is due then is measured at the next blocking call on its communicator; nor do
+ * nonblocking calls on two communicators come in one order, so each has its own choice for them, that of rondo's
+ * communicator which it has for itself.
  *
  * Rank 0 of a new communicator hands on what it knows for so many ranks: from this job, and from the file of
  * RONDO_MPI_TABLE, to which it appends what was measured, a line for each:
@@ -224,14 +225,6 @@ static void append(const char *path, const rd_mpi_timing_t *t)
         close(fd);
 }
 
-void rd_mpi_count_moved(rd_mpi_core_t *core, int kind, uint64_t bytes)
-{
-    if (rd_mpi_unequal(kind)) {
-        core->moves[kind]++;
-        core->moved[kind] += bytes;
-    }
-}
-
 void rd_mpi_table_add(rd_mpi_rules_t *rules, const rd_mpi_timing_t *t, bool remember)
 {
     rd_mpi_timing_t *more;
@@ -265,6 +258,12 @@ bool rd_mpi_allowed_else(const rd_mpi_rules_t *rules, int kind, uint64_t bytes)
     return is_widest(rules, kind, bytes) && !(others >> class_of(kind, bytes) & 1);
 }
 
+/* For nonblocking calls it is another one. */
+static rd_mpi_core_t *core_of(const rd_mpi_work_t *w)
+{
+    return w->call->form == RD_MPI_NONBLOCKING ? w->c->own : w->c->core;
+}
+
 /* One more of what is open; all ranks come to the last one at the same call. A persistent operation will be started
  * often, and making its request may take its time. Returns true if there is something to be measured now. */
 static bool count(rd_mpi_core_t *core, const rd_mpi_call_t *call, uint64_t bytes)
@@ -284,6 +283,21 @@ static bool count(rd_mpi_core_t *core, const rd_mpi_call_t *call, uint64_t bytes
     core->due_kind = kind;
     core->due_bytes = bytes;
     return true;
+}
+
+void rd_mpi_table_count(const rd_mpi_work_t *w)
+{
+    rd_mpi_core_t *core = core_of(w);
+    int kind = rd_mpi_kind(w->call);
+
+    if (rd_mpi_unequal(kind)) {
+        core->moves[kind]++;
+        core->moved[kind] += w->bytes;
+    }
+    if (rd_mpi_allowed(&core->rules, kind, w->admitted) || !(core->rules.open[kind] >> class_of(kind, w->admitted) & 1))
+        return;
+    if (count(core, w->call, w->admitted) && w->call->form == RD_MPI_NONBLOCKING)
+        rd_mpi_want_own(w->c);
 }
 
 static bool is_the_mpis(const rd_mpi_rules_t *rules, int kind, uint64_t bytes)
@@ -317,19 +331,17 @@ bool rd_mpi_is_the_mpis(const rd_mpi_comm_t *c, const rd_mpi_call_t *call)
     return rules->mpis[kind] && !rules->compare && bytes_of(c, call, &bytes) && is_the_mpis(rules, kind, bytes);
 }
 
-int rd_mpi_admit(rd_mpi_comm_t *c, const rd_mpi_call_t *call, uint64_t bytes)
+int rd_mpi_admit(rd_mpi_work_t *w, uint64_t bytes)
 {
-    rd_mpi_core_t *core = call->form == RD_MPI_NONBLOCKING ? c->own : c->core;
-    const rd_mpi_rules_t *rules = &core->rules;
-    int kind = rd_mpi_kind(call);
+    const rd_mpi_rules_t *rules = &core_of(w)->rules;
+    int kind = rd_mpi_kind(w->call);
 
+    w->admitted = bytes;
     if (rd_mpi_allowed(rules, kind, bytes))
         return MPI_SUCCESS;
     if (!is_widest(rules, kind, bytes))
         return RD_MPI_HAND_ON(RD_MPI_SIZE);
     if (is_the_mpis(rules, kind, bytes))
         return RD_MPI_HAND_ON(RD_MPI_SLOWER);
-    if (rules->open[kind] >> class_of(kind, bytes) & 1 && count(core, call, bytes) && call->form == RD_MPI_NONBLOCKING)
-        rd_mpi_want_own(c);
     return MPI_SUCCESS;
 }

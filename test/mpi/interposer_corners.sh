@@ -58,6 +58,10 @@ for mpi in $(mpis); do
     good 3 "$dir/threads.$mpi" threads_not_made
     good 2 --report "$dir/threads.$mpi" threads_nonblocking
     grep -q 'nonblocking, with MPI_THREAD_MULTIPLE' "$dir/out" || { cat "$dir/out"; fail "no reason, with threads"; }
+    # An error on one rank alone does not let the ranks count differently.
+    compile alone
+    good 3 "$dir/alone.$mpi" blocking nonblocking persistent
+    good 2 --compare=5 "$dir/alone.$mpi" blocking nonblocking persistent
     # Device pointers; with the MPI, too, which knows no devices.
     compile device -ldl
     gcc -w -shared -fPIC -Wl,-soname,libcuda.so.1 "$here/played_cuda.c" -o "$dir/libcuda.so.1" || fail "played_cuda.c"

@@ -18,6 +18,7 @@ script_tests += \
 	test/mpi/interposer_corners.sh
 endif
 EXTRA_DIST += \
+	test/mpi/interposer/alone.c \
 	test/mpi/interposer/asks.c \
 	test/mpi/interposer/before.c \
 	test/mpi/interposer/behind.c \
