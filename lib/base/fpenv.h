@@ -24,31 +24,31 @@ static inline void rd_fpenv_end(const fenv_t *program)
 }
 
 /* Around calls into another library, which may calculate on its own account: UCX chooses protocols by estimates, even
- * in its sends and its progress. From lend to back nothing is trapped and results are rounded to the nearest;
+ * in its sends and its progress. From begin to end nothing is trapped and results are rounded to the nearest;
  * afterwards flags, traps and rounding are the program's. A store, a load and a comparison each where nothing has to be
  * changed. */
 #if defined(__x86_64__)
 typedef unsigned rd_fpenv_t;
-static inline void rd_fpenv_lend(rd_fpenv_t *program)
+static inline void rd_fpenv_foreign_begin(rd_fpenv_t *program)
 {
     *program = _mm_getcsr();
     if (__builtin_expect((*program & ~(unsigned)_MM_EXCEPT_MASK) != _MM_MASK_MASK, 0))
         _mm_setcsr(_MM_MASK_MASK | (*program & _MM_EXCEPT_MASK));
 }
 
-static inline void rd_fpenv_back(const rd_fpenv_t *program)
+static inline void rd_fpenv_foreign_end(const rd_fpenv_t *program)
 {
     if (__builtin_expect(_mm_getcsr() != *program, 0))
         _mm_setcsr(*program);
 }
 #else
 typedef fenv_t rd_fpenv_t;
-static inline void rd_fpenv_lend(rd_fpenv_t *program)
+static inline void rd_fpenv_foreign_begin(rd_fpenv_t *program)
 {
     rd_fpenv_begin(program);
 }
 
-static inline void rd_fpenv_back(const rd_fpenv_t *program)
+static inline void rd_fpenv_foreign_end(const rd_fpenv_t *program)
 {
     rd_fpenv_end(program);
 }

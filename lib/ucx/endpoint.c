@@ -19,9 +19,9 @@ unsigned rd_ucx_poll(rd_ucx_net_t *net)
 
     if (!net->worker || net->broken)
         return 0;
-    rd_fpenv_lend(&program);
+    rd_fpenv_foreign_begin(&program);
     unsigned events = rd_ucp.worker_progress(net->worker);
-    rd_fpenv_back(&program);
+    rd_fpenv_foreign_end(&program);
     return events;
 }
 
@@ -51,9 +51,9 @@ static ucs_status_t endpoint_make(rd_ucx_net_t *net, const ucp_ep_params_t *para
     rd_fpenv_t program;
 
     rd_ucx_errors_begin();
-    rd_fpenv_lend(&program);
+    rd_fpenv_foreign_begin(&program);
     ucs_status_t status = rd_ucp.ep_create(net->worker, params, ep);
-    rd_fpenv_back(&program);
+    rd_fpenv_foreign_end(&program);
     bool erred = rd_ucx_errors_end();
     net->broken |= status == UCS_OK && erred;
     if (net->broken)
@@ -113,10 +113,10 @@ static rondo_result_t give(rd_ucx_peer_t *peer, const rd_net_header_t *header, c
         param->op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
         param->flags = UCP_AM_SEND_FLAG_EAGER;
     }
-    rd_fpenv_lend(&program);
+    rd_fpenv_foreign_begin(&program);
     ucs_status_ptr_t request =
         rd_ucp.am_send_nbx(peer->ep, RD_UCX_AM, header, header ? sizeof *header : 0, data, count, param);
-    rd_fpenv_back(&program);
+    rd_fpenv_foreign_end(&program);
     rd_ucx_net_of(&peer->base)->kept = rd_ucx_net_of(&peer->base)->keeps;
     if (UCS_PTR_IS_ERR(request)) {
         rd_ucx_peer_lost(peer, rd_ucp.status_string(UCS_PTR_STATUS(request)));

@@ -1,4 +1,4 @@
-/* What is calculated between lend and back, as in another library, neither traps nor leaves a flag, whatever the
+/* What is calculated for another library, between begin and end, neither traps nor leaves a flag, whatever the
  * program traps, rounds and has raised. */
 #define _GNU_SOURCE
 #include <fenv.h>
@@ -19,7 +19,7 @@ static void calculate(void)
     (void)none;
 }
 
-static void lent(int raised, int trapped, int rounding)
+static void guarded(int raised, int trapped, int rounding)
 {
     rd_fpenv_t program;
 
@@ -28,9 +28,9 @@ static void lent(int raised, int trapped, int rounding)
     feraiseexcept(raised);
     feenableexcept(trapped);
     fesetround(rounding);
-    rd_fpenv_lend(&program);
+    rd_fpenv_foreign_begin(&program);
     calculate();
-    rd_fpenv_back(&program);
+    rd_fpenv_foreign_end(&program);
     const int flags = fetestexcept(FE_ALL_EXCEPT), traps = fegetexcept(), round = fegetround();
     fedisableexcept(FE_ALL_EXCEPT);
     fesetround(FE_TONEAREST);
@@ -44,10 +44,10 @@ int main(void)
     const int roundings[ROUNDINGS] = {FE_TONEAREST, FE_UPWARD};
 
     for (int i = 0; i < ROUNDINGS; i++) {
-        lent(0, 0, roundings[i]);
-        lent(FE_INEXACT, 0, roundings[i]);
-        lent(0, FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW, roundings[i]);
-        lent(FE_INEXACT, FE_INVALID | FE_DIVBYZERO, roundings[i]);
+        guarded(0, 0, roundings[i]);
+        guarded(FE_INEXACT, 0, roundings[i]);
+        guarded(0, FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW, roundings[i]);
+        guarded(FE_INEXACT, FE_INVALID | FE_DIVBYZERO, roundings[i]);
     }
     return failures != 0;
 }
