@@ -190,11 +190,18 @@ static int judge(void)
 
 /* ---- when the user asks ---- */
 
-/* The rank that holds the others up asks, and is named. */
+/* Is one of the two ranks that are late named? For which of them the others wait is the algorithm's choice; and by how
+ * many calls it is late its own node does not always know. */
+static bool names_late(const char *text)
+{
+    return (strncmp(text, "rank 1 (", 8) == 0 || strncmp(text, "rank 2 (", 8) == 0) && strstr(text, ") is late");
+}
+
+/* A rank that holds the others up asks, and is named, or the other one is that does. */
 static void asks(test_rank_t *t, void *arg)
 {
     rondo_comm_t comm = test_comm_on(t, 2);
-    char text[512] = "", who[40];
+    char text[512] = "";
 
     (void)arg;
     if (!comm)
@@ -202,11 +209,8 @@ static void asks(test_rank_t *t, void *arg)
     TEST_OK(t, comm, rondo_explain(comm, text, sizeof text));
     if (!strstr(text, "nobody is waited for"))
         test_fail(t, "nobody has called: %s", text);
-    if (t->rank == 2)
-        shared->pid = getpid();
     test_barrier(t);
-    snprintf(who, sizeof who, ":%d) is late, by 1 call", (int)shared->pid);
-    while (t->rank == 2 && !strstr(text, who)) /* or the test is out of time */
+    while (t->rank == 2 && !names_late(text)) /* or the test is out of time */
         TEST_OK(t, comm, rondo_explain(comm, text, sizeof text));
     if (t->rank == 2)
         atomic_store(&shared->over, 1);
