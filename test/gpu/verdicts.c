@@ -164,7 +164,8 @@ static void replayed(const trial_t *t)
         must(cudaGraphExecDestroy(exec[i]) == cudaSuccess, "cudaGraphExecDestroy");
 }
 
-/* The kernels do not mind; of two ranks nobody can know which is wrong. */
+/* The kernels do not mind; of two ranks nobody can know which is wrong. It is said until all have enqueued another
+ * call, so they do before the next trial. */
 static void unlike(const trial_t *t)
 {
     const int i = t->victim;
@@ -177,6 +178,9 @@ static void unlike(const trial_t *t)
              nranks > 2 ? "" : ", and nobody can know who is wrong", nranks > 2 || t->victim ? t->victim : 1);
     snprintf(second, sizeof second, "int32, max)");
     await(t, first, second);
+    made++;
+    for (int r = 0; r < nranks; r++)
+        call(comms, r, t);
 }
 
 static void create(void)
