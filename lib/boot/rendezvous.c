@@ -26,8 +26,8 @@
 
 #define SLICE_MS 50       /* the longest sleep: limits how late a deadline is noticed */
 #define PART_MS 5000      /* how long the end waits for other roots, whose ranks are not ready yet */
-#define LINGER_MS 200     /* how long it waits for roots that have heard of a failure */
-#define HANDSHAKE_MS 2000 /* and for processes in a handshake, who are refused */
+#define LINGER_MS 200     /* how long it waits for roots that have heard of a failure, and for who has said nothing */
+#define HANDSHAKE_MS 2000 /* and for processes in a handshake that have named this job, who are refused */
 
 typedef struct member {
     rd_chan_t *chan;
@@ -397,6 +397,15 @@ static void decide(rendezvous_t *m)
         let_go(m);
 }
 
+/* Strangers, who look for open ports, may have connected as well: the ranks of this job do not wait long for those. */
+static int64_t handshake_ms(const rendezvous_t *m)
+{
+    for (int i = 0; i < m->incoming.npending; i++)
+        if (m->incoming.pending[i]->state == RD_CHAN_PROOF)
+            return HANDSHAKE_MS;
+    return m->incoming.npending ? LINGER_MS : 0;
+}
+
 /* All ranks are ready, and nobody is left who comes too late with this id and would not learn why he is refused. */
 static bool is_done(const rendezvous_t *m)
 {
@@ -404,7 +413,7 @@ static bool is_done(const rendezvous_t *m)
 
     if (!m->ready_ms || !rd_roots_flushed(&m->roots) || (!rd_roots_parted(&m->roots) && since_ms < PART_MS))
         return false;
-    return m->id.derived || m->incoming.npending == 0 || since_ms >= HANDSHAKE_MS;
+    return m->id.derived || since_ms >= handshake_ms(m);
 }
 
 /* Returns true if the rendezvous has ended. Members that have finished keep their place in the list (by_rank points
