@@ -138,6 +138,7 @@ static void say_join(joining_t *j)
     if (b->nids > 1) /* it knows only some of the others, which may be elsewhere */
         say_roots(j);
     b->addr = join.near && b->nids <= 1 ? rd_addr_loopback(here.family) : here;
+    memset(b->addr.port, 0, sizeof(b->addr.port)); /* that of this connection is not one where it listens */
     rondo_result_t code = join.fixed ? rd_addr_choose(&b->addr, j->env) : RONDO_SUCCESS;
     if (code != RONDO_SUCCESS)
         fail_said(j, code);
@@ -461,11 +462,22 @@ static void tell_rendezvous(joining_t *j)
     rd_chan_send(j->rendezvous.chan, RD_REC_FAIL, &said, sizeof(said));
 }
 
+/* For how long a rank goes on that has to tell what no other one knows. Its caller waits meanwhile: not for longer than
+ * all of the creation may take, nor when an abort has ended it. */
+static int64_t tell_ms(const joining_t *j)
+{
+    const int64_t most = j->env->create_timeout_ms;
+
+    if (j->code == RONDO_ERR_ABORTED || (most > 0 && most < TELL_MS))
+        return TELL_MS;
+    return most > 0 && most < ALONE_MS ? most : ALONE_MS;
+}
+
 /* Dials the rendezvous only to tell it of a failure, for a while at most. Without this the others wait for their
  * deadline. Where nobody listens any more, that is found at once. */
 static void dial_and_tell(joining_t *j)
 {
-    int64_t until = rd_clock_ms() + ALONE_MS;
+    int64_t until = rd_clock_ms() + tell_ms(j);
     struct pollfd p = {.events = POLLIN};
     rd_dial_t *d = &j->rendezvous;
 
