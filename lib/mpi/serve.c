@@ -79,6 +79,7 @@ static bool is_refused(int result)
     case MPI_ERR_ARG:
     case MPI_ERR_REQUEST:
     case MPI_ERR_INFO:
+    case MPI_ERR_NO_MEM:
         return true;
     default:
         return false;
