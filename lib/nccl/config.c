@@ -153,7 +153,7 @@ typedef struct counted {
 static void count(const counted_t *c, const ncclConfig_t *given, int *to)
 {
     const char *text = nc_settings_text(c->variable, c->rondo);
-    int number = given ? value(given, &fields[c->field]) : NCCL_CONFIG_UNDEF_INT;
+    long number = given ? value(given, &fields[c->field]) : NCCL_CONFIG_UNDEF_INT;
     char *end;
 
     if (text) {
@@ -161,10 +161,10 @@ static void count(const counted_t *c, const ncclConfig_t *given, int *to)
         if (*end || said < 1)
             nc_log(NC_SUBSYS_ENV, "NCCL_%s=%s has no effect: it must be 1 or more", c->variable, text);
         else
-            number = said < c->limit ? (int)said : c->limit;
+            number = said;
     }
     if (number != NCCL_CONFIG_UNDEF_INT)
-        *to = number < c->limit ? number : c->limit;
+        *to = number < c->limit ? (int)number : c->limit;
 }
 
 static void budgets(const ncclConfig_t *given, nc_config_t *config)
