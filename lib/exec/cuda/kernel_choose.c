@@ -457,7 +457,7 @@ static bool falls_short(const coll_desc_t *k, const rd_choice_t *c)
 {
     rd_kchoice_t choice;
 
-    return !is_kernel(c->algo, RD_KERNEL_MESSAGES) &&
+    return k->limits->blocks_least && !is_kernel(c->algo, RD_KERNEL_MESSAGES) &&
            !rd_kchoose_one(k->wanted, k->limits, c->algo, c->proto, &choice) &&
            choice.launch.blocks < k->limits->blocks_least;
 }
