@@ -211,6 +211,15 @@ static inline rd_mpi_comm_t *rd_mpi_comm_get(MPI_Comm comm)
     return c && atomic_load_explicit(&c->handle, memory_order_relaxed) == handle ? c : NULL;
 }
 
+/* What was found before, or rd_mpi_comm_find. */
+static inline rd_mpi_comm_t *rd_mpi_comm_of(MPI_Comm comm, int *error)
+{
+    rd_mpi_comm_t *c = rd_mpi_comm_get(comm);
+
+    *error = MPI_SUCCESS;
+    return c ? c : rd_mpi_comm_find(comm, error);
+}
+
 /* ---- setup.c: agreement and creation ---- */
 
 bool rd_mpi_setup_start(void);

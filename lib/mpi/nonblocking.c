@@ -145,13 +145,11 @@ int rd_mpi_start_own(rd_mpi_comm_t *c, const rd_mpi_call_t *call, MPI_Request *r
 
 int rd_mpi_start(const rd_mpi_call_t *call, MPI_Request *request)
 {
-    int error = MPI_SUCCESS, result;
-    rd_mpi_comm_t *c = rd_mpi_comm_get(call->comm);
+    int error, result;
+    rd_mpi_comm_t *c = rd_mpi_comm_of(call->comm, &error);
     double began = rd_mpi_settings.report ? rd_mpi_clock() : 0;
     rd_mpi_reason_t reason;
 
-    if (!c)
-        c = rd_mpi_comm_find(call->comm, &error);
     if (!c)
         return error == MPI_SUCCESS ? RD_MPI_HAND_ON(RD_MPI_ARGUMENT) : error;
     reason = c->own && rd_mpi_is_the_mpis(c, call) ? RD_MPI_SLOWER : judge(c, call);

@@ -93,7 +93,7 @@ int rd_mpi_passed(const rd_mpi_call_t *call, rd_mpi_reason_t reason, int result)
 
     if ((reason != RD_MPI_EARLY && reason != RD_MPI_COMPARED) || is_refused(result))
         return result;
-    c = rd_mpi_comm_find(call->comm, &error);
+    c = rd_mpi_comm_of(call->comm, &error);
     if (c && reason == RD_MPI_EARLY)
         rd_mpi_setup_count(c, call->form);
     else if (c)
@@ -162,11 +162,9 @@ static int run(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 
 int rd_mpi_run(const rd_mpi_call_t *call)
 {
-    int error = MPI_SUCCESS, result;
-    rd_mpi_comm_t *c = rd_mpi_comm_get(call->comm);
+    int error, result;
+    rd_mpi_comm_t *c = rd_mpi_comm_of(call->comm, &error);
 
-    if (!c)
-        c = rd_mpi_comm_find(call->comm, &error);
     if (!c)
         return error == MPI_SUCCESS ? rd_mpi_pass(call, NULL) : error;
     result = rd_mpi_device_used() ? rd_mpi_device_run(c, call, run) : run(c, call);
