@@ -125,6 +125,13 @@ static bool root_sends(rd_coll_t coll)
     return coll == RD_BROADCAST || coll == RD_SCATTER;
 }
 
+/* Nobody tells the senders of a sequence of gathers or reductions to wait: their lines are in the root's reach before
+ * it looks. */
+static bool senders_ahead(rd_coll_t coll)
+{
+    return one_way(coll) && !root_sends(coll);
+}
+
 /* The busiest rank's messages, as a multiple of as many of which half are sent. On the loopback device a sender does
  * the receiver's part of the kernel's work as well, and a send takes three times as long as a receive. */
 static double ends(const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t *w)
@@ -230,7 +237,7 @@ double rd_cost_algo_us(const rd_cost_env_t *like, rd_coll_t coll, const rd_algo_
     shared = (all_messages(env, &w) * messages + rank_us(t, k, whole, moved_all, w.received_all, w.summed_all)) *
              env->sharing / n / env->cores;
     if (!rd_proto_is_board(proto)) /* a board's message has no other connection than its lines */
-        busiest += t->contact * contacts(env, algo);
+        busiest += t->contact * contacts(env, algo) * (senders_ahead(coll) ? t->overlap : 1);
     busiest = fmax(busiest, messages + one_source_us(env, &w, proto, k, whole));
     shared = fmax(shared, memory_us(t, whole * in_memory(&w, proto, moved_all) * env->sharing / n));
     /* One lane less than two chunks of a line has no data; but to and from a switch both always have. */
