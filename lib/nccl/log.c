@@ -140,8 +140,9 @@ void nc_log_version(void)
     begin();
     if (asked && !version_said) {
         version_said = 1;
-        snprintf(text, sizeof text, "NCCL version %d.%d.%d served by rondo %d.%d.%d", NCCL_MAJOR, NCCL_MINOR,
-                 NCCL_PATCH, rondo_version() / 10000, rondo_version() / 100 % 100, rondo_version() % 100);
+        snprintf(text, sizeof text, "NCCL version %d.%d.%d served by rondo %d.%d.%d", NC_VERSION_MAJOR,
+                 NC_VERSION_MINOR, NC_VERSION_PATCH, rondo_version() / 10000, rondo_version() / 100 % 100,
+                 rondo_version() % 100);
         line(STDOUT_FILENO, "", text + 5); /* the prefix ends with "NCCL " already */
     }
     pthread_mutex_unlock(&lock);
@@ -268,7 +269,7 @@ ncclResult_t pncclGetVersion(int *version)
 {
     if (!version)
         return nc_error(NULL, ncclInvalidArgument, "ncclGetVersion: version is NULL");
-    *version = NCCL_VERSION_CODE;
+    *version = NCCL_VERSION(NC_VERSION_MAJOR, NC_VERSION_MINOR, NC_VERSION_PATCH);
     return ncclSuccess;
 }
 NC_TWIN(GetVersion);

@@ -1,5 +1,5 @@
-/* NCCL's interface, served by rondo. What it declares is what programs written for NCCL 2.28.9 call: names, numbers and
- * layouts are NCCL's, so that a program compiled with either header runs with either library.
+/* NCCL's interface, served by rondo. What it declares is what programs written for NCCL 2.28.9 call from the host:
+ * names, numbers and layouts are NCCL's, so that a program compiled with either header runs with either library.
  *
  * A library of this interface is libnccl.so.2 beside librondo; doc/nccl.md says how a program comes to use it, which
  * calls it serves, and where it differs. Contracts of the operations stand in rondo.h, whose calls serve them; here
@@ -38,11 +38,15 @@
 #endif
 #endif
 
+/* Programs ask these macros which headers there are. From 2.28 on NCCL has nccl_device.h, for kernels of the program's
+ * own, and rondo has not; so they name the last version without it, although every function of 2.28.9 for the host is
+ * declared below, and ncclGetVersion returns 22809.
+ */
 #define NCCL_MAJOR 2
-#define NCCL_MINOR 28
-#define NCCL_PATCH 9
+#define NCCL_MINOR 27
+#define NCCL_PATCH 7
 #define NCCL_SUFFIX ""
-#define NCCL_VERSION_CODE 22809
+#define NCCL_VERSION_CODE 22707
 /* Up to 2.8 the major number counted thousands. */
 #define NCCL_VERSION(major, minor, patch)                                                                              \
     (((major) <= 2 && (minor) <= 8) ? (major)*1000 + (minor)*100 + (patch) : (major)*10000 + (minor)*100 + (patch))
@@ -118,8 +122,8 @@ typedef enum { ncclScalarDevice = 0, ncclScalarHostImmediate = 1 } ncclScalarRes
 /* ---- configs ----
  *
  * `size`, `magic` and `version` come from the initialiser and say what the caller knows; what an older caller does not
- * know has its default. Unset numbers are NCCL_CONFIG_UNDEF_INT, unset pointers NULL. rondo acts on `blocking` and
- * `commName`; the others are checked as NCCL checks them and steer nothing.
+ * know has its default. Unset numbers are NCCL_CONFIG_UNDEF_INT, unset pointers NULL. All are checked as NCCL checks
+ * them; doc/nccl.md says what each of them does in rondo.
  */
 #define NCCL_CONFIG_UNDEF_INT INT_MIN
 #define NCCL_CONFIG_UNDEF_PTR NULL
@@ -146,9 +150,10 @@ typedef struct ncclConfig_v22800 {
     int nvlinkCentricSched;
 } ncclConfig_t;
 
+/* The version says which fields there are: those of 2.28. */
 #define NCCL_CONFIG_INITIALIZER                                                                                        \
     {                                                                                                                  \
-        sizeof(ncclConfig_t), NCCL_API_MAGIC, NCCL_VERSION_CODE, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,         \
+        sizeof(ncclConfig_t), NCCL_API_MAGIC, NCCL_VERSION(2, 28, 9), NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,    \
             NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT,                \
             NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,                \
             NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT                 \

@@ -14,7 +14,7 @@ ncclResult_t pncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *pro
     (void)props;
     if (result == ncclSuccess) /* programs only want to know, so this is no error in their logs */
         nc_log(NC_SUBSYS_INIT, "%s: refused: it is newer than NCCL %d.%d.%d, and there is no device-side API", call,
-               NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH);
+               NC_VERSION_MAJOR, NC_VERSION_MINOR, NC_VERSION_PATCH);
     return result == ncclSuccess ? ncclInvalidUsage : result;
 }
 NC_TWIN(CommQueryProperties);

@@ -26,6 +26,11 @@
 #define NC_TWIN(name)                                                                                                  \
     extern __typeof__(pnccl##name) nccl##name __attribute__((weak, visibility("default"), alias("pnccl" #name)))
 
+/* The version of NCCL that ncclGetVersion names, which is not that of nccl.h's macros. */
+#define NC_VERSION_MAJOR 2
+#define NC_VERSION_MINOR 28
+#define NC_VERSION_PATCH 9
+
 /* ---- log lines and errors ---- (log.c) */
 
 typedef enum { NC_LOG_NONE, NC_LOG_VERSION, NC_LOG_WARN, NC_LOG_INFO, NC_LOG_TRACE } nc_log_level_t;

@@ -78,6 +78,7 @@ SAME(NCCL_API_MAGIC, 0xcafebeef);
 SAME(NCCL_WIN_COLL_SYMMETRIC, 1);
 SAME(NCCL_SHRINK_ABORT, 1);
 SAME(NCCL_VERSION_CODE, NCCL_VERSION(NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH));
+SAME(NCCL_VERSION_CODE < NCCL_VERSION(2, 28, 0), 1); /* else programs include nccl_device.h */
 SAME(NCCL_VERSION(2, 8, 4), 2804);
 SAME(NCCL_VERSION(2, 28, 9), 22809);
 
@@ -86,7 +87,7 @@ int main(void)
     const ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     const ncclSimInfo_t sim = NCCL_SIM_INFO_INITIALIZER;
 
-    return !(config.size == sizeof config && config.magic == 0xcafebeef && config.version == NCCL_VERSION_CODE &&
+    return !(config.size == sizeof config && config.magic == 0xcafebeef && config.version == NCCL_VERSION(2, 28, 9) &&
              config.blocking == INT_MIN && config.nvlinkCentricSched == INT_MIN && config.commName == NULL &&
              config.netName == NULL && sim.size == sizeof sim && sim.magic == 0x74685283 && sim.estimatedTime < 0);
 }
