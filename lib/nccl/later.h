@@ -39,6 +39,8 @@ ncclTeam_t pncclTeamLsa(ncclComm_t comm);
 ncclTeam_t pncclTeamRail(ncclComm_t comm);
 int pncclTeamRankToWorld(ncclComm_t comm, ncclTeam_t team, int rank);
 int pncclTeamRankToLsa(ncclComm_t comm, ncclTeam_t team, int rank);
+ncclTeam_t pncclTeamCft(ncclComm_t comm, int mode); /* `mode` is an enumeration of NCCL's */
+ncclTeam_t pncclTeamCftMultimem(ncclComm_t comm);
 
 ncclResult_t pncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr);
 
@@ -132,9 +134,13 @@ ncclResult_t pncclCommResume(ncclComm_t comm);
 ncclResult_t pncclSetEncryption(void);
 ncclResult_t pncclDevCommCreate(void);
 ncclResult_t pncclDevCommDestroy(void);
+ncclResult_t pncclCftBarrierCreateRequirement(void);
+ncclResult_t pncclGetCftDeviceLeInfo(void);
 ncclResult_t pncclGetLsaDevicePointer(void);
 ncclResult_t pncclGetLsaMultimemDevicePointer(void);
+ncclResult_t pncclGetMultimemDeviceLeInfo(void);
 ncclResult_t pncclGetMultimemDevicePointer(void);
+ncclResult_t pncclGetPeerDeviceLeInfo(void);
 ncclResult_t pncclGetPeerDevicePointer(void);
 ncclResult_t pncclGinBarrierCreateRequirement(void);
 ncclResult_t pncclGinInboxA2ACreateRequirement(void);

@@ -60,3 +60,24 @@ int pncclTeamRankToLsa(ncclComm_t comm, ncclTeam_t of, int rank)
     return -1;
 }
 NC_TWIN(TeamRankToLsa);
+
+/* Teams whose windows a fabric makes visible (2.31). Programs only want to know, so no error appears in their logs. */
+static ncclTeam_t no_fabric(ncclComm_t comm, const char *call)
+{
+    if (nc_comm_ready(comm, call) == ncclSuccess)
+        nc_log(NC_SUBSYS_INIT, "%s: no ranks: there is no device-side API", call);
+    return (ncclTeam_t){0, -1, 0};
+}
+
+ncclTeam_t pncclTeamCft(ncclComm_t comm, int mode)
+{
+    (void)mode;
+    return no_fabric(comm, "ncclTeamCft");
+}
+NC_TWIN(TeamCft);
+
+ncclTeam_t pncclTeamCftMultimem(ncclComm_t comm)
+{
+    return no_fabric(comm, "ncclTeamCftMultimem");
+}
+NC_TWIN(TeamCftMultimem);

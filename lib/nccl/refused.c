@@ -28,9 +28,13 @@ static ncclResult_t refuse(const char *name)
 REFUSE(SetEncryption);
 REFUSE(DevCommCreate);
 REFUSE(DevCommDestroy);
+REFUSE(CftBarrierCreateRequirement);
+REFUSE(GetCftDeviceLeInfo);
 REFUSE(GetLsaDevicePointer);
 REFUSE(GetLsaMultimemDevicePointer);
+REFUSE(GetMultimemDeviceLeInfo);
 REFUSE(GetMultimemDevicePointer);
+REFUSE(GetPeerDeviceLeInfo);
 REFUSE(GetPeerDevicePointer);
 REFUSE(GinBarrierCreateRequirement);
 REFUSE(GinInboxA2ACreateRequirement);

@@ -2,7 +2,8 @@
 # NCCL's own nccl.h against what libnccl.so.2 has, by the compiler: every function is exported, those that are declared
 # here have the same type, facts that are compiled into programs are the same, and every field of ncclConfig_t is known at
 # its place. The header is the one that NCCL_HEADER names, or that of the package nvidia-nccl-cu13 (or -cu12) of PyPI, if
-# Python finds it; without one the test is skipped.
+# Python finds it; without one the test is skipped. What the library beside it exports, for other headers too, is
+# exported here.
 set -u
 source=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 info=${top_builddir:-.}/rondo-info
@@ -45,6 +46,14 @@ count=$(names <"$dir/theirs.list" | wc -l)
 missing=$(names <"$dir/theirs.list" | comm -23 - "$dir/listed")
 [ -z "$missing" ] || { echo "NCCL has, and rondo does not:" $missing; failed=1; }
 
+library=$(dirname "$header")/../lib/libnccl.so.2
+if [ -r "$library" ]; then
+    ${NM:-nm} -D --defined-only "$library" | sed -n 's/.* [TW] pnccl\([A-Za-z0-9]*\)\(@.*\)*$/\1/p' | sort -u >"$dir/exported"
+    [ "$(wc -l <"$dir/exported")" -ge "$count" ] || { echo "too few functions were found in $library"; failed=1; }
+    missing=$(comm -23 "$dir/exported" "$dir/listed")
+    [ -z "$missing" ] || { echo "NCCL exports, and rondo does not:" $missing; failed=1; }
+fi
+
 # Types: declared a second time, by what stands here. Functions that fail without reading their arguments are not.
 $plain -E -P -I"$source/lib" "$source/lib/nccl/later.h" -o "$dir/ours" || failed=1
 echo '#include "nccl/nccl.h"' >"$dir/types.c"
@@ -60,9 +69,9 @@ $cc -c "$dir/types.c" -o "$dir/types.o" || failed=1
 [ "$compared" -gt 60 ] || { echo "only $compared types were compared"; failed=1; }
 
 # Facts: those of layout.c that do not depend on the version.
-sed '/sizeof(ncclConfig_t)\|NCCL_VERSION/d; /^int main/,$d; s/later\.h/nccl.h/' "$source/test/nccl/layout.c" |
-    while IFS= read -r line; do # a type or a constant that an older header lacks is not compared
-        for word in $(echo "$line" | sed -n 's/^SAME.*[( ]\(\(nccl\|NCCL_\)[A-Za-z0-9_]*\).*/\1/p'); do
+sed '/sizeof(nccl\(Coll\)*Config_t)\|NCCL_VERSION/d; /^int main/,$d; s/later\.h/nccl.h/' "$source/test/nccl/layout.c" |
+    while IFS= read -r line; do # what an older header lacks is not compared
+        for word in $(echo "$line" | sed -n 'h; s/^SAME.*[( ]\(\(nccl\|NCCL_\)[A-Za-z0-9_]*\).*/\1/p; g; s/^SAME(offsetof(.*, \([A-Za-z]*\)).*/\1/p'); do
             grep -q "\b$word\b" "$dir/nccl/nccl.h" || line=
         done
         printf '%s\n' "$line"

@@ -215,9 +215,13 @@ static void refused(test_rank_t *t)
     static const char *const names[] = {"SetEncryption",
                                         "DevCommCreate",
                                         "DevCommDestroy",
+                                        "CftBarrierCreateRequirement",
+                                        "GetCftDeviceLeInfo",
                                         "GetLsaDevicePointer",
                                         "GetLsaMultimemDevicePointer",
+                                        "GetMultimemDeviceLeInfo",
                                         "GetMultimemDevicePointer",
+                                        "GetPeerDeviceLeInfo",
                                         "GetPeerDevicePointer",
                                         "GinBarrierCreateRequirement",
                                         "GinInboxA2ACreateRequirement",
@@ -250,6 +254,7 @@ static void probes(test_rank_t *t, ncclComm_t comm)
     ncclCommProperties_t props = {.size = sizeof props, .magic = NCCL_API_MAGIC, .version = NCCL_VERSION(2, 30, 7)};
 
     TEST_TRUE(t, pncclTeamLsa(comm).nRanks == 0);
+    TEST_TRUE(t, pncclTeamCft(comm, 0).nRanks == 0 && pncclTeamCftMultimem(comm).nRanks == 0);
     TEST_TRUE(t, pncclTeamRankToLsa(comm, pncclTeamWorld(comm), 0) == -1);
     TEST_TRUE(t, pncclTeamWorld(comm).nRanks == t->nranks && pncclTeamWorld(comm).rank == t->rank);
     NCCL_GIVES(t, ncclInvalidUsage, pncclCommQueryProperties(comm, &props));
