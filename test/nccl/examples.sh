@@ -1,7 +1,9 @@
 #!/bin/sh
 # NCCL's own examples, as they are in docs/examples of its repository, by their own Makefiles against rondo's nccl.h and
-# libnccl.so.2. NCCL_SOURCES names a checkout of it; without one, or without CUDA's runtime, the test is skipped. Those
-# whose kernels call NCCL's device API need nccl_device.h, which rondo does not have (doc/nccl.md): they are counted.
+# libnccl.so.2, and, where NCCL_INCLUDE names the folder of NCCL's own headers, all of them once more against those.
+# NCCL_SOURCES names a checkout of NCCL; without one, or without CUDA's runtime, the test is skipped. Examples whose
+# kernels call NCCL's device API need nccl_device.h, which rondo does not have (doc/nccl.md): without NCCL's own they
+# are counted.
 set -u
 source=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 library=$(cd "${top_builddir:-.}/.libs" 2>/dev/null && pwd)/libnccl.so
@@ -11,37 +13,52 @@ cuda=${CUDA_HOME:-/usr/local/cuda}
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
-failed=0 built=0 others=0
+failed=0
 
-mkdir -p "$dir/home/include" "$dir/home/lib" "$dir/nccl/docs"
-cp "$source/lib/nccl/nccl.h" "$dir/home/include"
-ln -s "$library" "$dir/home/lib/libnccl.so"
-ln -s "$library.2" "$dir/home/lib/libnccl.so.2"
-mkdir -p "$dir/cuda/include" # CUDA's may have an nccl.h, too
+# own and theirs: what the Makefiles take for an installation of NCCL. CUDA's folders may have NCCL's header and library,
+# too, which come before it.
+mkdir -p "$dir/own/include" "$dir/own/lib" "$dir/nccl/docs" "$dir/cuda/include" "$dir/cuda/lib64"
+cp "$source/lib/nccl/nccl.h" "$dir/own/include"
+ln -s "$library" "$dir/own/lib/libnccl.so"
+ln -s "$library.2" "$dir/own/lib/libnccl.so.2"
 ln -s "$cuda"/include/* "$dir/cuda/include"
-rm -f "$dir"/cuda/include/nccl*
-for folder in bin lib64 nvvm; do ln -s "$cuda/$folder" "$dir/cuda/$folder"; done
+ln -s "$cuda"/lib64/* "$dir/cuda/lib64"
+rm -f "$dir"/cuda/include/nccl* "$dir"/cuda/lib64/libnccl*
+for folder in bin nvvm; do ln -s "$cuda/$folder" "$dir/cuda/$folder"; done
 cp -r "$NCCL_SOURCES/makefiles" "$dir/nccl"
 cp -r "$NCCL_SOURCES/docs/examples" "$dir/nccl/docs"
+homes=own
+if [ -n "${NCCL_INCLUDE:-}" ]; then
+    homes="own theirs"
+    mkdir "$dir/theirs"
+    ln -s "$NCCL_INCLUDE" "$dir/theirs/include"
+    ln -s "$dir/own/lib" "$dir/theirs/lib"
+fi
 
-for makefile in "$dir"/nccl/docs/examples/*/*/c/Makefile; do
-    folder=${makefile%/Makefile}
-    name=${folder#"$dir/nccl/docs/examples/"}
-    if grep -q nccl_device "$folder"/*.c* "$folder"/*.h 2>/dev/null; then
-        others=$((others + 1))
-        continue
-    fi
-    target=$(sed -n 's/^TARGET *= *//p' "$makefile")
-    if make -s -B -C "$folder" NCCL_HOME="$dir/home" CUDA_HOME="$dir/cuda" >"$dir/log" 2>&1 && [ -x "$folder/$target" ]; then
-        built=$((built + 1))
-        # What the program asks of libnccl is there by its name.
-        LD_BIND_NOW=1 LD_LIBRARY_PATH="$dir/home/lib:$cuda/lib64" ldd -r "$folder/$target" >"$dir/log" 2>&1
-        grep -q 'undefined symbol\|not found' "$dir/log" || continue
-    fi
-    echo "$name:"
-    cat "$dir/log"
-    failed=1
+# Builds the example in folder $1 with installation $2; what it asks of libnccl must be there by its name.
+example() {
+    target=$(sed -n 's/^TARGET *= *//p' "$1/Makefile")
+    make -s -B -C "$1" NCCL_HOME="$dir/$2" CUDA_HOME="$dir/cuda" >"$dir/log" 2>&1 && [ -x "$1/$target" ] || return 1
+    LD_BIND_NOW=1 LD_LIBRARY_PATH="$dir/own/lib:$cuda/lib64" ldd -r "$1/$target" >"$dir/log" 2>&1
+    ! grep -q 'undefined symbol\|not found' "$dir/log"
+}
+
+for home in $homes; do
+    built=0 others=0
+    for makefile in "$dir"/nccl/docs/examples/*/*/c/Makefile; do
+        folder=${makefile%/Makefile}
+        if [ $home = own ] && grep -q nccl_device "$folder"/*.c* "$folder"/*.h 2>/dev/null; then
+            others=$((others + 1))
+        elif example "$folder" $home; then
+            built=$((built + 1))
+        else
+            echo "${folder#"$dir/nccl/docs/examples/"}:"
+            cat "$dir/log"
+            failed=1
+        fi
+    done
+    [ $built -ge 5 ] || { echo "only $built examples were built"; failed=1; }
+    [ $home = own ] || { echo "$built of NCCL's examples are built with NCCL's own headers"; continue; }
+    echo "$built of NCCL's examples are built, $others are for its device API"
 done
-[ "$built" -ge 5 ] || { echo "only $built examples were built"; failed=1; }
-echo "$built of NCCL's examples are built, $others are for its device API"
 exit $failed
