@@ -205,6 +205,7 @@ static void wrong_once(test_rank_t *t, rondo_comm_t comm, int wrong)
     }
     if (wrong == TWO_IDS && t->rank == n - 1) /* each group of new ranks is told */
         id = other;
+    test_barrier(t); /* or the first to hear of it gives up 400 ms later, when the last has not come */
     if (wrong == NO_ID && !comm)
         return;
     if (TEST_GIVES(t, NULL, RONDO_ERR_INVALID_ARGUMENT,
