@@ -45,9 +45,10 @@ RD_MPI_ENTRIES(BLOCKING)
     {                                                                                                                  \
         const rd_mpi_call_t *call = CALL(Name, s, RD_MPI_NONBLOCKING);                                                 \
         int result = rd_mpi_start(call, request);                                                                      \
-        return result >= 0 ? result                                                                                    \
-                           : rd_mpi_passed(call, (rd_mpi_reason_t)-result,                                             \
-                                           rd_mpi_next.I##name##s(RD_MPI_OPEN arguments, request));                    \
+        if (result >= 0)                                                                                               \
+            return result;                                                                                             \
+        rd_mpi_watch_t watch = rd_mpi_watch(call, (rd_mpi_reason_t)-result);                                           \
+        return rd_mpi_passed(&watch, rd_mpi_next.I##name##s(RD_MPI_OPEN arguments, request));                          \
     }
 RD_MPI_ENTRIES(NONBLOCKING)
 
@@ -57,9 +58,10 @@ RD_MPI_ENTRIES(NONBLOCKING)
     {                                                                                                                  \
         const rd_mpi_call_t *call = CALL(Name, s, RD_MPI_PERSISTENT);                                                  \
         int result = rd_mpi_init(call, request);                                                                       \
-        return result >= 0 ? result                                                                                    \
-                           : rd_mpi_passed(call, (rd_mpi_reason_t)-result,                                             \
-                                           rd_mpi_next.Name##_init##s(RD_MPI_OPEN arguments, info, request));          \
+        if (result >= 0)                                                                                               \
+            return result;                                                                                             \
+        rd_mpi_watch_t watch = rd_mpi_watch(call, (rd_mpi_reason_t)-result);                                           \
+        return rd_mpi_passed(&watch, rd_mpi_next.Name##_init##s(RD_MPI_OPEN arguments, info, request));                \
     }
 #define FILL_INIT(Name, name, s) entries.Name##_init##s = name##_init##s;
 RD_MPI_ENTRIES(PERSISTENT)

@@ -239,6 +239,7 @@ void rd_mpi_core_put(rd_mpi_core_t *core);
 /* In MPI_Finalize: ends those that nobody uses, or all. */
 void rd_mpi_cores_end(bool also_used);
 void rd_mpi_progress(void *unused); /* makes the MPI's */
+bool rd_mpi_many_threads(void);     /* may several call the MPI at once? */
 
 /* ---- rules.c: the switches ---- */
 
@@ -394,8 +395,14 @@ static inline bool rd_mpi_is_compared(const rd_mpi_comm_t *c, const rd_mpi_call_
 /* Count a call, which all ranks do at the same ones: when this rank has taken part in it. One that was refused here for
  * an argument may be made again, and rightly, where the others make it once. */
 void rd_mpi_has_begun(const rd_mpi_work_t *w);
-/* The same for a call that was handed on, with this result. Returns that. */
-int rd_mpi_passed(const rd_mpi_call_t *call, rd_mpi_reason_t reason, int result);
+/* The same for a call that is handed on: before it, and behind it with its result, which is returned (refused.c). */
+typedef struct rd_mpi_watch {
+    const rd_mpi_call_t *call;
+    rd_mpi_reason_t reason;
+    MPI_Errhandler users; /* of the communicator, for the time of the call; MPI_ERRHANDLER_NULL: it has kept its own */
+} rd_mpi_watch_t;
+rd_mpi_watch_t rd_mpi_watch(const rd_mpi_call_t *call, rd_mpi_reason_t reason);
+int rd_mpi_passed(rd_mpi_watch_t *w, int result);
 
 /* Has rondo run it. Returns a reason to hand it on, MPI_SUCCESS, or an error, which the handler has seen. */
 int rd_mpi_serve(rd_mpi_comm_t *c, const rd_mpi_call_t *call);

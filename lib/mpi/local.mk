@@ -21,6 +21,7 @@ interposer_sources = \
 	lib/mpi/operation.c \
 	lib/mpi/persistent.c \
 	lib/mpi/reductions.c \
+	lib/mpi/refused.c \
 	lib/mpi/report.c \
 	lib/mpi/rules.c \
 	lib/mpi/serve.c \

@@ -61,46 +61,6 @@ void rd_mpi_has_begun(const rd_mpi_work_t *w)
     rd_mpi_table_count(w);
 }
 
-/* Has the MPI found an argument wrong, before it talked to anybody? What fails later has taken part. */
-static bool is_refused(int result)
-{
-    int class = MPI_SUCCESS;
-
-    if (result == MPI_SUCCESS)
-        return false;
-    PMPI_Error_class(result, &class);
-    switch (class) {
-    case MPI_ERR_BUFFER:
-    case MPI_ERR_COUNT:
-    case MPI_ERR_TYPE:
-    case MPI_ERR_COMM:
-    case MPI_ERR_ROOT:
-    case MPI_ERR_OP:
-    case MPI_ERR_ARG:
-    case MPI_ERR_REQUEST:
-    case MPI_ERR_INFO:
-    case MPI_ERR_NO_MEM:
-        return true;
-    default:
-        return false;
-    }
-}
-
-int rd_mpi_passed(const rd_mpi_call_t *call, rd_mpi_reason_t reason, int result)
-{
-    rd_mpi_comm_t *c;
-    int error;
-
-    if ((reason != RD_MPI_EARLY && reason != RD_MPI_COMPARED) || is_refused(result))
-        return result;
-    c = rd_mpi_comm_of(call->comm, &error);
-    if (c && reason == RD_MPI_EARLY)
-        rd_mpi_setup_count(c, call->form);
-    else if (c)
-        c->compared[rd_mpi_kind(call)]++;
-    return result;
-}
-
 int rd_mpi_serve(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 {
     rd_mpi_work_t w;
@@ -140,6 +100,7 @@ static int run(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 {
     rd_mpi_tally_t *tally = &rd_mpi_tallies[rd_mpi_kind(call)];
     rd_mpi_reason_t reason = is_the_mpis(c, rd_mpi_kind(call)) ? RD_MPI_SLOWER : rd_mpi_judge(c, call);
+    rd_mpi_watch_t watch;
     double began, took;
     int result;
 
@@ -152,7 +113,8 @@ static int run(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
         return result;
     }
     reason = (rd_mpi_reason_t)-result;
-    result = rd_mpi_passed(call, reason, rd_mpi_pass(call, NULL));
+    watch = rd_mpi_watch(call, reason);
+    result = rd_mpi_passed(&watch, rd_mpi_pass(call, NULL));
     rd_mpi_handed_on(rd_mpi_kind(call), reason);
     took = rd_mpi_settings.report ? rd_mpi_clock() - began : 0;
     tally->handed_s += took;

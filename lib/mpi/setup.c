@@ -69,7 +69,7 @@ void rd_mpi_progress(void *unused)
     rd_mpi_flights_hold(held);
 }
 
-static bool many_threads(void)
+bool rd_mpi_many_threads(void)
 {
     int level = MPI_THREAD_SINGLE;
 
@@ -92,7 +92,7 @@ static rd_mpi_core_t *find_alike(MPI_Comm comm, bool exclusive)
     MPI_Group group = MPI_GROUP_NULL;
     int order;
 
-    if (many_threads())
+    if (rd_mpi_many_threads())
         return NULL;
     PMPI_Comm_group(comm, &group);
     for (rd_mpi_core_t *core = cores; core; core = core->next) {
@@ -134,7 +134,7 @@ static void agree(rd_mpi_comm_t *c)
 
     mine[OFF] = rd_mpi_settings.off;
     mine[AFTER] = rd_mpi_settings.after << thrown_away;
-    mine[AFTER_WORLDS] = many_threads() || worlds_failed ? mine[AFTER] : 1;
+    mine[AFTER_WORLDS] = rd_mpi_many_threads() || worlds_failed ? mine[AFTER] : 1;
     mine[SAME] = core ? core->id : 0;
     mine[SAME_TOO] = -mine[SAME];
     if (PMPI_Allreduce(mine, all, WORDS, MPI_INT64_T, MPI_MAX, c->comm) != MPI_SUCCESS || all[OFF]) {
@@ -388,7 +388,7 @@ static bool agree_on_own(const rd_mpi_comm_t *c, rd_mpi_form_t form, rd_mpi_core
     int64_t mine[WORDS], all[WORDS];
 
     *core = find_alike(c->comm, true);
-    mine[CANNOT] = many_threads() || !rd_mpi_flights_start();
+    mine[CANNOT] = rd_mpi_many_threads() || !rd_mpi_flights_start();
     mine[CANNOT] |= form == RD_MPI_PERSISTENT && !rd_mpi_next.requests_come_by;
     mine[SAME] = *core ? (*core)->id : 0;
     mine[SAME_TOO] = -mine[SAME];

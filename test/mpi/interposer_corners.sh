@@ -62,6 +62,11 @@ for mpi in $(mpis); do
     compile alone
     good 3 "$dir/alone.$mpi" blocking nonblocking persistent
     good 2 --compare=5 "$dir/alone.$mpi" blocking nonblocking persistent
+    "$mpicc" -w -shared -fPIC "$here/played_success.c" -o "$dir/success.so" || fail "played_success.c"
+    for also in "" "$dir/success.so"; do
+        LD_PRELOAD=$also good 3 "$dir/alone.$mpi" handlers
+        LD_PRELOAD=$also good 2 --compare=5 "$dir/alone.$mpi" handlers
+    done
     # Device pointers; with the MPI, too, which knows no devices.
     compile device -ldl
     gcc -w -shared -fPIC -Wl,-soname,libcuda.so.1 "$here/played_cuda.c" -o "$dir/libcuda.so.1" || fail "played_cuda.c"

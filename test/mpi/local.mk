@@ -34,6 +34,7 @@ EXTRA_DIST += \
 	test/mpi/interposer/persistent.c \
 	test/mpi/interposer/played_cuda.c \
 	test/mpi/interposer/played_statuses.c \
+	test/mpi/interposer/played_success.c \
 	test/mpi/interposer/random.c \
 	test/mpi/interposer/sessions.c \
 	test/mpi/interposer/threads.c \
