@@ -133,6 +133,7 @@ static void look(rd_mpi_comm_t *c)
     c->last_type = MPI_DATATYPE_NULL;
     c->last_op = MPI_OP_NULL;
     c->last_moved = MPI_DATATYPE_NULL;
+    c->last_passed = MPI_DATATYPE_NULL;
     c->world = c->comm == MPI_COMM_WORLD;
     PMPI_Comm_test_inter(c->comm, &inter);
     PMPI_Comm_rank(c->comm, &c->rank);

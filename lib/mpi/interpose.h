@@ -153,6 +153,8 @@ typedef struct rd_mpi_comm {
     size_t last_size;        /* 0: there was none */
     MPI_Datatype last_moved; /* the last broadcast's, named and dense */
     size_t last_moved_size;
+    MPI_Datatype last_passed; /* the last nonblocking call's of which the MPI may be the quicker one, named */
+    size_t last_passed_size;
 } rd_mpi_comm_t;
 
 /* ---- handles.c: named types and operators ---- */
@@ -282,7 +284,18 @@ void rd_mpi_table_begin(rd_mpi_rules_t *rules, int nranks);
 /* Puts into `rules` what was measured; `remember`: also for later communicators, and into the file. */
 void rd_mpi_table_add(rd_mpi_rules_t *rules, const rd_mpi_timing_t *timing, bool remember);
 /* Is it known that the MPI serves this nonblocking call? Then nothing need be prepared to find that out. */
-bool rd_mpi_is_the_mpis(const rd_mpi_comm_t *c, const rd_mpi_call_t *call);
+bool rd_mpi_is_the_mpis(rd_mpi_comm_t *c, const rd_mpi_call_t *call);
+/* 0 for 0 bytes, k for 2^(k-1) to 2^k - 1: of calls whose bytes are alike on all ranks */
+static inline int rd_mpi_class_of(uint64_t bytes)
+{
+    int class = bytes ? 64 - __builtin_clzll(bytes) : 0;
+
+    return class < RD_MPI_CLASSES ? class : RD_MPI_CLASSES - 1;
+}
+static inline bool rd_mpi_is_widest(const rd_mpi_rules_t *rules, int kind, uint64_t bytes)
+{
+    return bytes >= rules->widest[kind][0] && bytes <= rules->widest[kind][1];
+}
 /* Measures what is due on that core of the communicator's. Collective. */
 void rd_mpi_measure(rd_mpi_comm_t *c, rd_mpi_core_t *core);
 
@@ -508,8 +521,14 @@ typedef struct rd_mpi_tally {
 } rd_mpi_tally_t;
 extern rd_mpi_tally_t rd_mpi_tallies[RD_MPI_KINDS];
 void rd_mpi_report_start(void);
+void rd_mpi_say_handed_on(int kind, rd_mpi_reason_t reason);
 /* Counts a call that was handed on, and with RONDO_MPI_LOG says why, once for each operation and reason. */
-void rd_mpi_handed_on(int kind, rd_mpi_reason_t reason);
+static inline void rd_mpi_handed_on(int kind, rd_mpi_reason_t reason)
+{
+    rd_mpi_tallies[kind].handed_on[reason]++;
+    if (rd_mpi_settings.log)
+        rd_mpi_say_handed_on(kind, reason);
+}
 double rd_mpi_clock(void);
 static inline void rd_mpi_count_served(int kind, uint64_t bytes)
 {

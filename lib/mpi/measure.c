@@ -11,6 +11,9 @@
 #define ROOM (64 << 20) /* bytes of the blocks of all ranks; what is longer stays rondo's */
 #define TURNS 5
 #define TURN 100e-6 /* seconds of one turn, roughly */
+#define MOST 200    /* calls in one turn */
+#define ROUNDS 3    /* of so many turns, where the two are close */
+#define LONG 5e-3   /* seconds after which no other round begins: the cores are busy with something else */
 
 /* What all the calls need: two buffers for the blocks of all ranks, lists of counts and displacements, and for a
  * persistent one the MPI's request and rondo's. */
@@ -80,28 +83,46 @@ static double turn(measuring_t *m, const rd_mpi_call_t *call, bool rondo, int ti
 }
 
 /* The first two turns make plans and connections, the third one says how many calls make a turn. */
+static int calls_in_a_turn(measuring_t *m, const rd_mpi_call_t *call)
+{
+    double mine = turn(m, call, true, 1), all;
+
+    turn(m, call, false, 1);
+    if (mine >= 0)
+        mine = turn(m, call, true, 1);
+    PMPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, m->c->comm);
+    if (all < 0)
+        return 0;
+    return all > TURN ? 1 : all > TURN / MOST ? (int)(TURN / all) : MOST;
+}
+
+static bool are_close(double a, double b)
+{
+    return a < 1.25 * b && b < 1.25 * a;
+}
+
+/* All ranks make as many rounds, because they look at the times that they agreed on. */
 static bool measure(measuring_t *m, const rd_mpi_call_t *call, rd_mpi_timing_t *t)
 {
-    double took, mine[2], all[2];
-    int times;
+    enum { MPIS, RONDOS, BOTH, ELAPSED = BOTH, WORDS };
+    double mine[WORDS] = {0}, all[WORDS] = {0}, began = rd_mpi_clock();
+    int times = calls_in_a_turn(m, call), turns = 0;
+    bool again = times > 0;
 
-    mine[0] = turn(m, call, true, 1);
-    mine[1] = turn(m, call, false, 1);
-    if (mine[0] >= 0)
-        mine[0] = turn(m, call, true, 1);
-    PMPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, m->c->comm);
-    times = all[0] > TURN ? 1 : all[0] > TURN / 50 ? (int)(TURN / all[0]) : 50;
-    if (all[0] < 0)
-        return false;
-    for (int i = 0; i < 2 * TURNS; i++) {
-        took = turn(m, call, i % 2 == 0, times);
-        if (i < 2 || took < mine[i % 2])
-            mine[i % 2] = took;
+    for (int round = 0; again && round < ROUNDS; round++) {
+        for (int i = 0; i < TURNS * BOTH; i++, turns++) {
+            int whose = i % BOTH == 0 ? RONDOS : MPIS;
+            double took = turn(m, call, whose == RONDOS, times);
+            if (turns < BOTH || took < mine[whose])
+                mine[whose] = took;
+        }
+        mine[ELAPSED] = rd_mpi_clock() - began;
+        PMPI_Allreduce(mine, all, WORDS, MPI_DOUBLE, MPI_MAX, m->c->comm);
+        again = are_close(all[MPIS], all[RONDOS]) && all[ELAPSED] < LONG;
     }
-    PMPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, m->c->comm);
-    t->rondo_us = 1e6 * all[0];
-    t->mpi_us = 1e6 * all[1];
-    return true;
+    t->rondo_us = 1e6 * all[RONDOS];
+    t->mpi_us = 1e6 * all[MPIS];
+    return times > 0;
 }
 
 /* Of calls whose bytes differ by rank, the mean block of all ranks and calls. */
@@ -136,6 +157,14 @@ static void requests_free(measuring_t *m)
     }
 }
 
+/* As a program's buffers, it has been written: memory that never was is one page of zeros, read from the cache. */
+static char *written(size_t bytes)
+{
+    char *memory = malloc(bytes);
+
+    return memory ? memset(memory, 1, bytes) : NULL;
+}
+
 /* On one rank without memory for it, it stays as it is; so do nonblocking calls where a rank has used device memory,
  * which the MPI may not know. */
 static bool measure_in(rd_mpi_comm_t *c, rd_mpi_timing_t *t)
@@ -144,8 +173,8 @@ static bool measure_in(rd_mpi_comm_t *c, rd_mpi_timing_t *t)
     size_t n = (size_t)c->nranks, room = n * t->bytes + n * sizeof(double);
     int mine, all = 0;
 
-    m.send = calloc(1, room);
-    m.recv = calloc(1, room);
+    m.send = written(room);
+    m.recv = written(room);
     m.counts = malloc(2 * n * sizeof *m.counts);
     m.displs = m.counts ? m.counts + n : NULL;
     mine = m.send && m.recv && m.counts;

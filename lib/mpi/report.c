@@ -32,12 +32,11 @@ double rd_mpi_clock(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-void rd_mpi_handed_on(int kind, rd_mpi_reason_t reason)
+void rd_mpi_say_handed_on(int kind, rd_mpi_reason_t reason)
 {
     static _Atomic uint32_t said[RD_MPI_KINDS];
 
-    rd_mpi_tallies[kind].handed_on[reason]++;
-    if (rd_mpi_settings.log && !(atomic_fetch_or(&said[kind], 1u << reason) >> reason & 1))
+    if (!(atomic_fetch_or(&said[kind], 1u << reason) >> reason & 1))
         fprintf(stderr, "rondo: MPI %s is handed on: %s\n", rd_mpi_names[kind], reasons[reason]);
 }
 
