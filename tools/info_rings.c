@@ -1,14 +1,16 @@
 /* rondo-info topo: the rings that the search finds between the GPUs, on this machine and by each port of a network
- * device, with what they carry, and the one of RONDO_GRAPH_FILE; and the machine and its ring as
- * NCCL's XML. */
+ * device, with what they carry, and the one of RONDO_GRAPH_FILE; what several rings, and trees, carry at once; and the
+ * machine and its ring as NCCL's XML. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "info.h"
+#include "topo/pack.h"
 #include "topo/ring_file.h"
 #include "topo/topo_write.h"
 
-#define PORTS 8 /* rings by that many ports are shown */
+#define PORTS 8 /* rings by that many ports are shown, */
+#define SHOWN 8 /* and as many that go at once */
 
 static void ring_print(const rd_graph_t *graph, const rd_tour_t *ring, bool given)
 {
@@ -78,6 +80,58 @@ static int given_show(const rd_graph_t *graph, const rd_env_t *env)
     return 0;
 }
 
+static void packed_print(const rd_graph_t *graph, const rd_pack_t *pack)
+{
+    for (int k = 0; k < pack->count && k < SHOWN; k++) {
+        const rd_packed_t *ring = &pack->part[k];
+        printf("    %.1f GB/s", ring->gbps);
+        if (ring->net >= 0)
+            printf(" by %s", graph->node[ring->net].name);
+        printf(":");
+        for (int i = 0; i < pack->n; i++)
+            printf(" %d", graph->node[ring->gpu[i]].number);
+        printf("\n");
+    }
+    if (pack->count > SHOWN)
+        printf("    and %d slower ones\n", pack->count - SHOWN);
+}
+
+static int pack_show(const rd_graph_t *graph, rd_pack_kind_t kind)
+{
+    static const char *const names[] = {"rings, closed here", "rings, each by one port", "trees from the first GPU"};
+    rd_pack_t pack;
+
+    if (!rd_pack_serves(graph->ngpus, kind == RD_PACK_PORTS ? graph->nnets : 0)) {
+        printf("  %s: not searched, there are too many\n", names[kind]);
+        return 0;
+    }
+    if (rd_pack_search(&pack, graph, graph->gpu, graph->ngpus, kind) != RONDO_SUCCESS)
+        return 1;
+    if (pack.count == 0)
+        printf("  %s: none, not all of these reach each other\n", names[kind]);
+    else if (pack.gbps >= 0.99 * pack.bound)
+        printf("  %s: %.1f GB/s by %d, no way more\n", names[kind], pack.gbps, pack.count);
+    else
+        printf("  %s: %.1f GB/s by %d, the best of what was tried\n", names[kind], pack.gbps, pack.count);
+    if (pack.count > 1 && kind != RD_PACK_TREES)
+        packed_print(graph, &pack);
+    rd_pack_free(&pack);
+    return 0;
+}
+
+static int packs_show(const rd_graph_t *graph)
+{
+    int failed;
+
+    if (!rd_pack_serves(graph->ngpus, 0))
+        return 0;
+    printf("\nseveral at once, so that no link carries more than it can\n");
+    failed = pack_show(graph, RD_PACK_RINGS);
+    if (graph->nnets > 0)
+        failed |= pack_show(graph, RD_PACK_PORTS);
+    return failed | pack_show(graph, RD_PACK_TREES);
+}
+
 int info_rings(const rd_graph_t *graph, const rd_env_t *env)
 {
     if (graph->ngpus < 2)
@@ -88,7 +142,9 @@ int info_rings(const rd_graph_t *graph, const rd_env_t *env)
             return 1;
     if (graph->nnets > PORTS)
         printf("  and by %d more ports\n", graph->nnets - PORTS);
-    return env->graph_file[0] ? given_show(graph, env) : 0;
+    if (env->graph_file[0] && given_show(graph, env) != 0)
+        return 1;
+    return packs_show(graph);
 }
 
 /* A machine that is too large for a matrix. */

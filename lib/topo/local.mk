@@ -1,5 +1,7 @@
 # Layer 1: what the machine is made of.
 librondo_core_la_SOURCES += \
+	lib/topo/cheapest.c \
+	lib/topo/cheapest.h \
 	lib/topo/gpu_ring.c \
 	lib/topo/gpu_ring.h \
 	lib/topo/graph.c \
@@ -11,6 +13,8 @@ librondo_core_la_SOURCES += \
 	lib/topo/machine.c \
 	lib/topo/nvml.c \
 	lib/topo/nvml.h \
+	lib/topo/pack.c \
+	lib/topo/pack.h \
 	lib/topo/ring_file.c \
 	lib/topo/ring_file.h \
 	lib/topo/search.c \

@@ -9,9 +9,25 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "topo/pack.h"
 #include "topo/search.h"
 
 #define GPUS 10 /* a search among more takes its full number of steps */
+
+/* Few GPUs: an execution is to take little. */
+static void pack(const rd_graph_t *g)
+{
+    rd_pack_t pack;
+
+    for (rd_pack_kind_t kind = RD_PACK_RINGS; kind <= RD_PACK_TREES && g->ngpus > 1; kind++) {
+        const int n = g->ngpus < 4 ? g->ngpus : 4;
+        if (g->nlinks > 200 || !rd_pack_serves(n, kind == RD_PACK_PORTS ? g->nnets : 0))
+            continue;
+        if (rd_pack_search(&pack, g, g->gpu, n, kind) != RONDO_SUCCESS || !(pack.gbps <= pack.bound * 1.001))
+            abort();
+        rd_pack_free(&pack);
+    }
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -86,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         again(xml);
         if (!refused(rd_graph_read(&graph, xml, &origin))) {
             search(&graph);
+            pack(&graph);
             (void)refused(rd_graph_matrix(&topo, &graph, &origin));
             rd_graph_free(&graph);
         }

@@ -15,16 +15,9 @@
 #include <unistd.h>
 
 #include "topo/machines.h"
+#include "topo/random_machine.h"
 #include "util/check.h"
 #include "util/comma.h"
-
-static uint64_t state;
-
-static int below(int n)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (int)((state >> 33) % (uint64_t)n);
-}
 
 static const char *file_make(FILE **f)
 {
@@ -278,46 +271,6 @@ static void refused(void)
 
 /* ---- rings ---- */
 
-/* GPUs in a tree of switches on one or two sockets, with some NVLinks, which may lack in one direction. */
-static void random_machine(rd_graph_t *g, int n)
-{
-    int cpu[2], sw[3], gpu[8], nvs = below(4) == 0 ? rd_graph_add(g, RD_GRAPH_NVS, "") : -1;
-    char name[32];
-
-    for (int i = 0; i < 2; i++)
-        cpu[i] = rd_graph_add(g, RD_GRAPH_CPU, "");
-    for (int i = 0; i < 2; i++)
-        rd_graph_join(g, cpu[i], cpu[!i], RD_WAY_SYS, 4 + below(20));
-    for (int i = 0; i < 3; i++) {
-        int above = i > 0 && below(2) ? sw[i - 1] : cpu[below(2)];
-        sw[i] = rd_graph_add(g, RD_GRAPH_PCI, "");
-        rd_graph_join(g, sw[i], above, i > 0 && above == sw[i - 1] ? RD_WAY_PXB : RD_WAY_PHB, 6 + below(20));
-        rd_graph_join(g, above, sw[i], i > 0 && above == sw[i - 1] ? RD_WAY_PXB : RD_WAY_PHB, 6 + below(20));
-    }
-    for (int i = 0; i < n; i++) {
-        int place = below(5), above = place < 3 ? sw[place] : cpu[place - 3];
-        snprintf(name, sizeof name, "0000:%02x:00.0", i);
-        gpu[i] = rd_graph_add(g, RD_GRAPH_GPU, name);
-        rd_graph_join(g, gpu[i], above, place < 3 ? RD_WAY_PIX : RD_WAY_PHB, 6 + below(20));
-        rd_graph_join(g, above, gpu[i], place < 3 ? RD_WAY_PIX : RD_WAY_PHB, 6 + below(20));
-        for (int k = 0; k < i; k++)
-            for (int turn = 0; turn < 2; turn++)
-                if (below(3) == 0)
-                    rd_graph_join(g, gpu[turn ? i : k], gpu[turn ? k : i], RD_WAY_NVL, 20 * (1 + below(3)));
-        if (nvs >= 0 && below(4)) {
-            rd_graph_join(g, gpu[i], nvs, RD_WAY_NVL, 100 + below(200));
-            rd_graph_join(g, nvs, gpu[i], RD_WAY_NVL, 100 + below(200));
-        }
-    }
-    int nic = rd_graph_add(g, RD_GRAPH_NIC, ""), net = rd_graph_add(g, RD_GRAPH_NET, "port");
-    rd_graph_join(g, nic, net, RD_WAY_LOC, 5 + below(40));
-    rd_graph_join(g, net, nic, RD_WAY_LOC, 5 + below(40));
-    rd_graph_join(g, nic, sw[below(3)], RD_WAY_PIX, 6 + below(20));
-    rd_graph_join(g, g->link[g->nlinks - 1].to, nic, RD_WAY_PIX, 6 + below(20));
-    if (rd_graph_finish(g) != RONDO_SUCCESS)
-        exit(1);
-}
-
 /* What an order is worth, counted apart from the search: all its neighbours' ways, then each link. */
 typedef struct judge {
     const rd_graph_t *g;
@@ -404,11 +357,7 @@ static void compare(const rd_graph_t *g, int trial, int net)
 
 static void random_rings(void)
 {
-    const char *given = getenv("TEST_SEED");
-    uint64_t seed = given ? strtoull(given, NULL, 0) : 20261128;
-
-    printf("seed %llu\n", (unsigned long long)seed);
-    state = seed;
+    random_begin(20261128);
     for (int trial = 0; trial < 10000 && failures < 10; trial++) {
         rd_graph_t g = {0};
         random_machine(&g, trial % 40 == 0 ? 7 + trial / 40 % 2 : 2 + below(5)); /* eight GPUs have 5,040 orders */

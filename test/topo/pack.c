@@ -1,0 +1,298 @@
+/* Several rings, and trees, at once: what is packed is valid and fits the links, and no packing carries more
+ * (topology.md: T1).
+ *
+ *   10,000 random machines of 2 to 8 GPUs: each ring visits all GPUs, each tree reaches all, no link carries more than
+ * it can, and all together carry at least 0.95 of the best packing (trees: 0.9 of the best cut, where a cut may count
+ *   links in parts). The bound is worked out here, from the prices of links alone: among all orders the cheapest is
+ *   looked for, which is what one GB/s costs at least, and all links together are worth what they carry at their
+ * prices. What is planted wrong (a packing a little short, a link a little slower than it was, a GPU twice) is noticed.
+ */
+#include "topo/pack.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "topo/machines.h"
+#include "topo/random_machine.h"
+#include "util/check.h"
+
+#define ENDS 9
+#define LINKS 512
+
+/* ---- the judge ---- */
+
+typedef struct judge {
+    const rd_graph_t *g;
+    rd_pack_kind_t kind;
+    int n, end[ENDS]; /* GPUs, and by ports the port behind them */
+    rd_graph_path_t path[ENDS][64];
+    double price[ENDS][ENDS];
+} judge_t;
+
+static int end_of(const judge_t *j, int node)
+{
+    for (int i = 0; i < j->n + 1; i++)
+        if (j->end[i] == node)
+            return i;
+    return -1;
+}
+
+static void judge_make(judge_t *j, const rd_graph_t *g, rd_pack_kind_t kind)
+{
+    j->g = g;
+    j->kind = kind;
+    j->n = g->ngpus;
+    for (int i = 0; i <= j->n; i++) {
+        j->end[i] = i < j->n ? g->gpu[i] : g->nnets > 0 ? g->net[0] : -1;
+        if (j->end[i] >= 0)
+            (void)rd_graph_paths(g, j->end[i], j->path[i]);
+    }
+}
+
+/* Adds what a way carries to its links. Returns false if there is no such way. */
+static bool carry(const judge_t *j, int from, int to, double gbps, double *load)
+{
+    if (from < 0 || to < 0 || j->path[from][j->end[to]].way == RD_WAY_NONE)
+        return false;
+    for (int v = j->end[to]; j->path[from][v].via >= 0; v = j->g->link[j->path[from][v].via].from)
+        load[j->path[from][v].via] += gbps;
+    return true;
+}
+
+static bool is_valid(const judge_t *j, const rd_packed_t *part, double *load)
+{
+    unsigned seen = 0;
+    bool valid = part->gbps > 0;
+
+    for (int i = 0; i < j->n && valid; i++) {
+        const int self = end_of(j, part->gpu[i]), above = end_of(j, part->above[i]);
+        valid = self >= 0 && self < j->n && !(seen & 1u << self);
+        if (valid && j->kind == RD_PACK_TREES)
+            valid = i == 0 ? self == 0 && above < 0
+                           : above >= 0 && seen & 1u << above && carry(j, above, self, part->gbps, load);
+        seen |= valid ? 1u << self : 0;
+        if (valid && j->kind == RD_PACK_RINGS)
+            valid = carry(j, self, end_of(j, part->gpu[(i + 1) % j->n]), part->gbps, load);
+        if (valid && j->kind == RD_PACK_PORTS && i + 1 < j->n)
+            valid = carry(j, self, end_of(j, part->gpu[i + 1]), part->gbps, load);
+    }
+    if (valid && j->kind == RD_PACK_PORTS)
+        valid = part->net == j->end[j->n] && carry(j, j->n, end_of(j, part->gpu[0]), part->gbps, load) &&
+                carry(j, end_of(j, part->gpu[j->n - 1]), j->n, part->gbps, load);
+    return valid;
+}
+
+/* The cheapest of all orders that go on from a beginning, back to its first end. */
+static double cheapest_ring(const judge_t *j, int ends, unsigned seen, int last, double paid)
+{
+    double best = seen == (1u << ends) - 1 ? paid + j->price[last][0] : INFINITY;
+
+    for (int to = 1; to < ends; to++)
+        if (!(seen & 1u << to)) {
+            double one = cheapest_ring(j, ends, seen | 1u << to, to, paid + j->price[last][to]);
+            best = one < best ? one : best;
+        }
+    return best;
+}
+
+/* The cheapest tree from end 0 over a set, taken apart leaf by leaf. */
+static double cheapest_tree(const judge_t *j, unsigned set, double *known)
+{
+    double best = set & (set - 1) ? INFINITY : 0;
+
+    if (known[set] >= 0)
+        return known[set];
+    for (int leaf = 1; leaf < j->n && best != 0; leaf++) {
+        double hang = INFINITY;
+        if (!(set & 1u << leaf))
+            continue;
+        for (int above = 0; above < j->n; above++)
+            if (above != leaf && set & 1u << above && j->price[above][leaf] < hang)
+                hang = j->price[above][leaf];
+        hang += cheapest_tree(j, set & ~(1u << leaf), known);
+        best = hang < best ? hang : best;
+    }
+    return known[set] = best;
+}
+
+/* What no packing exceeds, if one may charge for links as the packing says. */
+static double bound_of(judge_t *j, const rd_pack_t *pack)
+{
+    const int ends = j->n + (j->kind == RD_PACK_PORTS);
+    double worth = 0, known[1 << 8], least;
+
+    for (int l = 0; l < j->g->nlinks; l++) {
+        worth += pack->price[l] * j->g->link[l].gbps;
+        if (pack->price[l] < 0)
+            return INFINITY;
+    }
+    for (int a = 0; a < ends; a++)
+        for (int b = 0; b < ends; b++) {
+            double load[LINKS] = {0};
+            j->price[a][b] = carry(j, a, b, 1, load) && a != b ? 0 : INFINITY;
+            for (int l = 0; l < j->g->nlinks; l++)
+                j->price[a][b] += load[l] * pack->price[l];
+        }
+    for (int i = 0; i < 1 << 8; i++)
+        known[i] = -1;
+    least = j->kind == RD_PACK_TREES ? cheapest_tree(j, (1u << j->n) - 1, known) : cheapest_ring(j, ends, 1, 0, 0);
+    return worth > 0 ? worth / least : INFINITY;
+}
+
+/* Returns what is wrong with a packing, or NULL. */
+static const char *judged(const rd_graph_t *g, const rd_pack_t *pack, rd_pack_kind_t kind)
+{
+    static judge_t j;
+    double load[LINKS] = {0}, sum = 0;
+
+    judge_make(&j, g, kind);
+    for (int i = 0; i < pack->count; i++) {
+        if (!is_valid(&j, &pack->part[i], load))
+            return "one is not valid";
+        sum += pack->part[i].gbps;
+    }
+    for (int l = 0; l < g->nlinks; l++)
+        if (load[l] > g->link[l].gbps * (1 + 1e-9))
+            return "a link carries more than it can";
+    if (sum < pack->gbps * (1 - 1e-9) || sum > pack->gbps * (1 + 1e-9))
+        return "they are not what they carry together";
+    return pack->gbps >= (kind == RD_PACK_TREES ? 0.9 : 0.95) * bound_of(&j, pack) ? NULL : "they might carry more";
+}
+
+/* ---- random machines ---- */
+
+/* What is planted must be noticed. */
+static void plant(rd_graph_t *g, rd_pack_t *pack, rd_pack_kind_t kind, int trial)
+{
+    const double part = kind == RD_PACK_TREES ? 0.88 : 0.93;
+    double load[LINKS] = {0};
+    static judge_t j;
+    int full = -1;
+
+    for (int i = 0; i < pack->count; i++)
+        pack->part[i].gbps *= part;
+    pack->gbps *= part;
+    CHECK(judged(g, pack, kind), "machine %d, kind %d: a shortage is not noticed", trial, kind);
+    for (int i = 0; i < pack->count; i++)
+        pack->part[i].gbps /= part;
+    pack->gbps /= part;
+    judge_make(&j, g, kind);
+    for (int i = 0; i < pack->count; i++)
+        (void)is_valid(&j, &pack->part[i], load);
+    for (int l = 0; l < g->nlinks; l++)
+        full = load[l] > 0.99 * g->link[l].gbps ? l : full;
+    if (full < 0) {
+        CHECK(0, "machine %d, kind %d: no link is full", trial, kind);
+        return;
+    }
+    g->link[full].gbps *= 0.98;
+    CHECK(judged(g, pack, kind), "machine %d, kind %d: a slower link is not noticed", trial, kind);
+    g->link[full].gbps /= 0.98;
+    CHECK(!judged(g, pack, kind), "machine %d, kind %d: what was taken back is noticed", trial, kind);
+    pack->part[0].gpu[0] = pack->part[0].gpu[1];
+    CHECK(judged(g, pack, kind), "machine %d, kind %d: a GPU twice is not noticed", trial, kind);
+}
+
+static void try_one(rd_graph_t *g, int trial, rd_pack_kind_t kind, double *least)
+{
+    rd_pack_t pack;
+    static judge_t j;
+
+    if (rd_pack_search(&pack, g, g->gpu, g->ngpus, kind) != RONDO_SUCCESS)
+        exit(1);
+    const char *wrong = judged(g, &pack, kind);
+    judge_make(&j, g, kind);
+    const double part = pack.gbps / bound_of(&j, &pack);
+    CHECK(!wrong && pack.count > 0, "machine %d of %d GPUs, kind %d: %s: %g GB/s of %g", trial, g->ngpus, kind,
+          wrong ? wrong : "none", pack.gbps, bound_of(&j, &pack));
+    *least = part < *least ? part : *least;
+    if (trial % 50 == 0 && !wrong)
+        plant(g, &pack, kind, trial);
+    rd_pack_free(&pack);
+}
+
+static void random_packs(void)
+{
+    double least[] = {1, 1, 1};
+
+    random_begin(20261129);
+    for (int trial = 0; trial < 10000 && failures < 10; trial++) {
+        rd_graph_t g = {0};
+        random_machine(&g, trial % 40 == 0 ? 7 + trial / 40 % 2 : 2 + below(5)); /* eight GPUs have 5,040 orders */
+        if (g.ngpus > 8 || g.nnodes > 64 || g.nlinks > LINKS)
+            exit(1);
+        try_one(&g, trial, RD_PACK_RINGS, &least[0]);
+        try_one(&g, trial, RD_PACK_TREES, &least[2]);
+        if (g.ngpus < 8)
+            try_one(&g, trial, RD_PACK_PORTS, &least[1]);
+        rd_graph_free(&g);
+    }
+    printf("the least parts of the bounds: rings %.4f, by ports %.4f, trees %.4f\n", least[0], least[1], least[2]);
+}
+
+/* ---- machines that one knows ---- */
+
+static void machine_is(void (*write)(FILE *), rd_pack_kind_t kind, double gbps, int ports)
+{
+    char path[64];
+    int fd = memfd_create("machine", MFD_CLOEXEC);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w+");
+    rd_graph_t g;
+    rd_pack_t pack;
+    unsigned used = 0;
+
+    if (!f)
+        exit(1);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    write(f);
+    fflush(f);
+    if (rd_graph_get(&g, path, "RONDO_TOPO_FILE") || rd_pack_search(&pack, &g, g.gpu, g.ngpus, kind)) {
+        CHECK(0, "%s", rd_thread_error());
+        exit(1);
+    }
+    CHECK(pack.gbps > gbps * 0.999 && pack.gbps < gbps * 1.001, "kind %d: %g GB/s, not %g", kind, pack.gbps, gbps);
+    CHECK(pack.bound >= pack.gbps * (1 - 1e-5) && pack.bound < pack.gbps * 1.001, "bound %g", pack.bound);
+    for (int i = 0; i < pack.count; i++)
+        for (int k = 0; k < g.nnets; k++)
+            used |= pack.part[i].net == g.net[k] ? 1u << k : 0;
+    CHECK(__builtin_popcount(used) == ports, "%d ports have rings, not %d", __builtin_popcount(used), ports);
+    rd_pack_free(&pack);
+    rd_graph_free(&g);
+    fclose(f);
+}
+
+static void hopper(FILE *f)
+{
+    machine_nvswitch(f, 1, 8, 90);
+}
+
+static void too_many(void)
+{
+    static const int gpus[72];
+    const rd_graph_t none = {0};
+    rd_pack_t pack;
+
+    CHECK(rd_pack_serves(16, 0) && !rd_pack_serves(17, 0) && rd_pack_serves(8, 16) && !rd_pack_serves(16, 8));
+    rd_log_set_level(RD_LOG_NONE);
+    CHECK(rd_pack_search(&pack, &none, gpus, 72, RD_PACK_RINGS) == RONDO_ERR_UNSUPPORTED && !pack.part);
+    rd_log_set_level(RD_LOG_WARN);
+}
+
+int main(void)
+{
+    alarm(300);
+    random_packs();
+    machine_is(machine_dgx1v, RD_PACK_RINGS, 121.5, 0);
+    machine_is(machine_dgx1v, RD_PACK_PORTS, 48, 4); /* each port has its rail: 12.5 GB/s behind 12 of PCIe */
+    machine_is(machine_dgx1v, RD_PACK_TREES, 121.5, 0);
+    machine_is(hopper, RD_PACK_RINGS, 370.8, 0);
+    machine_is(hopper, RD_PACK_TREES, 370.8, 0);
+    machine_is(hopper, RD_PACK_PORTS, 384, 8);
+    machine_is(machine_uneven, RD_PACK_RINGS, 12, 0);
+    machine_is(machine_uneven, RD_PACK_PORTS, 3.125, 1);
+    too_many();
+    return failures != 0;
+}
