@@ -87,6 +87,8 @@ static void packed_print(const rd_graph_t *graph, const rd_pack_t *pack)
         printf("    %.1f GB/s", ring->gbps);
         if (ring->net >= 0)
             printf(" by %s", graph->node[ring->net].name);
+        if (ring->out != ring->net)
+            printf(" and %s", graph->node[ring->out].name);
         printf(":");
         for (int i = 0; i < pack->n; i++)
             printf(" %d", graph->node[ring->gpu[i]].number);
@@ -96,24 +98,34 @@ static void packed_print(const rd_graph_t *graph, const rd_pack_t *pack)
         printf("    and %d slower ones\n", pack->count - SHOWN);
 }
 
-static int pack_show(const rd_graph_t *graph, rd_pack_kind_t kind)
+/* Says nothing of what carries no more than `known` GB/s, and sets it. */
+static int pack_show(const rd_graph_t *graph, rd_pack_kind_t kind, double *known)
 {
-    static const char *const names[] = {"rings, closed here", "rings, each by one port", "trees from the first GPU"};
+    static const char *const names[] = {"rings, closed here", "rings, each by one port",
+                                        "rings, in by a port and out by any", "trees from the first GPU",
+                                        "trees from any GPUs"};
+    const bool by_port = kind == RD_PACK_PORTS || kind == RD_PACK_CROSSED;
+    const bool rings = by_port || kind == RD_PACK_RINGS;
     rd_pack_t pack;
 
-    if (!rd_pack_serves(graph->ngpus, kind == RD_PACK_PORTS ? graph->nnets : 0)) {
+    if (!rd_pack_serves(graph->ngpus, by_port ? graph->nnets : 0)) {
         printf("  %s: not searched, there are too many\n", names[kind]);
         return 0;
     }
     if (rd_pack_search(&pack, graph, graph->gpu, graph->ngpus, kind) != RONDO_SUCCESS)
         return 1;
+    if (pack.count > 0 && pack.gbps <= 1.01 * *known) {
+        rd_pack_free(&pack);
+        return 0;
+    }
+    *known = pack.gbps;
     if (pack.count == 0)
         printf("  %s: none, not all of these reach each other\n", names[kind]);
     else if (pack.gbps >= 0.99 * pack.bound)
         printf("  %s: %.1f GB/s by %d, no way more\n", names[kind], pack.gbps, pack.count);
     else
         printf("  %s: %.1f GB/s by %d, the best of what was tried\n", names[kind], pack.gbps, pack.count);
-    if (pack.count > 1 && kind != RD_PACK_TREES)
+    if (pack.count > 1 && rings)
         packed_print(graph, &pack);
     rd_pack_free(&pack);
     return 0;
@@ -121,15 +133,18 @@ static int pack_show(const rd_graph_t *graph, rd_pack_kind_t kind)
 
 static int packs_show(const rd_graph_t *graph)
 {
-    int failed;
+    double known = 0;
+    int failed = 0;
 
     if (!rd_pack_serves(graph->ngpus, 0))
         return 0;
     printf("\nseveral at once, so that no link carries more than it can\n");
-    failed = pack_show(graph, RD_PACK_RINGS);
-    if (graph->nnets > 0)
-        failed |= pack_show(graph, RD_PACK_PORTS);
-    return failed | pack_show(graph, RD_PACK_TREES);
+    for (rd_pack_kind_t kind = RD_PACK_RINGS; kind <= RD_PACK_ANY_ROOTS; kind++) {
+        known = kind == RD_PACK_CROSSED || kind == RD_PACK_ANY_ROOTS ? known : 0;
+        if ((kind != RD_PACK_PORTS || graph->nnets > 0) && (kind != RD_PACK_CROSSED || graph->nnets > 1))
+            failed |= pack_show(graph, kind, &known);
+    }
+    return failed;
 }
 
 int info_rings(const rd_graph_t *graph, const rd_env_t *env)

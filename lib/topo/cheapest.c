@@ -94,14 +94,17 @@ static void tree_extend(rd_cheapest_t *room, const double *price, int ends, unsi
     }
 }
 
-double rd_cheapest_tree(rd_cheapest_t *room, const double *price, int ends, int *order, int *above)
+double rd_cheapest_tree(rd_cheapest_t *room, const double *price, int ends, int root, int *order, int *above)
 {
     const unsigned all = (1u << ends) - 1;
     unsigned set;
 
-    for (set = 1; set <= all; set += 2)
-        room->paid[set] = set > 1 ? INFINITY : 0;
-    for (set = 1; set < all; set += 2)
+    for (set = 1; set <= all; set++)
+        room->paid[set] = INFINITY;
+    for (int end = 0; end < ends; end++)
+        if (root < 0 || root == end)
+            room->paid[1u << end] = 0;
+    for (set = 1; set < all; set++)
         tree_extend(room, price, ends, set);
     if (room->paid[all] == INFINITY)
         return INFINITY;
@@ -111,7 +114,8 @@ double rd_cheapest_tree(rd_cheapest_t *room, const double *price, int ends, int 
         above[i] = room->by[set];
         set &= ~(1u << order[i]);
     }
-    order[0] = 0;
     above[0] = -1;
+    for (order[0] = 0; !(set & 1u << order[0]);)
+        order[0]++;
     return room->paid[all];
 }

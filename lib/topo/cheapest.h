@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#define RD_CHEAPEST_ENDS 17 /* the most that there may be */
+#define RD_CHEAPEST_ENDS 14 /* the most that there may be */
 
 /* Room for the sets. */
 typedef struct rd_cheapest {
@@ -27,8 +27,8 @@ long rd_cheapest_steps(int ends);
 
 /* The ring that visits all ends, order[0] = 0 first. Of two ends or more. */
 double rd_cheapest_ring(rd_cheapest_t *room, const double *price, int ends, int *order);
-/* The tree by which data goes from end 0, order[0], to all others: each further one gets the data from above[i], an end
- * that stands before it in the order. */
-double rd_cheapest_tree(rd_cheapest_t *room, const double *price, int ends, int *order, int *above);
+/* The tree by which data goes from one end, `root` or, if that is -1, whichever is best, to all others: order[0] is the
+ * root, and each further one gets the data from above[i], an end that stands before it in the order. */
+double rd_cheapest_tree(rd_cheapest_t *room, const double *price, int ends, int root, int *order, int *above);
 
 #endif

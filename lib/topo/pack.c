@@ -8,15 +8,15 @@
 #include <string.h>
 
 #define STEPS_MOST (1L << 28) /* as of rd_cheapest_steps: less than a second */
-#define STEP_MOST (1L << 23)  /* of one search for the cheapest */
+#define STEP_MOST (1L << 20)  /* of one search for the cheapest: there are hundreds */
 #define ENOUGH 0.9995         /* a ring that costs so much of what it earns is not worth a step */
 #define TINY 1e-9
 
 typedef struct column {
     bool idle; /* what is left of a link */
     double costs;
-    int port, order[RD_CHEAPEST_ENDS], above[RD_CHEAPEST_ENDS]; /* ends */
-} column_t;
+    int port, out, order[RD_CHEAPEST_ENDS], above[RD_CHEAPEST_ENDS]; /* ends */
+} column_t; /* `port`, `out`: by which it comes in and leaves; -1: it is closed, or a tree */
 
 typedef struct packing {
     const rd_graph_t *g;
@@ -83,6 +83,16 @@ static void rows_find(packing_t *p)
             }
 }
 
+static bool is_tree(rd_pack_kind_t kind)
+{
+    return kind == RD_PACK_TREES || kind == RD_PACK_ANY_ROOTS;
+}
+
+static bool is_by_port(rd_pack_kind_t kind)
+{
+    return kind == RD_PACK_PORTS || kind == RD_PACK_CROSSED;
+}
+
 static rondo_result_t ends_make(packing_t *p, const int *gpu)
 {
     const int ends = p->n + p->ports;
@@ -107,7 +117,7 @@ static rondo_result_t packing_make(packing_t *p, const int *gpu)
 {
     rondo_result_t result = ends_make(p, gpu);
     const size_t rows = (size_t)p->rows + 1;
-    const size_t ends = (size_t)(p->n + (p->kind == RD_PACK_PORTS));
+    const size_t ends = (size_t)(p->n + is_by_port(p->kind));
 
     if (result != RONDO_SUCCESS)
         return result;
@@ -159,29 +169,56 @@ static int end_at(const packing_t *p, int number, int port)
     return port < 0 ? number : number == 0 ? p->n + port : number - 1;
 }
 
-static void cheapest_by(packing_t *p, int port, column_t *best)
+/* The port by which a ring that comes in by `port` leaves from a GPU. */
+static int way_out(const packing_t *p, int gpu, int port)
+{
+    double least = INFINITY;
+    int out = port;
+
+    for (int q = 0; q < p->ports && p->kind == RD_PACK_CROSSED; q++)
+        if (reaches(p, gpu, p->n + q) && walk(p, gpu, p->n + q, 0, NULL) < least) {
+            least = walk(p, gpu, p->n + q, 0, NULL);
+            out = q;
+        }
+    return out;
+}
+
+static void ways_price(packing_t *p, int port)
 {
     const int ends = p->n + (port >= 0);
-    column_t one = {.port = port};
 
     for (int a = 0; a < ends; a++)
         for (int b = 0; b < ends; b++) {
-            const int from = end_at(p, a, port), to = end_at(p, b, port);
+            const int from = end_at(p, a, port);
+            const int to = port >= 0 && b == 0 && a > 0 ? p->n + way_out(p, from, port) : end_at(p, b, port);
             p->ways[a * ends + b] = a == b || !reaches(p, from, to) ? INFINITY : walk(p, from, to, 0, NULL);
         }
+}
+
+static void cheapest_by(packing_t *p, int port, column_t *best)
+{
+    const int ends = p->n + (port >= 0);
+    column_t one = {.port = port, .out = -1};
+
+    ways_price(p, port);
     p->steps += rd_cheapest_steps(ends);
-    one.costs = p->kind == RD_PACK_TREES ? rd_cheapest_tree(&p->room, p->ways, ends, one.order, one.above)
-                                         : rd_cheapest_ring(&p->room, p->ways, ends, one.order);
-    if (one.costs < best->costs)
-        *best = one;
+    if (is_tree(p->kind))
+        one.costs = rd_cheapest_tree(&p->room, p->ways, ends, p->kind == RD_PACK_TREES ? 0 : -1, one.order, one.above);
+    else
+        one.costs = rd_cheapest_ring(&p->room, p->ways, ends, one.order);
+    if (one.costs >= best->costs)
+        return;
+    if (port >= 0)
+        one.out = way_out(p, end_at(p, one.order[ends - 1], port), port);
+    *best = one;
 }
 
 /* Its costs are INFINITY if there is none. */
 static column_t cheapest(packing_t *p)
 {
-    column_t best = {.costs = INFINITY, .port = -1};
+    column_t best = {.costs = INFINITY, .port = -1, .out = -1};
 
-    if (p->kind != RD_PACK_PORTS)
+    if (!is_by_port(p->kind))
         cheapest_by(p, -1, &best);
     for (int port = 0; port < p->ports; port++)
         cheapest_by(p, port, &best);
@@ -195,9 +232,9 @@ static void uses_of(packing_t *p, const column_t *c)
 
     memset(p->uses, 0, (size_t)p->rows * sizeof *p->uses);
     for (int i = 0; i < ends; i++) {
-        const bool tree = p->kind == RD_PACK_TREES;
-        if (!tree)
-            (void)walk(p, end_at(p, c->order[i], c->port), end_at(p, c->order[(i + 1) % ends], c->port), 1, p->uses);
+        const int self = end_at(p, c->order[i], c->port), next = end_at(p, c->order[(i + 1) % ends], c->port);
+        if (!is_tree(p->kind))
+            (void)walk(p, self, i == ends - 1 && c->port >= 0 ? p->n + c->out : next, 1, p->uses);
         else if (i > 0)
             (void)walk(p, c->above[i], c->order[i], 1, p->uses);
     }
@@ -292,10 +329,14 @@ static void part_fill(const packing_t *p, const column_t *c, double gbps, rd_pac
 {
     const int first = c->port >= 0;
 
-    *part = (rd_packed_t){.gbps = gbps, .net = first ? p->end[p->n + c->port] : -1};
+    *part = (rd_packed_t){.gbps = gbps, .net = -1, .out = -1};
+    if (first) {
+        part->net = p->end[p->n + c->port];
+        part->out = p->end[p->n + c->out];
+    }
     for (int i = 0; i < p->n; i++) {
         part->gpu[i] = p->end[end_at(p, c->order[i + first], c->port)];
-        part->above[i] = p->kind != RD_PACK_TREES || i == 0 ? -1 : p->end[c->above[i]];
+        part->above[i] = !is_tree(p->kind) || i == 0 ? -1 : p->end[c->above[i]];
     }
 }
 
@@ -340,7 +381,7 @@ bool rd_pack_serves(int n, int ports)
 
 rondo_result_t rd_pack_search(rd_pack_t *pack, const rd_graph_t *graph, const int *gpu, int n, rd_pack_kind_t kind)
 {
-    packing_t p = {.g = graph, .kind = kind, .n = n, .ports = kind == RD_PACK_PORTS ? graph->nnets : 0};
+    packing_t p = {.g = graph, .kind = kind, .n = n, .ports = is_by_port(kind) ? graph->nnets : 0};
 
     memset(pack, 0, sizeof *pack);
     if (!rd_pack_serves(n, p.ports))

@@ -10,10 +10,13 @@
  * and the prices prove it: whatever is packed pays all links' GB/s at their prices at most, and each GB/s at least what
  * the cheapest ring costs.
  *
+ * By ports, each ring comes in and leaves by one port of a network device, so that all machines' rings of a port meet
+ * each other on one rail; crossed, it may leave by another port than it comes in by.
+ *
  * Trees go from the first GPU to all others, as a broadcast does: what they carry is at most what each cut lets through
- * that parts that GPU from another one. NCCL counts trees by this one way, too; an allreduce goes up as well. By ports,
- * each ring comes in and leaves by one port of a network device, so that all machines' rings of a port meet each other
- * on one rail.
+ * that parts that GPU from another one. With any roots, each goes from the GPU where it is best, which is how NCCL
+ * counts its trees. Either counts one way, from the root to all others: an allreduce goes up as well, and so carries
+ * less.
  */
 #ifndef RD_TOPO_PACK_H
 #define RD_TOPO_PACK_H
@@ -23,11 +26,11 @@
 
 #define RD_PACK_GPUS (RD_CHEAPEST_ENDS - 1) /* the most; with a port they are as many ends as there may be */
 
-typedef enum { RD_PACK_RINGS, RD_PACK_PORTS, RD_PACK_TREES } rd_pack_kind_t;
+typedef enum { RD_PACK_RINGS, RD_PACK_PORTS, RD_PACK_CROSSED, RD_PACK_TREES, RD_PACK_ANY_ROOTS } rd_pack_kind_t;
 
 typedef struct rd_packed {
     double gbps;
-    int net;                 /* by ports: which, a node number; else -1 */
+    int net, out;            /* by ports: by which it comes in and leaves, node numbers; else -1 */
     int gpu[RD_PACK_GPUS];   /* node numbers: in the order of the ring, or each behind the one above it */
     int above[RD_PACK_GPUS]; /* trees: that it gets the data from, a node number; -1: it is the root */
 } rd_packed_t;

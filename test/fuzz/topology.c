@@ -19,9 +19,9 @@ static void pack(const rd_graph_t *g)
 {
     rd_pack_t pack;
 
-    for (rd_pack_kind_t kind = RD_PACK_RINGS; kind <= RD_PACK_TREES && g->ngpus > 1; kind++) {
+    for (rd_pack_kind_t kind = RD_PACK_RINGS; kind <= RD_PACK_ANY_ROOTS && g->ngpus > 1; kind++) {
         const int n = g->ngpus < 4 ? g->ngpus : 4;
-        if (g->nlinks > 200 || !rd_pack_serves(n, kind == RD_PACK_PORTS ? g->nnets : 0))
+        if (g->nlinks > 200 || !rd_pack_serves(n, kind == RD_PACK_PORTS || kind == RD_PACK_CROSSED ? g->nnets : 0))
             continue;
         if (rd_pack_search(&pack, g, g->gpu, n, kind) != RONDO_SUCCESS || !(pack.gbps <= pack.bound * 1.001))
             abort();

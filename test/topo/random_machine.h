@@ -1,5 +1,5 @@
 /* Machines by the dice: GPUs in a tree of switches on one or two sockets, with some NVLinks, which may lack in one
- * direction, perhaps an NVSwitch, and one port of a network device. */
+ * direction, perhaps an NVSwitch, and one or two ports of network devices. */
 #ifndef TEST_TOPO_RANDOM_MACHINE_H
 #define TEST_TOPO_RANDOM_MACHINE_H
 
@@ -24,6 +24,16 @@ static void random_begin(uint64_t seed)
 
     state = given ? strtoull(given, NULL, 0) : seed;
     printf("seed %llu\n", (unsigned long long)state);
+}
+
+static void random_port(rd_graph_t *g, int above, const char *name)
+{
+    int nic = rd_graph_add(g, RD_GRAPH_NIC, ""), net = rd_graph_add(g, RD_GRAPH_NET, name);
+
+    rd_graph_join(g, nic, net, RD_WAY_LOC, 5 + below(40));
+    rd_graph_join(g, net, nic, RD_WAY_LOC, 5 + below(40));
+    rd_graph_join(g, nic, above, RD_WAY_PIX, 6 + below(20));
+    rd_graph_join(g, above, nic, RD_WAY_PIX, 6 + below(20));
 }
 
 static void random_machine(rd_graph_t *g, int n)
@@ -56,11 +66,9 @@ static void random_machine(rd_graph_t *g, int n)
             rd_graph_join(g, nvs, gpu[i], RD_WAY_NVL, 100 + below(200));
         }
     }
-    int nic = rd_graph_add(g, RD_GRAPH_NIC, ""), net = rd_graph_add(g, RD_GRAPH_NET, "port");
-    rd_graph_join(g, nic, net, RD_WAY_LOC, 5 + below(40));
-    rd_graph_join(g, net, nic, RD_WAY_LOC, 5 + below(40));
-    rd_graph_join(g, nic, sw[below(3)], RD_WAY_PIX, 6 + below(20));
-    rd_graph_join(g, g->link[g->nlinks - 1].to, nic, RD_WAY_PIX, 6 + below(20));
+    random_port(g, sw[below(3)], "port");
+    if (below(2))
+        random_port(g, sw[below(3)], "second");
     if (rd_graph_finish(g) != RONDO_SUCCESS)
         exit(1);
 }
