@@ -3,8 +3,9 @@ check_PROGRAMS += \
 	test/topo/locality \
 	test/topo/read
 if HAVE_EXPAT
-check_PROGRAMS += test/topo/graph test/topo/pack test/topo/rings
+check_PROGRAMS += test/topo/channels test/topo/graph test/topo/pack test/topo/rings
 endif
+test_topo_channels_SOURCES = test/topo/channels.c test/topo/machines.h
 test_topo_graph_SOURCES = test/topo/graph.c test/topo/machines.h test/topo/random_machine.h
 test_topo_pack_SOURCES = test/topo/machines.h test/topo/pack.c test/topo/random_machine.h
 test_topo_gpu_SOURCES = test/topo/gpu.c test/util/nvml_played.c test/util/nvml_played.h
