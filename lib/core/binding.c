@@ -91,3 +91,8 @@ void rondo_log_line(rd_log_level_t level, const char *text)
 {
     rd_log(NULL, level, "%s", text);
 }
+
+bool rondo_log_takes(rd_log_level_t level)
+{
+    return rd_log_enabled(level);
+}

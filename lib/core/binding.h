@@ -54,6 +54,8 @@ void rondo_tuner_set(const rd_tuner_t *tuner);
 
 /* Writes a line into rondo's log, from a binding. */
 void rondo_log_line(rd_log_level_t level, const char *text);
+/* Would it be written? */
+bool rondo_log_takes(rd_log_level_t level);
 
 #pragma GCC visibility pop
 #endif

@@ -23,8 +23,8 @@ typedef struct context {
     nc_tuner_constants_t constants; /* the plugin keeps its address */
 } context_t;
 
-/* By NCCL's levels: version, warning, information, abort, trace. Plugins say at trace what they look at for each plan.
- */
+/* By NCCL's levels: version, warning, information, abort, trace. Plugins say at trace what they look at for each plan,
+ * as many lines as they have rules: what nobody reads is not formatted. */
 __attribute__((format(printf, 5, 6))) static void log_line(int level, unsigned long flags, const char *file, int line,
                                                            const char *format, ...)
 {
@@ -37,6 +37,8 @@ __attribute__((format(printf, 5, 6))) static void log_line(int level, unsigned l
     (void)flags;
     (void)file;
     (void)line;
+    if (!rondo_log_takes(at))
+        return;
     va_start(args, format);
     vsnprintf(text + used, sizeof text - used, format, args);
     va_end(args);
