@@ -267,6 +267,79 @@ static void table(test_rank_t *t, void *arg)
     NCCL_OK(t, ncclCommDestroy(comm));
 }
 
+/* Rows as in others' tables: operation, bytes, algorithm and protocol. At the first and the last length of each, the
+ * plan is the row's. NCCL's numbers: broadcast 0, reduce 1, allgather 2, reduce_scatter 3, allreduce 4; tree 0, ring 1,
+ * pat 6; ll 0, simple 2. */
+static const struct {
+    int function, from, to, algo, proto;
+    const char *says[2];
+} rows[] = {
+    {4, 0, 64, 0, 0, {"int32: tree,", "lane 0: ll,"}},
+    {4, 65, 1200, 1, 2, {"int32: ring,", "lane 0: simple,"}},
+    {4, 1201, 4000, 0, 2, {"int32: tree,", "lane 0: simple,"}},
+    {0, 0, 2000, 1, 2, {"int32: ring,", "lane 0: simple,"}},
+    {0, 2001, 4000, 0, 2, {"int32: tree,", "lane 0: simple,"}},
+    {2, 0, 2400, 6, 2, {"int32: pat,", "lane 0: simple,"}},
+    {2, 2401, 12000, 1, 2, {"int32: ring,", "lane 0: simple,"}},
+    {3, 0, 2400, 1, 2, {"int32: ring,", "lane 0: simple,"}},
+    {3, 2401, 12000, 6, 2, {"int32: pat,", "lane 0: simple,"}},
+    {1, 0, 4000, 0, 2, {"int32: tree,", "lane 0: simple,"}},
+};
+#define ROWS (int)(sizeof rows / sizeof rows[0])
+
+static ncclResult_t row_call(int function, size_t count, ncclComm_t comm)
+{
+    switch (function) {
+    case 0:
+        return ncclBroadcast(in, out, count, ncclInt, 1, comm, NULL);
+    case 1:
+        return ncclReduce(in, out, count, ncclInt, ncclSum, 1, comm, NULL);
+    case 2:
+        return ncclAllGather(in, out, count / RANKS, ncclInt, comm, NULL);
+    case 3:
+        return ncclReduceScatter(in, out, count / RANKS, ncclInt, ncclSum, comm, NULL);
+    default:
+        return ncclAllReduce(in, out, count, ncclInt, ncclSum, comm, NULL);
+    }
+}
+
+static void steered(test_rank_t *t, void *arg)
+{
+    const case_t *c = arg;
+    ncclComm_t comm;
+
+    set_rank(t, c);
+    comm = nccl_comm(t);
+    for (int i = 0; i < 2 * ROWS; i++) {
+        const int blocks = rows[i / 2].function == 2 || rows[i / 2].function == 3 ? RANKS : 1;
+        const int least = rows[i / 2].from / 4 + 1, most = rows[i / 2].to / 4;
+        const int count = i % 2 ? most / blocks * blocks : (least + blocks - 1) / blocks * blocks;
+        log_begin();
+        ncclResult_t result = row_call(rows[i / 2].function, (size_t)count, comm);
+        log_end();
+        const char *const *says = rows[i / 2].says;
+        if (result != ncclSuccess || !strstr(logged, says[0]) || !strstr(logged, says[1]))
+            test_fail(t, "row %d, %d bytes: result %d, and not %s %s\n%s", i / 2, 4 * count, (int)result, says[0],
+                      says[1], logged);
+    }
+    NCCL_OK(t, ncclCommDestroy(comm));
+}
+
+static int run_rows(void)
+{
+    char answers[512] = "";
+    case_t c = {.name = "rows", .answers = answers};
+    size_t used = 0;
+    int bad = 0;
+
+    for (int i = 0; i < ROWS; i++)
+        used += (size_t)snprintf(answers + used, sizeof answers - used, "%srow=%d,%d,%d,%d,%d", i ? ";" : "",
+                                 rows[i].function, rows[i].from, rows[i].to, rows[i].algo, rows[i].proto);
+    for (int version = 2; version <= 6; version++)
+        bad += run_case(&c, version, steered, &c) != 0;
+    return bad;
+}
+
 static int run_shown(void)
 {
     case_t c = {.name = "untouched", .answers = "print"};
@@ -387,5 +460,5 @@ int main(int argc, char **argv)
         printf("there is no %s: modules are not built\n", file);
         return TEST_SKIPPED;
     }
-    return (argc > 1 ? 0 : run_shown() + run_cases()) + run_planted() != 0;
+    return (argc > 1 ? 0 : run_shown() + run_rows() + run_cases()) + run_planted() != 0;
 }

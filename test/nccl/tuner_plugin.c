@@ -4,6 +4,7 @@
  *
  *   cell=A,P,US   writes the time into the table; version 2 names the cell
  *   bytes=N       what follows counts for this length alone
+ *   row=F,N,M,A,P the cell is the cheapest for function F and N to M bytes, as a line of a table says it to others'
  *   channels=N    the number of channels
  *   error, refuse, beside, undefined
  *                 an error of the choice, or of the beginning; a number behind the table; version 2: an algorithm alone
@@ -69,6 +70,22 @@ static void print_table(int func, size_t bytes, const float *table)
     fprintf(stderr, "%s\n", line);
 }
 
+/* The cell that a row names, if it is for such a call. */
+static answer_t row_answer(const char *word, int func, size_t bytes, float *table, answer_t a)
+{
+    int its, algo, proto;
+    size_t from, to;
+
+    if (sscanf(word, "row=%d,%zu,%zu,%d,%d", &its, &from, &to, &algo, &proto) != 5 || its != func || bytes < from ||
+        bytes > to)
+        return a;
+    if (table)
+        table[algo * PROTOS + proto] = 0;
+    a.algo = algo;
+    a.proto = proto;
+    return a;
+}
+
 static answer_t answer(int func, size_t bytes, float *table, int *channels)
 {
     answer_t a = {asked("error") ? 3 : 0, -1, -1};
@@ -84,6 +101,7 @@ static answer_t answer(int func, size_t bytes, float *table, int *channels)
             only = (size_t)number_after(word, "bytes=");
         if (only != bytes)
             continue;
+        a = row_answer(word, func, bytes, table, a);
         if (strncmp(word, "channels=", 9) == 0)
             *channels = atoi(word + 9);
         if (strcmp(word, "undefined") == 0)
