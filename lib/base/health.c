@@ -47,6 +47,7 @@ static void adopt(const rd_health_t *h, int by, const rd_failure_t *its, rd_fail
     f->said = its->said;
     f->failed_rank = its->failed_rank;
     f->reporter = its->reporter;
+    f->died = its->died;
     if (its->said == RONDO_ERR_ABORTED)
         snprintf(f->text, sizeof f->text, "rank %d (%s) has aborted the communicator", its->failed_rank, whois);
     else if (by == its->failed_rank && its->reporter == by + 1 && !rd_error_is_common(its->said))
@@ -78,6 +79,7 @@ static rondo_result_t release(rd_stop_t *stop, rd_log_ctx_t *ctx, rd_failure_t *
     atomic_store_explicit(&stop->failed_rank, f->failed_rank, memory_order_relaxed);
     atomic_store_explicit(&stop->reporter, f->reporter, memory_order_relaxed);
     atomic_store_explicit(&stop->said, f->said, memory_order_relaxed);
+    atomic_store_explicit(&stop->died, f->died, memory_order_relaxed);
     atomic_store_explicit(&stop->code, f->code, memory_order_release); /* publishes all that is above */
     uint32_t *mirror = atomic_load(&stop->mirror);
     if (mirror)
@@ -100,22 +102,52 @@ rondo_result_t rd_stop_set(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t co
     return release(stop, ctx, &failure);
 }
 
-static rondo_result_t heard(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, rondo_result_t said,
-                            int failed_rank, int reporter, const char *text)
+/* `said`: what it is called where it was found. */
+static rondo_result_t heard(rd_stop_t *stop, rd_log_ctx_t *ctx, const rd_failure_t *failure, rondo_result_t said)
 {
-    rd_failure_t failure = {.code = code, .said = said, .failed_rank = failed_rank, .reporter = reporter};
+    rd_failure_t own = *failure;
     rondo_result_t first;
 
     if (!claim(stop, &first))
         return first;
-    snprintf(failure.text, sizeof failure.text, "%s", text);
-    return release(stop, ctx, &failure);
+    own.said = said;
+    return release(stop, ctx, &own);
 }
 
-rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, int reporter,
-                             const char *text)
+rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_log_ctx_t *ctx, const rd_failure_t *failure)
 {
-    return heard(stop, ctx, code, code, failed_rank, reporter, text);
+    return heard(stop, ctx, failure, failure->code);
+}
+
+static void death(rd_failure_t *failure, int rank, const char *whois)
+{
+    *failure = (rd_failure_t){.code = RONDO_ERR_REMOTE, .said = RONDO_ERR_REMOTE, .failed_rank = rank, .died = true};
+    rd_death_text(rank, whois, failure->text, sizeof failure->text);
+    rd_failure_advise(failure);
+}
+
+rondo_result_t rd_stop_died(rd_stop_t *stop, rd_log_ctx_t *ctx, int rank, const char *whois)
+{
+    rd_failure_t failure;
+
+    death(&failure, rank, whois);
+    return rd_stop_heard(stop, ctx, &failure);
+}
+
+/* The code was stored last, with release, and none of the others is stored again. */
+rondo_result_t rd_stop_read(rd_stop_t *stop, rd_failure_t *failure)
+{
+    rondo_result_t code = rd_stop_get(stop);
+
+    if (code == RONDO_SUCCESS)
+        return code;
+    failure->code = code;
+    failure->said = (rondo_result_t)atomic_load_explicit(&stop->said, memory_order_relaxed);
+    failure->failed_rank = atomic_load_explicit(&stop->failed_rank, memory_order_relaxed);
+    failure->reporter = atomic_load_explicit(&stop->reporter, memory_order_relaxed);
+    failure->died = atomic_load_explicit(&stop->died, memory_order_relaxed);
+    memcpy(failure->text, stop->text, sizeof failure->text);
+    return code;
 }
 
 void rd_stop_known(rd_stop_t *stop, rondo_result_t code, int failed_rank, const char *text)
@@ -153,12 +185,11 @@ void rd_death_text(int rank, const char *whois, char *text, size_t size)
     snprintf(text, size, "rank %d (%s) died: its process has ended without a farewell", rank, whois);
 }
 
-bool rd_is_death(const char *text, int rank, const char *whois)
+void rd_failure_advise(rd_failure_t *failure)
 {
-    char death[RD_ERROR_BYTES];
+    size_t used = strlen(failure->text);
 
-    rd_death_text(rank, whois, death, sizeof death);
-    return strncmp(text, death, strlen(death)) == 0;
+    snprintf(failure->text + used, sizeof failure->text - used, "%s", RD_STOP_ADVICE);
 }
 
 /* ---- the communicator's health ---- */
@@ -180,87 +211,122 @@ const char *rd_health_whois(const rd_health_t *health, int rank)
     return rank >= 0 && rank < health->ctx->nranks ? health->ops->whois(health->arg, rank) : "?";
 }
 
-/* `said`: what the failure is called that this rank calls REMOTE: with it the sentence goes along to the others. They
- * are told the failure that stands, which may be another one. */
-static rondo_result_t fail_heard(rd_health_t *h, rondo_result_t code, rondo_result_t said, int failed_rank,
-                                 int reporter, const char *text)
+/* With what is called otherwise where it was found, and REMOTE here, the sentence goes along to the others. They are
+ * told the failure that stands, which may be another one. */
+static rondo_result_t fail_heard(rd_health_t *h, const rd_failure_t *failure)
 {
-    code = heard(&h->stop, h->ctx, code, said, failed_rank, reporter, text);
-    said = (rondo_result_t)atomic_load(&h->stop.said);
-    failed_rank = atomic_load(&h->stop.failed_rank);
-    reporter = atomic_load(&h->stop.reporter);
-    int blamed = failed_rank >= 0 ? failed_rank : h->ctx->rank;
-    rondo_result_t passed_on = code == RONDO_ERR_REMOTE && said != RONDO_ERR_ABORTED ? said : code;
-    h->ops->tell_node(h->arg, passed_on, blamed, reporter);
+    rd_failure_t stands;
+    rondo_result_t code = heard(&h->stop, h->ctx, failure, failure->said);
+
+    rd_stop_read(&h->stop, &stands);
+    if (code != RONDO_ERR_REMOTE || stands.said == RONDO_ERR_ABORTED)
+        stands.said = code;
+    if (stands.failed_rank < 0)
+        stands.failed_rank = h->ctx->rank;
+    h->ops->tell_node(h->arg, &stands);
     /* That its own device is late is no word for ranks of other nodes, which find what they wait for. */
-    if (code != RONDO_ERR_TIMEOUT || blamed != rd_reporter(reporter, h->ctx->rank) - 1)
-        h->ops->tell_others(h->arg, passed_on, blamed, reporter);
+    if (code != RONDO_ERR_TIMEOUT || stands.failed_rank != rd_reporter(stands.reporter, h->ctx->rank) - 1)
+        h->ops->tell_others(h->arg, &stands);
     return code;
 }
 
 rondo_result_t rd_health_fail(rd_health_t *h, rondo_result_t code, int failed_rank, const char *format, ...)
 {
-    char text[RD_ERROR_BYTES];
+    rd_failure_t failure = {.code = code, .said = code, .failed_rank = failed_rank};
     va_list args;
 
     if (rd_health_check(h) != RONDO_SUCCESS)
         return rd_health_check(h);
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(failure.text, sizeof failure.text, format, args);
     va_end(args);
-    return fail_heard(h, code, code, failed_rank, 0, text);
+    return fail_heard(h, &failure);
 }
 
-rondo_result_t rd_health_heard(rd_health_t *h, rondo_result_t code, int failed_rank, int reporter, const char *text)
+rondo_result_t rd_health_died(rd_health_t *h, int rank)
 {
-    return fail_heard(h, code, code, failed_rank, reporter, text);
+    rd_failure_t failure;
+
+    if (rd_health_check(h) != RONDO_SUCCESS)
+        return rd_health_check(h);
+    death(&failure, rank, rd_health_whois(h, rank));
+    return fail_heard(h, &failure);
+}
+
+/* Where ranks have other numbers, the sentence does not say that the one with this number has died. */
+rondo_result_t rd_health_follow(rd_health_t *h, rondo_result_t code, int failed_rank, rd_stop_t *other,
+                                const char *behind)
+{
+    rd_failure_t failure = {.failed_rank = -1};
+
+    if (rd_health_check(h) != RONDO_SUCCESS)
+        return rd_health_check(h);
+    rd_stop_read(other, &failure);
+    failure.code = failure.said = code;
+    failure.died = failure.died && failure.failed_rank == failed_rank;
+    failure.failed_rank = failed_rank;
+    failure.reporter = 0;
+    size_t used = strlen(failure.text);
+    snprintf(failure.text + used, sizeof failure.text - used, "%s", behind);
+    return fail_heard(h, &failure);
+}
+
+rondo_result_t rd_health_heard(rd_health_t *h, const rd_failure_t *failure)
+{
+    return fail_heard(h, failure);
 }
 
 rondo_result_t rd_health_lengths(rd_health_t *h, const rd_lengths_t *lengths)
 {
-    char text[RD_ERROR_BYTES];
+    rd_failure_t failure = {.code = RONDO_ERR_MISMATCH,
+                            .said = RONDO_ERR_MISMATCH,
+                            .failed_rank = lengths->from,
+                            .reporter = lengths->to + 1};
 
     if (rd_health_check(h) != RONDO_SUCCESS)
         return rd_health_check(h);
-    rd_lengths_text(lengths, rd_health_whois(h, lengths->from), rd_health_whois(h, lengths->to), text, sizeof text);
-    return fail_heard(h, RONDO_ERR_MISMATCH, RONDO_ERR_MISMATCH, lengths->from, lengths->to + 1, text);
+    rd_lengths_text(lengths, rd_health_whois(h, lengths->from), rd_health_whois(h, lengths->to), failure.text,
+                    sizeof failure.text);
+    return fail_heard(h, &failure);
 }
 
 /* Makes the sentence for a failure that another rank of this node has reported or passed on. */
-static void notice_text(const rd_health_t *h, rondo_result_t said, int failed_rank, int reporter, char *text,
-                        size_t size)
+static void notice_text(const rd_health_t *h, rd_failure_t *f)
 {
-    const char *ctx = rd_health_whois(h, failed_rank);
-    char by[200] = "another rank", why[RD_ERROR_BYTES];
+    const char *ctx = rd_health_whois(h, f->failed_rank);
+    const int reporter = f->reporter - 1;
+    const size_t size = sizeof f->text;
+    char by[200] = "another rank";
 
-    if (reporter >= 0 && reporter < h->ctx->nranks && reporter != failed_rank)
+    if (reporter >= 0 && reporter < h->ctx->nranks && reporter != f->failed_rank)
         snprintf(by, sizeof by, "rank %d (%s)", reporter, rd_health_whois(h, reporter));
-    if (said == RONDO_ERR_ABORTED)
-        snprintf(text, size, "rank %d (%s) has aborted the communicator", failed_rank, ctx);
-    else if (said == RONDO_ERR_REMOTE && failed_rank == h->ctx->rank)
-        snprintf(text, size, "%s reports that this rank, %d (%s), was lost: nothing of it arrives any more", by,
-                 failed_rank, ctx);
-    else if (said == RONDO_ERR_TIMEOUT && h->ops->cause(h->arg, failed_rank, why))
-        snprintf(text, size, "%s", why);
-    else if (said == RONDO_ERR_TIMEOUT)
-        snprintf(text, size, "rank %d (%s) did not come in time, %s reports", failed_rank, ctx, by);
-    else if (h->ops->cause(h->arg, failed_rank, why))
-        snprintf(text, size, "%s", why);
-    else if (said == RONDO_ERR_REMOTE)
-        snprintf(text, size, "rank %d (%s) died or left, %s reports", failed_rank, ctx, by);
+    if (f->said == RONDO_ERR_ABORTED)
+        snprintf(f->text, size, "rank %d (%s) has aborted the communicator", f->failed_rank, ctx);
+    else if (f->said == RONDO_ERR_REMOTE && f->failed_rank == h->ctx->rank)
+        snprintf(f->text, size, "%s reports that this rank, %d (%s), was lost: nothing of it arrives any more", by,
+                 f->failed_rank, ctx);
+    else if (h->ops->cause(h->arg, f->failed_rank, f))
+        return;
+    else if (f->said == RONDO_ERR_TIMEOUT)
+        snprintf(f->text, size, "rank %d (%s) did not come in time, %s reports", f->failed_rank, ctx, by);
+    else if (f->said == RONDO_ERR_REMOTE)
+        snprintf(f->text, size, "rank %d (%s) died or left, %s reports", f->failed_rank, ctx, by);
     else
-        snprintf(text, size, "rank %d (%s) failed: %s", failed_rank, ctx, rondo_result_string(said));
+        snprintf(f->text, size, "rank %d (%s) failed: %s", f->failed_rank, ctx, rondo_result_string(f->said));
 }
 
 rondo_result_t rd_health_take_in(rd_health_t *h, uint64_t notice)
 {
     const uint64_t mask = (UINT64_C(1) << RD_NOTICE_BITS) - 1;
-    int failed_rank = (int)(notice & mask) - 1, reporter = (int)(notice >> RD_NOTICE_BITS & mask);
     rondo_result_t said = rd_notice_code(notice);
-    char text[RD_ERROR_BYTES];
+    rd_failure_t f = {.code = said,
+                      .said = said,
+                      .failed_rank = (int)(notice & mask) - 1,
+                      .reporter = (int)(notice >> RD_NOTICE_BITS & mask)};
 
     if (rd_error_is_common(said)) /* without a sentence: it is being written, and this is called again */
-        return h->ops->cause(h->arg, -1, text) ? fail_heard(h, said, said, failed_rank, reporter, text) : RONDO_SUCCESS;
-    notice_text(h, said, failed_rank, reporter - 1, text, sizeof text);
-    return fail_heard(h, said == RONDO_ERR_TIMEOUT ? said : RONDO_ERR_REMOTE, said, failed_rank, reporter, text);
+        return h->ops->cause(h->arg, -1, &f) ? fail_heard(h, &f) : RONDO_SUCCESS;
+    notice_text(h, &f);
+    f.code = said == RONDO_ERR_TIMEOUT ? said : RONDO_ERR_REMOTE;
+    return fail_heard(h, &f);
 }

@@ -11,6 +11,7 @@
 #define RD_BASE_HEALTH_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -32,6 +33,7 @@ typedef struct rd_failure {
     rondo_result_t said; /* what it is called where it was found, which `code` may call RONDO_ERR_REMOTE */
     int failed_rank;     /* rank that died, left, failed or is late; -1: this rank */
     int reporter;        /* the rank that found that out, plus one; 0: this rank */
+    bool died;           /* the process of failed_rank has ended without a farewell, as the sentence says */
     char text[RD_ERROR_BYTES];
 } rd_failure_t;
 
@@ -42,6 +44,7 @@ typedef struct rd_stop {
     _Atomic int failed_rank;    /* rank that died, left or failed; -1: none */
     _Atomic int reporter;       /* the rank that found that out, plus one; 0: this rank itself */
     _Atomic int said;           /* what the failure is called where it was found */
+    _Atomic bool died;          /* failed_rank has died: see rd_failure_t */
     _Atomic int claimed;        /* the first writer's mark: only that one fills the fields here */
     _Atomic(uint32_t *) mirror; /* a word that is set with `code` for kernels, which cannot read this struct; or NULL */
     char text[RD_ERROR_BYTES];  /* set before `code` is released, once: "rank 3 (host a, pid 17) died" */
@@ -56,19 +59,19 @@ typedef struct rd_stop {
  * found themselves; only what is a rank's own failure stays its own. */
 rondo_result_t rd_stop_set(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, const char *format,
                            ...) __attribute__((format(printf, 5, 6)));
-/* The same for a failure that another rank has found out and others have passed on. `reporter` is that rank plus one.
- */
-rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, int reporter,
-                             const char *text);
+/* The same because a rank has died. All ranks say that in one sentence, however each has learnt of it: from the end of
+ * a process, of a connection, or from others; this rank's has advice behind it. */
+rondo_result_t rd_stop_died(rd_stop_t *stop, rd_log_ctx_t *ctx, int rank, const char *whois);
+/* The same for a failure that another rank has found out and others have passed on. It is called failure->code. */
+rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_log_ctx_t *ctx, const rd_failure_t *failure);
 /* The same for an error that has been reported already, of the call that this communicator does not survive. */
 void rd_stop_known(rd_stop_t *stop, rondo_result_t code, int failed_rank, const char *text);
 /* What a user can do about a failure of a communicator, behind the sentence of it. */
 #define RD_STOP_ADVICE "; abort this communicator, then shrink it or end"
-/* Makes the sentence for a rank that has died. All ranks say the same, however each has learnt of it: from the end of
- * its process, of a connection, or from others. */
+/* Puts that behind the sentence of a failure. */
+void rd_failure_advise(rd_failure_t *failure);
+/* Makes the sentence for a rank that has died. */
 void rd_death_text(int rank, const char *whois, char *text, size_t size);
-/* Returns true if `text` says that, whatever advice follows. */
-bool rd_is_death(const char *text, int rank, const char *whois);
 /* Makes the sentence for a message of two lengths, the same on every rank. */
 void rd_lengths_text(const rd_lengths_t *lengths, const char *from, const char *to, char *text, size_t size);
 /* Returns the reporter that `rank` names, plus one as ever: `reporter`, or `rank` itself if there is none. */
@@ -86,6 +89,9 @@ static inline rondo_result_t rd_stop_get(rd_stop_t *stop)
     return (rondo_result_t)atomic_load_explicit(&stop->code, memory_order_acquire);
 }
 
+/* Copies the failure that has set the word. Returns its code, or RONDO_SUCCESS, and copies nothing, if none has. */
+rondo_result_t rd_stop_read(rd_stop_t *stop, rd_failure_t *failure);
+
 /* The word that one rank of a node leaves with another: a result code, the rank to blame, and the rank that found that
  * out. Both ranks are numbers plus one, with 0 for none. */
 #define RD_NOTICE_BITS 28
@@ -99,17 +105,18 @@ static inline rondo_result_t rd_notice_code(uint64_t notice)
     return (rondo_result_t)(notice >> 2 * RD_NOTICE_BITS);
 }
 
-/* How a communicator reports its failure. `reporter` is the rank that found it out, plus one; 0: this rank. What is
- * the error of all ranks (rd_error_is_common) goes along with its sentence, which is in the stop word by then: it is
- * the cause of whatever its finder does next, and the others may not be able to find it any more. */
+/* How a communicator reports its failure, which is in the stop word by then. The others are told what failure->said
+ * calls it, and a rank to blame, be it this one. What is the error of all ranks (rd_error_is_common) goes along with
+ * its sentence: it is the cause of whatever its finder does next, and the others may not be able to find it any more.
+ */
 typedef struct rd_health_ops {
-    void (*tell_node)(void *arg, rondo_result_t code, int failed_rank, int reporter);
-    void (*tell_others)(void *arg, rondo_result_t code, int failed_rank, int reporter); /* through the bootstrap */
+    void (*tell_node)(void *arg, const rd_failure_t *failure);
+    void (*tell_others)(void *arg, const rd_failure_t *failure); /* through the bootstrap */
     const char *(*whois)(void *arg, int rank); /* returns the host and process of a rank, for sentences */
     /* Copies the sentence that a rank of this node has published of the failure of `rank`, which it names: of a
-     * mismatch that it has found, or of what has failed on itself or on another node. -1: any. Returns false if there
-     * is none yet. */
-    bool (*cause)(void *arg, int rank, char text[RD_ERROR_BYTES]);
+     * mismatch that it has found, or of what has failed on itself or on another node; and whether that is a death. -1:
+     * any. Returns false if there is none yet. */
+    bool (*cause)(void *arg, int rank, rd_failure_t *failure);
     /* Makes `own` the first failure of this node. Returns -1, or, if there has been one, the rank that had it first,
      * and the failure through *first. */
     int (*first)(void *arg, const rd_failure_t *own, rd_failure_t *first);
@@ -133,9 +140,16 @@ void rd_health_begin(rd_health_t *health, rd_log_ctx_t *ctx, const _Atomic uint6
 rondo_result_t rd_health_fail(rd_health_t *health, rondo_result_t code, int failed_rank, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The same for a failure that rank `reporter` - 1 has found and asks this one to pass on. */
-rondo_result_t rd_health_heard(rd_health_t *health, rondo_result_t code, int failed_rank, int reporter,
-                               const char *text);
+/* The same because a rank has died. */
+rondo_result_t rd_health_died(rd_health_t *health, int rank);
+
+/* The same because another communicator of this process has failed, with its sentence and `behind` it. `failed_rank`:
+ * the number that the rank to blame has here. */
+rondo_result_t rd_health_follow(rd_health_t *health, rondo_result_t code, int failed_rank, rd_stop_t *other,
+                                const char *behind);
+
+/* The same for a failure that another rank has found and asks this one to pass on. */
+rondo_result_t rd_health_heard(rd_health_t *health, const rd_failure_t *failure);
 
 /* The same for a message of two lengths. */
 rondo_result_t rd_health_lengths(rd_health_t *health, const rd_lengths_t *lengths);

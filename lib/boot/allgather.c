@@ -27,9 +27,9 @@ typedef struct round {
 /* The connection has died from an error on this side, so reading from the neighbours would not report it. */
 static rondo_result_t broken(round_t *r, const rd_chan_t *chan)
 {
-    r->news.failed_rank = r->b->rank;
-    snprintf(r->news.text, sizeof(r->news.text), "rank %d (%s) cannot go on with an exchange: %s", r->b->rank,
-             rd_boot_whois(r->b, r->b->rank), strerror(chan->error));
+    r->news.failure.failed_rank = r->b->rank;
+    snprintf(r->news.failure.text, sizeof(r->news.failure.text), "rank %d (%s) cannot go on with an exchange: %s",
+             r->b->rank, rd_boot_whois(r->b, r->b->rank), strerror(chan->error));
     return chan->error == ENOMEM ? RONDO_ERR_NO_MEMORY : RONDO_ERR_SYSTEM;
 }
 
@@ -62,10 +62,10 @@ static rondo_result_t take(round_t *r)
             r->in += bytes;
             r->in_left -= bytes;
         } else {
-            snprintf(r->news.text, sizeof(r->news.text),
+            snprintf(r->news.failure.text, sizeof(r->news.failure.text),
                      "rank %d (%s) sent %zu bytes in an exchange where %zu were due", r->from->rank,
                      rd_boot_whois(r->b, r->from->rank), bytes, r->in_left);
-            r->news.failed_rank = r->from->rank;
+            r->news.failure.failed_rank = r->from->rank;
             return RONDO_ERR_INTERNAL;
         }
     }
@@ -110,7 +110,7 @@ static rondo_result_t heard_instead(rd_boot_t *b, rondo_result_t code, rd_boot_n
     int64_t until = rd_clock_ms() + WORD_MS;
 
     for (int64_t now; (now = rd_clock_ms()) < until;) {
-        rd_boot_news_t said = {.failed_rank = -1};
+        rd_boot_news_t said = {.failure.failed_rank = -1};
         rondo_result_t heard = poll_neighbours(b, &said, (int)(until - now), false);
         if (heard && !said.silent) {
             *news = said;
@@ -122,9 +122,9 @@ static rondo_result_t heard_instead(rd_boot_t *b, rondo_result_t code, rd_boot_n
 
 static rondo_result_t gone(round_t *r, rd_neighbour_t *one)
 {
-    r->news.failed_rank = one->rank;
-    snprintf(r->news.text, sizeof(r->news.text), "rank %d (%s) has left, but an exchange with it was due", one->rank,
-             rd_boot_whois(r->b, one->rank));
+    r->news.failure.failed_rank = one->rank;
+    snprintf(r->news.failure.text, sizeof(r->news.failure.text),
+             "rank %d (%s) has left, but an exchange with it was due", one->rank, rd_boot_whois(r->b, one->rank));
     return RONDO_ERR_REMOTE;
 }
 
@@ -147,8 +147,8 @@ static rondo_result_t run_round(round_t *r)
         if (code)
             return code;
         if (r->until_ms && rd_clock_ms() > r->until_ms) {
-            r->news.failed_rank = -1;
-            snprintf(r->news.text, sizeof(r->news.text),
+            r->news.failure.failed_rank = -1;
+            snprintf(r->news.failure.text, sizeof(r->news.failure.text),
                      "rank %d (%s) did not take part in an exchange within %lld ms "
                      "(RONDO_CREATE_TIMEOUT_MS)",
                      r->from->rank, rd_boot_whois(b, r->from->rank), (long long)b->timeout_ms);
@@ -168,20 +168,25 @@ static void end_busy(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
         code = rd_boot_hear(b, one, news);
     }
     b->busy = 0;
-    if (code && !rd_stop_get(b->stop))
-        rd_boot_stop(b->stop, b->ctx, code, news, news->text);
-    if (b->parting_set)
-        rd_boot_say(b, b->parting.code, b->parting.failed_rank, b->parting_reporter, b->parting_text);
-    else if (code)
-        rd_boot_say(b, news->said ? news->said : code, atomic_load(&b->stop->failed_rank),
-                    atomic_load(&b->stop->reporter), b->stop->text);
+    if (code && !rd_stop_get(b->stop)) {
+        news->failure.code = code;
+        rd_boot_stop(b->stop, b->ctx, &news->failure, false);
+    }
+    if (b->parting_set) {
+        rd_boot_say(b, &b->parting);
+    } else if (code) {
+        rd_failure_t stands;
+        rd_stop_read(b->stop, &stands);
+        stands.said = news->failure.said ? news->failure.said : code;
+        rd_boot_say(b, &stands);
+    }
     rd_boot_tell_gone(b); /* the cause has been said first */
     pthread_mutex_unlock(&b->lock);
 }
 
 rondo_result_t rd_boot_rounds(rd_boot_t *b, rd_boot_round_fn each, void *arg)
 {
-    round_t r = {.b = b, .news.failed_rank = -1};
+    round_t r = {.b = b, .news.failure.failed_rank = -1};
 
     pthread_mutex_lock(&b->lock);
     b->busy = 1;
@@ -218,11 +223,11 @@ static size_t gather(void *arg, int k, const unsigned char **out, unsigned char 
 /* The others, which wait for this rank, are told. */
 static rondo_result_t no_memory(rd_boot_t *b, size_t each)
 {
-    rd_boot_news_t news = {.failed_rank = b->rank};
+    rd_boot_news_t news = {.failure.failed_rank = b->rank};
 
     rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory to exchange %zu bytes with each of %d ranks", each, b->nranks);
-    snprintf(news.text, sizeof(news.text), "rank %d (%s) cannot go on with an exchange: %.300s", b->rank,
-             rd_boot_whois(b, b->rank), rd_thread_error());
+    snprintf(news.failure.text, sizeof(news.failure.text), "rank %d (%s) cannot go on with an exchange: %.300s",
+             b->rank, rd_boot_whois(b, b->rank), rd_thread_error());
     end_busy(b, RONDO_ERR_NO_MEMORY, &news);
     return RONDO_ERR_NO_MEMORY;
 }

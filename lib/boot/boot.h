@@ -10,6 +10,7 @@
 #define RD_BOOT_BOOT_H
 
 #include "base/env.h"
+#include "base/health.h"
 #include "base/wait.h"
 
 typedef struct rd_boot rd_boot_t;
@@ -91,9 +92,9 @@ void rd_boot_address(const rd_boot_t *boot, char text[RD_BOOT_ADDRESS]);
  * in order (destroy) or has failed (with `code`, because of `failed_rank`); they pass a failure on. Neither blocks. */
 int rd_boot_sockets(const rd_boot_t *boot, int *fds, int *ranks, int most); /* returns their number */
 void rd_boot_farewell(rd_boot_t *boot, rondo_result_t code, int failed_rank);
-/* The same for a failure that another rank has found out: `reporter` is its number plus one, or 0 for this rank. The
- * error of all ranks (rd_error_is_common) goes along with its sentence; NULL: it has none. */
-void rd_boot_pass_on(rd_boot_t *boot, rondo_result_t code, int failed_rank, int reporter, const char *text);
+/* The same for a failure that another rank may have found out: they are told what failure->said calls it. The error of
+ * all ranks (rd_error_is_common) goes along with its sentence; "": it has none. */
+void rd_boot_pass_on(rd_boot_t *boot, const rd_failure_t *failure);
 /* Returns true if a farewell of this code means something only with its sentence, which the bootstrap alone takes to
  * the others. */
 bool rd_boot_says_why(int code);
@@ -161,24 +162,19 @@ void rd_boot_claim(rd_boot_t *boot, int to, const rd_boot_claim_t *claim);
 bool rd_boot_claimed(rd_boot_t *boot, rd_boot_claim_t *claim);
 
 typedef struct rd_boot_news {
-    int left;                  /* the neighbour has sent an orderly farewell */
-    int silent;                /* its socket ended without one */
-    bool cut;                  /* because nothing comes through; its process may go on */
-    rondo_result_t said;       /* with an error: the code to pass on */
-    int failed_rank;           /* with an error: the rank that died or failed; -1: only the sentence says so */
-    int reporter;              /* the rank that found that out, plus one; 0: this rank itself */
-    char text[RD_ERROR_BYTES]; /* with an error: the sentence */
+    int left;             /* the neighbour has sent an orderly farewell */
+    int silent;           /* its socket ended without one */
+    bool cut;             /* because nothing comes through; its process may go on */
+    rd_failure_t failure; /* with an error: as it is to be passed on; a failed rank of -1: only the sentence says so */
 } rd_boot_news_t;
 
-/* Turns the report of rank `from`, that it stopped with `said` because of `failed_rank`, into a sentence and an error
- * of this rank. `reporter` is the rank that found it out, plus one; 0, or a number of no rank, stands for `from`
- * itself. */
-rondo_result_t rd_boot_report(const rd_boot_t *boot, int from, int said, int failed_rank, int reporter, char *text,
-                              size_t size);
+/* Turns the report of rank `from`, that it stopped with failure->said because of failure->failed_rank, into an error of
+ * this rank, which is then its code and what is said, and a sentence. failure->reporter is the rank that found it out,
+ * plus one; 0, or a number of no rank, stands for `from` itself. */
+void rd_boot_report(const rd_boot_t *boot, int from, rd_failure_t *failure);
 
-/* Sets the stop word to what the news say. */
-void rd_boot_stop(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, const rd_boot_news_t *news,
-                  const char *text);
+/* Sets the stop word to what the news say; `advised`: with what the user can do, unless all ranks say the same. */
+void rd_boot_stop(rd_stop_t *stop, rd_log_ctx_t *ctx, const rd_failure_t *news, bool advised);
 
 /* Reads what has arrived on the socket. Returns RONDO_SUCCESS (nothing of note, or an orderly farewell),
  * RONDO_ERR_REMOTE, _TIMEOUT, _MISMATCH or _NAN. Never blocks. Does nothing during an allgather, which checks the

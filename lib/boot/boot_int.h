@@ -60,9 +60,8 @@ struct rd_boot {
     int said, parted;            /* a farewell has been sent, and one that says that this rank leaves */
     _Atomic unsigned char *gone; /* of each rank, as deaths.c has it */
     rd_questions_t questions;
-    rd_fail_t parting; /* a farewell that was requested during an allgather is sent when that ends */
-    int parting_set, parting_reporter;
-    char parting_text[RD_ERROR_BYTES];
+    rd_failure_t parting; /* a farewell that was requested during an allgather is sent when that ends */
+    int parting_set;
     unsigned char derived[16]; /* the job of the rendezvous that this rank serves on its listener */
     int serving;
     int exchanges;
@@ -104,7 +103,7 @@ void rd_boot_heard_name(rd_boot_t *b, const unsigned char *data, size_t bytes);
 void rd_boot_heard_letter(rd_boot_t *b, const unsigned char *data, size_t bytes);
 /* Tells the neighbours who became known to be gone during an allgather. The caller holds the lock. */
 void rd_boot_tell_gone(rd_boot_t *b);
-/* Sends a farewell. The caller holds the lock or has set `busy`. `text`: the sentence that goes along; NULL: none. */
-void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const char *text);
+/* Sends a farewell, as rd_boot_pass_on. The caller holds the lock or has set `busy`. */
+void rd_boot_say(rd_boot_t *b, const rd_failure_t *failure);
 
 #endif

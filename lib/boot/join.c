@@ -462,6 +462,15 @@ static void tell_rendezvous(joining_t *j)
     rd_chan_send(j->rendezvous.chan, RD_REC_FAIL, &said, sizeof(said));
 }
 
+/* One of them may have left the rendezvous. */
+static void tell_neighbours(const joining_t *j)
+{
+    rd_failure_t failure = {.code = j->code, .said = j->code, .failed_rank = to_blame(j)};
+
+    snprintf(failure.text, sizeof failure.text, "%s", j->text);
+    rd_boot_say(j->b, &failure);
+}
+
 /* For how long a rank goes on that has to tell what no other one knows. Its caller waits meanwhile: not for longer than
  * all of the creation may take, nor when an abort has ended it. */
 static int64_t tell_ms(const joining_t *j)
@@ -571,7 +580,7 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
         admit_the_last(&j);
     if (j.code) {
         tell_rendezvous(&j);
-        rd_boot_say(b, j.code, to_blame(&j), 0, j.text); /* a neighbour may have left the rendezvous */
+        tell_neighbours(&j);
     } else {
         rd_chan_send(j.rendezvous.chan, RD_REC_READY, NULL, 0);
     }

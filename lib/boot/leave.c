@@ -15,28 +15,33 @@ static bool has_died(const rd_boot_t *b, int rank)
     return rd_boot_is_dead(b, rank) && !rd_boot_is_lost(b, rank);
 }
 
-rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int failed_rank, int reporter, char *text,
-                              size_t size)
+void rd_boot_report(const rd_boot_t *b, int from, rd_failure_t *f)
 {
-    int first = reporter > 0 && reporter <= b->nranks && reporter - 1 != failed_rank ? reporter - 1 : from;
+    const int failed_rank = f->failed_rank;
+    const rondo_result_t said = f->said;
+    int first = f->reporter > 0 && f->reporter <= b->nranks && f->reporter - 1 != failed_rank ? f->reporter - 1 : from;
     const char *said_by = rd_boot_whois(b, first), *ctx = rd_boot_whois(b, failed_rank);
-    if (said == RONDO_ERR_REMOTE && failed_rank != b->rank && has_died(b, failed_rank))
-        rd_death_text(failed_rank, ctx, text, size);
+    const size_t size = sizeof f->text;
+
+    f->died = said == RONDO_ERR_REMOTE && failed_rank != b->rank && has_died(b, failed_rank);
+    f->code = f->said = said == RONDO_ERR_TIMEOUT && failed_rank != from ? RONDO_ERR_TIMEOUT : RONDO_ERR_REMOTE;
+    if (f->died)
+        rd_death_text(failed_rank, ctx, f->text, size);
     else if (failed_rank == from)
-        snprintf(text, size, "rank %d (%s) %s", failed_rank, ctx,
+        snprintf(f->text, size, "rank %d (%s) %s", failed_rank, ctx,
                  said == RONDO_ERR_ABORTED   ? "has aborted the communicator"
                  : said == RONDO_ERR_TIMEOUT ? "gave up waiting"
                                              : "has failed");
     else if (said == RONDO_ERR_TIMEOUT) /* the rank is alive, as far as is known */
-        snprintf(text, size, "rank %d (%s) did not come in time, as rank %d (%s) reports", failed_rank, ctx, first,
+        snprintf(f->text, size, "rank %d (%s) did not come in time, as rank %d (%s) reports", failed_rank, ctx, first,
                  said_by);
     else if (failed_rank == b->rank) /* a network that is cut in one direction: this rank receives from the others, and
                                         they do not receive from it */
-        snprintf(text, size, "rank %d (%s) reports that this rank, %d, was lost: nothing of it arrives any more", first,
-                 said_by, failed_rank);
+        snprintf(f->text, size, "rank %d (%s) reports that this rank, %d, was lost: nothing of it arrives any more",
+                 first, said_by, failed_rank);
     else
-        snprintf(text, size, "rank %d (%s) died or failed, as rank %d (%s) reports", failed_rank, ctx, first, said_by);
-    return said == RONDO_ERR_TIMEOUT && failed_rank != from ? RONDO_ERR_TIMEOUT : RONDO_ERR_REMOTE;
+        snprintf(f->text, size, "rank %d (%s) died or failed, as rank %d (%s) reports", failed_rank, ctx, first,
+                 said_by);
 }
 
 /* The record by which a rank leaves. A sentence, without its terminating zero, follows a code that means something only
@@ -65,11 +70,13 @@ static bool says_who_is_late(const farewell_t *said)
     return said->code == RONDO_ERR_TIMEOUT && said->failed_rank != said->reporter - 1;
 }
 
-void rd_boot_stop(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, const rd_boot_news_t *news, const char *text)
+void rd_boot_stop(rd_stop_t *stop, rd_log_ctx_t *ctx, const rd_failure_t *news, bool advised)
 {
-    bool alike = rd_error_is_common(code) || code == RONDO_ERR_TIMEOUT;
+    rd_failure_t failure = *news;
 
-    rd_stop_heard(stop, ctx, code, news->failed_rank, news->reporter, alike ? news->text : text);
+    if (advised && !rd_error_is_common(news->code) && news->code != RONDO_ERR_TIMEOUT)
+        rd_failure_advise(&failure);
+    rd_stop_heard(stop, ctx, &failure);
 }
 
 rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
@@ -85,18 +92,19 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
         from->left = 1;
         return RONDO_SUCCESS;
     }
-    news->failed_rank = said.failed_rank >= 0 && said.failed_rank < b->nranks ? said.failed_rank : from->rank;
-    news->reporter = said.reporter > 0 && said.reporter <= b->nranks ? said.reporter : from->rank + 1;
+    rd_failure_t *f = &news->failure;
+    f->failed_rank = said.failed_rank >= 0 && said.failed_rank < b->nranks ? said.failed_rank : from->rank;
+    f->reporter = said.reporter > 0 && said.reporter <= b->nranks ? said.reporter : from->rank + 1;
+    f->said = said.code;
     bool late = says_who_is_late(&said);
     if ((rd_boot_says_why(said.code) || blames_nobody(&said) || late) && bytes > SHORT) {
-        memcpy(news->text, said.text, sizeof news->text);
-        news->said = said.code;
+        memcpy(f->text, said.text, sizeof f->text);
         if (blames_nobody(&said) || (late && said.failed_rank < 0))
-            news->failed_rank = -1;
-        return rd_error_is_common(said.code) || late ? said.code : RONDO_ERR_REMOTE;
+            f->failed_rank = -1;
+        return f->code = rd_error_is_common(said.code) || late ? said.code : RONDO_ERR_REMOTE;
     }
-    return news->said = rd_boot_report(b, from->rank, said.code, news->failed_rank, news->reporter, news->text,
-                                       sizeof(news->text));
+    rd_boot_report(b, from->rank, f);
+    return f->code;
 }
 
 /* Returns true if the rank is cut off: its process may go on. */
@@ -151,12 +159,12 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
     }
     if (!rd_chan_over(from->chan) || from->left)
         return RONDO_SUCCESS;
+    rd_failure_t *f = &news->failure;
+    *f = (rd_failure_t){.code = RONDO_ERR_REMOTE, .said = RONDO_ERR_REMOTE, .failed_rank = from->rank};
     news->silent = 1;
-    news->failed_rank = from->rank;
-    news->reporter = 0;
-    news->cut =
-        silence_text(from->rank, rd_boot_whois(b, from->rank), from->chan->error, news->text, sizeof news->text);
-    return news->said = RONDO_ERR_REMOTE;
+    news->cut = silence_text(from->rank, rd_boot_whois(b, from->rank), from->chan->error, f->text, sizeof f->text);
+    f->died = !news->cut;
+    return f->code;
 }
 
 /* Also to those that have left themselves: one whose modules are still ending hears this rank, and would take the end
@@ -179,68 +187,71 @@ static void say_to_all(rd_boot_t *b, const farewell_t *said, size_t bytes)
 
 /* Whoever passes a death on may have it from the others of its node, and not have seen itself that the process ended.
  */
-static void say_death(rd_boot_t *b, const farewell_t *said, const char *text)
+static void say_death(rd_boot_t *b, const farewell_t *said, bool died)
 {
     const int rank = said->failed_rank;
 
     if (said->code != RONDO_ERR_REMOTE || rank < 0 || rank == b->rank || rank >= b->nranks || !b->rounds)
         return;
-    if (has_died(b, rank) || rd_is_death(text, rank, rd_boot_whois(b, rank)))
+    if (died || has_died(b, rank))
         rd_boot_say_died(b, rank);
 }
 
-static void say_first(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const char *text)
+/* What is said has a sentence, and whether that is of a death; or both are in the stop word. */
+static void say_first(rd_boot_t *b, const rd_failure_t *failure)
 {
-    farewell_t said = {code, failed_rank, rd_reporter(reporter, b->rank), ""};
+    farewell_t said = {failure->said, failure->failed_rank, rd_reporter(failure->reporter, b->rank), ""};
     size_t bytes = SHORT;
-    rondo_result_t stopped = rd_stop_get(b->stop);
+    rd_failure_t stands = {.failed_rank = -1};
+    rondo_result_t stopped = rd_stop_read(b->stop, &stands);
     /* Leaving after a failure is not leaving in order; but the others find a mismatch or a missed deadline themselves.
      */
-    if (code == RONDO_SUCCESS && stopped && stopped != RONDO_ERR_MISMATCH && stopped != RONDO_ERR_TIMEOUT) {
+    if (said.code == RONDO_SUCCESS && stopped && stopped != RONDO_ERR_MISMATCH && stopped != RONDO_ERR_TIMEOUT) {
         said.code = stopped;
-        said.failed_rank = atomic_load(&b->stop->failed_rank);
-        said.reporter = rd_reporter(atomic_load(&b->stop->reporter), b->rank);
+        said.failed_rank = stands.failed_rank;
+        said.reporter = rd_reporter(stands.reporter, b->rank);
     }
+    const char *text = failure->text;
     bool late = says_who_is_late(&said);
-    if ((rd_boot_says_why(said.code) || blames_nobody(&said) || late) && text && *text) {
+    if ((rd_boot_says_why(said.code) || blames_nobody(&said) || late) && *text) {
         if (!rd_error_is_common(said.code) && !late && said.failed_rank == b->rank) /* of others the sentence says so */
-            snprintf(said.text, sizeof said.text, "rank %d (%s): %s", b->rank, rd_boot_whois(b, b->rank), text);
+            snprintf(said.text, sizeof said.text, "rank %d (%s): %.*s", b->rank, rd_boot_whois(b, b->rank),
+                     RD_ERROR_BYTES - 100, text);
         else
             snprintf(said.text, sizeof said.text, "%s", text);
         bytes += strlen(said.text);
     }
-    say_death(b, &said, text ? text : stopped ? b->stop->text : "");
+    say_death(b, &said, *text ? failure->died : stands.died && stands.failed_rank == said.failed_rank);
     say_to_all(b, &said, bytes);
 }
 
 /* What a rank says of a failure is said once. That it leaves is said then, too, before its modules end, which may take
  * seconds: its lifelines end before its connections do, and others wait for it in a shrink. */
-void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const char *text)
+void rd_boot_say(rd_boot_t *b, const rd_failure_t *failure)
 {
     const farewell_t parting = {.code = RONDO_SUCCESS, .failed_rank = -1};
 
     if (!b->said)
-        say_first(b, code, failed_rank, reporter, text);
-    if (code == RONDO_SUCCESS && !b->parted)
+        say_first(b, failure);
+    if (failure->said == RONDO_SUCCESS && !b->parted)
         say_to_all(b, &parting, SHORT);
 }
 
 void rd_boot_farewell(rd_boot_t *b, rondo_result_t code, int failed_rank)
 {
-    rd_boot_pass_on(b, code, failed_rank, 0, NULL);
+    const rd_failure_t failure = {.code = code, .said = code, .failed_rank = failed_rank};
+
+    rd_boot_pass_on(b, &failure);
 }
 
-void rd_boot_pass_on(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const char *text)
+void rd_boot_pass_on(rd_boot_t *b, const rd_failure_t *failure)
 {
     pthread_mutex_lock(&b->lock);
     if (b->busy && !b->parting_set) { /* the first one stands */
-        b->parting.code = code;
-        b->parting.failed_rank = failed_rank;
-        b->parting_reporter = reporter;
-        snprintf(b->parting_text, sizeof b->parting_text, "%s", text ? text : "");
+        b->parting = *failure;
         b->parting_set = 1;
     } else if (!b->busy) {
-        rd_boot_say(b, code, failed_rank, reporter, text);
+        rd_boot_say(b, failure);
     }
     pthread_mutex_unlock(&b->lock);
 }
@@ -302,8 +313,8 @@ rondo_result_t rd_boot_check(rd_boot_t *b)
         code = rd_boot_hear(b, one, &news);
         if (code == RONDO_SUCCESS)
             continue;
-        rd_boot_say(b, news.said, news.failed_rank, news.reporter, news.text);
-        rd_boot_stop(b->stop, b->ctx, code, &news, news.text);
+        rd_boot_say(b, &news.failure);
+        rd_boot_stop(b->stop, b->ctx, &news.failure, false);
     }
     pthread_mutex_unlock(&b->lock);
     return code;

@@ -55,19 +55,18 @@ bool rd_comm_not_own(rondo_comm_t comm)
 
 /* ---- the functions of the communicator's health ---- */
 
-static void tell_node(void *arg, rondo_result_t code, int failed_rank, int reporter)
+static void tell_node(void *arg, const rd_failure_t *failure)
 {
     rondo_comm_t comm = arg;
 
-    rd_conns_notify(&comm->conns, code, failed_rank + 1, rd_reporter(reporter, comm->team.rank),
-                    comm->health.stop.text);
+    rd_conns_notify(&comm->conns, comm->team.rank, failure);
 }
 
-static void tell_others(void *arg, rondo_result_t code, int failed_rank, int reporter)
+static void tell_others(void *arg, const rd_failure_t *failure)
 {
     rondo_comm_t comm = arg;
 
-    rd_boot_pass_on(comm->boot, code, failed_rank, reporter, comm->health.stop.text);
+    rd_boot_pass_on(comm->boot, failure);
 }
 
 static const char *whois(void *arg, int rank)
@@ -77,17 +76,17 @@ static const char *whois(void *arg, int rank)
     return rd_boot_whois(comm->boot, rank);
 }
 
-static bool cause(void *arg, int rank, char text[RD_ERROR_BYTES])
+static bool cause(void *arg, int rank, rd_failure_t *failure)
 {
     rondo_comm_t comm = arg;
-
+    int by = rd_conns_cause(&comm->conns, rank, failure);
     char said[RD_ERROR_BYTES];
-    int by = rd_conns_cause(&comm->conns, rank, said);
 
-    if (by >= 0 && by == rank)
-        snprintf(text, RD_ERROR_BYTES, "rank %d (%s): %.*s", rank, whois(arg, rank), RD_ERROR_BYTES - 100, said);
-    else if (by >= 0)
-        snprintf(text, RD_ERROR_BYTES, "%s", said);
+    if (by >= 0 && by == rank) {
+        memcpy(said, failure->text, sizeof said);
+        snprintf(failure->text, sizeof failure->text, "rank %d (%s): %.*s", rank, whois(arg, rank),
+                 RD_ERROR_BYTES - 100, said);
+    }
     return by >= 0;
 }
 
@@ -127,11 +126,13 @@ static void hear(void *arg)
 static void tell(void *arg)
 {
     rondo_comm_t comm = arg;
-    rondo_result_t code = rd_health_check(&comm->health);
-    int failed_rank = atomic_load(&comm->health.stop.failed_rank);
+    rd_failure_t failure;
+    rondo_result_t code = rd_stop_read(&comm->health.stop, &failure);
 
-    if (code != RONDO_SUCCESS && code != RONDO_ERR_MISMATCH && failed_rank >= 0)
-        tell_node(comm, code, failed_rank, atomic_load(&comm->health.stop.reporter));
+    if (code == RONDO_SUCCESS || code == RONDO_ERR_MISMATCH || failure.failed_rank < 0)
+        return;
+    failure.said = code;
+    tell_node(comm, &failure);
 }
 
 static void answer(void *arg, const rd_boot_question_t *question)
@@ -142,8 +143,11 @@ static void answer(void *arg, const rd_boot_question_t *question)
 static void lose_patience(void *arg, const rd_boot_claim_t *claim)
 {
     rondo_comm_t comm = arg;
+    rd_failure_t failure = {
+        .code = RONDO_ERR_TIMEOUT, .said = RONDO_ERR_TIMEOUT, .failed_rank = claim->late, .reporter = claim->from + 1};
 
-    rd_health_heard(&comm->health, RONDO_ERR_TIMEOUT, claim->late, claim->from + 1, claim->text);
+    memcpy(failure.text, claim->text, sizeof failure.text);
+    rd_health_heard(&comm->health, &failure);
 }
 
 static const rd_liveness_ops_t liveness_ops = {has_left, has_failed, hear, tell, answer, lose_patience};
@@ -447,16 +451,16 @@ static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id,
 static void say_why(rondo_comm_t made, rondo_result_t result)
 {
     rd_stop_t *stop = &made->health.stop;
-    int failed_rank = result != RONDO_ERR_REMOTE    ? made->team.rank
-                      : rd_stop_get(stop) == result ? atomic_load(&stop->failed_rank)
-                                                    : -1;
-    char text[RD_ERROR_BYTES + 160];
+    rd_failure_t failure = {.said = result,
+                            .failed_rank = result != RONDO_ERR_REMOTE    ? made->team.rank
+                                           : rd_stop_get(stop) == result ? atomic_load(&stop->failed_rank)
+                                                                         : -1};
 
-    snprintf(text, sizeof text, "the communicator cannot be made: %s", rd_thread_error());
+    snprintf(failure.text, sizeof failure.text, "the communicator cannot be made: %s", rd_thread_error());
     /* First: who hears of it by the bootstrap tells its node, and has no sentence to tell. */
-    if (failed_rank >= 0 && result != RONDO_ERR_MISMATCH)
-        rd_conns_notify(&made->conns, result, failed_rank + 1, rd_reporter(0, made->team.rank), text);
-    rd_boot_pass_on(made->boot, result, failed_rank, 0, text);
+    if (failure.failed_rank >= 0 && result != RONDO_ERR_MISMATCH)
+        rd_conns_notify(&made->conns, made->team.rank, &failure);
+    rd_boot_pass_on(made->boot, &failure);
 }
 
 /* Guards the stop word of a communicator that is being made: an abort sets it while an attempt may be beginning. */

@@ -110,7 +110,8 @@ rondo_result_t rd_comm_leave_slowly(rondo_comm_t comm, rondo_result_t result)
 
 void rd_comm_cancel(rondo_comm_t comm)
 {
-    int failed_rank = atomic_load(&comm->health.stop.failed_rank), nobody = 0, yields = 0;
+    rd_failure_t failure = {.failed_rank = -1};
+    int nobody = 0, yields = 0;
 
     if (!atomic_compare_exchange_strong(&comm->cancelled, &nobody, 1)) {
         /* A revocation from another thread is doing it, and has only readers to wait for. */
@@ -119,9 +120,9 @@ void rd_comm_cancel(rondo_comm_t comm)
         return;
     }
     /* Before the mark: a rank that finds that what was posted here is void knows by then which rank is to blame. */
-    rd_conns_notify(&comm->conns, rd_health_check(&comm->health),
-                    (failed_rank >= 0 ? failed_rank : comm->team.rank) + 1,
-                    rd_reporter(atomic_load(&comm->health.stop.reporter), comm->team.rank), comm->health.stop.text);
+    failure.said = rd_stop_read(&comm->health.stop, &failure);
+    failure.failed_rank = failure.failed_rank >= 0 ? failure.failed_rank : comm->team.rank;
+    rd_conns_notify(&comm->conns, comm->team.rank, &failure);
     atomic_store_explicit(&comm->conns.self->failed, 1, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst); /* before the user's next store into a buffer that was posted */
     if (rd_conns_shared(&comm->conns)) {

@@ -48,7 +48,7 @@ static rondo_result_t fail_with_net(rd_rma_t *rma)
 
     if (code == RONDO_SUCCESS)
         return code;
-    return rd_health_fail(rma->team->health, code, atomic_load(&net->stop.failed_rank), "%s", net->stop.text);
+    return rd_health_follow(rma->team->health, code, atomic_load(&net->stop.failed_rank), &net->stop, "");
 }
 
 static void end(rd_rma_op_t *op, rondo_result_t code)

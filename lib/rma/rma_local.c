@@ -66,11 +66,8 @@ static rondo_result_t refused(rd_rma_t *rma, const rd_rma_op_t *op, int error)
 
     if (rd_queue_news(rma->queue, RD_QUEUE_NEWS_MS))
         return rd_health_check(rma->team->health);
-    if (error == ESRCH) { /* its process is no more */
-        char death[RD_ERROR_BYTES];
-        rd_death_text(op->peer, whois, death, sizeof death);
-        return rd_health_fail(rma->team->health, RONDO_ERR_REMOTE, op->peer, "%s" RD_STOP_ADVICE, death);
-    }
+    if (error == ESRCH) /* its process is no more */
+        return rd_health_died(rma->team->health, op->peer);
     return rd_health_fail(rma->team->health, RONDO_ERR_SYSTEM, -1,
                           "the kernel does not %s %zu bytes of rank %d's window (%s): %s; a window's memory must stay "
                           "mapped%s until rondo_window_destroy. RONDO_CMA=0 does without the kernel",

@@ -264,25 +264,27 @@ void rd_conns_free(rd_conns_t *c)
 }
 
 /* Each rank stores it into its own part, so no two ranks write to one place, and the first of its threads does. */
-static void publish_cause(rd_control_t *self, int of, const char *text)
+static void publish_cause(rd_control_t *self, const rd_failure_t *failure)
 {
     int none = 0;
 
     if (!atomic_compare_exchange_strong(&self->caused, &none, 1))
         return;
-    self->cause_of = of;
-    snprintf(self->cause, sizeof self->cause, "%s", text);
+    self->cause_of = failure->failed_rank;
+    self->cause_died = failure->died;
+    memcpy(self->cause, failure->text, sizeof self->cause);
     atomic_store_explicit(&self->caused, 2, memory_order_release);
 }
 
-int rd_conns_cause(const rd_conns_t *c, int rank, char text[RD_ERROR_BYTES])
+int rd_conns_cause(const rd_conns_t *c, int rank, rd_failure_t *failure)
 {
     for (int r = 0; r < c->nranks; r++) {
         const rd_control_t *its = c->controls[r];
         if (!its || its == c->self || atomic_load_explicit(&its->caused, memory_order_acquire) != 2 ||
             (rank >= 0 && rank != its->cause_of))
             continue;
-        memcpy(text, its->cause, RD_ERROR_BYTES);
+        memcpy(failure->text, its->cause, sizeof failure->text);
+        failure->died = its->cause_died;
         return r;
     }
     return -1;
@@ -319,17 +321,19 @@ int rd_conns_first(const rd_conns_t *c, int self, const rd_failure_t *own, rd_fa
     return node->first_by;
 }
 
-void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int failed_rank, int reporter, const char *text)
+void rd_conns_notify(rd_conns_t *c, int self, const rd_failure_t *failure)
 {
-    uint64_t notice = rd_notice(code, failed_rank, reporter);
-    const rd_control_t *its = c->controls && failed_rank > 0 ? c->controls[failed_rank - 1] : NULL;
+    const rondo_result_t code = failure->said;
+    const int failed_rank = failure->failed_rank;
+    uint64_t notice = rd_notice(code, failed_rank + 1, rd_reporter(failure->reporter, self));
+    const rd_control_t *its = c->controls && failed_rank >= 0 ? c->controls[failed_rank] : NULL;
 
     /* A failure of this rank's own is known to no other, and one on another node to none that has not heard of it. Who
      * is late, has left before its last call, or has died, is to be said alike. */
     const bool alike = its && (code == RONDO_ERR_REMOTE || atomic_load_explicit(&its->left, memory_order_relaxed));
     if (c->controls && (rd_error_is_common(code) || code == RONDO_ERR_TIMEOUT || alike ||
-                        (failed_rank > 0 && (!its || its == c->self))))
-        publish_cause(c->self, failed_rank - 1, text);
+                        (failed_rank >= 0 && (!its || its == c->self))))
+        publish_cause(c->self, failure);
     for (int r = 0; r < c->nranks && c->controls; r++) {
         uint64_t none = 0;
         if (c->controls[r] && c->controls[r] != c->self)

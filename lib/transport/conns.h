@@ -49,9 +49,10 @@ typedef struct rd_control {
     /* Set by a peer that aborts or fails: rd_notice(), or 0 if all is well. Read at every miss. */
     _Alignas(RD_LINE) _Atomic uint64_t notice;
     /* The sentence of the mismatch or NaN that this rank has found or heard of, of its own failure, or of that of a
-     * rank of another node, `cause_of`. `caused` is 0, 1 while it is being written, or 2. */
+     * rank of another node, `cause_of`, which may have died. `caused` is 0, 1 while it is being written, or 2. */
     _Alignas(RD_LINE) _Atomic int caused;
     int cause_of;
+    bool cause_died;
     char cause[RD_ERROR_BYTES];
     _Alignas(RD_LINE) _Atomic int core; /* the core on which this rank ran when it last waited; used where ranks share
                                            cores */
@@ -123,13 +124,13 @@ static inline void rd_conns_failed(const rd_conns_t *conns)
 
 void rd_conns_free(rd_conns_t *conns);
 
-/* Notifies every rank of the node that this one aborts or fails. `text`: the sentence, which goes along with an
- * error of all ranks, and with what has failed on this rank itself or on another node. */
-void rd_conns_notify(rd_conns_t *conns, rondo_result_t code, int failed_rank, int reporter,
-                     const char *text); /* failed rank and reporter: numbers plus one */
-/* Copies the sentence that a rank of the node has published on the failure of `rank`, or, with -1, any of them. Returns
- * the rank that has published it, which gives the reason alone if the failure was its own; -1: there is none. */
-int rd_conns_cause(const rd_conns_t *conns, int rank, char text[RD_ERROR_BYTES]);
+/* Notifies every rank of the node that this one, `self`, aborts or fails with what failure->said calls it. The sentence
+ * goes along with an error of all ranks, and with what has failed on this rank itself or on another node. */
+void rd_conns_notify(rd_conns_t *conns, int self, const rd_failure_t *failure);
+/* Copies the sentence that a rank of the node has published on the failure of `rank`, or, with -1, any of them, and
+ * whether that is a death. Returns the rank that has published it, which gives the reason alone if the failure was its
+ * own; -1: there is none. */
+int rd_conns_cause(const rd_conns_t *conns, int rank, rd_failure_t *failure);
 /* Makes `own` the first failure of the node. Returns -1, or, if there has been one, the rank that had it first, and the
  * failure through *first. */
 int rd_conns_first(const rd_conns_t *conns, int self, const rd_failure_t *own, rd_failure_t *first);

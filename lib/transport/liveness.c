@@ -159,12 +159,10 @@ static bool on_news(slot_t *s)
     if (orderly)
         return false;
     /* What the node knows comes first: who has left has not died, and the rank that has found that out says so. */
-    if (news.silent || (news.failed_rank >= 0 && w->ops->has_left(w->arg, news.failed_rank)))
+    if (news.silent || (news.failure.failed_rank >= 0 && w->ops->has_left(w->arg, news.failure.failed_rank)))
         w->ops->hear(w->arg);
-    char text[sizeof news.text + sizeof RD_STOP_ADVICE];
-    snprintf(text, sizeof text, "%s" RD_STOP_ADVICE, news.text);
-    rd_boot_pass_on(w->boot, news.said, news.failed_rank, news.reporter, news.text);
-    rd_boot_stop(w->stop, w->ctx, code, &news, text);
+    rd_boot_pass_on(w->boot, &news.failure);
+    rd_boot_stop(w->stop, w->ctx, &news.failure, true);
     w->ops->tell(w->arg);
     return !news.silent;
 }
@@ -216,10 +214,8 @@ static void on_death(slot_t *s, const char *how)
     else
         rd_boot_died(w->boot, rank);
     rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank); /* first: once the stop word is set, the user may leave */
-    char text[RD_ERROR_BYTES];
-    rd_death_text(rank, rd_boot_whois(w->boot, rank), text, sizeof text);
     rd_log(w->ctx, RD_LOG_INFO, "rank %d: its process %s", rank, how);
-    rd_stop_set(w->stop, w->ctx, RONDO_ERR_REMOTE, rank, "%s" RD_STOP_ADVICE, text);
+    rd_stop_died(w->stop, w->ctx, rank, rd_boot_whois(w->boot, rank));
     w->ops->tell(w->arg);
 }
 

@@ -11,28 +11,30 @@ typedef struct told {
     int node, others;
     rondo_result_t code, passed; /* what stood when the node was told, and what it was told */
     int failed_rank, reporter;
+    bool died;
     rd_health_t *health;
 } told_t;
 
-static void tell_node(void *arg, rondo_result_t code, int failed_rank, int reporter)
+static void tell_node(void *arg, const rd_failure_t *failure)
 {
     told_t *t = arg;
 
     t->node++;
     t->code = rd_health_check(t->health);
-    t->failed_rank = failed_rank;
-    t->reporter = reporter;
-    t->passed = code;
+    t->failed_rank = failure->failed_rank;
+    t->reporter = failure->reporter;
+    t->passed = failure->said;
+    t->died = failure->died;
 }
 
-static void tell_others(void *arg, rondo_result_t code, int failed_rank, int reporter)
+static void tell_others(void *arg, const rd_failure_t *failure)
 {
     told_t *t = arg;
 
-    (void)reporter;
     t->others++;
-    CHECK(t->passed == code, "both are told the same code");
-    CHECK(t->failed_rank == failed_rank, "both are told of the same rank");
+    CHECK(t->passed == failure->said, "both are told the same code");
+    CHECK(t->failed_rank == failure->failed_rank, "both are told of the same rank");
+    CHECK(t->died == failure->died, "and both whether it has died");
 }
 
 static const char *whois(void *arg, int rank)
@@ -45,14 +47,16 @@ static const char *whois(void *arg, int rank)
 
 static const char *published; /* NULL: no sentence yet */
 
-static int publisher = -1; /* whose sentence it is */
+static int publisher = -1;     /* whose sentence it is */
+static bool published_a_death; /* and whether it is of a death */
 
-static bool cause(void *arg, int rank, char text[RD_ERROR_BYTES])
+static bool cause(void *arg, int rank, rd_failure_t *failure)
 {
     (void)arg;
     if (!published || (rank >= 0 && rank != publisher))
         return false;
-    snprintf(text, RD_ERROR_BYTES, "%s", published);
+    snprintf(failure->text, sizeof failure->text, "%s", published);
+    failure->died = published_a_death;
     return true;
 }
 
@@ -109,6 +113,47 @@ static void notices(rondo_result_t said, int of, rondo_result_t expected, const 
     CHECK(rd_health_poll(&health) == expected && told.node == (expected != RONDO_SUCCESS), "once");
 }
 
+static void has_died(const rd_health_t *of, bool died, const char *what)
+{
+    CHECK(atomic_load(&of->stop.died) == died && told.died == died, "%s: %s", what, of->stop.text);
+}
+
+/* That a rank has died goes along with the sentence, whatever this says. */
+static void deaths(void)
+{
+    static const char sentence[] = "rank 3 (host3) died: its process has ended without a farewell" RD_STOP_ADVICE;
+    rd_health_t other;
+    rd_failure_t stands = {.failed_rank = -1};
+
+    begin(0);
+    CHECK(rd_stop_read(&health.stop, &stands) == RONDO_SUCCESS && stands.failed_rank == -1, "nothing to read");
+    CHECK(rd_health_died(&health, 3) == RONDO_ERR_REMOTE && strcmp(health.stop.text, sentence) == 0, "the sentence");
+    has_died(&health, true, "found here");
+    CHECK(rd_stop_read(&health.stop, &stands) == RONDO_ERR_REMOTE && stands.died && stands.failed_rank == 3 &&
+              stands.said == RONDO_ERR_REMOTE && stands.reporter == 0 && strcmp(stands.text, sentence) == 0,
+          "what is read of it");
+    memcpy(&other, &health, sizeof other);
+    for (int number = 2; number <= 3; number++) {
+        begin(0);
+        rd_health_follow(&health, RONDO_ERR_REMOTE, number, &other.stop, " (of another one)");
+        CHECK(told.failed_rank == number && strstr(health.stop.text, sentence) == health.stop.text &&
+                  strstr(health.stop.text, " (of another one)"),
+              "the sentence of the other one: %s", health.stop.text);
+        has_died(&health, number == 3, "of another communicator");
+    }
+    published = sentence;
+    publisher = 3;
+    for (int died = 0; died < 2; died++) {
+        published_a_death = died;
+        notices(RONDO_ERR_REMOTE, 3, RONDO_ERR_REMOTE, sentence);
+        has_died(&health, died, "heard on the node");
+    }
+    published_a_death = false;
+    begin(0);
+    rd_health_fail(&health, RONDO_ERR_REMOTE, 3, "%s", sentence);
+    has_died(&health, false, "words alone");
+}
+
 int main(void)
 {
     rd_log_set_level(RD_LOG_NONE);
@@ -135,6 +180,7 @@ int main(void)
     notices(RONDO_ERR_SYSTEM, 2, RONDO_ERR_REMOTE, published);
     notices(RONDO_ERR_REMOTE, 2, RONDO_ERR_REMOTE, published);
     notices(RONDO_ERR_REMOTE, 3, RONDO_ERR_REMOTE, "rank 3 (host3) died or left, rank 2 (host2) reports");
+    deaths();
     CHECK(strcmp(rd_health_whois(&health, 4), "?") == 0 && strcmp(rd_health_whois(&health, -1), "?") == 0, "no rank");
     return failures != 0;
 }

@@ -232,7 +232,7 @@ static void farewells(void)
     const int32_t mismatch[3] = {RONDO_ERR_MISMATCH, 0, 1 + 1};
     unsigned char message[sizeof mismatch + RD_ERROR_BYTES];
     rd_neighbour_t from = {.rank = 2};
-    rd_boot_news_t news = {.failed_rank = -1};
+    rd_boot_news_t news = {.failure.failed_rank = -1};
     room_t r;
 
     memcpy(message, mismatch, sizeof mismatch);
@@ -243,16 +243,17 @@ static void farewells(void)
     CHECK(rd_boot_heard(&r.b, &from, message, sizeof message, &news) == RONDO_SUCCESS && !from.left);
     check_now = "a farewell that blames nobody who is there";
     CHECK(rd_boot_heard(&r.b, &from, (const unsigned char *)nobody, 12, &news) == RONDO_ERR_REMOTE);
-    CHECK(news.failed_rank == 2 && news.reporter == 2 + 1);
+    CHECK(news.failure.failed_rank == 2 && news.failure.reporter == 2 + 1);
     check_now = "a farewell that passes on what rank 3 has found out";
     CHECK(rd_boot_heard(&r.b, &from, (const unsigned char *)passed_on, 12, &news) == RONDO_ERR_REMOTE);
-    CHECK(news.failed_rank == 1 && news.reporter == 3 + 1 && strstr(news.text, "rank 3 ") &&
-          !strstr(news.text, "rank 2 "));
+    CHECK(news.failure.failed_rank == 1 && news.failure.reporter == 3 + 1 && strstr(news.failure.text, "rank 3 ") &&
+          !strstr(news.failure.text, "rank 2 "));
     check_now = "a farewell over a mismatch";
     CHECK(rd_boot_heard(&r.b, &from, message, sizeof mismatch + 9, &news) == RONDO_ERR_MISMATCH && !from.left);
-    CHECK(news.failed_rank == 0 && news.reporter == 1 + 1 && strcmp(news.text, "xxxxxxxxx") == 0);
+    CHECK(news.failure.failed_rank == 0 && news.failure.reporter == 1 + 1 &&
+          strcmp(news.failure.text, "xxxxxxxxx") == 0);
     CHECK(rd_boot_heard(&r.b, &from, message, sizeof message - 1, &news) == RONDO_ERR_MISMATCH);
-    CHECK(strlen(news.text) == RD_ERROR_BYTES - 1);
+    CHECK(strlen(news.failure.text) == RD_ERROR_BYTES - 1);
     check_now = "a farewell over a mismatch that all find";
     CHECK(rd_boot_heard(&r.b, &from, message, sizeof mismatch, &news) == RONDO_SUCCESS && from.left);
 }

@@ -1,6 +1,6 @@
 /* Fuzz target: control records of one who holds the secret and sends nonsense: what the rendezvous takes from its
- * members, what a rank takes from the rendezvous, and farewells between neighbours. The sealed connections are real; the
- * rooms' own functions are reached by including their files.
+ * members, what a rank takes from the rendezvous, and farewells between neighbours. The sealed connections are real;
+ * the rooms' own functions are reached by including their files.
  *
  * An input is a row of {member, type, two bytes of length, payload}. */
 #include <sodium.h>
@@ -118,7 +118,7 @@ static void rank_fuzz(const uint8_t *data, size_t bytes)
     for (; bytes >= 4;) {
         size_t length = data[2] | (size_t)data[3] << 8;
         int type = data[1] % 4;
-        rd_boot_news_t news = {.failed_rank = -1};
+        rd_boot_news_t news = {.failure.failed_rank = -1};
         data += 4;
         bytes -= 4;
         length = length < bytes ? length : bytes;
@@ -139,7 +139,8 @@ static void rank_fuzz(const uint8_t *data, size_t bytes)
             memcpy(said, data, length < sizeof said ? length : sizeof said);
             rd_boot_heard(&b, &neighbour, said, sizeof said, &news);
             rd_boot_heard(&b, &neighbour, data, length, &news);
-            if (news.failed_rank < -1 || news.failed_rank >= RANKS || news.reporter < 0 || news.reporter > RANKS)
+            if (news.failure.failed_rank < -1 || news.failure.failed_rank >= RANKS || news.failure.reporter < 0 ||
+                news.failure.reporter > RANKS)
                 abort();
         }
         data += length;

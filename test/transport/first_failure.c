@@ -24,12 +24,10 @@ static struct rank {
 static rd_control_t *controls[RANKS];
 static pthread_barrier_t together;
 
-static void tell(void *arg, rondo_result_t code, int failed_rank, int reporter)
+static void tell(void *arg, const rd_failure_t *failure)
 {
     (void)arg;
-    (void)code;
-    (void)failed_rank;
-    (void)reporter;
+    (void)failure;
 }
 
 static const char *whois(void *arg, int rank)
@@ -40,11 +38,11 @@ static const char *whois(void *arg, int rank)
     return names[rank];
 }
 
-static bool cause(void *arg, int rank, char text[RD_ERROR_BYTES])
+static bool cause(void *arg, int rank, rd_failure_t *failure)
 {
     (void)arg;
     (void)rank;
-    (void)text;
+    (void)failure;
     return false;
 }
 
@@ -110,12 +108,34 @@ static void has(int rank, rondo_result_t code, int failed_rank, const char *text
 /* By the liveness or a transport as by a call, one after the other. */
 static void whoever_finds_it(void)
 {
+    rd_failure_t heard = {.code = RONDO_ERR_REMOTE, .failed_rank = 1, .reporter = 1, .text = "rank 1 has failed"};
+
     begin();
     rd_stop_set(&ranks[1].health.stop, &ranks[1].ctx, RONDO_ERR_REMOTE, 3, "rank 3 is gone");
     rd_health_fail(&ranks[0].health, RONDO_ERR_TIMEOUT, 3, "rank 3 is late");
-    rd_stop_heard(&ranks[2].health.stop, &ranks[2].ctx, RONDO_ERR_REMOTE, 1, 1, "rank 1 has failed");
+    rd_stop_heard(&ranks[2].health.stop, &ranks[2].ctx, &heard);
     for (int r = 0; r < 3; r++)
         has(r, RONDO_ERR_REMOTE, 3, "rank 3 is gone");
+}
+
+/* That it is a death goes along, for those who tell other nodes. */
+static void of_a_death(void)
+{
+    static const char sentence[] = "rank 3 (d:4) died: its process has ended without a farewell" RD_STOP_ADVICE;
+    rd_failure_t said = {.failed_rank = -1};
+    rd_failure_t heard = {.code = RONDO_ERR_REMOTE, .failed_rank = 2, .reporter = 3, .text = "rank 2 has failed"};
+
+    begin();
+    rd_stop_died(&ranks[1].health.stop, &ranks[1].ctx, 3, "d:4");
+    rd_stop_heard(&ranks[0].health.stop, &ranks[0].ctx, &heard);
+    for (int r = 0; r < 2; r++) {
+        has(r, RONDO_ERR_REMOTE, 3, sentence);
+        CHECK(atomic_load(&ranks[r].health.stop.died), "rank %d knows of a death", r);
+    }
+    rd_stop_read(&ranks[1].health.stop, &said);
+    rd_conns_notify(&ranks[1].conns, 1, &said);
+    CHECK(rd_conns_cause(&ranks[0].conns, 3, &heard) == 1 && heard.died && strcmp(heard.text, sentence) == 0,
+          "what rank 1 has published: \"%s\"", heard.text);
 }
 
 static void of_its_own(void)
@@ -166,6 +186,7 @@ int main(void)
         in_one_instant();
     pthread_barrier_destroy(&together);
     whoever_finds_it();
+    of_a_death();
     of_its_own();
     of_the_one_blamed();
     half_written();

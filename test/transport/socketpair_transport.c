@@ -244,7 +244,6 @@ static const char *take_bye(peer_t *p, const header_t *h, size_t bytes)
 {
     sp_t *sp = p->sp;
     uint64_t failed_rank = h->bytes & UINT32_MAX, reporter = h->bytes >> 32, most = (uint64_t)sp->nranks;
-    char text[200];
 
     if (bytes != 0 || h->number > RD_LAST_RESULT || failed_rank > most || reporter > most)
         return "a farewell of no known kind";
@@ -252,9 +251,11 @@ static const char *take_bye(peer_t *p, const header_t *h, size_t bytes)
     p->farewell = (rondo_result_t)h->number;
     if (p->farewell == RONDO_SUCCESS || p->farewell == RONDO_ERR_MISMATCH)
         return NULL;
-    int blamed = failed_rank ? (int)failed_rank - 1 : p->rank;
-    rondo_result_t mine = rd_boot_report(sp->boot, p->rank, p->farewell, blamed, (int)reporter, text, sizeof text);
-    rd_stop_heard(sp->stop, sp->ctx, mine, blamed, rd_reporter((int)reporter, p->rank), text);
+    rd_failure_t failure = {
+        .said = p->farewell, .failed_rank = failed_rank ? (int)failed_rank - 1 : p->rank, .reporter = (int)reporter};
+    rd_boot_report(sp->boot, p->rank, &failure);
+    failure.reporter = rd_reporter((int)reporter, p->rank);
+    rd_stop_heard(sp->stop, sp->ctx, &failure);
     return NULL;
 }
 

@@ -89,8 +89,7 @@ void rd_net_bye_fill(rd_net_header_t *header, const rd_net_peer_t *peer)
     int reporter = code == RONDO_SUCCESS ? 0 : rd_reporter(atomic_load(&net->stop->reporter), net->rank);
     if (code != RONDO_SUCCESS && failed_rank < 0)
         failed_rank = net->rank;
-    bool died =
-        code == RONDO_ERR_REMOTE && rd_is_death(net->stop->text, failed_rank, rd_boot_whois(net->boot, failed_rank));
+    bool died = code == RONDO_ERR_REMOTE && atomic_load(&net->stop->died);
     rd_net_header_fill(header, net, 0, RD_NET_BYE, (uint64_t)code,
                        (uint64_t)reporter << 32 | (died ? RD_NET_BYE_DIED : 0) | (uint64_t)(failed_rank + 1));
     for (int c = 0; c < peer->nconns; c++)

@@ -191,13 +191,13 @@ void rd_net_take_credit(rd_net_conn_t *conn, const rd_net_header_t *h)
 static void take_failure(rd_net_peer_t *peer)
 {
     rd_net_t *net = peer->net;
-    char text[RD_ERROR_BYTES], advised[sizeof text + sizeof RD_STOP_ADVICE];
-    rondo_result_t mine =
-        rd_boot_report(net->boot, peer->rank, peer->farewell, peer->failed_rank, peer->reporter, text, sizeof(text));
+    rd_failure_t failure = {.said = peer->farewell, .failed_rank = peer->failed_rank, .reporter = peer->reporter};
+    rd_boot_report(net->boot, peer->rank, &failure);
     net->ndue -= peer->due_ms != 0;
     peer->due_ms = 0;
-    snprintf(advised, sizeof advised, "%s" RD_STOP_ADVICE, text);
-    rd_stop_heard(net->stop, net->ctx, mine, peer->failed_rank, rd_reporter(peer->reporter, peer->rank), advised);
+    rd_failure_advise(&failure);
+    failure.reporter = rd_reporter(peer->reporter, peer->rank);
+    rd_stop_heard(net->stop, net->ctx, &failure);
 }
 
 void rd_net_byes_due(rd_net_t *net)

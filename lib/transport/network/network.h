@@ -24,7 +24,7 @@
 #define RD_NET_MAX_CHANNELS 1024 /* more is a mistake */
 #define RD_NET_MAX_SLOTS 65536   /* more is a mistake */
 #define RD_NET_GRACE_MS 250      /* the time between a broken connection and the verdict that its peer has died */
-#define RD_NET_BYE_DIED (UINT64_C(1) << 31) /* in the `bytes` of a farewell */
+#define RD_NET_BYE_DIED (UINT64_C(1) << 31) /* in the `bytes` of a farewell: the failed rank has died */
 #define RD_NET_QUIET 16 /* polls of the network that found nothing, some microseconds, before credits go */
 
 typedef enum {

@@ -68,9 +68,9 @@ static rondo_result_t cancel(rd_proxy_path_t *s, rd_queue_t *by, rondo_result_t 
     else
         rd_health_fail(by->health, result, -1, "the probe of GDR could not send a message: %s", rd_thread_error());
     rd_transport_cancel(by->net);
-    return rd_health_fail(s->cuda->team->health, rd_health_check(by->health),
-                          atomic_load(&by->health->stop.failed_rank),
-                          "%s (during the probe of GDR, which RONDO_GDR=0 leaves out)", by->health->stop.text);
+    return rd_health_follow(s->cuda->team->health, rd_health_check(by->health),
+                            atomic_load(&by->health->stop.failed_rank), &by->health->stop,
+                            " (during the probe of GDR, which RONDO_GDR=0 leaves out)");
 }
 
 /* Each rank sends to the one that is `k` ranks behind it, if that is on another node. */

@@ -277,7 +277,7 @@ void rd_proxy_progress_failure(rd_proxy_channel_t *channel, int net_comm)
         return;
     if (failed_rank >= 0 && its < 0)
         code = RONDO_ERR_MISMATCH; /* which is not passed on to other ranks */
-    rd_health_fail(to->health, code, its, "%s", team->health->stop.text);
+    rd_health_follow(to->health, code, its, &team->health->stop, "");
 }
 
 /* Fails the communicator as a net communicator has failed. */
@@ -288,7 +288,7 @@ static void come_up(rd_proxy_channel_t *channel, int net_comm)
     int failed_rank = outside(channel->path, net_comm, atomic_load(&from->health->stop.failed_rank));
 
     if (net_comm != RD_NET_COMM_RAIL)
-        rd_health_fail(team->health, rd_health_check(from->health), failed_rank, "%s", from->health->stop.text);
+        rd_health_follow(team->health, rd_health_check(from->health), failed_rank, &from->health->stop, "");
     else
         rd_health_fail(team->health, rd_health_check(from->health), failed_rank,
                        "rank %d (%s) is lost, according to its rail, whose message numbers nodes and not ranks: %s",
