@@ -181,6 +181,7 @@ static void end_busy(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
         rd_boot_say(b, &stands);
     }
     rd_boot_tell_gone(b); /* the cause has been said first */
+    rd_boot_say_letters(b);
     pthread_mutex_unlock(&b->lock);
 }
 

@@ -58,11 +58,11 @@ static void send_both_ways(rd_boot_t *b, letter_t *letter)
 
 uint32_t rd_boot_ask_new(rd_boot_t *b, rd_questioner_t by)
 {
-    pthread_mutex_lock(&b->lock);
+    pthread_mutex_lock(&b->questions.lock);
     uint32_t number = (b->questions.of[by].number / RD_QUESTIONERS + 1) * RD_QUESTIONERS + by;
     b->questions.of[by].number = number;
     b->questions.of[by].answered = false;
-    pthread_mutex_unlock(&b->lock);
+    pthread_mutex_unlock(&b->questions.lock);
     return number;
 }
 
@@ -76,21 +76,21 @@ void rd_boot_ask(rd_boot_t *b, int rank, const rd_boot_question_t *q)
 
 bool rd_boot_answered(rd_boot_t *b, rd_questioner_t by, rd_boot_answer_t *answer)
 {
-    pthread_mutex_lock(&b->lock);
+    pthread_mutex_lock(&b->questions.lock);
     bool answered = b->questions.of[by].answered;
     if (answered)
         *answer = b->questions.of[by].answer;
-    pthread_mutex_unlock(&b->lock);
+    pthread_mutex_unlock(&b->questions.lock);
     return answered;
 }
 
 bool rd_boot_asked(rd_boot_t *b, rd_boot_question_t *question)
 {
-    pthread_mutex_lock(&b->lock);
+    pthread_mutex_lock(&b->questions.lock);
     bool some = b->questions.nasked > 0;
     if (some)
         *question = b->questions.asked[--b->questions.nasked];
-    pthread_mutex_unlock(&b->lock);
+    pthread_mutex_unlock(&b->questions.lock);
     return some;
 }
 
@@ -119,13 +119,34 @@ void rd_boot_claim(rd_boot_t *b, int to, const rd_boot_claim_t *claim)
 
 bool rd_boot_claimed(rd_boot_t *b, rd_boot_claim_t *claim)
 {
-    pthread_mutex_lock(&b->lock);
+    pthread_mutex_lock(&b->questions.lock);
     bool some = b->questions.claimed;
     if (some)
         *claim = b->questions.claim;
     b->questions.claimed = false;
-    pthread_mutex_unlock(&b->lock);
+    pthread_mutex_unlock(&b->questions.lock);
     return some;
+}
+
+void rd_boot_say_letters(rd_boot_t *b)
+{
+    rd_questions_t *q = &b->questions;
+
+    pthread_mutex_lock(&q->lock);
+    if (q->on_letter && (q->claimed || (q->nasked && !b->busy)))
+        q->on_letter(q->arg);
+    pthread_mutex_unlock(&q->lock);
+}
+
+void rd_boot_on_letter(rd_boot_t *b, void (*on_letter)(void *arg), void *arg)
+{
+    pthread_mutex_lock(&b->lock);
+    pthread_mutex_lock(&b->questions.lock);
+    b->questions.on_letter = on_letter;
+    b->questions.arg = arg;
+    pthread_mutex_unlock(&b->questions.lock);
+    rd_boot_say_letters(b);
+    pthread_mutex_unlock(&b->lock);
 }
 
 static void take_question(rd_boot_t *b, const letter_t *letter)
@@ -171,6 +192,19 @@ static void take_claim(rd_boot_t *b, const letter_t *letter)
     b->questions.claimed = true;
 }
 
+static void take(rd_boot_t *b, const letter_t *letter)
+{
+    pthread_mutex_lock(&b->questions.lock);
+    if (letter->kind == CLAIM)
+        take_claim(b, letter);
+    else if (letter->kind == ANSWER)
+        take_answer(b, letter);
+    else if (letter->kind == QUESTION)
+        take_question(b, letter);
+    pthread_mutex_unlock(&b->questions.lock);
+    rd_boot_say_letters(b);
+}
+
 void rd_boot_heard_letter(rd_boot_t *b, const unsigned char *data, size_t bytes)
 {
     letter_t letter;
@@ -182,12 +216,8 @@ void rd_boot_heard_letter(rd_boot_t *b, const unsigned char *data, size_t bytes)
     if (letter.to < 0 || letter.to >= b->nranks || letter.from < 0 || letter.from >= b->nranks || letter.about < 0 ||
         letter.about >= b->nranks)
         return;
-    if (letter.to != b->rank)
+    if (letter.to == b->rank)
+        take(b, &letter);
+    else
         forward(b, &letter);
-    else if (letter.kind == CLAIM)
-        take_claim(b, &letter);
-    else if (letter.kind == ANSWER)
-        take_answer(b, &letter);
-    else if (letter.kind == QUESTION)
-        take_question(b, &letter);
 }

@@ -89,6 +89,7 @@ static rd_boot_t *boot_alloc(int nranks)
     b->addrs = calloc(n, sizeof(*b->addrs));
     b->listener = -1;
     pthread_mutex_init(&b->lock, NULL);
+    pthread_mutex_init(&b->questions.lock, NULL);
     if (b->gone && b->whois && b->addrs)
         return b;
     rd_boot_destroy(b);
@@ -247,6 +248,7 @@ void rd_boot_destroy(rd_boot_t *b)
     for (int i = 0; i < b->nlifelines; i++)
         rd_sock_close(b->lifeline[i].fd);
     rd_fd_close(b->listener);
+    pthread_mutex_destroy(&b->questions.lock);
     pthread_mutex_destroy(&b->lock);
     free(b->whois);
     free((void *)b->gone);

@@ -160,6 +160,10 @@ typedef struct rd_boot_claim {
 void rd_boot_claim(rd_boot_t *boot, int to, const rd_boot_claim_t *claim);
 /* Takes what another rank has asked this one to say. Returns false if there is nothing. */
 bool rd_boot_claimed(rd_boot_t *boot, rd_boot_claim_t *claim);
+/* A claim or a question may be read by any thread, in an exchange or a check. Sets what is called then: at once for a
+ * claim, and for questions when an exchange, in which they cannot be answered, is over; also if there is one by now. It
+ * is called with locks of the bootstrap held. NULL: nothing is called once this has returned. */
+void rd_boot_on_letter(rd_boot_t *boot, void (*on_letter)(void *arg), void *arg);
 
 typedef struct rd_boot_news {
     int left;             /* the neighbour has sent an orderly farewell */

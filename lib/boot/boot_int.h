@@ -27,6 +27,7 @@ typedef struct rd_lifeline {
 /* See ask.c. */
 #define RD_BOOT_ASKED 8
 typedef struct rd_questions {
+    pthread_mutex_t lock; /* guards all of this, also while the bootstrap is `busy`; taken after the bootstrap's */
     rd_boot_question_t asked[RD_BOOT_ASKED]; /* that have come, and are to be answered here */
     int nasked;
     struct {
@@ -35,7 +36,9 @@ typedef struct rd_questions {
         rd_boot_answer_t answer;
     } of[RD_QUESTIONERS];
     bool claimed;
-    rd_boot_claim_t claim; /* that has come, and is to be said */
+    rd_boot_claim_t claim;        /* that has come, and is to be said */
+    void (*on_letter)(void *arg); /* NULL: nobody is told */
+    void *arg;
 } rd_questions_t;
 
 struct rd_boot {
@@ -101,6 +104,8 @@ void rd_boot_heard_name(rd_boot_t *b, const unsigned char *data, size_t bytes);
 /* Handles a question or an answer, for this rank or another one. The caller holds the lock or has set `busy`. Defined
  * in ask.c. */
 void rd_boot_heard_letter(rd_boot_t *b, const unsigned char *data, size_t bytes);
+/* Says that there are letters, if there are. The caller holds the lock, or has set `busy`. Likewise. */
+void rd_boot_say_letters(rd_boot_t *b);
 /* Tells the neighbours who became known to be gone during an allgather. The caller holds the lock. */
 void rd_boot_tell_gone(rd_boot_t *b);
 /* Sends a farewell, as rd_boot_pass_on. The caller holds the lock or has set `busy`. */

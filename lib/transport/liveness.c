@@ -30,7 +30,7 @@
 
 #define MOST_SOCKETS 64
 #define PARTING_MS 2000  /* within which a farewell that was sent before a lifeline ended has come */
-#define WAKE UINT64_MAX  /* the event that ends the thread, or tells it that there are callbacks now */
+#define WAKE UINT64_MAX  /* the event that ends the thread, or tells it of callbacks or letters */
 #define SERVE (WAKE - 1) /* somebody asks for the record of this process */
 
 /* A descriptor that the thread observes. An event names a slot and its age, so that an event that was on its way when
@@ -87,6 +87,14 @@ static void fork_child(void)
 }
 
 static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child};
+
+static void wake(void *unused)
+{
+    const uint64_t one = 1;
+
+    (void)unused;
+    (void)!write(wake_fd, &one, sizeof one);
+}
 
 /* ---- the thread ---- */
 
@@ -167,20 +175,35 @@ static bool on_news(slot_t *s)
     return !news.silent;
 }
 
-static void on_socket(slot_t *s)
+static void take_letters(rd_liveness_t *w)
 {
-    rd_liveness_t *w = s->liveness;
-
     rd_boot_question_t question;
     rd_boot_claim_t claim;
 
-    while (on_news(s))
-        continue;
-    note_heard(w);
     while (rd_boot_claimed(w->boot, &claim))
         w->ops->lose_patience(w->arg, &claim);
     while (rd_boot_asked(w->boot, &question))
         w->ops->answer(w->arg, &question);
+}
+
+static void on_socket(slot_t *s)
+{
+    rd_liveness_t *w = s->liveness;
+
+    while (on_news(s))
+        continue;
+    note_heard(w);
+    take_letters(w);
+}
+
+/* Takes the letters that another thread has read, in an exchange of its own. */
+static void take_all_letters(void)
+{
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < nslots; i++)
+        if (slots[i].liveness && !slots[i].is_pidfd && !slots[i].lifeline)
+            take_letters(slots[i].liveness);
+    pthread_mutex_unlock(&lock);
 }
 
 /* Takes in what has come by the sockets of one rank, or of all (-1). */
@@ -243,6 +266,7 @@ static bool on_event(uint64_t which)
     if (which == WAKE) {
         uint64_t times;
         (void)!read(wake_fd, &times, sizeof times);
+        take_all_letters();
         return atomic_load(&ending);
     }
     if (which == SERVE) {
@@ -388,7 +412,6 @@ static int free_slot(void)
 /* Sockets are polled by edge: an exchange of the bootstrap may leave bytes in them that are not for this thread. */
 static int observe_fd(const slot_t *what)
 {
-    uint64_t one = 1;
     int i = free_slot();
     if (i < 0)
         return -1;
@@ -405,7 +428,7 @@ static int observe_fd(const slot_t *what)
     }
     slots[i].kept = what->lifeline && rd_keeper_hold(i, what->fd);
     if ((what->beats || what->pid) && atomic_fetch_add(&polled, 1) == 0)
-        (void)!write(wake_fd, &one, sizeof one);
+        wake(NULL);
     return 0;
 }
 
@@ -446,6 +469,7 @@ static int observe_lifelines(rd_liveness_t *w)
 
 static void forget(rd_liveness_t *w)
 {
+    rd_boot_on_letter(w->boot, NULL, NULL);
     pthread_mutex_lock(&lock);
     rd_meetings_ended(w);
     for (int i = 0; i < nslots; i++)
@@ -481,6 +505,7 @@ rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const 
     rd_serve_observe(epoll_fd, SERVE); /* it comes and goes with the record of this process */
     pthread_mutex_unlock(&lock);
     if (!failed) {
+        rd_boot_on_letter(boot, wake, NULL);
         pthread_mutex_unlock(&life);
         *liveness = w;
         return RONDO_SUCCESS;
@@ -497,13 +522,12 @@ unlock:
 
 void rd_liveness_poll(rd_liveness_t *w, void (*on_poll)(void *arg))
 {
-    uint64_t one = 1;
     pthread_mutex_lock(&lock);
     w->on_poll = on_poll;
     w->next = pollers;
     pollers = w;
     atomic_fetch_add(&polled, 1);
-    (void)!write(wake_fd, &one, sizeof one);
+    wake(NULL);
     pthread_mutex_unlock(&lock);
 }
 

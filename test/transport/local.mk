@@ -1,11 +1,13 @@
 check_PROGRAMS += \
 	test/transport/first_failure \
 	test/transport/lengths \
+	test/transport/letters \
 	test/transport/liveness \
 	test/transport/meeting \
 	test/transport/news_behind
 test_transport_first_failure_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_transport_lengths_LDADD = libtest.la
+test_transport_letters_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_transport_liveness_SOURCES = test/transport/liveness.c test/transport/silent_ops.h
 test_transport_meeting_SOURCES = test/transport/meeting.c test/transport/silent_ops.h
 test_transport_news_behind_LDADD = libtest.la
