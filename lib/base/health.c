@@ -49,7 +49,7 @@ static void adopt(const rd_health_t *h, int by, const rd_failure_t *its, rd_fail
     f->reporter = its->reporter;
     f->died = its->died;
     if (its->said == RONDO_ERR_ABORTED)
-        snprintf(f->text, sizeof f->text, "rank %d (%s) has aborted the communicator", its->failed_rank, whois);
+        rd_abort_text(its->failed_rank, whois, f->text, sizeof f->text);
     else if (by == its->failed_rank && its->reporter == by + 1 && !rd_error_is_common(its->said))
         snprintf(f->text, sizeof f->text, "rank %d (%s): %.*s", by, whois, RD_ERROR_BYTES - 100, its->text);
     else
@@ -185,6 +185,11 @@ void rd_death_text(int rank, const char *whois, char *text, size_t size)
     snprintf(text, size, "rank %d (%s) died: its process has ended without a farewell", rank, whois);
 }
 
+void rd_abort_text(int rank, const char *whois, char *text, size_t size)
+{
+    snprintf(text, size, "rank %d (%s) has aborted the communicator", rank, whois);
+}
+
 void rd_failure_advise(rd_failure_t *failure)
 {
     size_t used = strlen(failure->text);
@@ -301,7 +306,7 @@ static void notice_text(const rd_health_t *h, rd_failure_t *f)
     if (reporter >= 0 && reporter < h->ctx->nranks && reporter != f->failed_rank)
         snprintf(by, sizeof by, "rank %d (%s)", reporter, rd_health_whois(h, reporter));
     if (f->said == RONDO_ERR_ABORTED)
-        snprintf(f->text, size, "rank %d (%s) has aborted the communicator", f->failed_rank, ctx);
+        rd_abort_text(f->failed_rank, ctx, f->text, size);
     else if (f->said == RONDO_ERR_REMOTE && f->failed_rank == h->ctx->rank)
         snprintf(f->text, size, "%s reports that this rank, %d (%s), was lost: nothing of it arrives any more", by,
                  f->failed_rank, ctx);

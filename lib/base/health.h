@@ -70,8 +70,9 @@ void rd_stop_known(rd_stop_t *stop, rondo_result_t code, int failed_rank, const 
 #define RD_STOP_ADVICE "; abort this communicator, then shrink it or end"
 /* Puts that behind the sentence of a failure. */
 void rd_failure_advise(rd_failure_t *failure);
-/* Makes the sentence for a rank that has died. */
+/* Make the sentences for a rank that has died, and, on the others, for one that has aborted the communicator. */
 void rd_death_text(int rank, const char *whois, char *text, size_t size);
+void rd_abort_text(int rank, const char *whois, char *text, size_t size);
 /* Makes the sentence for a message of two lengths, the same on every rank. */
 void rd_lengths_text(const rd_lengths_t *lengths, const char *from, const char *to, char *text, size_t size);
 /* Returns the reporter that `rank` names, plus one as ever: `reporter`, or `rank` itself if there is none. */

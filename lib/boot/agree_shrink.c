@@ -64,11 +64,15 @@ void rd_agree_shrink_list(rd_agree_shrink_t *r)
             r->members[r->nmembers++] = i;
 }
 
+rondo_result_t rd_agree_shrink_aborted(rd_log_ctx_t *ctx)
+{
+    return rd_error(ctx, RONDO_ERR_ABORTED, "rondo_comm_shrink: another thread has aborted the communicator");
+}
+
 rondo_result_t rd_agree_shrink_check(rd_agree_shrink_t *r, const char *awaited)
 {
     if (atomic_load(r->ops.closed))
-        return rd_error(r->boot->ctx, RONDO_ERR_ABORTED,
-                        "rondo_comm_shrink: another thread has aborted the communicator");
+        return rd_agree_shrink_aborted(r->boot->ctx);
     /* A rank that follows waits a little longer than the leader, whose message says more. */
     if (!r->deadline_ms || rd_clock_ms() < r->deadline_ms + (r->leads ? 0 : 2000))
         return RONDO_SUCCESS;

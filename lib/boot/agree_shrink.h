@@ -87,6 +87,9 @@ typedef struct rd_agree_shrink {
     unsigned char job[16];
 } rd_agree_shrink_t;
 
+/* Returns RONDO_ERR_ABORTED, with its sentence, for a shrink of a communicator that another thread has ended. */
+rondo_result_t rd_agree_shrink_aborted(rd_log_ctx_t *ctx);
+
 /* Begins an agreement. `round` is the last round that this rank had in an earlier agreement, or 0. `boot` must stay
  * valid while rd_agree_shrink_next and _keep run. */
 rondo_result_t rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_boot_t *boot, int32_t round,

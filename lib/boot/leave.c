@@ -27,11 +27,11 @@ void rd_boot_report(const rd_boot_t *b, int from, rd_failure_t *f)
     f->code = f->said = said == RONDO_ERR_TIMEOUT && failed_rank != from ? RONDO_ERR_TIMEOUT : RONDO_ERR_REMOTE;
     if (f->died)
         rd_death_text(failed_rank, ctx, f->text, size);
+    else if (failed_rank == from && said == RONDO_ERR_ABORTED)
+        rd_abort_text(failed_rank, ctx, f->text, size);
     else if (failed_rank == from)
         snprintf(f->text, size, "rank %d (%s) %s", failed_rank, ctx,
-                 said == RONDO_ERR_ABORTED   ? "has aborted the communicator"
-                 : said == RONDO_ERR_TIMEOUT ? "gave up waiting"
-                                             : "has failed");
+                 said == RONDO_ERR_TIMEOUT ? "gave up waiting" : "has failed");
     else if (said == RONDO_ERR_TIMEOUT) /* the rank is alive, as far as is known */
         snprintf(f->text, size, "rank %d (%s) did not come in time, as rank %d (%s) reports", failed_rank, ctx, first,
                  said_by);

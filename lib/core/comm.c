@@ -295,8 +295,7 @@ rondo_result_t rondo_comm_abort(rondo_comm_t comm)
             return RONDO_SUCCESS;
     }
     if (rd_comm_query_enter(comm)) {
-        rd_health_fail(&comm->health, RONDO_ERR_ABORTED, comm->team.rank, "rank %d called rondo_comm_abort",
-                       comm->team.rank);
+        rd_comm_fail_aborted(comm);
         rd_comm_query_leave(comm);
     }
     if (rd_comm_close(comm))

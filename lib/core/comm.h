@@ -122,6 +122,8 @@ rondo_result_t rd_comm_build(rondo_comm_t comm, int nranks, const rondo_unique_i
                              const rondo_config_t *config, rd_meeting_t *meeting, rondo_comm_t parent);
 /* Takes a built communicator back, which nobody has used: the others that have built it hear of an abort. */
 void rd_comm_unbuild(rondo_comm_t comm);
+/* Fails a communicator because this rank aborts it, unless it has failed. */
+void rd_comm_fail_aborted(rondo_comm_t comm);
 void rd_comm_publish(rondo_comm_t comm);
 /* For a communicator that is being made: ends that. Any thread. */
 void rd_comm_abandon(rondo_comm_t comm);

@@ -547,10 +547,15 @@ rondo_result_t rd_comm_build(rondo_comm_t made, int nranks, const rondo_unique_i
     return result;
 }
 
-void rd_comm_unbuild(rondo_comm_t comm)
+void rd_comm_fail_aborted(rondo_comm_t comm)
 {
     rd_health_fail(&comm->health, RONDO_ERR_ABORTED, comm->team.rank, "rank %d called rondo_comm_abort",
                    comm->team.rank);
+}
+
+void rd_comm_unbuild(rondo_comm_t comm)
+{
+    rd_comm_fail_aborted(comm);
     rd_comm_end_modules(comm);
 }
 

@@ -14,8 +14,7 @@ static rondo_result_t enter(rondo_comm_t comm)
 {
     rd_comm_enter(comm);
     if (rd_comm_gone(comm))
-        return rd_error(&comm->ctx, RONDO_ERR_ABORTED,
-                        "rondo_comm_shrink: another thread has aborted the communicator");
+        return rd_agree_shrink_aborted(&comm->ctx);
     return RONDO_SUCCESS;
 }
 

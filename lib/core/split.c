@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/thread.h"
+#include "boot/agree_shrink.h"
 #include "core/derive.h"
 #include "core/submit.h"
 #include "exec/cuda/cuda.h"
@@ -168,8 +169,7 @@ static rondo_result_t make_smaller(rd_job_t *job)
     rd_liveness_meeting_end(&meeting);
     explicit_bzero(&id, sizeof id);
     if (result != RONDO_SUCCESS && atomic_load(&comm->closed)) /* what the others say is but the consequence */
-        result =
-            rd_error(&comm->ctx, RONDO_ERR_ABORTED, "rondo_comm_shrink: another thread has aborted the communicator");
+        result = rd_agree_shrink_aborted(&comm->ctx);
     rd_comm_release(comm);
     return result;
 }
