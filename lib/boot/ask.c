@@ -86,11 +86,13 @@ bool rd_boot_answered(rd_boot_t *b, rd_questioner_t by, rd_boot_answer_t *answer
 
 bool rd_boot_asked(rd_boot_t *b, rd_boot_question_t *question)
 {
+    pthread_mutex_lock(&b->lock);
     pthread_mutex_lock(&b->questions.lock);
-    bool some = b->questions.nasked > 0;
+    bool some = b->questions.nasked > 0 && !b->busy;
     if (some)
         *question = b->questions.asked[--b->questions.nasked];
     pthread_mutex_unlock(&b->questions.lock);
+    pthread_mutex_unlock(&b->lock);
     return some;
 }
 

@@ -1,14 +1,16 @@
 /* Questions and answers between ranks that are no neighbours: every rank asks every other one, alone and about a third,
  * and gets its answer once, in communicators of 1 to 13 ranks; also where a rank on one of the ways takes nothing. What
- * a rank asks another one to say comes to that one alone, whole. All ranks are in one process, and take turns.
+ * a rank asks another one to say comes to that one alone, whole. A question that comes in an exchange is answered
+ * behind it. All ranks are in one process, and take turns.
  */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "boot/boot.h"
+#include "boot/boot_int.h"
 #include "util/check.h"
 #include "util/harness.h"
 
@@ -117,6 +119,44 @@ static void around(int deaf)
     turn(-1); /* what has come to it meanwhile */
 }
 
+static void *meet(void *arg)
+{
+    struct rank *r = arg;
+
+    CHECK(rd_boot_barrier(r->boot) == RONDO_SUCCESS, "rank %d", r->ctx.rank);
+    return NULL;
+}
+
+/* A question lies at rank 0, which its own thread has read: no other one reads there. */
+static bool has_read(void)
+{
+    rd_questions_t *questions = &ranks[0].boot->questions;
+
+    pthread_mutex_lock(&questions->lock);
+    bool has = questions->nasked > 0;
+    pthread_mutex_unlock(&questions->lock);
+    return has;
+}
+
+/* Of two ranks. Whoever takes questions at any moment, as the liveness thread does, takes none that it cannot answer.
+ */
+static void in_an_exchange(void)
+{
+    rd_boot_question_t q = {.from = 1, .number = rd_boot_ask_new(ranks[1].boot, RD_QUESTIONER_USER)}, taken;
+    rd_boot_answer_t answer;
+
+    CHECK(pthread_create(&ranks[0].thread, NULL, meet, &ranks[0]) == 0, "a thread");
+    rd_boot_ask(ranks[1].boot, 0, &q);
+    while (!has_read())
+        usleep(1000);
+    CHECK(!rd_boot_asked(ranks[0].boot, &taken), "a question is taken in an exchange");
+    meet(&ranks[1]);
+    pthread_join(ranks[0].thread, NULL);
+    for (int i = 0; i < TURNS && !rd_boot_answered(ranks[1].boot, RD_QUESTIONER_USER, &answer); i++)
+        turn(-1);
+    CHECK(rd_boot_answered(ranks[1].boot, RD_QUESTIONER_USER, &answer), "an exchange costs a question its answer");
+}
+
 static void with(int n)
 {
     nranks = n;
@@ -129,6 +169,8 @@ static void with(int n)
     for (int r = 0; r < n; r++)
         pthread_join(ranks[r].thread, NULL);
     all();
+    if (n == 2)
+        in_an_exchange();
     if (n > 2)
         around(n / 2);
     for (int r = 0; r < n; r++)
