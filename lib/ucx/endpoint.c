@@ -1,7 +1,6 @@
 /* Peers: connecting on first use, sending, and what UCX says of those that are gone (transport/network/net_peers.c). */
 #include <string.h>
 
-#include "base/fpenv.h"
 #include "ucx/ucx.h"
 
 #define LET_GO_MS 1000 /* time for UCX to complete what it was told to give up: it waits for no peer */
@@ -15,14 +14,7 @@ void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why)
 
 unsigned rd_ucx_poll(rd_ucx_net_t *net)
 {
-    rd_fpenv_t program;
-
-    if (!net->worker || net->broken)
-        return 0;
-    rd_fpenv_foreign_begin(&program);
-    unsigned events = rd_ucp.worker_progress(net->worker);
-    rd_fpenv_foreign_end(&program);
-    return events;
+    return net->worker && !net->broken ? rd_ucp.worker_progress(net->worker) : 0;
 }
 
 /* UCX calls it from within progress. The endpoint stays until it is closed. */
@@ -48,12 +40,8 @@ static rondo_result_t unreachable(rd_ucx_peer_t *peer, ucs_status_t status)
  * endpoint up and returns it all the same: see wireup.c. Then the network is broken, and no endpoint is there. */
 static ucs_status_t endpoint_make(rd_ucx_net_t *net, const ucp_ep_params_t *params, ucp_ep_h *ep)
 {
-    rd_fpenv_t program;
-
     rd_ucx_errors_begin();
-    rd_fpenv_foreign_begin(&program);
     ucs_status_t status = rd_ucp.ep_create(net->worker, params, ep);
-    rd_fpenv_foreign_end(&program);
     bool erred = rd_ucx_errors_end();
     net->broken |= status == UCS_OK && erred;
     if (net->broken)
@@ -96,8 +84,6 @@ void rd_ucx_sent(void *request, ucs_status_t status, void *arg)
 static rondo_result_t give(rd_ucx_peer_t *peer, const rd_net_header_t *header, const void *data, size_t count,
                            ucp_request_param_t *param, int *pending)
 {
-    rd_fpenv_t program;
-
     *pending = 0;
     if (peer->base.lost_ms != 0)
         return RONDO_SUCCESS;
@@ -113,10 +99,8 @@ static rondo_result_t give(rd_ucx_peer_t *peer, const rd_net_header_t *header, c
         param->op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
         param->flags = UCP_AM_SEND_FLAG_EAGER;
     }
-    rd_fpenv_foreign_begin(&program);
     ucs_status_ptr_t request =
         rd_ucp.am_send_nbx(peer->ep, RD_UCX_AM, header, header ? sizeof *header : 0, data, count, param);
-    rd_fpenv_foreign_end(&program);
     rd_ucx_net_of(&peer->base)->kept = rd_ucx_net_of(&peer->base)->keeps;
     if (UCS_PTR_IS_ERR(request)) {
         rd_ucx_peer_lost(peer, rd_ucp.status_string(UCS_PTR_STATUS(request)));

@@ -16,6 +16,7 @@ librondo_core_la_SOURCES += \
 	lib/ucx/ucx_config.c \
 	lib/ucx/ucx_gdr.c \
 	lib/ucx/ucx_gdr.h \
+	lib/ucx/ucx_guard.c \
 	lib/ucx/ucx_linger.c \
 	lib/ucx/ucx_load.c \
 	lib/ucx/ucx_load.h \

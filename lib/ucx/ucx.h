@@ -5,11 +5,11 @@
  *     peers[rank]     its worker address, and its endpoint if there is one
  *       conns[ch]     headers, and what is being fetched
  *
- * ucx_load.c opens UCX; ucx_choose.c agrees on transports; context.c makes and ends context and worker, with the
- * settings of ucx_config.c; exchange.c exchanges the addresses; wireup.c greets; endpoint.c connects, sends, and learns
- * of peers that are gone; receive.c takes what arrives, question.c asks and answers; ucx_gdr.c, rndv.c and rkey.c carry
- * GDR messages; net.c and disconnect.c implement the operations of transport/transport.h with these; ucx_linger.c says
- * how a network outlives its communicator. */
+ * ucx_load.c opens UCX, ucx_guard.c guards what it calculates; ucx_choose.c agrees on transports; context.c makes and
+ * ends context and worker, with the settings of ucx_config.c; exchange.c exchanges the addresses; wireup.c greets;
+ * endpoint.c connects, sends, and learns of peers that are gone; receive.c takes what arrives, question.c asks and
+ * answers; ucx_gdr.c, rndv.c and rkey.c carry GDR messages; net.c and disconnect.c implement the operations of
+ * transport/transport.h with these; ucx_linger.c says how a network outlives its communicator. */
 #ifndef RD_UCX_UCX_H
 #define RD_UCX_UCX_H
 

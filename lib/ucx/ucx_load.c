@@ -126,6 +126,7 @@ static void load(void)
     silent = !foreign && !rd_log_enabled(RD_LOG_TRACE) && !getenv("UCX_LOG_LEVEL");
     hear_all();
     rd_ucx_loaded(&rd_ucp);
+    rd_ucx_guard(&rd_ucp);
 }
 
 const char *rd_ucx_load(void)
