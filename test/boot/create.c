@@ -13,6 +13,7 @@
 
 #include "util/gate.h"
 #include "boot/boot.h"
+#include "util/harness.h"
 
 typedef struct rank {
     const rondo_unique_id_t *id;
@@ -130,6 +131,8 @@ static int as_processes(int n, int inside)
     rondo_unique_id_t id = {{0}};
     rd_env_t env;
     int status, bad = 0, pipes[2];
+    const unsigned left = alarm(0); /* a fork's child has no alarm */
+    alarm(left);
     rd_env_read(&env);
     if (pipe(pipes) != 0)
         return 1;
@@ -138,7 +141,7 @@ static int as_processes(int n, int inside)
     for (int i = 0; i < n; i++) {
         if (fork() != 0)
             continue;
-        alarm(20);
+        alarm(left);
         id = gate_wait(&gate);
         if (inside && i == 0) {
             if (rd_boot_id_create(&id, &env) != RONDO_SUCCESS)
@@ -165,7 +168,7 @@ static int as_processes(int n, int inside)
 
 int main(void)
 {
-    alarm(60);
+    test_begin("boot/create", 60);
     came = mmap(NULL, sizeof(*came), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (came == MAP_FAILED)
         return 1;

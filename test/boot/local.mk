@@ -17,6 +17,7 @@ check_PROGRAMS += \
 	test/boot/ports_kept \
 	test/boot/wrong
 test_boot_ask_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_boot_create_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_boot_few_descriptors_LDADD = libtest.la
 test_boot_locked_memory_LDADD = libtest.la
 test_boot_ports_kept_LDADD = libtest.la
