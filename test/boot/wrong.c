@@ -2,6 +2,7 @@
  * number, rank counts differ, a rank is out of range, an id is used twice, damaged, or carries an error; a rank does
  * not come, dies while the others wait, or is aborted. */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,19 @@ static void expect_all(const char *test, int n, rondo_result_t code, int a, int 
     }
 }
 
+/* Process i is told what has become of the one with rank `other`; or, on a busy machine, where that was over before it
+ * had said who it is, that it is missing, or that it does not serve the id. */
+static void expect_told(const char *test, int i, int other)
+{
+    const outcome_t *o = &outcome[i];
+    char missing[32];
+
+    snprintf(missing, sizeof missing, "missing: %d, 2", other);
+    bool never_came = o->code == RONDO_ERR_TIMEOUT && strstr(o->text, missing);
+    bool never_served = other == 0 && o->code == RONDO_ERR_INVALID_USAGE && strstr(o->text, "nobody serves");
+    expect((o->code == RONDO_ERR_REMOTE && names(o->text, other)) || never_came || never_served, test, i, "not told");
+}
+
 static void claims_that_clash(int maker)
 {
     rondo_unique_id_t id = {{0}};
@@ -160,8 +174,10 @@ static void single_against_others(void)
     rondo_unique_id_t id = {{0}};
     claim_t alone[] = {{0, 1, 100, 0, 0}, {1, 2, 0, 0, 0}};
     run(alone, 2, 0, 10000, &id);
-    if (outcome[0].code == RONDO_SUCCESS) /* the other one has come later still, on a busy machine */
-        expect(outcome[1].code == RONDO_ERR_INVALID_USAGE, "1 rank against 2, which is late", 1, "wrong code");
+    if (outcome[0].code == RONDO_SUCCESS) /* the other one has come later still, on a busy machine, or just then */
+        expect(outcome[1].code == RONDO_ERR_INVALID_USAGE ||
+                   (outcome[1].code == RONDO_ERR_REMOTE && strstr(outcome[1].text, "ended before")),
+               "1 rank against 2, which is late", 1, "wrong code");
     else
         expect_all("1 rank against 2", 2, RONDO_ERR_INVALID_ARGUMENT, 0, 1, "");
 }
@@ -175,22 +191,22 @@ static void ranks_that_fail(int maker)
     claim_t dies[] = {{0, 3, 0, 0, 0}, {1, 3, 0, 100, 0}};
     memset(&id, 0, sizeof(id));
     run(dies, 2, maker, 10000, &id);
-    expect(outcome[0].code == RONDO_ERR_REMOTE && names(outcome[0].text, 1), "a rank dies", 0, "not told");
+    expect_told("a rank dies", 0, 1);
     claim_t aborts[] = {{0, 3, 0, 0, 0}, {1, 3, 0, 0, 100}};
     memset(&id, 0, sizeof(id));
     run(aborts, 2, maker, 10000, &id);
-    expect(outcome[0].code == RONDO_ERR_REMOTE && names(outcome[0].text, 1), "a rank aborts", 0, "not told");
+    expect_told("a rank aborts", 0, 1);
     expect(outcome[1].code == RONDO_ERR_ABORTED, "a rank aborts", 1, "its own code");
     claim_t maker_aborts[] = {{0, 3, 0, 0, 100}, {1, 3, 0, 0, 0}};
     memset(&id, 0, sizeof(id));
     run(maker_aborts, 2, maker, 10000, &id);
-    expect(outcome[1].code == RONDO_ERR_REMOTE && names(outcome[1].text, 0), "rank 0 aborts", 1, "not told");
+    expect_told("rank 0 aborts", 1, 0);
     if (maker != 0)
         return;
     claim_t maker_dies[] = {{0, 3, 0, 100, 0}, {1, 3, 0, 0, 0}};
     memset(&id, 0, sizeof(id));
     run(maker_dies, 2, maker, 10000, &id);
-    expect(outcome[1].code == RONDO_ERR_REMOTE && names(outcome[1].text, 0), "the maker dies", 1, "not told");
+    expect_told("the maker dies", 1, 0);
 }
 
 static void bad_ids(void)
