@@ -1,6 +1,7 @@
 #!/bin/sh
 # Played nodes under mpirun: every operation of rondo-perf, verified, by each transport between nodes. Each rank names
-# once what it goes by, and a library says nothing of its own. UCX goes between nodes of uneven size, too.
+# once a communicator what it goes by, and there is one for each operation; a library says nothing of its own. UCX goes
+# between nodes of uneven size, too.
 set -u
 here=${top_builddir:-.}
 perf=$here/rondo-perf
@@ -18,9 +19,11 @@ log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# nodes OPERATION RANKS-OF-THE-FIRST RANKS-OF-THE-SECOND [..]
+# nodes "OPERATION..." RANKS-OF-THE-FIRST RANKS-OF-THE-SECOND [..]: all of them in one job
 nodes() {
-    what=$1
+    # shellcheck disable=SC2086
+    what=$(echo $1 | tr ' ' ,)
+    wanted=$(echo "$what" | tr , '\n' | wc -l)
     shift
     job= node=0 colon= all=0
     for ranks in "$@"; do
@@ -30,10 +33,10 @@ nodes() {
         colon=:
     done
     # shellcheck disable=SC2086
-    timeout 60 "$MPIEXEC" $job >"$log" 2>&1
+    timeout 300 "$MPIEXEC" $job >"$log" 2>&1
     status=$?
     named=$(grep -c "$names" "$log")
-    if [ $status -ne 0 ] || [ "$named" -ne $all ] || grep -q '^libfabric:' "$log"; then
+    if [ $status -ne 0 ] || [ "$named" -ne $((all * wanted)) ] || grep -q '^libfabric:' "$log"; then
         cat "$log"
         echo "FAILED with status $status: $what by $RONDO_TRANSPORT on nodes of $* ranks, $named name what they go by"
         exit 1
@@ -52,19 +55,13 @@ for RONDO_TRANSPORT in ucx ofi; do
     names='network libfabric .* provider .* domain .* fabric '
     [ "$RONDO_TRANSPORT" = ofi ] || names='network ucx '
     sizes=$short
-    for operation in $operations; do
-        nodes $operation 2 2
-    done
+    nodes "$operations" 2 2
     if [ "$RONDO_TRANSPORT" = ucx ]; then
-        for operation in allreduce allgatherv reduce_scatter alltoallv; do
-            nodes $operation 1 3
-            nodes $operation 1 2 1
-        done
+        nodes "allreduce allgatherv reduce_scatter alltoallv" 1 3
+        nodes "allreduce allgatherv reduce_scatter alltoallv" 1 2 1
     fi
     sizes=$long
     nodes allreduce 2 2
-    for operation in broadcast reduce gather gatherv scatter scatterv alltoall sendrecv; do
-        nodes $operation 1 1
-    done
+    nodes "broadcast reduce gather gatherv scatter scatterv alltoall sendrecv" 1 1
 done
 [ -n "$served" ] || { echo "rondo is built without UCX and libfabric"; exit 77; }
