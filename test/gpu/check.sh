@@ -175,7 +175,7 @@ if wanted nodes; then # played on this machine: their ranks meet over the networ
     part force_next --nodes
 fi
 if wanted rails; then # between nodes, and the ranks of one by their own kernels
-    part rails --seed "$seed"
+    part rails --seed "$seed" --whole
 fi
 if wanted many; then # more ranks than map each other's memory: few channels each, or a GPU has none for the last ones
     CUDA_DEVICE_MAX_CONNECTIONS=2

@@ -3,7 +3,9 @@
  * graphs. How many kernels a graph has got tells what went how: of an operation that is short, or that cannot be cut,
  * there is one. Ranks that abort or are killed in the middle do so here, too.
  *
- *   rails [--seed S] [--nodes 2+2]
+ *   rails [--seed S] [--nodes 2+2] [--whole]
+ *
+ * --whole: every case plainly too, and from its graph twice; otherwise the longest one of each operation and type.
  */
 #include <getopt.h>
 #include <signal.h>
@@ -38,6 +40,7 @@ static const map_t maps[] = {{"2+2", 2, 1, 2, 2},   {"3+3", 3, 1, 3, 2},    {"2+
 typedef struct {
     const map_t *map;
     uint64_t seed;
+    int whole;
 } options_t;
 
 typedef struct {
@@ -46,6 +49,7 @@ typedef struct {
     rondo_comm_t comm;
     cudaStream_t stream;
     uint64_t random; /* the same on all ranks */
+    int whole;
 } walk_t;
 
 static int has_blocks(do_what_t what)
@@ -170,7 +174,7 @@ static void plain(walk_t *w, const do_case_t *c)
     device_release(&d);
 }
 
-static void captured(walk_t *w, const do_case_t *c)
+static void captured(walk_t *w, const do_case_t *c, int times)
 {
     size_t wanted = kernels_wanted(w, c), kernels;
     cudaGraphExec_t exec;
@@ -191,7 +195,7 @@ static void captured(walk_t *w, const do_case_t *c)
     TEST_CUDA(w->t, cudaGraphInstantiate(&exec, graph, 0));
     TEST_CUDA(w->t, cudaGraphDestroy(graph));
     test_barrier(w->t); /* as long as others instantiate theirs, which may wait for what runs on the device */
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < times; i++) {
         device_fill(w->t, &d, w->stream);
         TEST_CUDA(w->t, cudaGraphLaunch(exec, w->stream));
     }
@@ -200,15 +204,19 @@ static void captured(walk_t *w, const do_case_t *c)
     device_release(&d);
 }
 
-static void run_case(walk_t *w, do_case_t *c)
+/* `longest`: this case has all that the shorter ones of its kind have. */
+static void run_case(walk_t *w, do_case_t *c, int longest)
 {
+    int both = longest || w->whole;
+
     c->seed = test_random(&w->random) >> 32;
     c->data = do_reduces(c->what) ? REF_EXACT : REF_BYTES;
     c->in_place = do_has_in_place(c->what) && test_below(&w->random, 2);
     c->send_shift = (int)(test_below(&w->random, 3) * ref_size(c->type));
     c->recv_shift = (int)(test_below(&w->random, 3) * ref_size(c->type));
-    plain(w, c);
-    captured(w, c);
+    if (both)
+        plain(w, c);
+    captured(w, c, both ? 2 : 1);
     if (test_failures(w->t) > 10)
         test_stop(w->t, "too many failures");
 }
@@ -221,10 +229,11 @@ static void walk_lengths(walk_t *w, do_case_t *c)
     for (c->count = 1; bytes_of(w, c) < short_of(w, c->what); c->count++)
         first = c->count + 1;
     const size_t counts[] = {first, 2 * piece + 3, 1, first - 1, piece, piece + 1};
+    enum { LONGEST = 1 };
     for (size_t i = 0; i < (w->map->rails && c->type == RONDO_FLOAT32 ? 6 : 2); i++) {
         c->count = counts[i];
         c->root = do_rooted(c->what) ? (int)test_below(&w->random, (unsigned)w->t->nranks) : 0;
-        run_case(w, c);
+        run_case(w, c, i == LONGEST);
     }
 }
 
@@ -234,7 +243,7 @@ static void walk_roots(walk_t *w, do_what_t what)
 
     for (c.root = 0; c.root < w->t->nranks; c.root++) {
         c.count = piece_of(w, &c) + 1 + (size_t)c.root;
-        run_case(w, &c);
+        run_case(w, &c, c.root == w->t->nranks - 1);
     }
 }
 
@@ -255,7 +264,7 @@ static void walk_unequal(walk_t *w, do_what_t what)
 
     for (c.root = 0; c.root < w->t->nranks; c.root++) {
         c.skew = 0;
-        run_case(w, &c);
+        run_case(w, &c, c.root == w->t->nranks - 1);
         c.skew = 1 + c.root;
         plain(w, &c);
     }
@@ -290,7 +299,7 @@ static void walk(walk_t *w)
     walk_roots(w, DO_BROADCAST);
     walk_roots(w, DO_GATHER);
     walk_roots(w, DO_SCATTER);
-    run_case(w, &v);
+    run_case(w, &v, 1);
     v.skew = 5;
     plain(w, &v);
     walk_skews(w, DO_ALLGATHERV, 3000);
@@ -358,7 +367,7 @@ static void scaled(walk_t *w, do_what_t what)
 static void right(test_rank_t *t, void *arg)
 {
     const options_t *o = arg;
-    walk_t w = {.t = t, .map = o->map, .random = o->seed};
+    walk_t w = {.t = t, .map = o->map, .random = o->seed, .whole = o->whole};
 
     w.comm = device_comm(t);
     TEST_CUDA(t, cudaStreamCreateWithFlags(&w.stream, cudaStreamNonBlocking));
@@ -479,13 +488,13 @@ static void probe(test_rank_t *t, void *unsupported)
         *(int *)unsupported = 1;
 }
 
-static int run(const char *only, uint64_t seed)
+static int run(const char *only, uint64_t seed, int whole)
 {
     int bad = 0;
 
     for (size_t i = 0; i < MAPS; i++) {
         const map_t *m = &maps[i];
-        options_t o = {m, seed + i};
+        options_t o = {m, seed + i, whole};
         if (only && strcmp(only, m->nodes) != 0)
             continue;
         int wrong = test_run(TEST_PROCESSES, device_nodes(m->nodes), 200, right, &o);
@@ -500,16 +509,20 @@ static int run(const char *only, uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    static const struct option table[] = {{"seed", 1, NULL, 's'}, {"nodes", 1, NULL, 'n'}, {NULL, 0, NULL, 0}};
+    static const struct option table[] = {
+        {"seed", 1, NULL, 's'}, {"nodes", 1, NULL, 'n'}, {"whole", 0, NULL, 'w'}, {NULL, 0, NULL, 0}};
     int *unsupported = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), option;
     const char *only = NULL;
     uint64_t seed = 1;
+    int whole = 0;
 
     while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
         if (option == 's')
             seed = strtoull(optarg, NULL, 0);
         else if (option == 'n')
             only = optarg;
+        else if (option == 'w')
+            whole = 1;
         else
             return 2;
     }
@@ -527,5 +540,5 @@ int main(int argc, char **argv)
         return 1;
     if (*unsupported) /* not even a network */
         return sim_live ? TEST_SKIPPED : 0;
-    return run(only, seed) != 0;
+    return run(only, seed, whole) != 0;
 }
