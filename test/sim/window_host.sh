@@ -22,12 +22,12 @@ test "$lines" = 4 || { # one a communicator
     echo "the pair is named $lines times, not 4"
     exit 1
 }
-SIM_NO_PEERS=2-3 RONDO_DEBUG=info test/sim/long_groups >"$log" 2>&1 || { cat "$log"; exit 1; }
+SIM_NO_PEERS=2-3 RONDO_DEBUG=info test/sim/programs --ranks 2 --steps 2 >"$log" 2>&1 || { cat "$log"; exit 1; }
 if grep 'pinned host memory' "$log"; then
     echo "that pair takes no part"
     exit 1
 fi
-SIM_NO_PEERS=0-1 RONDO_DEBUG=warn test/sim/long_groups >"$log" 2>&1 || { cat "$log"; exit 1; }
+SIM_NO_PEERS=0-1 RONDO_DEBUG=warn test/sim/programs --ranks 2 --steps 2 >"$log" 2>&1 || { cat "$log"; exit 1; }
 lines=$(grep -c 'the GPU of rank 0 at .* does not reach that of rank 1 at .*rondo-info doctor' "$log") || :
 test "$lines" -ge 1 || {
     echo "nobody was warned"
