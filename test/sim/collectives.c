@@ -6,7 +6,8 @@
  * Short operations and chains are launched together or one by one, as each rank draws for itself, among some that take
  * whole banks, until the cells of the banks, and the slots of fifos, have come round.
  *
- *   collectives [seed [rounds [ranks]]]   one seed gives one run; of so many ranks at most, and less of everything */
+ *   collectives [seed [rounds [ranks]]]   one seed gives one run; 1 round: a further one has other sizes, roots and
+ *                                         types; of so many ranks at most, and less of everything */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -361,7 +362,7 @@ int main(int argc, char **argv)
 {
     static const int ranks[] = {2, 3, 4, 5, 8};
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
-    int rounds = argc > 2 ? atoi(argv[2]) : 2, most = argc > 3 ? atoi(argv[3]) : RD_KRANKS, bad = 0;
+    int rounds = argc > 2 ? atoi(argv[2]) : 1, most = argc > 3 ? atoi(argv[3]) : RD_KRANKS, bad = 0;
     walk_t walks[RD_GPU_PROTOS] = {{0, -1, 0}, {0, -1, 0}, {0, -1, 0}, {0, -1, 0}};
     world_t w;
 
