@@ -1,14 +1,14 @@
 #!/bin/sh
 # Tests on the GPUs of this machine, with the programs beside this script: no build tree is needed.
 #
-#   check-gpu [--seed S] [--shard I/N] [--seconds S] [--times N] [--part NAME] [--programs FOLDER]
+#   check-gpu [--seed S] [--shard I/N] [--seconds S] [--steps N] [--times N] [--part NAME] [--programs FOLDER]
 #
 #   --seed     of all that is drawn (1)         --shard    every N-th case of the matrix, from the I-th (few, drawn)
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
-#   --seconds  of random programs, each (10)    --part     matrix, forced, simple, programs, scheduled,
-#                                                          life, grow, suspend, signature, verdicts, lengths, groups, registered, copy_engine,
-#                                                          rounds, narrow, user_kernels, window_host, nodes, rails, many, shim or gdr (wants UCX with CUDA,
-#                                                          and RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc);
+#   --seconds, or --steps, of random programs, each (10 seconds)
+#   --part     matrix, forced, simple, programs, scheduled, life, grow, suspend, signature, verdicts, lengths, groups,
+#              registered, copy_engine, rounds, narrow, user_kernels, window_host, nodes, rails, many, shim or gdr
+#              (wants UCX with CUDA, and RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc);
 #              and, if they are named, mps (ranks that share GPUs, under MPS), sanitizers (compute-sanitizer's tools,
 #              each of which must report a planted fault; on two GPUs, for kernels of one GPU go in turns there) and
 #              delays (`make gpu-delays`: kernels that are late and out of order, alone and with faults that must be
@@ -20,14 +20,14 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 seed=1
 shard=
-seconds=10
+length="--seconds 10" # of a random program
 times=24
 only=
 while [ $# -gt 1 ]; do
     case $1 in
     --seed) seed=$2 ;;
     --shard) shard=$2 ;;
-    --seconds) seconds=$2 ;;
+    --seconds | --steps) length="$1 $2" ;;
     --times) times=$2 ;;
     --part) only=$2 ;;
     --programs) here=$2 ;;
@@ -86,25 +86,25 @@ if wanted simple; then # rings, chains and messages, however short, by slices of
     RONDO_PROTO=simple
     export RONDO_PROTO
     part matrix --seed "$seed" ${shard:+--share "$shard"}
-    part programs --seed "$seed" --seconds "$seconds"
+    part programs --seed "$seed" $length
     unset RONDO_PROTO
     RONDO_CUDA_LONG=4096
     export RONDO_CUDA_LONG
-    part programs --seed "$seed" --seconds "$seconds"
+    part programs --seed "$seed" $length
     unset RONDO_CUDA_LONG
 fi
 if wanted programs; then
-    part programs --seed "$seed" --seconds "$seconds"
+    part programs --seed "$seed" $length
 fi
 if wanted scheduled; then # programs of lib/sched beside all other kernels
     moves=allgather=pat,gather=binomial,scatter=binomial
     RONDO_ALGO=allreduce=tree,reduce=tree,broadcast=tree,reduce_scatter=pat,$moves
     export RONDO_ALGO
-    part programs --seed "$seed" --seconds "$seconds"
+    part programs --seed "$seed" $length
     RONDO_ALGO=allreduce=pat,reduce=binomial,broadcast=binomial,$moves
-    part programs --seed "$seed" --seconds "$seconds"
+    part programs --seed "$seed" $length
     RONDO_ALGO=allreduce=rd
-    part programs --seed "$seed" --seconds "$seconds"
+    part programs --seed "$seed" $length
     unset RONDO_ALGO
 fi
 if wanted life; then
@@ -156,7 +156,7 @@ if wanted window_host; then # as where GPUs do not reach each other
     RONDO_P2P=0
     export RONDO_P2P
     part matrix --seed "$seed" ${shard:+--share "$shard"}
-    part programs --seed "$seed" --seconds "$seconds"
+    part programs --seed "$seed" $length
     part long_groups
     part life
     unset RONDO_P2P
@@ -164,7 +164,7 @@ fi
 if wanted nodes; then # played on this machine: their ranks meet over the network
     for nodes in 1+1 2+2 3+1 1+1+1+1 3+3 2+2+2 abab; do
         part matrix --seed "$seed" --nodes $nodes ${shard:+--share "$shard"}
-        part programs --seed "$seed" --seconds "$seconds" --nodes $nodes
+        part programs --seed "$seed" $length --nodes $nodes
     done
     part mixed --seed "$seed" --nodes
     part rounds --nodes
@@ -182,7 +182,7 @@ if wanted many; then # more ranks than map each other's memory: few channels eac
     export CUDA_DEVICE_MAX_CONNECTIONS
     part matrix --seed "$seed" --ranks 18 --kind processes ${shard:+--share "$shard"}
     part matrix --seed "$seed" --nodes 10+9 ${shard:+--share "$shard"}
-    part programs --seed "$seed" --seconds "$seconds" --nodes 9+9
+    part programs --seed "$seed" $length --nodes 9+9
     part rounds --many
     part life --part many --times 5 --on 10+10
     unset CUDA_DEVICE_MAX_CONNECTIONS
@@ -202,7 +202,7 @@ if [ "$only" = mps ]; then
     export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
     nvidia-cuda-mps-control -d || exit 1
     part matrix --seed "$seed" --kind processes --ranks 4 ${shard:+--share "$shard"}
-    part programs --seed "$seed" --seconds "$seconds"
+    part programs --seed "$seed" $length
     grep -q 'NEW CLIENT' "$CUDA_MPS_LOG_DIRECTORY/control.log" || { failed=$((failed + 1)); echo "FAIL: not by MPS"; }
     echo quit | nvidia-cuda-mps-control
     rm -rf "$CUDA_MPS_PIPE_DIRECTORY"
@@ -284,7 +284,7 @@ if [ "$only" = delays ]; then
     unset RONDO_CUDA_BANK
     for DELAYS_SEED in $seed $((seed + 1)) $((seed + 2)); do
         part delayed/matrix --seed "$DELAYS_SEED" --ranks "$ranks" ${shard:+--share "$shard"}
-        part delayed/programs --seed "$DELAYS_SEED" --ranks "$ranks" --seconds "$seconds"
+        part delayed/programs --seed "$DELAYS_SEED" --ranks "$ranks" $length
         part delayed/registered --seed "$DELAYS_SEED"
     done
     for forced in ring/simple chain/simple messages/simple; do

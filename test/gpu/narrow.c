@@ -1,7 +1,7 @@
 /* Hard values of the narrow floating types (util/narrow.h): on the GPUs of a node, by the kernels that are chosen and
  * by each that can be forced, and between played nodes.
  *
- *   narrow [--nodes]
+ *   narrow [--nodes [MAP]]     MAP: 2+1, and not the others
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +62,8 @@ int main(int argc, char **argv)
     setenv("RONDO_PROXY_ROUND", "2K", 0);
     if (device_none())
         return TEST_SKIPPED;
+    if (argc > 2 && strcmp(argv[1], "--nodes") == 0)
+        return run(argv[2], "", "") != 0;
     if (argc > 1 && strcmp(argv[1], "--nodes") == 0)
         return run("1+1+1", "", "") + run("2+1", "", "") + run("2+2", "", "") != 0;
     bad = run("3", "", "") + run("2", "", "");

@@ -3,8 +3,9 @@
  * and receiver; everybody exchanges something with everybody; graphs of both come in turns with plain calls; and ranks
  * abort or are killed in the middle. Between nodes also what RONDO_ALGO and RONDO_PROTO force.
  *
- *   rounds [--nodes|--many]   between played nodes; with more ranks than map each other's memory, on one node and on
- *                             two; without: on one, where rounds are passes of the kernels
+ *   rounds [--nodes [MAP]|--many]   between played nodes, or those of one MAP (2+2) alone; with more ranks than map
+ *                                   each other's memory, on one node and on two; without: on one, where rounds are
+ *                                   passes of the kernels
  */
 #include <signal.h>
 #include <stdio.h>
@@ -480,7 +481,7 @@ int main(int argc, char **argv)
 {
     int played = argc > 1 && strcmp(argv[1], "--nodes") == 0, many = argc > 1 && strcmp(argv[1], "--many") == 0;
 
-    if (argc > 1 + played + many)
+    if (argc > 1 + 2 * played + many)
         return 2;
     test_begin("rounds", 400);
     setenv("RONDO_PROXY_BYTES", "16K", 0);
@@ -494,5 +495,7 @@ int main(int argc, char **argv)
     }
     if (!played)
         return run("3") != 0;
+    if (argc > 2)
+        return run_forced() + run(argv[2]) != 0;
     return run_forced() + run("1+1") + run("1+1+1") + run("2+2") + run("3+3") != 0;
 }
