@@ -65,11 +65,11 @@ TESTS = \
 	test/base/wait \
 	$(fuzz_tests) \
 	$(nccl_tests) \
-	test/pkg/sanitizer_planted.sh
+	test/pkg/sanitizers_find.sh
 else
 TESTS = \
 	$(check_PROGRAMS) \
-	test/pkg/sanitizer_planted.sh
+	test/pkg/sanitizers_find.sh
 endif
 else
 TESTS = \

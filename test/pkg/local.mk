@@ -9,7 +9,6 @@ script_tests += \
 	test/pkg/manpages.sh \
 	test/pkg/mpis.sh \
 	test/pkg/readme.sh \
-	test/pkg/sanitizer_planted.sh \
 	test/pkg/sources_listed.sh \
 	test/pkg/wheel.sh
 
@@ -17,6 +16,7 @@ script_tests += \
 test/pkg/wheel.log: test/pkg/install.log
 test/fortran/install.log: test/pkg/wheel.log
 
+EXTRA_DIST += test/pkg/sanitizers_find.sh
 if SANITIZING
 check_PROGRAMS += test/pkg/sanitizer_planted
 endif

@@ -38,7 +38,7 @@ run() {
 
 planted() {
     nice make test/pkg/sanitizer_planted >log 2>&1 || { tail -n 30 log; echo "$list: does not build"; exit 1; }
-    SANITIZER=$list top_builddir=. sh "$source/test/pkg/sanitizer_planted.sh" || failed=1
+    SANITIZER=$list top_builddir=. sh "$source/test/pkg/sanitizers_find.sh" || failed=1
 }
 
 build address,undefined

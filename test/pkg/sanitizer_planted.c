@@ -1,5 +1,5 @@
-/* Faults planted on purpose, for test/pkg/sanitizer_planted.sh: a build with sanitizers must report each kind that it looks for. What
- * is read too far and raced for is read by the library, so a report also shows that the library is watched.
+/* Faults planted on purpose, for test/pkg/sanitizers_find.sh: a build with sanitizers must report each kind that it looks
+ * for. What is read too far and raced for is read by the library, so a report also shows that the library is watched.
  *
  *   planted address      an allreduce of one element more than the buffer holds
  *   planted undefined    an overflow of a signed number
