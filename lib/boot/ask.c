@@ -46,13 +46,20 @@ static void forward(rd_boot_t *b, const letter_t *letter)
         rd_chan_send(step->chan, RD_REC_LETTER, letter, sizeof *letter);
 }
 
-static void send_both_ways(rd_boot_t *b, letter_t *letter)
+/* The caller has locked `b`. Returns false in an exchange, whose thread has the connections. */
+static bool both_ways(rd_boot_t *b, letter_t *letter)
 {
-    pthread_mutex_lock(&b->lock);
     for (int back = 0; back < 2 && !b->busy; back++) {
         letter->back = (uint8_t)back;
         forward(b, letter);
     }
+    return !b->busy;
+}
+
+static void send_both_ways(rd_boot_t *b, letter_t *letter)
+{
+    pthread_mutex_lock(&b->lock);
+    (void)both_ways(b, letter);
     pthread_mutex_unlock(&b->lock);
 }
 
@@ -84,8 +91,18 @@ bool rd_boot_answered(rd_boot_t *b, rd_questioner_t by, rd_boot_answer_t *answer
     return answered;
 }
 
+static bool is_asked(rd_boot_t *b)
+{
+    pthread_mutex_lock(&b->questions.lock);
+    bool some = b->questions.nasked > 0;
+    pthread_mutex_unlock(&b->questions.lock);
+    return some;
+}
+
 bool rd_boot_asked(rd_boot_t *b, rd_boot_question_t *question)
 {
+    if (!is_asked(b)) /* whoever wakes this thread may hold the other lock for a while */
+        return false;
     pthread_mutex_lock(&b->lock);
     pthread_mutex_lock(&b->questions.lock);
     bool some = b->questions.nasked > 0 && !b->busy;
@@ -96,6 +113,29 @@ bool rd_boot_asked(rd_boot_t *b, rd_boot_question_t *question)
     return some;
 }
 
+/* Who asks has one question at a time: a newer one takes the place of the one before. The caller has locked them. */
+static void keep(rd_questions_t *q, const rd_boot_question_t *question)
+{
+    for (int i = 0; i < q->nasked; i++) {
+        rd_boot_question_t *old = &q->asked[i];
+        if (old->from != question->from || old->number % RD_QUESTIONERS != question->number % RD_QUESTIONERS)
+            continue;
+        if ((int32_t)(question->number - old->number) > 0)
+            *old = *question;
+        return;
+    }
+    if (q->nasked < RD_BOOT_ASKED)
+        q->asked[q->nasked++] = *question;
+}
+
+static void put_back(rd_boot_t *b, const rd_boot_question_t *question)
+{
+    pthread_mutex_lock(&b->questions.lock);
+    keep(&b->questions, question);
+    pthread_mutex_unlock(&b->questions.lock);
+}
+
+/* An exchange that has begun since the question was taken says letters anew when it ends. */
 void rd_boot_answer(rd_boot_t *b, const rd_boot_question_t *q, const rd_boot_answer_t *answer)
 {
     letter_t letter = {.to = q->from,
@@ -108,7 +148,10 @@ void rd_boot_answer(rd_boot_t *b, const rd_boot_question_t *q, const rd_boot_ans
                        .next = answer->next};
 
     snprintf(letter.text, sizeof letter.text, "%s", answer->text);
-    send_both_ways(b, &letter);
+    pthread_mutex_lock(&b->lock);
+    if (!both_ways(b, &letter))
+        put_back(b, q);
+    pthread_mutex_unlock(&b->lock);
 }
 
 void rd_boot_claim(rd_boot_t *b, int to, const rd_boot_claim_t *claim)
@@ -153,13 +196,9 @@ void rd_boot_on_letter(rd_boot_t *b, void (*on_letter)(void *arg), void *arg)
 
 static void take_question(rd_boot_t *b, const letter_t *letter)
 {
-    rd_questions_t *q = &b->questions;
+    const rd_boot_question_t question = {letter->from, letter->about, letter->number, letter->call};
 
-    for (int i = 0; i < q->nasked; i++)
-        if (q->asked[i].from == letter->from && q->asked[i].number == letter->number)
-            return;
-    if (q->nasked < RD_BOOT_ASKED)
-        q->asked[q->nasked++] = (rd_boot_question_t){letter->from, letter->about, letter->number, letter->call};
+    keep(&b->questions, &question);
 }
 
 static int known_rank(const rd_boot_t *b, int rank)

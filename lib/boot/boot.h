@@ -145,7 +145,7 @@ typedef enum { RD_QUESTIONER_CALL, RD_QUESTIONER_USER, RD_QUESTIONERS } rd_quest
 uint32_t rd_boot_ask_new(rd_boot_t *boot, rd_questioner_t by);
 /* Returns true if the questioner's newest question has been answered. */
 bool rd_boot_answered(rd_boot_t *boot, rd_questioner_t by, rd_boot_answer_t *answer);
-/* Takes the next question that has come. Returns false if there is none, or if an exchange is going on, in which it
+/* Takes a question that has come. Returns false if there is none, or if an exchange is going on, in which it
  * could not be answered. */
 bool rd_boot_asked(rd_boot_t *boot, rd_boot_question_t *question);
 void rd_boot_answer(rd_boot_t *boot, const rd_boot_question_t *question, const rd_boot_answer_t *answer);
