@@ -407,15 +407,16 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     if ((result = make_lifelines(comm)) ||
         (result = comm->team.device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &rd_comm_net_ops)
                                          : rd_planner_create(&comm->planner, &args)) ||
-        (result = rd_queue_create(&comm->queue, &comm->team, comm->planner, &comm->conns, comm->net)) ||
-        (result = rd_liveness_add(&comm->liveness, comm->boot, &comm->node, &comm->ctx, &comm->health.stop,
+        (result = rd_queue_create(&comm->queue, &comm->team, comm->planner, &comm->conns, comm->net)))
+        return result;
+    rd_comm_take_seat(comm); /* liveness answers by it, perhaps a question that has come already */
+    if ((result = rd_liveness_add(&comm->liveness, comm->boot, &comm->node, &comm->ctx, &comm->health.stop,
                                   &liveness_ops, comm)))
         return result;
     comm->queue.on_stall = stalled;
     rd_on_error_set(comm, comm->on_error);
     if (!comm->internal)
         rd_limit_init(&comm->queue.limit, comm->first_timeout_ms);
-    rd_comm_take_seat(comm);
     rd_shown_begin(comm);
     rd_completed_begin(comm);
     if (comm->cuda && comm->team.nranks > 1)
