@@ -266,7 +266,8 @@ rondo_result_t rd_health_follow(rd_health_t *h, rondo_result_t code, int failed_
 
     if (rd_health_check(h) != RONDO_SUCCESS)
         return rd_health_check(h);
-    rd_stop_read(other, &failure);
+    if (rd_stop_read(other, &failure) == RONDO_SUCCESS)
+        return RONDO_SUCCESS;
     failure.code = failure.said = code;
     failure.died = failure.died && failure.failed_rank == failed_rank;
     failure.failed_rank = failed_rank;
@@ -329,8 +330,12 @@ rondo_result_t rd_health_take_in(rd_health_t *h, uint64_t notice)
                       .failed_rank = (int)(notice & mask) - 1,
                       .reporter = (int)(notice >> RD_NOTICE_BITS & mask)};
 
-    if (rd_error_is_common(said)) /* without a sentence: it is being written, and this is called again */
-        return h->ops->cause(h->arg, -1, &f) ? fail_heard(h, &f) : RONDO_SUCCESS;
+    if (rd_error_is_common(said)) {
+        if (!h->ops->cause(h->arg, -1, &f))
+            return RONDO_SUCCESS; /* without a sentence: it is being written, and this is called again */
+        f.died = false;           /* which may have been said of another failure */
+        return fail_heard(h, &f);
+    }
     notice_text(h, &f);
     f.code = said == RONDO_ERR_TIMEOUT ? said : RONDO_ERR_REMOTE;
     return fail_heard(h, &f);

@@ -373,8 +373,8 @@ void rd_comm_rma_leave(rondo_comm_t comm)
     if (code == RONDO_SUCCESS)
         rd_comm_net_ops.leave(comm->rma_net);
     else
-        rd_health_fail(comm->rma_net->health, code, atomic_load(&comm->health.stop.failed_rank), "%s",
-                       comm->health.stop.text);
+        rd_health_follow(comm->rma_net->health, code, atomic_load(&comm->health.stop.failed_rank), &comm->health.stop,
+                         "");
 }
 
 void rd_comm_rma_end(rondo_comm_t comm)

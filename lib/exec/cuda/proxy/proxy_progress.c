@@ -270,8 +270,9 @@ void rd_proxy_progress_failure(rd_proxy_channel_t *channel, int net_comm)
 {
     const rd_team_t *team = channel->path->cuda->team;
     rd_queue_t *to = channel->net_comms[net_comm];
-    int failed_rank = atomic_load(&team->health->stop.failed_rank), its = inside(channel->path, net_comm, failed_rank);
-    rondo_result_t code = rd_health_check(team->health);
+    rd_failure_t failure = {.failed_rank = -1};
+    rondo_result_t code = rd_stop_read(&team->health->stop, &failure);
+    int failed_rank = failure.failed_rank, its = inside(channel->path, net_comm, failed_rank);
 
     if (!to || code == RONDO_SUCCESS || rd_health_check(to->health) != RONDO_SUCCESS)
         return;
