@@ -218,7 +218,7 @@ static void append(const char *path, const rd_mpi_timing_t *t)
 
     name_of_mpi(mpi);
     const locale_t before = into_c_locale();
-    length = snprintf(line, sizeof line, "%s %d %s %llu %.2f %.2f\n", mpi, t->nranks, rd_mpi_names[t->kind],
+    length = snprintf(line, sizeof line, "%s %d %s %llu %.3f %.3f\n", mpi, t->nranks, rd_mpi_names[t->kind],
                       (unsigned long long)t->bytes, t->rondo_us, t->mpi_us);
     uselocale(before);
     if ((fd < 0 || write(fd, line, (size_t)length) != length) && !atomic_exchange(&warned, true))
