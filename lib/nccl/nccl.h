@@ -38,15 +38,21 @@
 #endif
 #endif
 
-/* Programs ask these macros which headers there are. From 2.28 on NCCL has nccl_device.h, for kernels of the program's
- * own, and rondo has not; so they name the last version without it, although every function of 2.28.9 for the host is
- * declared below, and ncclGetVersion returns 22809.
+/* Some programs include nccl_device.h, for kernels of their own, where these macros name 2.28 or more. rondo has no
+ * such header: compile them with -DRONDO_NCCL_NO_DEVICE, and the macros name the last version without it. All that is
+ * declared below is declared all the same, and ncclGetVersion returns 22809.
  */
 #define NCCL_MAJOR 2
+#ifdef RONDO_NCCL_NO_DEVICE
 #define NCCL_MINOR 27
 #define NCCL_PATCH 7
-#define NCCL_SUFFIX ""
 #define NCCL_VERSION_CODE 22707
+#else
+#define NCCL_MINOR 28
+#define NCCL_PATCH 9
+#define NCCL_VERSION_CODE 22809
+#endif
+#define NCCL_SUFFIX ""
 /* Up to 2.8 the major number counted thousands. */
 #define NCCL_VERSION(major, minor, patch)                                                                              \
     (((major) <= 2 && (minor) <= 8) ? (major)*1000 + (minor)*100 + (patch) : (major)*10000 + (minor)*100 + (patch))

@@ -26,7 +26,7 @@
 #define NC_TWIN(name)                                                                                                  \
     extern __typeof__(pnccl##name) nccl##name __attribute__((weak, visibility("default"), alias("pnccl" #name)))
 
-/* The version of NCCL that ncclGetVersion names, which is not that of nccl.h's macros. */
+/* The version of NCCL that ncclGetVersion names: that of nccl.h's macros without RONDO_NCCL_NO_DEVICE. */
 #define NC_VERSION_MAJOR 2
 #define NC_VERSION_MINOR 28
 #define NC_VERSION_PATCH 9
