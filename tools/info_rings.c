@@ -122,7 +122,7 @@ static int pack_show(const rd_graph_t *graph, rd_pack_kind_t kind, double *known
     if (pack.count == 0)
         printf("  %s: none, not all of these reach each other\n", names[kind]);
     else if (pack.gbps >= 0.99 * pack.bound)
-        printf("  %s: %.1f GB/s by %d, no way more\n", names[kind], pack.gbps, pack.count);
+        printf("  %s: %.1f GB/s by %d, the most that the links carry\n", names[kind], pack.gbps, pack.count);
     else
         printf("  %s: %.1f GB/s by %d, the best of what was tried\n", names[kind], pack.gbps, pack.count);
     if (pack.count > 1 && rings)

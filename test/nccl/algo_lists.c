@@ -1,6 +1,6 @@
 /* NCCL_ALGO as NCCL 2.30 parses it: a table of what its parseList makes of lists, functions, ^ and mistakes, compiled
  * apart and run on each text. What NCCL refuses is refused, and of what it allows for a function RONDO_ALGO allows what
- * rondo has; where that is nothing, the function is left alone or has them all excluded (topology.md: T8). Variables
+ * rondo has; where that is nothing, the function is left alone or has them all excluded. Variables
  * are read once a process: each text has one.
  */
 #include <stdlib.h>

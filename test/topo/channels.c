@@ -1,4 +1,4 @@
-/* Several rings, and trees, beside NCCL's channels on the same files (topology.md: T4): machines that are public,
+/* Several rings, and trees, beside NCCL's channels on the same files: machines that are public,
  * described by rules, and what the search of NCCL 2.30.7 finds on each: rings and trees of one machine, and rings of
  * several by its ports. Rondo's carry at least as many GB/s together; the trees go from one GPU, which NCCL's need not.
  * doc/notebook/gpu.md says how NCCL's figures were made, and what its logs of such machines say.
@@ -147,7 +147,7 @@ static void compare(const char *folder, int which)
            machines[which].ports);
     CHECK(rings > 0.9999 * machines[which].rings, "%s: rings", machines[which].name);
     CHECK(trees > 0.9999 * machines[which].trees, "%s: trees", machines[which].name);
-    CHECK(crossed >= 0.9999 * machines[which].ports && (machines[which].ports > 0) == (g.nnets > 0), "%s: by ports",
+    CHECK(ports >= 0.9999 * machines[which].ports && (machines[which].ports > 0) == (g.nnets > 0), "%s: by ports",
           machines[which].name);
     rd_graph_free(&g);
 }

@@ -1,11 +1,10 @@
 /* Machines as graphs: NCCL's XML comes back as it was written, ways have the kind and the rate that the file says,
- * files that are wrong are refused with their line, and the search's rings are right (topology.md: T1, T2, the part of
- * T3 that needs no GPU).
+ * files that are wrong are refused with their line, and the search's rings are right.
  *
- *   T1     10,000 random machines of 2 to 8 GPUs: the ring, closed and by a port, visits every GPU once, and carries
+ *   rings  of 10,000 random machines of 2 to 8 GPUs: the ring, closed and by a port, visits every GPU once, and carries
  *          as much as the best of all orders, each judged apart
- *   T2     the same ring whatever the order of elements and the numbers of devices, and few steps for large machines
- *   T3     read(write(x)) = x; the matrix is that of nvidia-smi topo -m on such machines
+ *   order  of elements, and the numbers of devices, leave the ring as it is, and large machines take few steps
+ *   files  read(write(x)) = x; the matrix is that of nvidia-smi topo -m on such machines
  */
 #include "topo/search.h"
 

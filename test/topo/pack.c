@@ -1,11 +1,10 @@
-/* Several rings, and trees, at once: what is packed is valid and fits the links, and no packing carries more
- * (topology.md: T1).
+/* Several rings, and trees, at once: what is packed is valid and fits the links, and no packing carries more.
  *
- *   10,000 random machines of 2 to 8 GPUs: each ring visits all GPUs, each tree reaches all, no link carries more than
+ * Of 10,000 random machines of 2 to 8 GPUs each ring visits all GPUs, each tree reaches all, no link carries more than
  * it can, and all together carry at least 0.95 of the best packing (trees: 0.9 of the best cut, where a cut may count
- *   links in parts). The bound is worked out here, from the prices of links alone: among all orders the cheapest is
- *   looked for, which is what one GB/s costs at least, and all links together are worth what they carry at their
- * prices. What is planted wrong (a packing a little short, a link a little slower than it was, a GPU twice) is noticed.
+ * links in parts). The bound is worked out here, from the prices of links alone: among all orders the cheapest is
+ * looked for, which is what one GB/s costs at least, and all links together are worth what they carry at their prices.
+ * What is planted wrong (a packing a little short, a link a little slower than it was, a GPU twice) is noticed.
  */
 #include "topo/pack.h"
 
