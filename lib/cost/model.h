@@ -8,11 +8,11 @@
  *       + the slices that fill a pipeline
  *
  * Where each rank has a core of its own, the busiest rank sets the time. There `contact` is paid for each peer that it
- * has messages for (by a root that only receives hardly: its senders are calls ahead); a line that it stores where
- * others read it has to be fetched back from them first (`store`); and by CMA the kernel lets one reader at a time take
- * the pages of a process, so that readers of one buffer wait for each other. Where ranks share cores, those costs are
- * hidden behind the work of other ranks. The bytes of all ranks of a machine, beyond what its caches hold, take at
- * least what its memory needs for them (`memory`).
+ * has messages for (a root that only receives pays little of it: its senders are calls ahead); a line that it stores
+ * where others read it has to be fetched back from them first (`store`); and by CMA the kernel lets one reader at a
+ * time take the pages of a process, so that readers of one buffer wait for each other. Where ranks share cores, those
+ * costs are hidden behind the work of other ranks. The bytes of all ranks of a machine, beyond what its caches hold,
+ * take at least what its memory needs for them (`memory`).
  *
  * On a node the ranks' cores move all data. So beta is paid for every byte that a core reads and writes, and cross, in
  * addition, for every byte that it fetches from another core's cache. Where ranks outnumber cores, the work of all of

@@ -20,5 +20,5 @@ for nodes in 1+1 1+1+1 2+2 2+1; do
 done
 # A sum that is stored over what its rank still sends.
 RONDO_PROXY_THREADS=1 timeout 180 "$here/test/sim/matrix" --nodes 1+1+1+1+1 --operation reduce_scatter --share 1/6 || exit 1
-# Of the layouts one each: the others differ from it in what the matrix above has been through.
+# Of the layouts one each; the others by hand, as CONTRIBUTING.md says: the matrix has been through most of them.
 timeout 300 "$here/test/sim/rounds" --nodes 2+2 && timeout 180 "$here/test/sim/narrow" --nodes 2+1
