@@ -172,12 +172,16 @@ rondo_result_t rd_stop_inherit(rd_stop_t *stop, rd_log_ctx_t *ctx)
     return rd_stop_get(stop);
 }
 
-void rd_lengths_text(const rd_lengths_t *l, const char *from, const char *to, char *text, size_t size)
+rd_failure_t rd_lengths_failure(const rd_lengths_t *l, const char *from, const char *to)
 {
-    snprintf(text, size,
+    rd_failure_t failure = {
+        .code = RONDO_ERR_MISMATCH, .said = RONDO_ERR_MISMATCH, .failed_rank = l->from, .reporter = l->to + 1};
+
+    snprintf(failure.text, sizeof failure.text,
              "rank %d (%s) sends a message of %llu bytes to rank %d (%s), which expects %llu: both must give the same "
              "length",
              l->from, from, (unsigned long long)l->sent, l->to, to, (unsigned long long)l->wanted);
+    return failure;
 }
 
 void rd_death_text(int rank, const char *whois, char *text, size_t size)
@@ -190,11 +194,16 @@ void rd_abort_text(int rank, const char *whois, char *text, size_t size)
     snprintf(text, size, "rank %d (%s) has aborted the communicator", rank, whois);
 }
 
-void rd_failure_advise(rd_failure_t *failure)
+static void put_behind(rd_failure_t *failure, const char *what)
 {
     size_t used = strlen(failure->text);
 
-    snprintf(failure->text + used, sizeof failure->text - used, "%s", RD_STOP_ADVICE);
+    snprintf(failure->text + used, sizeof failure->text - used, "%s", what);
+}
+
+void rd_failure_advise(rd_failure_t *failure)
+{
+    put_behind(failure, RD_STOP_ADVICE);
 }
 
 /* ---- the communicator's health ---- */
@@ -272,8 +281,7 @@ rondo_result_t rd_health_follow(rd_health_t *h, rondo_result_t code, int failed_
     failure.died = failure.died && failure.failed_rank == failed_rank;
     failure.failed_rank = failed_rank;
     failure.reporter = 0;
-    size_t used = strlen(failure.text);
-    snprintf(failure.text + used, sizeof failure.text - used, "%s", behind);
+    put_behind(&failure, behind);
     return fail_heard(h, &failure);
 }
 
@@ -284,15 +292,10 @@ rondo_result_t rd_health_heard(rd_health_t *h, const rd_failure_t *failure)
 
 rondo_result_t rd_health_lengths(rd_health_t *h, const rd_lengths_t *lengths)
 {
-    rd_failure_t failure = {.code = RONDO_ERR_MISMATCH,
-                            .said = RONDO_ERR_MISMATCH,
-                            .failed_rank = lengths->from,
-                            .reporter = lengths->to + 1};
-
     if (rd_health_check(h) != RONDO_SUCCESS)
         return rd_health_check(h);
-    rd_lengths_text(lengths, rd_health_whois(h, lengths->from), rd_health_whois(h, lengths->to), failure.text,
-                    sizeof failure.text);
+    const rd_failure_t failure =
+        rd_lengths_failure(lengths, rd_health_whois(h, lengths->from), rd_health_whois(h, lengths->to));
     return fail_heard(h, &failure);
 }
 

@@ -73,8 +73,8 @@ void rd_failure_advise(rd_failure_t *failure);
 /* Make the sentences for a rank that has died, and, on the others, for one that has aborted the communicator. */
 void rd_death_text(int rank, const char *whois, char *text, size_t size);
 void rd_abort_text(int rank, const char *whois, char *text, size_t size);
-/* Makes the sentence for a message of two lengths, the same on every rank. */
-void rd_lengths_text(const rd_lengths_t *lengths, const char *from, const char *to, char *text, size_t size);
+/* Makes the failure that a message of two lengths is, with a sentence that is the same on every rank. */
+rd_failure_t rd_lengths_failure(const rd_lengths_t *lengths, const char *from, const char *to);
 /* Returns the reporter that `rank` names, plus one as ever: `reporter`, or `rank` itself if there is none. */
 static inline int rd_reporter(int reporter, int rank)
 {

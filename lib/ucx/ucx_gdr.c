@@ -110,12 +110,8 @@ rondo_result_t rd_ucx_lengths(const rd_ucx_message_t *m)
     if (m->header.bytes == m->ask.bytes)
         return RONDO_SUCCESS;
     const rd_lengths_t lengths = {m->peer->base.rank, net->base.rank, m->header.bytes, m->ask.bytes};
-    rd_failure_t failure = {.code = RONDO_ERR_MISMATCH,
-                            .said = RONDO_ERR_MISMATCH,
-                            .failed_rank = lengths.from,
-                            .reporter = lengths.to + 1};
-    rd_lengths_text(&lengths, rd_boot_whois(net->base.boot, lengths.from), rd_boot_whois(net->base.boot, lengths.to),
-                    failure.text, sizeof failure.text);
+    const rd_failure_t failure = rd_lengths_failure(&lengths, rd_boot_whois(net->base.boot, lengths.from),
+                                                    rd_boot_whois(net->base.boot, lengths.to));
     rd_boot_pass_on(net->base.boot, &failure);
     return rd_stop_heard(net->base.stop, net->base.ctx, &failure);
 }
