@@ -265,22 +265,10 @@ static int run(const char *what, int nranks, test_body_fn body, void *arg)
     return bad;
 }
 
-/* The host of a rank among those of RONDO_TEST_HOSTS, which ranks take in turn. */
-static int host_of(int rank)
-{
-    const char *all = getenv("RONDO_TEST_HOSTS"), *at = all;
-
-    for (int r = 0; at && r < rank; r++) {
-        at += strcspn(at, ",");
-        at = *at ? at + 1 : all;
-    }
-    return at ? atoi(at) : 0;
-}
-
 static bool is_lowest_of_its_node(int rank)
 {
     for (int r = 0; r < rank; r++)
-        if (host_of(r) == host_of(rank))
+        if (test_host_of(r) == test_host_of(rank))
             return false;
     return true;
 }

@@ -87,6 +87,8 @@ void test_play_node(const test_rank_t *t, int nodes);
 rondo_comm_t test_comm_on(test_rank_t *t, int nodes);
 /* Returns true if something carries what passes between nodes here. Before ranks are run. */
 bool test_has_network(void);
+/* The host of a rank, by RONDO_TEST_HOSTS: a list as 0,0,1, whose entries ranks take in turn; -1: it is not set. */
+int test_host_of(int rank);
 /* Collective: who is in this communicator, as bits of what each passes as `rank`; 0: it has failed. */
 unsigned test_group(rondo_comm_t comm, int rank);
 /* Collective, without rondo. */
