@@ -10,7 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "topo/machines.h"
@@ -18,22 +17,10 @@
 #include "util/check.h"
 #include "util/comma.h"
 
-static const char *file_make(FILE **f)
-{
-    static char path[64];
-    int fd = memfd_create("machine", MFD_CLOEXEC);
-
-    *f = fd < 0 ? NULL : fdopen(fd, "w+");
-    if (!*f)
-        exit(1);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return path;
-}
-
 static rondo_result_t text_read(rd_graph_t *graph, const char *text)
 {
     FILE *f;
-    const char *path = file_make(&f);
+    const char *path = machine_file(&f);
     rondo_result_t result;
 
     fputs(text, f);
@@ -73,7 +60,7 @@ static void machine_write(FILE *f, int which)
 static bool machine_get(rd_graph_t *graph, int which)
 {
     FILE *f;
-    const char *path = file_make(&f);
+    const char *path = machine_file(&f);
 
     machine_write(f, which);
     fflush(f);
@@ -86,7 +73,7 @@ static bool machine_get(rd_graph_t *graph, int which)
 static void round_trip(int which)
 {
     FILE *f, *again;
-    const char *path = file_make(&f);
+    const char *path = machine_file(&f);
     rd_xml_t *first = NULL, *second = NULL;
 
     machine_write(f, which);
@@ -97,7 +84,7 @@ static void round_trip(int which)
         return;
     }
     char *one = written(first);
-    path = file_make(&again);
+    path = machine_file(&again);
     fputs(one, again);
     fflush(again);
     CHECK(rd_xml_read(&second, path, "NCCL_TOPO_FILE") == RONDO_SUCCESS, "%s", rd_thread_error());

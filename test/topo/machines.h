@@ -5,6 +5,21 @@
 #define TEST_TOPO_MACHINES_H
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* A file without a name for a machine, empty. Returns its path, which is good until the next call. */
+static inline const char *machine_file(FILE **f)
+{
+    static char path[64];
+    int fd = memfd_create("machine", MFD_CLOEXEC);
+
+    *f = fd < 0 ? NULL : fdopen(fd, "w+");
+    if (!*f)
+        exit(1);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return path;
+}
 
 static void machine_gpu(FILE *f, const char *bus, int dev, int sm)
 {

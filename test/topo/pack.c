@@ -11,7 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "topo/machines.h"
@@ -288,16 +287,12 @@ static void random_packs(void)
 
 static void machine_is(void (*write)(FILE *), rd_pack_kind_t kind, double gbps, int ports)
 {
-    char path[64];
-    int fd = memfd_create("machine", MFD_CLOEXEC);
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "w+");
+    FILE *f;
+    const char *path = machine_file(&f);
     rd_graph_t g;
     rd_pack_t pack;
     unsigned used = 0;
 
-    if (!f)
-        exit(1);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     write(f);
     fflush(f);
     if (rd_graph_get(&g, path, "RONDO_TOPO_FILE") || rd_pack_search(&pack, &g, g.gpu, g.ngpus, kind)) {
