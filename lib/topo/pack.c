@@ -175,11 +175,13 @@ static int way_out(const packing_t *p, int gpu, int port)
     double least = INFINITY;
     int out = port;
 
-    for (int q = 0; q < p->ports && p->kind == RD_PACK_CROSSED; q++)
-        if (reaches(p, gpu, p->n + q) && walk(p, gpu, p->n + q, 0, NULL) < least) {
-            least = walk(p, gpu, p->n + q, 0, NULL);
+    for (int q = 0; q < p->ports && p->kind == RD_PACK_CROSSED; q++) {
+        const double price = reaches(p, gpu, p->n + q) ? walk(p, gpu, p->n + q, 0, NULL) : INFINITY;
+        if (price < least) {
+            least = price;
             out = q;
         }
+    }
     return out;
 }
 
