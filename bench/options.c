@@ -87,7 +87,7 @@ static void print_help(void)
         "  --algo A --proto P       force rondo's algorithm, protocol (RONDO_ALGO, RONDO_PROTO)\n"
         "  --in-place --offset N --register --skew\n"
         "                           how buffers lie: in place, N bytes past a page, registered, uneven counts (...v)\n"
-        "  --percentiles            a further run that times every call: p50, p99, max\n"
+        "  --percentiles            a further run that times every call, of each side: p50, p99, max\n"
         "  --format table|osu|nccl|json    --full: osu's further columns\n"
         "  --plot FILE.svg|png      a picture: time and bandwidth over size, an operation a column, quartiles as "
         "bands\n"

@@ -42,6 +42,12 @@ static void print_stats(const char *name, const stats_t *stats, double scale)
            stats->median * scale, stats->low * scale, stats->high * scale, stats->min * scale, stats->max * scale);
 }
 
+static void percentiles(const char *whose, const side_t *side)
+{
+    printf(", \"%sp50_us\": %.6g, \"%sp99_us\": %.6g, \"%smax_us\": %.6g", whose, side->p50 * 1e6, whose,
+           side->p99 * 1e6, whose, side->slowest * 1e6);
+}
+
 static void row(const options_t *options, const row_t *row, const row_t *in)
 {
     double algbw = (double)row->moved / row->mine.time.median * 1e-9;
@@ -57,8 +63,9 @@ static void row(const options_t *options, const row_t *row, const row_t *in)
         print_stats("ratio", &row->ratio, 1);
     }
     if (options->percentiles)
-        printf(", \"p50_us\": %.6g, \"p99_us\": %.6g, \"max_us\": %.6g", row->p50 * 1e6, row->p99 * 1e6,
-               row->pmax * 1e6);
+        percentiles("", &row->mine);
+    if (options->percentiles && row->has_peer)
+        percentiles("peer_", &row->peer);
     if (row->wrong >= 0)
         printf(", \"wrong\": %ld}", row->wrong);
     else

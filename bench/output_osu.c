@@ -62,7 +62,7 @@ static void row(const options_t *options, const row_t *row, const row_t *in)
         printf("%*.2f%*.2f%*ld", WIDTH, row->mine.rank_min * 1e6, WIDTH, row->mine.rank_max * 1e6, 12,
                row->iters * options->turns);
     if (options->percentiles)
-        printf("%*.2f%*.2f", WIDTH, row->p50 * 1e6, WIDTH, row->p99 * 1e6);
+        printf("%*.2f%*.2f", WIDTH, row->mine.p50 * 1e6, WIDTH, row->mine.p99 * 1e6);
     if (row->has_peer)
         printf("%*.2f%*.2f", WIDTH, row->peer.rank_mean * 1e6, 12, row->ratio.median);
     printf("\n");

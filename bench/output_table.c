@@ -39,11 +39,18 @@ static void begin(const options_t *options)
         printf(" %10s %7s %7s %7s", "peer us", "ratio", "low", "high");
     if (options->percentiles)
         printf(" %10s %10s %10s", "p50 us", "p99 us", "max us");
+    if (options->percentiles && options->peer != PEER_NONE)
+        printf(" %10s %10s %10s", "peer p50", "p99", "max");
     printf("\n#%11s %11s %10s %10s %10s %8s %8s %6s", "", "", "(median)", "", "", "(GB/s)", "(GB/s)", "");
     if (options->peer != PEER_NONE)
         printf(" %10s %7s %7s %7s", "(median)", "", "(25 %)", "(75 %)");
     printf("\n");
     fflush(stdout);
+}
+
+static void percentiles(const side_t *side)
+{
+    printf(" %10.3f %10.3f %10.3f", side->p50 * 1e6, side->p99 * 1e6, side->slowest * 1e6);
 }
 
 static void row(const options_t *options, const row_t *row, const row_t *in)
@@ -63,7 +70,9 @@ static void row(const options_t *options, const row_t *row, const row_t *in)
     else if (options->peer != PEER_NONE)
         printf(" %10s %7s %7s %7s", "-", "-", "-", "-");
     if (options->percentiles)
-        printf(" %10.3f %10.3f %10.3f", row->p50 * 1e6, row->p99 * 1e6, row->pmax * 1e6);
+        percentiles(&row->mine);
+    if (options->percentiles && row->has_peer)
+        percentiles(&row->peer);
     printf("\n");
     fflush(stdout);
 }

@@ -218,6 +218,7 @@ typedef struct side {
     stats_t time;     /* of the turns */
     double rank_mean; /* over the ranks, of each rank's median */
     double rank_min, rank_max;
+    double p50, p99, slowest; /* seconds, of single calls (timing_percentiles) */
 } side_t;
 
 typedef struct row {
@@ -226,7 +227,6 @@ typedef struct row {
     side_t mine, peer;
     bool has_peer;
     stats_t ratio; /* peer / mine: above 1, rondo is faster */
-    double p50, p99, pmax;
     long wrong; /* elements, over all ranks; -1: not looked at */
     long peer_wrong;
 } row_t;
@@ -236,7 +236,7 @@ double percentile(double *values, int n, double fraction); /* sorts */
 /* Runs both sides in turns (a peer without a call is left out) and fills their times. Collective. */
 void timing_run(side_t *mine, side_t *peer, const options_t *options);
 void timing_ratio(stats_t *ratio, const side_t *mine, const side_t *peer, int turns); /* of each turn: peer / mine */
-void timing_percentiles(row_t *row, const side_t *side);
+void timing_percentiles(side_t *side); /* collective */
 
 /* ---- peer_mpi.c, peer_none.c ---- */
 

@@ -123,7 +123,9 @@ static void measure(state_t *state, row_t *row, job_t *job)
         buffers_fill(job);
     timing_run(&row->mine, &row->peer, options);
     if (options->percentiles)
-        timing_percentiles(row, &row->mine);
+        timing_percentiles(&row->mine);
+    if (options->percentiles && row->has_peer)
+        timing_percentiles(&row->peer);
     row->iters = row->mine.iters;
     if (row->has_peer)
         timing_ratio(&row->ratio, &row->mine, &row->peer, options->turns);

@@ -137,7 +137,7 @@ void timing_run(side_t *mine, side_t *peer, const options_t *options)
 }
 
 /* Each call between two looks at the clock (20 to 50 ns, not subtracted); a call's time is the slowest rank's. */
-void timing_percentiles(row_t *row, const side_t *side)
+void timing_percentiles(side_t *side)
 {
     int calls = side->iters < 100 ? 100 : side->iters > 20000 ? 20000 : (int)side->iters;
     double *mine = calloc((size_t)calls, sizeof *mine);
@@ -154,9 +154,9 @@ void timing_percentiles(row_t *row, const side_t *side)
             mine[i] = r > 0 && mine[i] > all[(size_t)r * (size_t)calls + (size_t)i]
                           ? mine[i]
                           : all[(size_t)r * (size_t)calls + (size_t)i];
-    row->p50 = percentile(mine, calls, 0.5);
-    row->p99 = percentile(mine, calls, 0.99);
-    row->pmax = mine[calls - 1];
+    side->p50 = percentile(mine, calls, 0.5);
+    side->p99 = percentile(mine, calls, 0.99);
+    side->slowest = mine[calls - 1];
     free(all);
     free(mine);
 }

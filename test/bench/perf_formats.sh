@@ -85,7 +85,7 @@ holds 'JSON: as many braces opened as closed, the keys that are promised' '
     { for (i = 1; i <= length($0); i++) { c = substr($0, i, 1); depth += c == "{" || c == "["; depth -= c == "}" || c == "]" } }
     /"operation": "allreduce"/ { seen++ }
     /"ranks": 2,/ { seen++ }
-    /"bytes": [0-9]+, "count"/ && /"time_us": \{"median": /  && /"p99_us": / && /"ratio": \{/ && /"wrong": 0\}/ { n++ }
+    /"bytes": [0-9]+, "count"/ && /"time_us": \{"median": /  && /"p99_us": / && /"peer_p99_us": / && /"ratio": \{/ && /"wrong": 0\}/ { n++ }
     END { exit depth != 0 || seen != 2 || n != 4 }'
 if command -v python3 >/dev/null 2>&1; then
     python3 -c '
