@@ -165,12 +165,12 @@ void judge_pending(rank_t *r, rondo_result_t result)
 int judge_missing(const char *text, int rank)
 {
     const char *at = strstr(text, "missing: ");
-    int one, n;
+    int one = -1, n;
 
     for (at = at ? at + 9 : ""; sscanf(at, "%d%n", &one, &n) == 1; at += at[n] == ',' ? n + 1 : n)
         if (one == rank)
             return 1;
-    return 0;
+    return rank > one && strncmp(at, " and more", 9) == 0;
 }
 
 /* After a failure the rendezvous stays for a moment, for those that have yet to come and hear of it. */

@@ -89,7 +89,7 @@ void judge_error(rank_t *r, rondo_comm_t comm, rondo_result_t result, const int 
                  unsigned culprits, const char *what);
 /* The pending call's error of the communicator of all ranks, and that every later call gives the same. */
 void judge_pending(rank_t *r, rondo_result_t result);
-/* "missing: 1, 3" has the rank. */
+/* "missing: 1, 3" has the rank; "missing: 1, 3 and more" may mean each that is higher. */
 int judge_missing(const char *text, int rank);
 /* Of a creation during which a rank is killed or lacks something. */
 void judge_creation(rank_t *r, rondo_result_t result);
