@@ -63,7 +63,8 @@ static void flush_begin(rd_ucx_net_t *net)
         ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                      .cb = {.send = flushed},
                                      .user_data = p};
-        p->flushing = p->ep && p->base.lost_ms == 0 && UCS_PTR_IS_PTR(rd_ucp.ep_flush_nbx(p->ep, &param));
+        p->flushing = p->ep && p->base.lost_ms == 0 && p->greeting != RD_UCX_CONNECTING &&
+                      UCS_PTR_IS_PTR(rd_ucp.ep_flush_nbx(p->ep, &param));
         net->outstanding += (uint64_t)p->flushing;
         net->flushes += (uint64_t)p->flushing;
     }
@@ -187,8 +188,8 @@ static bool leave_in_order(rd_ucx_net_t *net)
 static bool half_made(const rd_ucx_net_t *net)
 {
     for (const rd_ucx_peer_t *p = rd_ucx_first(net); p; p = rd_ucx_next(p)) {
-        int never_made = !p->ep && p->base.left;
-        if (!p->base.settled && p->base.lost_ms == 0 && !never_made)
+        int never_made = !p->ep && p->base.left, unused = p->greeting == RD_UCX_CONNECTED;
+        if (!p->base.settled && p->base.lost_ms == 0 && !never_made && !unused)
             return true;
     }
     return false;

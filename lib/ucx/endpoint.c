@@ -12,9 +12,17 @@ void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why)
         rd_ucx_offers_back(peer, 1);
 }
 
+/* Where all greet each other, a rank that has greeted nobody has failed before, and does not poll: greetings would
+ * come, and UCX's answers to them still be waiting for connections when the worker is destroyed, which ends the process
+ * (rd_ucx_answer_ends). */
 unsigned rd_ucx_poll(rd_ucx_net_t *net)
 {
-    return net->worker && !net->broken ? rd_ucp.worker_progress(net->worker) : 0;
+    if (!net->worker || net->broken || (!net->base.used && rd_net_wires_all(&net->base)))
+        return 0;
+    unsigned events = rd_ucp.worker_progress(net->worker);
+    if (net->greetings)
+        rd_ucx_greetings_send(net);
+    return events;
 }
 
 /* UCX calls it from within progress. The endpoint stays until it is closed. */
@@ -143,6 +151,9 @@ void rd_ucx_say_bye(rd_ucx_net_t *net, int zcopies_alone)
         int pending;
         if (p->base.parted || (zcopies_alone && p->base.zcopies == 0) || (!p->ep && (p->base.left || failed)))
             continue; /* not worth a new connection */
+        if (p->greeting == RD_UCX_CONNECTING)
+            continue; /* when the connection is made */
+        p->greeting = RD_UCX_GREETED;
         p->base.parted = 1;
         rd_net_bye_fill(&p->bye, &p->base);
         rd_ucx_send(p, &p->bye, NULL, 0, rd_ucx_sent, p, &pending);

@@ -32,6 +32,14 @@ typedef struct rd_ucx_conn rd_ucx_conn_t;
 typedef struct rd_ucx_gdr rd_ucx_gdr_t;   /* ucx_gdr.h: the GDR messages of a peer */
 typedef struct rd_ucx_said rd_ucx_said_t; /* question.c: what is being sent of questions and answers */
 
+/* How far this rank's greeting of a peer is, over tcp: see wireup.c. */
+typedef enum {
+    RD_UCX_UNGREETED,  /* or greeted at once */
+    RD_UCX_CONNECTING, /* UCX makes the connection, and has nothing to send on it */
+    RD_UCX_CONNECTED,  /* the greeting is due: nothing was sent yet */
+    RD_UCX_GREETED
+} rd_ucx_greeting_t;
+
 typedef struct rd_ucx_peer {
     rd_net_peer_t base;
     const ucp_address_t *address; /* points into net->addresses; NULL: the rank is not remote */
@@ -40,7 +48,9 @@ typedef struct rd_ucx_peer {
     rd_ucx_said_t *said;          /* likewise */
     int flushing;                 /* its UCX has yet to confirm that it has taken all */
     int little;                   /* what it may not have consumed is so little that its kernel can hold it */
-    rd_net_header_t hello, bye;   /* must stay until they have been sent */
+    rd_ucx_greeting_t greeting;
+    rd_net_header_t hello, bye; /* must stay until they have been sent, */
+    ucp_dt_iov_t hello_list;    /* and so must this one, which is of the greeting */
 } rd_ucx_peer_t;
 
 /* Represents one slot of an inbox while UCX fetches into it: its index in conn->landings is the message's number modulo
@@ -84,6 +94,7 @@ struct rd_ucx_net {
     int buffers_set; /* the user has set the sizes of the socket buffers */
     bool broken;     /* UCX must not be polled any more, because that would end the process: see wireup.c */
     int leaving;     /* what is announced from now on is no longer wanted */
+    bool greetings;  /* some peer's greeting is due */
     int asides;      /* set when a question or an answer of question.c comes, which is no progress of a call */
 };
 
@@ -186,6 +197,7 @@ void rd_ucx_offers_back(rd_ucx_peer_t *peer, int announced);
 
 /* wireup.c */
 void rd_ucx_greet(rd_net_peer_t *peer);
+void rd_ucx_greetings_send(rd_ucx_net_t *net); /* those that are due */
 void rd_ucx_seek(rd_transport_t *transport, int rank);
 
 /* question.c */

@@ -5,6 +5,7 @@ if HAVE_UCX
 network_tests += \
 	test/ucx/choose \
 	test/ucx/fpenv \
+	test/ucx/greeting_lost \
 	test/ucx/half_connect \
 	test/ucx/net \
 	test/ucx/missing \
@@ -44,6 +45,8 @@ test_ucx_choose_SOURCES = test/ucx/choose.c test/util/enter.h test/util/harness.
 test_ucx_choose_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_ucx_fpenv_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_ucx_fpenv_LDADD = librondo_core.la $(cuda_parts) -lm
+test_ucx_greeting_lost_SOURCES = test/ucx/greeting_lost.c test/util/enter.h test/util/harness.c test/util/harness.h
+test_ucx_greeting_lost_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_ucx_half_connect_SOURCES = test/ucx/half_connect.c test/util/enter.h test/util/harness.c test/util/harness.h
 test_ucx_half_connect_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_ucx_missing_SOURCES = test/ucx/missing.c test/util/enter.h test/util/harness.c test/util/harness.h
