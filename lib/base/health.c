@@ -319,7 +319,8 @@ static void notice_text(const rd_health_t *h, rd_failure_t *f)
     else if (f->said == RONDO_ERR_TIMEOUT)
         snprintf(f->text, size, "rank %d (%s) did not come in time, %s reports", f->failed_rank, ctx, by);
     else if (f->said == RONDO_ERR_REMOTE)
-        snprintf(f->text, size, "rank %d (%s) died or left, %s reports", f->failed_rank, ctx, by);
+        snprintf(f->text, size, "rank %d (%s) failed or left, or the connection to it was lost, %s reports",
+                 f->failed_rank, ctx, by);
     else
         snprintf(f->text, size, "rank %d (%s) failed: %s", f->failed_rank, ctx, rondo_result_string(f->said));
 }

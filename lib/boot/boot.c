@@ -242,8 +242,8 @@ void rd_boot_destroy(rd_boot_t *b)
     if (!b)
         return;
     for (int k = 0; k < b->rounds; k++) {
-        rd_chan_free(b->from[k].chan);
-        rd_chan_free(b->to[k].chan);
+        rd_chan_leave(b->from[k].chan);
+        rd_chan_leave(b->to[k].chan);
     }
     for (int i = 0; i < b->nlifelines; i++)
         rd_sock_close(b->lifeline[i].fd);

@@ -166,10 +166,17 @@ bool rd_boot_claimed(rd_boot_t *boot, rd_boot_claim_t *claim);
  * is called with locks of the bootstrap held. NULL: nothing is called once this has returned. */
 void rd_boot_on_letter(rd_boot_t *boot, void (*on_letter)(void *arg), void *arg);
 
+/* What it means that a neighbour's socket has ended without a farewell. */
+typedef enum {
+    RD_SILENCE_NONE,  /* it has not */
+    RD_SILENCE_DEATH, /* its process has ended */
+    RD_SILENCE_CUT,   /* nothing comes through; its process may go on */
+    RD_SILENCE_BREAK  /* this connection is lost, and others may still reach the process, if that goes on */
+} rd_silence_t;
+
 typedef struct rd_boot_news {
-    int left;             /* the neighbour has sent an orderly farewell */
-    int silent;           /* its socket ended without one */
-    bool cut;             /* because nothing comes through; its process may go on */
+    int left; /* the neighbour has sent an orderly farewell */
+    rd_silence_t silent;
     rd_failure_t failure; /* with an error: as it is to be passed on; a failed rank of -1: only the sentence says so */
 } rd_boot_news_t;
 

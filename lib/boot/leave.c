@@ -40,8 +40,8 @@ void rd_boot_report(const rd_boot_t *b, int from, rd_failure_t *f)
         snprintf(f->text, size, "rank %d (%s) reports that this rank, %d, was lost: nothing of it arrives any more",
                  first, said_by, failed_rank);
     else
-        snprintf(f->text, size, "rank %d (%s) died or failed, as rank %d (%s) reports", failed_rank, ctx, first,
-                 said_by);
+        snprintf(f->text, size, "rank %d (%s) failed, or the connection to it was lost, as rank %d (%s) reports",
+                 failed_rank, ctx, first, said_by);
 }
 
 /* The record by which a rank leaves. A sentence, without its terminating zero, follows a code that means something only
@@ -107,25 +107,34 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
     return f->code;
 }
 
-/* Returns true if the rank is cut off: its process may go on. */
-static bool silence_text(int rank, const char *whois, int error, char *text, size_t size)
+/* What a connection that has ended says of its rank. A process that ends closes it, and then nothing is left to be read
+ * here; on one host nothing else ends it. From another host a reset comes, too, when that host has heard nothing of
+ * this one for five seconds, or from something on the way, and the process goes on. */
+static rd_silence_t silence_text(int rank, const char *whois, const rd_chan_t *chan, char *text, size_t size)
 {
-    switch (error) {
+    const bool reset = chan->error == ECONNRESET || chan->error == EPIPE;
+
+    switch (chan->error) {
     case ETIMEDOUT:
     case EHOSTUNREACH:
     case ENETUNREACH:
         snprintf(text, size, "rank %d (%s) is cut off: its host or the network to it has not answered for five seconds",
                  rank, whois);
-        return true;
+        return RD_SILENCE_CUT;
     case ENOBUFS:
     case ENOMEM:
         snprintf(text, size,
                  "rank %d (%s) cannot be heard here any more: this host's kernel has no memory for its connection",
                  rank, whois);
-        return true;
+        return RD_SILENCE_CUT;
     default:
-        rd_death_text(rank, whois, text, size);
-        return false;
+        if (chan->error == 0 || (reset && !chan->far)) {
+            rd_death_text(rank, whois, text, size);
+            return RD_SILENCE_DEATH;
+        }
+        snprintf(text, size, "the connection to rank %d (%s) was lost: %s; its process may have ended", rank, whois,
+                 reset ? "it was reset" : strerror(chan->error));
+        return RD_SILENCE_BREAK;
     }
 }
 
@@ -161,9 +170,8 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
         return RONDO_SUCCESS;
     rd_failure_t *f = &news->failure;
     *f = (rd_failure_t){.code = RONDO_ERR_REMOTE, .said = RONDO_ERR_REMOTE, .failed_rank = from->rank};
-    news->silent = 1;
-    news->cut = silence_text(from->rank, rd_boot_whois(b, from->rank), from->chan->error, f->text, sizeof f->text);
-    f->died = !news->cut;
+    news->silent = silence_text(from->rank, rd_boot_whois(b, from->rank), from->chan, f->text, sizeof f->text);
+    f->died = news->silent == RD_SILENCE_DEATH;
     return f->code;
 }
 

@@ -5,6 +5,8 @@
  * connection to the same neighbour. Nothing is ever sent on it; its descriptor is in the table of a thread of its own
  * (transport/keeper.h), of which a child gets no copy. So it ends when the process does, and not before: a rank that is
  * stopped, in a debugger say, is not taken for dead, as it would be by a heartbeat that its threads have to answer.
+ * Only an end in order says so: one that is reset, or has timed out, says nothing of the process, and there is none any
+ * more.
  *
  * They are made once all ranks have listeners and know who is where: each rank dials the neighbours that it has dialled
  * before, as far as they are on other nodes. */
@@ -145,7 +147,7 @@ static rondo_result_t turn(lifelines_t *l)
 static void keep(rd_boot_t *b, rd_chan_t **c, int rank, bool wanted)
 {
     if (wanted && is_there(*c)) {
-        rd_sock_heartbeat((*c)->fd); /* so that no firewall forgets it */
+        rd_sock_keep_open((*c)->fd);
         b->lifeline[b->nlifelines++] = (rd_lifeline_t){(*c)->fd, rank};
         (*c)->fd = -1;
     }

@@ -59,6 +59,16 @@ void rd_chan_free(rd_chan_t *c)
     free(c);
 }
 
+void rd_chan_leave(rd_chan_t *c)
+{
+    unsigned char unread[4096];
+    int most = 64; /* a peer that goes on sending is left all the same */
+
+    while (c && most-- > 0 && recv(c->fd, unread, sizeof unread, MSG_DONTWAIT) > 0)
+        continue;
+    rd_chan_free(c);
+}
+
 static void die(rd_chan_t *c, int error)
 {
     c->state = RD_CHAN_DEAD;
@@ -70,6 +80,19 @@ void rd_chan_hang_up(rd_chan_t *c)
     rd_sock_close(c->fd);
     c->fd = -1;
     die(c, 0);
+}
+
+/* The kernel says once why a connection is over, to a send or to a receive; from then on it says only that nothing more
+ * comes, as of one that the peer has closed. */
+static bool is_broken(int error)
+{
+    return error == ECONNRESET || error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
+}
+
+static void note(rd_chan_t *c, int error)
+{
+    if (!is_broken(c->error))
+        c->error = error;
 }
 
 short rd_chan_events(const rd_chan_t *c)
@@ -102,7 +125,7 @@ static void flush(rd_chan_t *c)
         if (n < 0 && rd_sock_again(errno, &tries))
             continue;
         if (n < 0) { /* what the peer had sent before it closed may still be read */
-            c->error = errno;
+            note(c, errno);
             c->out_done = c->out_have;
             if (c->state != RD_CHAN_OPEN)
                 c->state = RD_CHAN_DEAD;
@@ -218,7 +241,7 @@ static bool fill(rd_chan_t *c, size_t want)
             continue;
         if (n <= 0) {
             c->ended = 1;
-            c->error = n < 0 ? errno : 0;
+            note(c, n < 0 ? errno : 0);
             return false;
         }
         c->in_have += (size_t)n;
@@ -237,6 +260,14 @@ static bool has_room(rd_chan_t *c)
     return true;
 }
 
+/* Of a connection that has already been reset the kernel no longer says where it led. */
+static bool is_far(int fd)
+{
+    rd_addr_t here, there;
+
+    return rd_addr_local(fd, &here) == 0 && (rd_addr_remote(fd, &there) != 0 || !rd_addr_same_host(&here, &there));
+}
+
 static void open_up(rd_chan_t *c)
 {
     unsigned char *in = has_room(c) ? malloc(RD_RECORD_MOST) : NULL;
@@ -246,6 +277,7 @@ static void open_up(rd_chan_t *c)
         return;
     }
     rd_auth_keys(&c->auth);
+    c->far = is_far(c->fd);
     c->in = in;
     c->in_have = 0;
     c->state = RD_CHAN_OPEN;

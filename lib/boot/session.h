@@ -18,7 +18,8 @@ typedef struct rd_chan {
     int fd;
     rd_chan_state_t state;
     int ended;        /* the peer has closed the connection; records may still be waiting */
-    int error;        /* the errno that killed it, if one did */
+    int error;        /* the errno that killed it, if one did; 0 with `ended`: the peer has closed it */
+    bool far;         /* the other end is on another host: more than a process can end the connection */
     int poor;         /* the peer is authenticated, but there was no memory for its records */
     bool takes;       /* descriptors that come along are kept: only where a node's are passed */
     int passed;       /* the last one of them; -1: none */
@@ -35,7 +36,10 @@ typedef struct rd_chan {
 /* Both take over the descriptor, also when they return NULL (no memory). */
 rd_chan_t *rd_chan_client(int fd, const rd_creds_t *creds, const void *endpoint, size_t bytes, const rd_hello_t *mine);
 rd_chan_t *rd_chan_server(int fd, const rd_creds_t *creds, const void *endpoint, size_t bytes, const rd_hello_t *mine);
-void rd_chan_free(rd_chan_t *c);    /* NULL is fine */
+void rd_chan_free(rd_chan_t *c); /* NULL is fine */
+/* The same, once the last word has been sent. What has come and nobody reads is taken first, lest the connection ends
+ * by a reset, which would overtake that word where packets are lost. */
+void rd_chan_leave(rd_chan_t *c);
 void rd_chan_hang_up(rd_chan_t *c); /* closes the connection; the channel is then over */
 
 short rd_chan_events(const rd_chan_t *c); /* the events to poll for */

@@ -352,6 +352,16 @@ void rd_sock_heartbeat(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof(on));       /* which is resent more often */
 }
 
+void rd_sock_keep_open(int fd)
+{
+    int on = 1, every_s = 10, most = 9; /* in a row without an answer */
+
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &every_s, sizeof(every_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &most, sizeof(most));
+}
+
 /* Where packets are lost, four probes in a row may be lost, so a doubtful peer is probed more often: when the idle time
  * is set and has already passed, Linux sends a probe at once (tcp_sock_set_keepidle_locked, then tcp_keepalive_timer).
  */

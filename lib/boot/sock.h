@@ -45,6 +45,10 @@ void rd_sock_heartbeat(int fd);
  * another probe at once. */
 void rd_sock_doubt(int fd);
 
+/* Makes the kernel probe the other host from time to time, so that no firewall forgets a connection on which nothing is
+ * sent. Lost packets do not end it: that takes a minute and a half of silence. */
+void rd_sock_keep_open(int fd);
+
 /* To be called before a connection is closed. If the peer has closed its end, the connection ends with a reset: nobody
  * would read what may still be under way, and otherwise the peer's system would keep a port for it for a minute
  * (TIME_WAIT). A program that makes communicators all the time would run out of ports. */

@@ -109,7 +109,7 @@ static void cancel_slot(slot_t *s)
     }
     s->liveness = NULL;
     s->age++;
-    if (s->beats || s->pid)
+    if (s->beats || s->pid || s->lifeline)
         atomic_fetch_sub(&polled, 1);
     s->beats = 0;
     s->pid = 0;
@@ -146,6 +146,15 @@ static int how_ended(const rd_liveness_t *w, int rank, bool spoke)
     return spoke || w->ops->has_failed(w->arg, rank) ? RD_LOST : RD_DEAD;
 }
 
+/* The rank may live: the ranks that are left ask it, by new connections. Should its lifeline end, it has failed before.
+ */
+static void note_break(const rd_liveness_t *w, int rank)
+{
+    for (int i = 0; i < nslots; i++)
+        if (slots[i].liveness == w && slots[i].lifeline && slots[i].rank == rank)
+            slots[i].spoke = 1;
+}
+
 /* Returns true if there may be more: a rank that reports a failure may end its connection in the same moment. */
 static bool on_news(slot_t *s)
 {
@@ -157,12 +166,14 @@ static bool on_news(slot_t *s)
     int orderly = code == RONDO_SUCCESS || (news.silent && w->ops->has_left(w->arg, s->rank));
     int rank = s->rank;
     /* A neighbour that has only reported a failure lives, and may die while the survivors meet. */
-    if (orderly || news.silent) {
+    if (orderly || news.silent)
         cancel_slot(s);
-        note_gone(w, rank, orderly ? RD_LEFT : how_ended(w, rank, s->spoke || news.cut));
-        if (news.cut)
-            rd_boot_lost(w->boot, rank);
-    }
+    if (!orderly && news.silent == RD_SILENCE_BREAK)
+        note_break(w, rank);
+    else if (orderly || news.silent)
+        note_gone(w, rank, orderly ? RD_LEFT : how_ended(w, rank, s->spoke || news.silent == RD_SILENCE_CUT));
+    if (!orderly && news.silent == RD_SILENCE_CUT)
+        rd_boot_lost(w->boot, rank);
     s->spoke = 1;
     if (orderly)
         return false;
@@ -224,14 +235,14 @@ static void hear_all(rd_liveness_t *w)
 static void on_death(slot_t *s, const char *how)
 {
     rd_liveness_t *w = s->liveness;
-    int rank = s->rank;
+    int rank = s->rank, spoke = s->lifeline && s->spoke;
     cancel_slot(s); /* it stays readable for ever */
     if (w->ops->has_left(w->arg, rank)) {
         note_gone(w, rank, RD_LEFT);
         return;
     }
     hear_all(w); /* the failure, because of which the program on that rank may have ended in order */
-    note_gone(w, rank, how_ended(w, rank, w->gone[rank] == RD_LOST));
+    note_gone(w, rank, how_ended(w, rank, spoke || w->gone[rank] == RD_LOST));
     if (w->gone[rank] == RD_LOST)
         rd_boot_lost(w->boot, rank);
     else
@@ -254,6 +265,19 @@ static void on_lifeline(slot_t *s)
         cancel_slot(s);
 }
 
+/* A lifeline that breaks says nothing of the process: the other connection to it goes on. */
+static void lifeline_ended(slot_t *s, uint32_t events)
+{
+    if (s->ended_ms)
+        return;
+    if (!(events & EPOLLERR)) {
+        s->ended_ms = rd_clock_ms();
+        return;
+    }
+    rd_log(s->liveness->ctx, RD_LOG_INFO, "the second connection to rank %d was lost", s->rank);
+    cancel_slot(s);
+}
+
 static void check_lifelines(int64_t now)
 {
     for (int i = 0; i < nslots; i++)
@@ -261,7 +285,7 @@ static void check_lifelines(int64_t now)
             on_lifeline(&slots[i]);
 }
 
-static bool on_event(uint64_t which)
+static bool on_event(uint64_t which, uint32_t events)
 {
     if (which == WAKE) {
         uint64_t times;
@@ -279,7 +303,7 @@ static bool on_event(uint64_t which)
         if (s->is_pidfd)
             on_death(s, "has ended");
         else if (s->lifeline)
-            s->ended_ms = rd_clock_ms();
+            lifeline_ended(s, events);
         else
             on_socket(s);
     }
@@ -349,7 +373,7 @@ static void *run(void *arg)
         int n = epoll_wait(epoll_fd, events, 16, ms);
         rd_heart_works(RD_HEART_WATCH);
         for (int i = 0; i < n; i++)
-            if (on_event(events[i].data.u64)) {
+            if (on_event(events[i].data.u64, events[i].events)) {
                 rd_heart_rests(RD_HEART_WATCH);
                 return NULL;
             }
@@ -427,7 +451,7 @@ static int observe_fd(const slot_t *what)
         return -1;
     }
     slots[i].kept = what->lifeline && rd_keeper_hold(i, what->fd);
-    if ((what->beats || what->pid) && atomic_fetch_add(&polled, 1) == 0)
+    if ((what->beats || what->pid || what->lifeline) && atomic_fetch_add(&polled, 1) == 0)
         wake(NULL);
     return 0;
 }

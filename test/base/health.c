@@ -163,7 +163,8 @@ int main(void)
     fails(RONDO_ERR_TIMEOUT, -1, 0);
     fails(RONDO_ERR_MISMATCH, 2, 1);
     fails(RONDO_ERR_NAN, 2, 1);
-    notices(RONDO_ERR_REMOTE, 3, RONDO_ERR_REMOTE, "rank 3 (host3) died or left, rank 2 (host2) reports");
+    notices(RONDO_ERR_REMOTE, 3, RONDO_ERR_REMOTE,
+            "rank 3 (host3) failed or left, or the connection to it was lost, rank 2 (host2) reports");
     notices(RONDO_ERR_ABORTED, 2, RONDO_ERR_REMOTE, "rank 2 (host2) has aborted the communicator");
     notices(RONDO_ERR_TIMEOUT, 3, RONDO_ERR_TIMEOUT, "rank 3 (host3) did not come in time, rank 2 (host2) reports");
     notices(RONDO_ERR_REMOTE, 1, RONDO_ERR_REMOTE,
@@ -179,7 +180,8 @@ int main(void)
     publisher = 2;
     notices(RONDO_ERR_SYSTEM, 2, RONDO_ERR_REMOTE, published);
     notices(RONDO_ERR_REMOTE, 2, RONDO_ERR_REMOTE, published);
-    notices(RONDO_ERR_REMOTE, 3, RONDO_ERR_REMOTE, "rank 3 (host3) died or left, rank 2 (host2) reports");
+    notices(RONDO_ERR_REMOTE, 3, RONDO_ERR_REMOTE,
+            "rank 3 (host3) failed or left, or the connection to it was lost, rank 2 (host2) reports");
     deaths();
     CHECK(strcmp(rd_health_whois(&health, 4), "?") == 0 && strcmp(rd_health_whois(&health, -1), "?") == 0, "no rank");
     return failures != 0;

@@ -2,6 +2,7 @@ check_PROGRAMS += \
 	test/boot/again \
 	test/boot/ask \
 	test/boot/auth \
+	test/boot/broken \
 	test/boot/concealed \
 	test/boot/create \
 	test/boot/derive \

@@ -49,11 +49,11 @@ static const cause_t causes[] = {
                  {"died", "abort", "destroyed", "cut off", "has ended"}},
     [ABORTED] = {"has aborted",
                  RONDO_ERR_REMOTE,
-                 {"abort", "failed", "died or left", "has left it", "is not there"},
+                 {"abort", "failed", "was lost", "has left it", "is not there"},
                  {"died:", "has ended", "without a farewell", "destroyed", "late or stopped", "is late", "cut off"}},
     [LACKS] = {"lacks something",
                RONDO_ERR_REMOTE,
-               {"failed", "cannot", "memory", "open files", "file size"},
+               {"failed", "cannot", "memory", "open files", "file size", "was lost"},
                {"died:", "has ended", "without a farewell", "destroyed", "late or stopped", "is late", "cut off"}},
 };
 

@@ -3,12 +3,16 @@ check_PROGRAMS += \
 	test/transport/lengths \
 	test/transport/letters \
 	test/transport/liveness \
+	test/transport/lost_connection \
 	test/transport/meeting \
 	test/transport/news_behind
 test_transport_first_failure_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_transport_lengths_LDADD = libtest.la
 test_transport_letters_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_transport_liveness_SOURCES = test/transport/liveness.c test/transport/silent_ops.h
+# Which connections are lifelines is known where they are handed to the keeper.
+test_transport_lost_connection_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_keeper_hold
+test_transport_lost_connection_SOURCES = test/transport/lost_connection.c test/transport/silent_ops.h
 test_transport_meeting_SOURCES = test/transport/meeting.c test/transport/silent_ops.h
 test_transport_news_behind_LDADD = libtest.la
 

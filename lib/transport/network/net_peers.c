@@ -76,8 +76,9 @@ void rd_net_judge_lost(rd_net_t *net)
         net->nlost--;
         p->judged = true;
         if (!net->alone)
-            rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, p->rank, "rank %d (%s) died or its network failed: %s",
-                        p->rank, rd_boot_whois(net->boot, p->rank), p->lost_why);
+            rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, p->rank,
+                        "the network's connection to rank %d (%s) was lost: %s; its process may have ended", p->rank,
+                        rd_boot_whois(net->boot, p->rank), p->lost_why);
     }
 }
 
