@@ -106,7 +106,7 @@ static rondo_result_t reach(rd_agree_shrink_t *r)
         int fd = rd_sock_connect(&b->addrs[r->leader]);
         error = fd < 0 ? errno : 0;
         if (fd >= 0)
-            rd_sock_heartbeat(fd);
+            rd_sock_heartbeat(fd, false);
         r->up = fd < 0 ? NULL : rd_chan_client(fd, &r->creds, &b->addrs[r->leader], sizeof(rd_addr_t), &mine);
         r->again_ms = now + AGAIN_MS;
         if (fd >= 0 && !r->up)

@@ -62,7 +62,7 @@ static void probe(rd_agree_shrink_t *r, int rank)
     g->probe = rd_sock_connect(&r->boot->addrs[rank]);
     g->since_ms = rd_clock_ms();
     if (g->probe >= 0)
-        rd_sock_heartbeat(g->probe);
+        rd_sock_heartbeat(g->probe, false);
     else
         g->lost = rd_agree_shrink_gone(errno);
 }
@@ -120,7 +120,7 @@ static void admit(rd_agree_shrink_t *r, rd_chan_t *chan)
         return;
     }
     g->chan = chan;
-    rd_sock_heartbeat(chan->fd);
+    rd_sock_heartbeat(chan->fd, false);
 }
 
 static void hear(rd_member_t *g)

@@ -339,17 +339,28 @@ int rd_sock_connect(const rd_addr_t *addr)
 }
 
 #define PROBED_S 1       /* silence after which the kernel sends a probe, and time between probes */
+#define RTO_MAX_MS 44    /* TCP_RTO_MAX_MS of Linux 6.15: an older kernel refuses it, which does no harm */
+#define SILENT_MS 4500   /* after which the other host is given up; checked at the next probe */
+#define STARVED_MS 10000 /* the same while this process has no core to ask often */
 #define DOUBTFUL_MS 1400 /* silence after which the answer to the first probe is overdue */
+#define DOUBTS 5         /* that must be in vain before SILENT_MS count */
 
-void rd_sock_heartbeat(int fd)
+static void give_up_after(int fd, int silent_ms)
 {
-    int on = 1, idle_s = PROBED_S, every_s = PROBED_S, silent_ms = 4500; /* checked at the next probe */
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof silent_ms); /* limits unacknowledged data, too */
+}
+
+void rd_sock_heartbeat(int fd, bool doubted)
+{
+    int on = 1, idle_s = PROBED_S, every_s = PROBED_S;
+    int resent_ms = 1000; /* at least so often: an answer that comes late can make Linux wait for five seconds */
 
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms)); /* limits unacknowledged data, too */
-    setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof(on));       /* which is resent more often */
+    give_up_after(fd, doubted ? STARVED_MS : SILENT_MS);
+    setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof(on)); /* data is resent more often */
+    setsockopt(fd, IPPROTO_TCP, RTO_MAX_MS, &resent_ms, sizeof(resent_ms));
 }
 
 void rd_sock_keep_open(int fd)
@@ -364,16 +375,25 @@ void rd_sock_keep_open(int fd)
 
 /* Where packets are lost, four probes in a row may be lost, so a doubtful peer is probed more often: when the idle time
  * is set and has already passed, Linux sends a probe at once (tcp_sock_set_keepidle_locked, then tcp_keepalive_timer).
- */
-void rd_sock_doubt(int fd)
+ * A host whose cores are crowded handles packets late, too: then its own clock would end a connection whose answers are
+ * waiting in it. So the silence counts from then on when this process has got to ask some times. */
+void rd_sock_doubt(int fd, int *doubts)
 {
     int idle_s = PROBED_S;
     struct tcp_info info;
     socklen_t bytes = sizeof info;
 
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 && info.tcpi_state == TCP_ESTABLISHED &&
-        info.tcpi_last_ack_recv > DOUBTFUL_MS && info.tcpi_last_data_recv > DOUBTFUL_MS)
-        setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 || info.tcpi_state != TCP_ESTABLISHED)
+        return;
+    if (info.tcpi_last_ack_recv <= DOUBTFUL_MS || info.tcpi_last_data_recv <= DOUBTFUL_MS) {
+        if (*doubts >= DOUBTS)
+            give_up_after(fd, STARVED_MS);
+        *doubts = 0;
+        return;
+    }
+    if (++*doubts == DOUBTS)
+        give_up_after(fd, SILENT_MS);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
 }
 
 int rd_sock_accept(int listener)

@@ -39,12 +39,12 @@ int rd_sock_accept(int listener); /* returns a descriptor with O_NONBLOCK, close
 bool rd_sock_again(int error, int *tries);
 /* Makes the kernel probe the other host: a connection whose other host has not answered for about five seconds ends
  * with ETIMEDOUT. The hosts answer, not the processes, so a rank that is late, stopped or without a core is not taken
- * for dead. Has no effect on a unix socket. */
-void rd_sock_heartbeat(int fd);
+ * for dead. Has no effect on a unix socket. `doubted`: rd_sock_doubt is called for it, and while it is not, because
+ * this process has no core, that takes ten seconds. */
+void rd_sock_heartbeat(int fd, bool doubted);
 /* To be called a few times a second for each of those sockets: if the other host has not answered for a while, sends
- * another probe at once. */
-void rd_sock_doubt(int fd);
-
+ * another probe at once. *doubts, 0 at first, counts how often in a row. */
+void rd_sock_doubt(int fd, int *doubts);
 /* Makes the kernel probe the other host from time to time, so that no firewall forgets a connection on which nothing is
  * sent. Lost packets do not end it: that takes a minute and a half of silence. */
 void rd_sock_keep_open(int fd);

@@ -39,9 +39,9 @@ typedef struct slot {
     rd_liveness_t *liveness; /* NULL: free */
     int fd, rank;
     int is_pidfd;
-    int beats; /* a socket to another node */
-    int spoke; /* it has reported a failure */
-    pid_t pid; /* of a pidfd's process; 0: unknown */
+    int beats, doubts; /* a socket to another node; see rd_sock_doubt */
+    int spoke;         /* it has reported a failure */
+    pid_t pid;         /* of a pidfd's process; 0: unknown */
     bool lifeline;
     bool kept;        /* the keeper has it, under the number of this slot, and there is no fd */
     int64_t ended_ms; /* when a lifeline ended; 0: it has not */
@@ -352,7 +352,7 @@ static int poll_all(int64_t *polled_ms)
             w->on_poll(w->arg);
         for (int i = 0; i < nslots; i++)
             if (slots[i].liveness && slots[i].beats)
-                rd_sock_doubt(slots[i].fd);
+                rd_sock_doubt(slots[i].fd, &slots[i].doubts);
         check_processes();
         check_lifelines(now);
         pthread_mutex_unlock(&lock);
@@ -464,7 +464,7 @@ static int observe_all(rd_liveness_t *w, const rd_node_t *node)
         int beats = node->node_of[ranks[i]] !=
                     node->node_of[node->local[node->self]]; /* within the node a pidfd is more certain */
         if (beats)
-            rd_sock_heartbeat(fds[i]);
+            rd_sock_heartbeat(fds[i], true);
         if (observe_fd(&(slot_t){.liveness = w, .fd = fds[i], .rank = ranks[i], .beats = beats}) != 0)
             return -1;
     }

@@ -1,7 +1,10 @@
 /* How a connection ends, and what that says of the rank at its other end. One that is closed in order says that the
  * process has ended; a reset says so on one host, and from another host only that the connection is lost. The kernel
  * gives the reason once, and it stands, whether a send or a receive has got it. A rank that leaves with something
- * unread ends its connection in order, so that its farewell is not lost with it. */
+ * unread ends its connection in order, so that its farewell is not lost with it. And a silent host is given up soon
+ * only when this process has got to ask it some times. */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,6 +176,59 @@ static void left(void)
     rd_chan_free(there);
 }
 
+static int limit_ms(int fd)
+{
+    int ms = -1;
+    socklen_t bytes = sizeof ms;
+
+    getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &bytes);
+    return ms;
+}
+
+static unsigned silent_ms(int fd)
+{
+    struct tcp_info info;
+    socklen_t bytes = sizeof info;
+
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0)
+        exit(1);
+    return info.tcpi_last_ack_recv < info.tcpi_last_data_recv ? info.tcpi_last_ack_recv : info.tcpi_last_data_recv;
+}
+
+/* Without the kernel's own probes nothing is said on an idle connection, as by a host that is silent. */
+static void doubted(void)
+{
+    int doubts = 0, soon, late;
+
+    check_now = "doubted";
+    connect_both(true);
+    rd_sock_heartbeat(here->fd, false);
+    soon = limit_ms(here->fd);
+    rd_sock_heartbeat(here->fd, true);
+    late = limit_ms(here->fd);
+    CHECK(soon > 0 && soon < late, "%d ms, %d ms", soon, late);
+    setsockopt(here->fd, SOL_SOCKET, SO_KEEPALIVE, &(int){0}, sizeof(int));
+    rd_sock_doubt(here->fd, &doubts);
+    CHECK(doubts == 0 || silent_ms(here->fd) > 1000, "without a reason");
+    doubts = 0;
+    while (silent_ms(here->fd) < 1500)
+        usleep(10000);
+    for (int n = 1; n <= 4; n++) {
+        rd_sock_doubt(here->fd, &doubts);
+        CHECK(doubts == n && limit_ms(here->fd) == late, "%d doubts: %d ms", doubts, limit_ms(here->fd));
+    }
+    rd_sock_doubt(here->fd, &doubts);
+    CHECK(limit_ms(here->fd) == soon, "%d doubts: %d ms", doubts, limit_ms(here->fd));
+    rd_chan_send(there, RD_REC_LETTER, "here", 4);
+    struct pollfd p = {.fd = here->fd, .events = POLLIN};
+    CHECK(poll(&p, 1, LIMIT_MS) == 1);
+    rd_sock_doubt(here->fd, &doubts);
+    CHECK((doubts == 0 && limit_ms(here->fd) == late) || silent_ms(here->fd) > 1000, /* without a core since then */
+          "%d doubts: %d ms", doubts, limit_ms(here->fd));
+    rd_chan_free(there);
+    rd_chan_free(here);
+}
+
 int main(void)
 {
     alarm(100);
@@ -183,6 +239,7 @@ int main(void)
     was_reset();
     garbled();
     left();
+    doubted();
     printf("boot_broken: %d failures\n", failures);
     return failures != 0;
 }
