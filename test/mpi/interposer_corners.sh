@@ -63,10 +63,12 @@ for mpi in $(mpis); do
     good 3 "$dir/alone.$mpi" blocking nonblocking persistent
     good 2 --compare=5 "$dir/alone.$mpi" blocking nonblocking persistent
     "$mpicc" -w -shared -fPIC "$here/played_success.c" -o "$dir/success.so" || fail "played_success.c"
-    for also in "" "$dir/success.so"; do
-        LD_PRELOAD=$also good 3 "$dir/alone.$mpi" handlers
-        LD_PRELOAD=$also good 2 --compare=5 "$dir/alone.$mpi" handlers
+    for RONDO_TEST_PLAYED in "" "$dir/success.so"; do
+        export RONDO_TEST_PLAYED # the program sees that it is in force
+        LD_PRELOAD=$RONDO_TEST_PLAYED good 3 "$dir/alone.$mpi" handlers
+        LD_PRELOAD=$RONDO_TEST_PLAYED good 2 --compare=5 "$dir/alone.$mpi" handlers
     done
+    unset RONDO_TEST_PLAYED
     # Device pointers; with the MPI, too, which knows no devices.
     compile device -ldl
     gcc -w -shared -fPIC -Wl,-soname,libcuda.so.1 "$here/played_cuda.c" -o "$dir/libcuda.so.1" || fail "played_cuda.c"
