@@ -162,6 +162,9 @@ static const tunable_t table[] = {
     {"RONDO_CUDA_SPARE", INT, 1, AT(cuda_spare), "3", 0, 1000, NULL,
      "percent of its time that an operation may lose by protocol simple, which leaves multiprocessors to other "
      "kernels"},
+    {"RONDO_CUDA_EARLY", FLAG, 0, AT(cuda_early), "1", 0, 1, NULL,
+     "short operations let the next kernel of their stream begin beside them, where a communicator is alone on its "
+     "GPU"},
     {"RONDO_CUDA_COPY", BYTES, 1, AT(cuda_copy), "0", 64, INT64_C(1) << 40, NULL,
      "bytes from which allgather, alltoall, broadcast, gather and scatter use copy engines; the buffers of the first "
      "three must be registered alike, if RONDO_CTA_POLICY is default; 0: as that says"},

@@ -71,6 +71,7 @@ typedef struct rd_env {
     int cuda_channels;  /* RONDO_CUDA_CHANNELS: blocks of SIMPLE, each a channel to the next rank; 0: 64 */
     size_t cuda_long;  /* RONDO_CUDA_LONG: messages between GPUs with at least this many bytes use slices; 0: by cost */
     int cuda_spare;    /* RONDO_CUDA_SPARE: percent */
+    int cuda_early;    /* RONDO_CUDA_EARLY: small kernels let the next one of their stream begin beside them */
     int proxy_poll_us; /* RONDO_PROXY_POLL_US: microseconds for which the proxy polls after anything has moved */
     int gdr;           /* RONDO_GDR: messages of GPUs use GDR; -1: where possible */
     size_t gdr_min;    /* RONDO_GDR_MIN: the least bytes of a message that uses GDR */

@@ -77,6 +77,12 @@ RD_DEVICE bool rd_few_words(const char *p, uint32_t left)
     return left <= 8 && ((uint32_t)(uintptr_t)p | left) % 4 == 0;
 }
 
+RD_DEVICE void rd_part_prefetch(const rd_part_t &part, uint64_t at)
+{
+    if (at < part.bytes)
+        gpu_prefetch(part.base + at);
+}
+
 RD_DEVICE uint4 rd_part_load(const rd_part_t &part, uint64_t at)
 {
     const char *p = part.base + at;

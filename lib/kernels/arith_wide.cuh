@@ -61,6 +61,12 @@ RD_DEVICE uint4 rd_narrow_four(uint32_t type, const uint4 &v, uint32_t halvings)
     return make_uint4(a | b << 8 | c << 16 | d << 24, 0, 0, 0);
 }
 
+RD_DEVICE void rd_part_prefetch(const rd_wide_part_t &part, uint64_t at)
+{
+    if (at < part.bytes)
+        gpu_prefetch(part.base + (at >> part.halvings));
+}
+
 RD_DEVICE uint4 rd_part_load(const rd_wide_part_t &part, uint64_t at)
 {
     const char *p = part.base + (at >> part.halvings);

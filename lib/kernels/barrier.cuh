@@ -46,15 +46,16 @@ rd_barrier(RD_WORK(rd_kwork_t))
                        : lane == 1 ? make_uint4(m.mark[4], m.mark[5], m.mark[6], m.mark[7])
                                    : make_uint4(0, 0, 0, 0);
     uint4 v[PROTO::ITEMS] = {mine};
+    rd_epoch_t e(work.comm, peer);
 
     gpu_begin();
-    rd_epoch_t e(work.comm, peer);
-    e.announce();
+    e.begin();
+    e.announce(peer == rank ? lane : n);
     if (peer != rank) {
-        char *slot = e.bank(rank, 0) + (uint64_t)peer * PROTO::WIRE;
+        char *slot = e.banks(rank) + e.bank(0) + (uint64_t)peer * PROTO::WIRE;
         fence_sys();
         if (e.gate(0))
-            PROTO::send(e.bank(peer, 0) + (uint64_t)rank * PROTO::WIRE, v, lane);
+            PROTO::send(e.banks(peer) + e.bank(0) + (uint64_t)rank * PROTO::WIRE, v, lane);
         const bool there = PROTO::receive(v, slot, lane, e.wait);
         fence_sys();
         PROTO::clean(slot, lane);

@@ -82,25 +82,25 @@ RD_KERNEL(THREADS)
 rd_chain(RD_WORK(rd_kwork_reduce_t))
 {
     const rd_kreduce_t &r = work.reduce;
-    const uint32_t n = (uint32_t)work.comm.nranks, rank = (uint32_t)work.comm.rank, root = (uint32_t)r.root;
+    const uint32_t n = (uint32_t)work.comm.nranks, rank = (uint32_t)work.comm.rank;
     const uint32_t next = rank + 1 == n ? 0 : rank + 1, previous = rank == 0 ? n - 1 : rank - 1;
     const uint32_t tile = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
-    const uint64_t bytes = r.count * rd_arith_size(r.type);
-    const bool reduces = r.coll == RD_REDUCE;
     rd_chain_t<PROTO, ARITH> c = {r};
+    rd_fifo_t<PROTO> from(work.comm, previous, false, tile), to(work.comm, next, true, tile);
 
-    /* Not by `roles`: then it would be done before the wait for the preceding kernel, and each launch take 0.1 us more
-     * (two H200). */
-    c.receives = rd_chain_receives(reduces, rank, root, n);
-    c.sends = rd_chain_sends(reduces, rank, next, root);
-    c.keeps = reduces ? rank == root : c.receives || r.in != r.out;
-    c.in = ARITH::part(r, r.in, 0, bytes);
-    c.out = ARITH::part(r, r.out, 0, bytes);
+    from.prefetch(false);
+    to.prefetch(true);
+    c.roles(rank, next, n);
+    if (!c.receives || r.coll == RD_REDUCE)
+        rd_tile_prefetch<PROTO>(c.in, (uint64_t)tile * PROTO::DATA, from.lane);
     gpu_begin();
-    rd_begun(work.comm);
+    if (work.comm.lets_in)
+        gpu_let_in();
     if (tile >= r.tiles)
         return;
-    rd_fifo_t<PROTO> from(work.comm, previous, false, tile), to(work.comm, next, true, tile);
+    from.begin(false);
+    to.begin(true);
+    rd_begun(work.comm);
     const ARITH number(r, n);
     const uint64_t row = (uint64_t)r.tiles * PROTO::DATA;
     uint64_t at = (uint64_t)tile * PROTO::DATA;

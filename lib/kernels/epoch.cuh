@@ -2,7 +2,8 @@
  * the rules.
  *
  * Every warp reads the control page by itself, so no warp waits for another at the beginning. The last block of the
- * grid advances the page; the next kernel of the stream begins after that. */
+ * grid advances the page; the next kernel of the
+ * stream passes gpu_begin() after that. */
 #ifndef RD_KERNELS_EPOCH_CUH
 #define RD_KERNELS_EPOCH_CUH
 
@@ -44,6 +45,18 @@ struct rd_epoch_t {
     {
         control = (rd_kcontrol_t *)comm.own;
         peer_begun = &((const rd_kcontrol_t *)comm.window[comm.rank])->begun[peer];
+    }
+
+    /* For a kernel to call before gpu_begin(). */
+    RD_MEMBER void prefetch() const
+    {
+        gpu_prefetch(control);
+        gpu_prefetch(peer_begun);
+    }
+
+    /* To be called behind gpu_begin(). */
+    RD_MEMBER void begin()
+    {
         page = line_load(control);
         begun = word_load(peer_begun);
         wait.begin(comm, peer);
@@ -57,26 +70,30 @@ struct rd_epoch_t {
     }
 
     /* Announces the epoch to all peers, and on this rank's own page the call, as rd_begun does for kernels without
-     * epochs. To be called when all loads that can be under way are; what follows may use the epoch's numbers. */
-    RD_MEMBER void announce()
+     * epochs. To be called when all loads that can be under way are; what follows may use the epoch's numbers. `to` is
+     * the rank to which this thread does so, if there is such a rank: one thread of the grid for each. */
+    RD_MEMBER void announce(uint32_t to)
     {
-        uint32_t to = gpu_thread();
-
         read();
-        if (gpu_block() == 0 && to < (uint32_t)comm.nranks) {
+        if (to < (uint32_t)comm.nranks) {
             rd_kcontrol_t *page = (rd_kcontrol_t *)comm.window[to];
             const bool own = to == (uint32_t)comm.rank;
             word_store(own ? &page->call : &page->begun[comm.rank], own ? comm.call : number());
         }
     }
 
-    /* A rank's bank of a pass of this epoch, or the cell of it. */
-    RD_MEMBER char *bank(uint32_t rank, uint32_t pass) const
+    /* A rank's banks, one behind the other. */
+    RD_MEMBER char *banks(uint32_t rank) const
+    {
+        return comm.window[rank] + (uint64_t)comm.bank_offset * RD_KALIGN;
+    }
+
+    /* Where, in a rank's banks, the bank of a pass of this epoch begins, or the cell of it. */
+    RD_MEMBER uint64_t bank(uint32_t pass) const
     {
         const uint32_t at = first() + pass;
 
-        return comm.window[rank] + (uint64_t)comm.bank_offset * RD_KALIGN + (uint64_t)(at & 1) * comm.bank_bytes +
-               (at / 2 % RD_KCELLS) * cell;
+        return (uint64_t)(at & 1) * comm.bank_bytes + (at / 2 % RD_KCELLS) * cell;
     }
 
     static RD_MEMBER uint32_t later(uint32_t a, uint32_t b)
@@ -91,12 +108,6 @@ struct rd_epoch_t {
         const uint32_t bound = number() + pass - (cell ? 2 * RD_KCELLS : 2);
 
         return later(used((first() + pass) & 1), bound);
-    }
-
-    /* Both banks as one, for kernels that have proof of their own from pass to pass. */
-    RD_MEMBER char *banks(uint32_t rank) const
-    {
-        return comm.window[rank] + (uint64_t)comm.bank_offset * RD_KALIGN;
     }
 
     /* Waits until the peer has begun an epoch after `last`. */

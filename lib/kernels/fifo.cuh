@@ -36,8 +36,20 @@ struct rd_fifo_t {
 
     RD_MEMBER rd_fifo_t(const rd_kcomm_t &c, uint32_t peer, bool send, uint32_t fifo) : comm(c), is_read(false)
     {
-        page = line_load(comm.own);
         attach(peer, send, fifo);
+    }
+
+    /* For a kernel to call before gpu_begin(). */
+    RD_MEMBER void prefetch(bool send) const
+    {
+        gpu_prefetch(count);
+        gpu_prefetch(send ? (const void *)taken : base);
+    }
+
+    /* To be called behind gpu_begin(), for either end. */
+    RD_MEMBER void begin(bool send)
+    {
+        page = line_load(comm.own);
         moved = word_load(count);
         cleaned = send ? word_load(taken) : 0;
     }
@@ -65,7 +77,7 @@ struct rd_fifo_t {
         wait.begin(comm, peer);
     }
 
-    /* Waits for what the constructor loads. That is not used before, so the data of the first pieces, and the words of
+    /* Waits for what `begin` loads. That is not used before, so the data of the first pieces, and the words of
      * a second fifo, are loaded meanwhile. Lanes may have seen different values of the peer's word, and no lane may
      * come to `keep` before all have loaded `count`. */
     RD_MEMBER void read()

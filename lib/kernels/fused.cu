@@ -46,6 +46,7 @@ RD_DEVICE_FAR void rd_fused_chained(const rd_kcomm_t &comm, const rd_kfused_t &f
                           ? rd_fused_chains<rd_lines_ll>(comm, f, block)
                           : rd_fused_chains<rd_lines_ll128>(comm, f, block);
     rd_epoch_t e(comm, 0, f.cell); /* the page stays as it is until this block, too, has come to the end */
+    e.begin();
     e.wait.dead = e.wait.dead || !good;
     e.end(f.passes);
 }
@@ -65,6 +66,7 @@ rd_fused(RD_WORK(rd_kwork_fused_t))
         return;
     }
     rd_epoch_t e(work.comm, g.peer, f.cell);
+    e.begin();
     for (; good && g.tile < f.tiles; g.tile += blocks * (gpu_threads() / 32 / g.n)) {
         rd_fused_t x(f, g.tile, begins);
         good = rd_fused_serve(x, g, e);

@@ -69,8 +69,10 @@ struct rd_chains_t {
     RD_MEMBER rd_chains_t(const rd_kcomm_t &c, const rd_kfused_t &fused, uint32_t number, uint32_t warp)
         : comm(c), f(fused), barrier(warp / f.share + 1), fifo(number), turn(0)
     {
-        rd_fifo_t<PROTO> from(comm, previous(), false, fifo), to(comm, following(), true, fifo);
-
+        rd_fifo_t<PROTO> from(comm, previous(), false, fifo);
+        from.begin(false);
+        rd_fifo_t<PROTO> to(comm, following(), true, fifo);
+        to.begin(true);
         from.read();
         to.read();
         sent = to.moved;

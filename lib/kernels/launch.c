@@ -1,7 +1,7 @@
 /* Launches kernels into a stream. Two attributes matter: the remote memory domain, so that rondo's fences do not wait
- * for the user's own traffic, and programmatic order, so that a kernel's launch overlaps the end of the one before; the
- * kernel waits for that end in its first line. A launch with an event goes without the latter, because the event would
- * come before that end. */
+ * for the user's own traffic, and programmatic order, so that a kernel may begin beside the one before, as far as
+ * gpu_begin(): from that one's beginning on if it lets it in (gpu_let_in), else when its blocks end. A launch with an
+ * event goes without the latter, because the event would come before that end. */
 #include <cuda_runtime_api.h>
 #include <rondo.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "sched/program.h"
 #include "kernels/table.h"
 
-int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream, void *event)
+int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream, void *event, bool beside)
 {
     const void *function = rd_kernel_find(
         launch,
@@ -28,7 +28,7 @@ int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *s
         attributes[1].val.launchCompletionEvent.event = (cudaEvent_t)event;
     } else {
         attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-        attributes[1].val.programmaticStreamSerializationAllowed = 1;
+        attributes[1].val.programmaticStreamSerializationAllowed = beside;
     }
     memset(&config, 0, sizeof config);
     config.gridDim.x = launch->blocks;
@@ -67,7 +67,7 @@ static cudaError_t settle_local_memory(void)
     if (error != cudaSuccess)
         return error;
     memset(&work, 0, sizeof work);
-    error = (cudaError_t)rd_kernel_launch(&launch, &work, stream, NULL);
+    error = (cudaError_t)rd_kernel_launch(&launch, &work, stream, NULL, true);
     cudaError_t waited = cudaStreamSynchronize(stream);
     (void)cudaStreamDestroy(stream);
     return error != cudaSuccess ? error : waited;

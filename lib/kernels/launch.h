@@ -124,11 +124,14 @@ uint32_t rd_kernel_blocks(const rd_algo_t *algo, int n, uint32_t tiles, uint32_t
  * on `sms` multiprocessors together, wherever their blocks go. Its groups of warps may then serve several tiles each.
  */
 void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts);
+/* Is the kernel one that lets the next one of its stream begin beside it, if it may, and small enough for that? */
+bool rd_kernel_lets_in(const rd_klaunch_t *launch);
 /* Returns the bytes of shared memory of a block. */
 uint32_t rd_kernel_shared(const rd_klaunch_t *launch);
 /* Launches into `stream` (a cudaStream_t). `event` (a cudaEvent_t) is recorded when all blocks have begun, which is
- * behind the end of what comes before in the stream; NULL: none is. Returns a cudaError_t. */
-int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream, void *event);
+ * behind the end of what comes before in the stream; NULL: none is. `beside`: the kernel may begin beside the one
+ * before, and wait for its end in gpu_begin(). Returns a cudaError_t. */
+int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream, void *event, bool beside);
 /* Loads every kernel on the current device, so that none has to be loaded while another one spins. Returns a
  * cudaError_t. */
 int rd_kernel_load(void);

@@ -34,6 +34,12 @@ struct rd_group_t {
         peer = peer >= n ? peer - n : peer;
     }
 
+    /* The rank to which a thread announces an epoch (epoch.cuh): those of the first warp that sends to no one do it. */
+    RD_MEMBER uint32_t announces() const
+    {
+        return gpu_block() == 0 && index == 0 && peer == rank ? lane : n;
+    }
+
     /* Goes on to the next tile of this group, where there are more tiles than groups. */
     RD_MEMBER void next(uint32_t passes)
     {
@@ -128,9 +134,9 @@ struct rd_shot_t {
     {
         const uint64_t bytes = r.count * rd_arith_size(r.type), chunk = two_hops ? rd_kchunk(bytes, g.n) : bytes;
         const uint64_t block = r.coll == RD_REDUCE_SCATTER ? g.peer * (bytes + r.gap) : 0;
+        const bool all = r.coll != RD_REDUCE;
         const uint64_t begin = two_hops ? g.peer * chunk : block;
         const uint64_t end = two_hops && begin + chunk > bytes ? bytes : begin + chunk;
-        const bool all = r.coll != RD_REDUCE;
 
         in = ARITH::part(r, r.in, begin, end);
         out = two_hops ? ARITH::part(r, r.out, begin, end) : ARITH::part(r, r.out, 0, bytes);
@@ -141,10 +147,11 @@ struct rd_shot_t {
         sums = all || g.rank == (uint32_t)r.root;
     }
 
-    /* The slot, in one of the hops, for what `from` sends to `to`. */
-    RD_MEMBER char *slot(const rd_epoch_t &e, const rd_turn_t &t, uint32_t to, uint32_t from, uint32_t hop) const
+    /* The slot, in one of the hops, for what `from` sends to the rank whose banks are given. */
+    RD_MEMBER char *slot(const rd_epoch_t &e, const rd_turn_t &t, char *banks, uint32_t from, uint32_t hop) const
     {
-        return e.bank(to, t.pass) + ((uint64_t)(hop * (uint32_t)e.comm.nranks + from) * tiles + t.tile) * PROTO::WIRE;
+        return banks + e.bank(t.pass) +
+               ((uint64_t)(hop * (uint32_t)e.comm.nranks + from) * tiles + t.tile) * PROTO::WIRE;
     }
 
     RD_MEMBER void load(uint4 (&v)[PROTO::ITEMS], const ARITH &number, const rd_turn_t &t, const rd_group_t &g,
@@ -152,20 +159,20 @@ struct rd_shot_t {
     {
         rd_tile_load<PROTO>(v, in, t.at, g.lane);
         if (t.begins)
-            e.announce();
+            e.announce(g.announces());
         rd_tile_scale<PROTO>(v, number);
     }
 
     RD_MEMBER void send(const uint4 (&v)[PROTO::ITEMS], const rd_turn_t &t, const rd_group_t &g, rd_epoch_t &e) const
     {
         if (sends && e.gate(t.pass, t.after))
-            PROTO::send(slot(e, t, g.peer, g.rank, 0), v, g.lane);
+            PROTO::send(slot(e, t, e.banks(g.peer), g.rank, 0), v, g.lane);
     }
 
     RD_MEMBER void receive(uint4 (&v)[PROTO::ITEMS], const rd_turn_t &t, const rd_group_t &g, rd_epoch_t &e,
                            uint32_t hop) const
     {
-        char *mine = slot(e, t, g.rank, g.peer, hop);
+        char *mine = slot(e, t, e.banks(g.rank), g.peer, hop);
 
         PROTO::receive(v, mine, g.lane, e.wait);
         PROTO::clean(mine, g.lane);
@@ -182,7 +189,7 @@ struct rd_shot_t {
         if (sums && (two || !other))
             g.sum<PROTO>(v, buffer, number);
         if (two && other) {
-            PROTO::send(slot(e, t, g.peer, g.rank, 1), v, g.lane);
+            PROTO::send(slot(e, t, e.banks(g.peer), g.rank, 1), v, g.lane);
             receive(v, t, g, e, 1);
         }
         if (two ? !e.wait.dead : sums && !other)
@@ -209,10 +216,15 @@ rd_oneshot(RD_WORK(rd_kwork_reduce_t))
     const rd_kreduce_t &r = work.reduce;
     rd_group_t g(work.comm);
     const rd_shot_t<PROTO, ARITH> x(r, g, false);
+    rd_epoch_t e(work.comm, g.peer, RD_KCELL(r.slice));
     const rd_turns_t all(r);
 
+    e.prefetch();
+    rd_tile_prefetch<PROTO>(x.in, all.turn(r, g.tile, 0, PROTO::DATA).at, g.lane);
     gpu_begin();
-    rd_epoch_t e(work.comm, g.peer, RD_KCELL(r.slice));
+    if (work.comm.lets_in)
+        gpu_let_in();
+    e.begin();
     const ARITH number(r, g.n);
     for (bool good = true; good && g.tile < all.tiles; g.next(all.passes)) {
         for (uint32_t pass = 0; pass < all.passes && good; pass++)
@@ -252,6 +264,11 @@ struct rd_oneshot_move_t {
             receives = false;
     }
 
+    RD_MEMBER char *slot(const rd_epoch_t &e, const rd_turn_t &t, char *banks, uint32_t from) const
+    {
+        return banks + e.bank(t.pass) + ((uint64_t)from * tiles + t.tile) * PROTO::WIRE;
+    }
+
     /* Returns false if the warp has to leave. */
     RD_MEMBER bool serve(const rd_group_t &g, rd_epoch_t &e, const rd_turn_t &t) const
     {
@@ -261,13 +278,13 @@ struct rd_oneshot_move_t {
         if (sends)
             rd_tile_load<PROTO>(v, in, t.at, g.lane);
         if (t.begins)
-            e.announce();
+            e.announce(g.announces());
         if (sends && other && e.gate(t.pass, t.after))
-            PROTO::send(e.bank(g.peer, t.pass) + ((uint64_t)g.rank * tiles + t.tile) * PROTO::WIRE, v, g.lane);
+            PROTO::send(slot(e, t, e.banks(g.peer), g.rank), v, g.lane);
         if (receives && other) {
-            char *slot = e.bank(g.rank, t.pass) + ((uint64_t)g.peer * tiles + t.tile) * PROTO::WIRE;
-            PROTO::receive(v, slot, g.lane, e.wait);
-            PROTO::clean(slot, g.lane);
+            char *mine = slot(e, t, e.banks(g.rank), g.peer);
+            PROTO::receive(v, mine, g.lane, e.wait);
+            PROTO::clean(mine, g.lane);
         }
         if (!e.wait.dead && receives)
             rd_tile_store<PROTO>(out, t.at, v, g.lane);
@@ -282,10 +299,16 @@ rd_oneshot_move(RD_WORK(rd_kwork_reduce_t))
     const rd_kreduce_t &r = work.reduce;
     rd_group_t g(work.comm);
     const rd_oneshot_move_t<PROTO> x(r, g);
+    rd_epoch_t e(work.comm, g.peer, RD_KCELL(r.slice));
     const rd_turns_t all(r);
 
+    e.prefetch();
+    if (x.sends)
+        rd_tile_prefetch<PROTO>(x.in, all.turn(r, g.tile, 0, PROTO::DATA).at, g.lane);
     gpu_begin();
-    rd_epoch_t e(work.comm, g.peer, RD_KCELL(r.slice));
+    if (work.comm.lets_in)
+        gpu_let_in();
+    e.begin();
     for (bool good = true; good && g.tile < all.tiles; g.next(all.passes)) {
         for (uint32_t pass = 0; pass < all.passes && good; pass++)
             good = x.serve(g, e, all.turn(r, g.tile, pass, PROTO::DATA));

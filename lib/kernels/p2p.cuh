@@ -127,6 +127,7 @@ RD_DEVICE void rd_lines_serve(const rd_kwork_t &work, const rd_kmessage_t *messa
     rd_fifo_t<PROTO> f(work.comm, pair.peer, send, w);
     bool good = true;
 
+    f.begin(send);
     for (uint32_t i = 0; i < pair.count && good; i++)
         good = rd_message_move(f, m, messages[pair.first + i], send, w);
     f.keep(good);
@@ -163,6 +164,8 @@ RD_KERNEL_OF(THREADS, BLOCKS)
 rd_messages(RD_WORK(rd_kwork_t))
 {
     gpu_begin();
+    if (work.comm.lets_in)
+        gpu_let_in();
     rd_begun(work.comm);
     rd_messages_serve<PROTO, ITEMS>(work, gpu_block(), gpu_blocks());
 }

@@ -202,6 +202,18 @@ struct rd_lines_sentinel {
     }
 };
 
+/* Fetches towards this GPU's multiprocessors what rd_tile_load is going to load. */
+template <class PROTO, class PART>
+RD_DEVICE void rd_tile_prefetch(const PART &part, uint64_t at, uint32_t lane)
+{
+#pragma unroll
+    for (uint32_t j = 0; j < PROTO::ITEMS; j++) {
+        uint32_t item = PROTO::item(j, lane);
+        if (item < PROTO::DATA / 16)
+            rd_part_prefetch(part, at + item * 16);
+    }
+}
+
 /* Load and store a lane's items of the tile that begins at byte `at` of a part. */
 template <class PROTO, class PART>
 RD_DEVICE void rd_tile_load(uint4 (&v)[PROTO::ITEMS], const PART &part, uint64_t at, uint32_t lane)

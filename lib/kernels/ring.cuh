@@ -120,9 +120,10 @@ rd_ring(RD_WORK(rd_kwork_reduce_t))
     rd_ring_t<PROTO, ARITH> g(work);
     const rd_kreduce_t &r = work.reduce;
     const bool reduces = r.coll != RD_ALLGATHER, gathers = r.coll != RD_REDUCE_SCATTER;
+    rd_epoch_t e(work.comm, g.next);
 
     gpu_begin();
-    rd_epoch_t e(work.comm, g.next);
+    e.begin();
     const ARITH number(r, g.n);
     const uint32_t warps = gpu_blocks() * gpu_threads() / 32; /* with more tiles than warps, a warp serves several */
     for (bool good = true; good && g.tile < r.tiles; g.tile += warps) {
@@ -131,12 +132,12 @@ rd_ring(RD_WORK(rd_kwork_reduce_t))
             uint4 v[PROTO::ITEMS];
             rd_tile_load<PROTO>(v, g.part(r.in, reduces ? g.chunk_of(0) : 0), at, g.lane);
             if (pass == 0)
-                e.announce();
+                e.announce(gpu_block() == 0 ? gpu_thread() : g.n);
             if (!(good = BANKS ? e.gate_banks(pass) : e.gate(pass)))
                 break;
             e.wait.peer = g.rank == 0 ? g.n - 1 : g.rank - 1;
-            g.theirs = BANKS ? e.banks(g.next) : e.bank(g.next, pass);
-            g.mine = BANKS ? e.banks(g.rank) : e.bank(g.rank, pass);
+            g.theirs = BANKS ? e.banks(g.next) : e.banks(g.next) + e.bank(pass);
+            g.mine = BANKS ? e.banks(g.rank) : e.banks(g.rank) + e.bank(pass);
             if (reduces) {
 #pragma unroll
                 for (uint32_t j = 0; j < PROTO::ITEMS; j++)

@@ -47,10 +47,15 @@ rd_twoshot(RD_WORK(rd_kwork_reduce_t))
     const rd_kreduce_t &r = work.reduce;
     rd_group_t g(work.comm);
     const rd_shot_t<PROTO, ARITH> x(r, g, true);
+    rd_epoch_t e(work.comm, g.peer, RD_KCELL(r.slice));
     const rd_turns_t all(r);
 
+    e.prefetch();
+    rd_tile_prefetch<PROTO>(x.in, all.turn(r, g.tile, 0, PROTO::DATA).at, g.lane);
     gpu_begin();
-    rd_epoch_t e(work.comm, g.peer, RD_KCELL(r.slice));
+    if (work.comm.lets_in)
+        gpu_let_in();
+    e.begin();
     const ARITH number(r, g.n);
     for (bool good = true; good && g.tile < all.tiles; g.next(all.passes)) {
         for (uint32_t pass = 0; pass < all.passes && good; pass++) {

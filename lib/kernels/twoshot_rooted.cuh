@@ -34,9 +34,9 @@ struct rd_rooted_t {
     }
 
     template <class PROTO>
-    RD_MEMBER char *slot(const rd_epoch_t &e, uint32_t of, uint32_t from, uint32_t tiles, uint32_t pass) const
+    RD_MEMBER char *slot(const rd_epoch_t &e, char *banks, uint32_t from, uint32_t tiles, uint32_t pass) const
     {
-        return e.bank(of, pass) + ((uint64_t)from * tiles + g.tile) * PROTO::WIRE;
+        return banks + e.bank(pass) + ((uint64_t)from * tiles + g.tile) * PROTO::WIRE;
     }
 
     /* Called by an owner's group: sets `v`, in all its warps, to that of the warp that serves the root. Returns false
@@ -64,9 +64,12 @@ rd_rooted_reduce(RD_WORK(rd_kwork_reduce_t))
     rd_rooted_t x(work.comm, r);
     rd_group_t &g = x.g;
     const typename ARITH::part_t in = ARITH::part(r, r.in, x.begin, x.end), out = ARITH::part(r, r.out, x.begin, x.end);
+    rd_epoch_t e(work.comm, g.peer);
 
     gpu_begin();
-    rd_epoch_t e(work.comm, g.peer);
+    if (work.comm.lets_in)
+        gpu_let_in();
+    e.begin();
     const ARITH number(r, g.n);
     for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
@@ -74,9 +77,9 @@ rd_rooted_reduce(RD_WORK(rd_kwork_reduce_t))
             uint4 v[PROTO::ITEMS], *buffer = g.buffer<PROTO>(pass);
             rd_tile_load<PROTO>(v, in, at, g.lane);
             if (pass == 0)
-                e.announce();
-            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.tiles, pass);
-            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.tiles, pass);
+                e.announce(g.announces());
+            char *theirs = x.slot<PROTO>(e, e.banks(g.peer), g.rank, r.tiles, pass);
+            char *mine = x.slot<PROTO>(e, e.banks(g.rank), g.peer, r.tiles, pass);
             rd_tile_scale<PROTO>(v, number);
             if (x.other) {
                 if (e.gate(pass) && !x.rooted)
@@ -105,9 +108,12 @@ rd_rooted_broadcast(RD_WORK(rd_kwork_reduce_t))
     rd_group_t &g = x.g;
     const rd_part_t in = rd_part(r.in, x.begin, x.end), out = rd_part(r.out, x.begin, x.end);
     const bool last = x.owner && x.rooted; /* this warp receives before it sends */
+    rd_epoch_t e(work.comm, g.peer);
 
     gpu_begin();
-    rd_epoch_t e(work.comm, g.peer);
+    if (work.comm.lets_in)
+        gpu_let_in();
+    e.begin();
     for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
             const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
@@ -115,9 +121,9 @@ rd_rooted_broadcast(RD_WORK(rd_kwork_reduce_t))
             if (!x.owner)
                 rd_tile_load<PROTO>(v, in, at, g.lane);
             if (pass == 0)
-                e.announce();
-            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.tiles, pass);
-            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.tiles, pass);
+                e.announce(g.announces());
+            char *theirs = x.slot<PROTO>(e, e.banks(g.peer), g.rank, r.tiles, pass);
+            char *mine = x.slot<PROTO>(e, e.banks(g.rank), g.peer, r.tiles, pass);
             if (x.other)
                 (void)e.gate(pass);
             if (last) {

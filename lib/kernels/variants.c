@@ -369,6 +369,15 @@ void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts)
     launch->blocks = blocks;
 }
 
+bool rd_kernel_lets_in(const rd_klaunch_t *launch)
+{
+    const rd_kernel_t kernel = rd_launch_kernel(launch);
+    const bool can = kernel == RD_KERNEL_ONESHOT || kernel == RD_KERNEL_TWOSHOT || kernel == RD_KERNEL_CHAIN ||
+                     kernel == RD_KERNEL_MESSAGES;
+
+    return can && launch->proto != RD_PROTO_SIMPLE && launch->blocks * launch->threads <= RD_KT_EARLY;
+}
+
 uint32_t rd_kernel_shared(const rd_klaunch_t *launch)
 {
     rd_kernel_t kernel = rd_launch_kernel(launch);

@@ -155,7 +155,8 @@ typedef struct rd_kcomm {
     rd_khost_t *host;        /* the device's address of it */
     int32_t rank, nranks;
     uint32_t fifos;         /* number of fifos of a pair */
-    uint32_t spread;        /* most fifos that a message is spread over */
+    uint16_t spread;        /* most fifos that a message is spread over */
+    uint16_t lets_in;       /* of a launch: the next kernel of the stream may begin beside this one (gpu_let_in) */
     uint32_t fifo_offset;   /* / RD_KALIGN; sender s's fifos begin at fifo_offset + s * fifos * RD_KSLOTS * RD_KSLOT */
     uint32_t slice_offset;  /* / RD_KALIGN; channel c's slots begin at c * RD_KSLICES * slice_bytes */
     uint32_t slice_bytes;   /* of a slot: a multiple of RD_KSLICE */
@@ -203,8 +204,7 @@ typedef enum {
     RD_KSCALE_ELEMENT /* by an element of the type: integers, complex, bool */
 } rd_kscaled_t;
 
-/* Kept short: with four bytes more an 8-byte reduce or broadcast from a graph took 0.1 us longer
- * (doc/notebook/gpu.md). */
+/* Kept short: with four bytes more an 8-byte reduce from a graph took 0.1 us longer (doc/notebook/gpu.md). */
 typedef struct rd_kreduce {
     const void *in;
     void *out;

@@ -68,6 +68,14 @@ RD_DEVICE void line_await(uint4 &)
 {
 }
 
+RD_DEVICE void gpu_let_in()
+{
+}
+
+RD_DEVICE void gpu_prefetch(const void *)
+{
+}
+
 RD_DEVICE void line_load_if(uint4 &v, const void *p, bool missing)
 {
     if (missing)

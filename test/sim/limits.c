@@ -11,6 +11,7 @@
 #include "exec/cuda/cuda_int.h"
 #include "exec/cuda/proxy/proxy.h"
 #include "core/comm.h"
+#include "kernels/table.h"
 #include "sched/algo/algos.h"
 #include "sim/runtime.h"
 #include "util/check.h"
@@ -70,6 +71,20 @@ static void check_choices(const rd_cuda_t *cuda)
                                             rd_kernel_chunk(*algo, coll, cuda->k.nranks, wanted.count * element));
                 }
         }
+}
+
+/* Small kernels let the next one in beside them, larger ones do not, nor does a ring. */
+static void check_lets_in(const rd_cuda_t *cuda)
+{
+    const rd_wanted_t wanted = {RD_ALLREDUCE, RONDO_FLOAT32, RONDO_SUM, 4, 2, 0, 0, 0};
+    rd_kchoice_t one;
+
+    CHECK(!rd_kchoose_one(&wanted, &cuda->limits, &rd_algo_oneshot, RD_PROTO_LL, &one));
+    CHECK(rd_kernel_lets_in(&one.launch));
+    one.launch.blocks = 1 + RD_KT_EARLY / one.launch.threads;
+    CHECK(!rd_kernel_lets_in(&one.launch));
+    if (!rd_kchoose_one(&wanted, &cuda->limits, &rd_algo_ring, RD_PROTO_LL, &one))
+        CHECK(!rd_kernel_lets_in(&one.launch));
 }
 
 /* By lines: as many blocks as the communicator wants, or as there are tiles, unless one group of warps fewer in a block
@@ -304,6 +319,7 @@ static void check_layouts(uint32_t host_windows)
                 CHECK(k->spread == 1 ||
                       k->spread * 2 * (uint32_t)(n - 1) <= (uint32_t)blocks[i / 5] * rd_kernel_at_once());
                 check_choices(&cuda);
+                check_lets_in(&cuda);
                 if (fifos == 0 && i % 5 == 0) {
                     content += check_copies(&cuda);
                     alike += check_alike(&cuda);

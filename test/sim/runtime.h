@@ -71,6 +71,7 @@ struct CUstream_st {
     struct sim_capture *capture;
     cudaGraphNode_t *deps; /* of the next op captured */
     size_t ndeps;
+    const void *let_in;       /* by the communicator's last kernel, here or in a capture: the communicator's memory */
     struct CUstream_st *next; /* of all */
 };
 

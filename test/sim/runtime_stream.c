@@ -2,13 +2,14 @@
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "sim/machine.h"
 #include "sim/runtime.h"
-#include "kernels/work.h"
+#include "kernels/table.h"
 
 #define DEVICES 64
 
@@ -423,6 +424,23 @@ static cudaError_t record_launch(const cudaLaunchConfig_t *config, sim_op_t *op)
     return cudaSuccess;
 }
 
+/* What a kernel lets in stands beside it while both wait for a rank that is late, so both must be small. */
+static void check_let_in(const cudaLaunchConfig_t *config, const rd_kwork_t *work)
+{
+    cudaStream_t s = sim_stream(config->stream);
+    const uint32_t threads = config->gridDim.x * config->blockDim.x;
+    int beside = 0;
+
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        beside |= config->attrs[i].id == cudaLaunchAttributeProgrammaticStreamSerialization &&
+                  config->attrs[i].val.programmaticStreamSerializationAllowed;
+    if (threads > RD_KT_EARLY && (work->comm.lets_in || (beside && s->let_in == work->comm.own))) {
+        fprintf(stderr, "sim: a kernel of %u threads lets the next one in, or is let in\n", threads);
+        abort();
+    }
+    s->let_in = work->comm.lets_in ? work->comm.own : NULL;
+}
+
 /* Every kernel has one argument, an rd_kwork_t. */
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **args)
 {
@@ -435,6 +453,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
     op->work = sim_memory(NULL, sizeof(rd_kwork_t));
     memcpy(op->work, args[0], sizeof(rd_kwork_t));
     pthread_mutex_lock(&sim_lock);
+    check_let_in(config, args[0]);
     cudaError_t error = record_launch(config, op);
     if (error == cudaSuccess)
         error = sim_enqueue(config->stream, op);

@@ -186,9 +186,13 @@ rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, rd_kw
         const bool visits = rd_ring_order_follows(cuda, launch);
         if (visits)
             rd_ring_order_apply(cuda, work);
+        const bool lets_in = rd_kernel_lets_in(&part) && rd_occupancy_alone(cuda);
+        rd_cuda_t *outer = cuda->parent ? cuda->parent : cuda;
+        work->comm.lets_in = lets_in;
         work->comm.call = rd_ring_order_call(cuda, rd_order_call(cuda, rd_launch_has_epoch(launch)), visits);
-        cudaError_t error =
-            (cudaError_t)rd_kernel_launch(&part, work, stream, helps(launch) ? NULL : rd_order_event(cuda));
+        cudaError_t error = (cudaError_t)rd_kernel_launch(
+            &part, work, stream, helps(launch) ? NULL : rd_order_event(cuda), lets_in || !outer->lets_in);
+        outer->lets_in = lets_in;
         result = error == cudaSuccess ? rd_order_after(cuda, stream)
                                       : rd_cuda_error(cuda->team->ctx, error, "launching a kernel");
     }

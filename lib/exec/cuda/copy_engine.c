@@ -102,7 +102,7 @@ void rd_copies_barrier(rd_copies_t *c, bool behind)
     c->barrier.barrier.behind = (uint32_t)behind;
     c->barrier.barrier.mark[7]++; /* number of the meeting within the operation */
     if (c->result == RONDO_SUCCESS)
-        take(c, (cudaError_t)rd_kernel_launch(&launch, &c->barrier, c->call->stream, NULL));
+        take(c, (cudaError_t)rd_kernel_launch(&launch, &c->barrier, c->call->stream, NULL, true));
 }
 
 void rd_copies_copy(rd_copies_t *c, void *to, const void *from, size_t bytes, cudaStream_t stream)

@@ -67,6 +67,7 @@ struct rd_cuda {
     int sharing;           /* ranks on the fullest GPU */
     bool windows;          /* buffers that are not registered go by kernels, whatever RONDO_CUDA_COPY says */
     uint32_t said_kernels; /* collectives of which rd_cuda_say_kernels has spoken, by bits */
+    bool lets_in;          /* the last launch lets the next kernel of its stream in; of the outer communicator */
     int beside;            /* ranks of this process on this rank's GPU, including this one */
     uint64_t key;          /* the same on all ranks, different for every communicator: groups launch in its order */
     rd_kcomm_t k;          /* passed to every launch */
@@ -278,6 +279,8 @@ rondo_result_t rd_order_joined(rd_cuda_t *cuda, rd_fork_t *fork);
 void rd_occupancy_join(rd_cuda_t *cuda);
 void rd_occupancy_leave(rd_cuda_t *cuda);
 uint32_t rd_occupancy_parts(const rd_cuda_t *cuda);
+/* Is it alone on its device, and may its small kernels let the next one in? */
+bool rd_occupancy_alone(const rd_cuda_t *cuda);
 rd_klaunch_t rd_occupancy_part(const rd_cuda_t *cuda, const rd_klaunch_t *launch);
 
 /* buffer.c. Returns RONDO_SUCCESS if kernels can reach the buffer, otherwise an error that names `call` and `what`. */

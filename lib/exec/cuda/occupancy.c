@@ -8,7 +8,12 @@
  * of 2 us.
  *
  * This does not apply to messages by lines, all of whose warps must run at once: their number is agreed on when a
- * communicator is created. For messages by slices each rank chooses its number of blocks (p2p.c). */
+ * communicator is created. For messages by slices each rank chooses its number of blocks (p2p.c).
+ *
+ * A small kernel lets the next one of its stream in, so that two of a communicator stand side by side. It does so where
+ * no other communicator of the process, and no other rank, is on the GPU: there nobody else's kernel needs the room.
+ * And what is let in must be as small, because both may wait long for a rank that is late.
+ */
 #include "exec/cuda/cuda_int.h"
 
 #define DEVICES 64
@@ -38,6 +43,11 @@ uint32_t rd_occupancy_parts(const rd_cuda_t *cuda)
         return 1;
     int all = (here + beside - 1) / beside;
     return (uint32_t)(all < MOST ? all : MOST);
+}
+
+bool rd_occupancy_alone(const rd_cuda_t *cuda)
+{
+    return cuda->sharing == 1 && rd_occupancy_parts(cuda) == 1 && cuda->team->env->cuda_early;
 }
 
 rd_klaunch_t rd_occupancy_part(const rd_cuda_t *cuda, const rd_klaunch_t *launch)

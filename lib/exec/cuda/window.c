@@ -108,8 +108,8 @@ void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
     streams = rd_round_up((size_t)cuda->limits.channels * RD_KSLICE_SLOTS * RD_KSLICE, RD_KALIGN);
     cuda->limits.streams = most >= 4 * peers && cuda->limits.channels >= peers;
     most -= cuda->limits.streams ? 2 * peers : 0;
-    k->spread = power_of_two(most * rd_kernel_at_once() / (2 * peers));
-    k->spread = k->spread < k->fifos ? k->spread : k->fifos;
+    size_t spread = power_of_two(most * rd_kernel_at_once() / (2 * peers));
+    k->spread = (uint16_t)(spread < k->fifos ? spread : k->fifos);
     if (control + fifos + slices + streams + 2 * bank > WINDOW_MOST - RD_PAGE)
         bank = (WINDOW_MOST - RD_PAGE - control - fifos - slices - streams) / 2;
     bank = bank / 128 * 128;

@@ -11,6 +11,8 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "kernels/table.h"
+
 #define RD_DEVICE static __device__ __forceinline__
 #define RD_DEVICE_FAR static __device__ __noinline__ /* for code that is long or rarely run, out of the loops */
 #define RD_MEMBER __device__ __forceinline__
@@ -61,6 +63,21 @@ RD_DEVICE uint32_t gpu_ms()
 RD_DEVICE void gpu_begin()
 {
     asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
+/* Behind gpu_begin(): the next kernel of the stream may begin now, too, as far as its own gpu_begin(). */
+RD_DEVICE void gpu_let_in()
+{
+    asm volatile("griddepcontrol.launch_dependents;");
+}
+
+/* Fetches the line at p, of this GPU's memory, into its L2 cache, if the grid has no more than RD_KT_AHEAD threads.
+ * Before gpu_begin(), while the preceding kernel runs, it takes no time to compute the address of what is read first,
+ * and to look up its page. */
+RD_DEVICE void gpu_prefetch(const void *p)
+{
+    if (gpu_blocks() * gpu_threads() <= RD_KT_AHEAD)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(p) : "memory");
 }
 
 RD_DEVICE void warp_sync()
