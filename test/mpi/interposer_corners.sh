@@ -3,6 +3,11 @@
 set -u
 . "${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}/test/mpi/interposer/common.sh"
 [ -n "$(mpis)" ] || { echo "neither mpicc.openmpi nor mpicc.mpich is here"; exit 77; }
+# For choose_comma, once: by themselves its ranks would each make one (test/util/comma.h), which takes them seconds.
+locales=$dir/locales
+mkdir "$locales"
+localedef -i de_DE -f UTF-8 "$locales/de_DE.UTF-8" >/dev/null 2>&1
+[ -e "$locales/de_DE.UTF-8/LC_NUMERIC" ] || locales= # an installed one, then, or none
 for mpi in $(mpis); do
     for_mpi "$mpi" || continue
     compile corners
@@ -93,9 +98,9 @@ for mpi in $(mpis); do
     good 2 --table="$table" --log "$dir/corners.$mpi" choose
     cmp -s "$table" "$table.1" && ! grep -q 'rondo: measured' "$dir/out" || fail "it is measured again"
     # Numbers in it have points, also where a program's have a comma.
-    good 2 --table="$table" --log "$dir/corners.$mpi" choose_comma
+    LOCPATH=$locales good 2 --table="$table" --log "$dir/corners.$mpi" choose_comma
     cmp -s "$table" "$table.1" && ! grep -q 'rondo: measured' "$dir/out" || fail "it is measured again with a comma"
-    good 2 --table="$table.comma" "$dir/corners.$mpi" choose_comma
+    LOCPATH=$locales good 2 --table="$table.comma" "$dir/corners.$mpi" choose_comma
     for name in bcast gatherv scatterv alltoall allreduce; do
         [ "$(grep -c " 2 $name [0-9]* [0-9.]* [0-9.]*\$" "$table.comma")" = 1 ] || fail "the table has no $name, or commas"
     done
