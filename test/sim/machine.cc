@@ -49,12 +49,45 @@ struct grid_t;
 /* Counted up when a store comes out: by a hash of the line, so two lines may share a count. */
 std::atomic<uint32_t> changes[1 << 16];
 std::atomic<uint64_t> outs; /* all of them */
+/* The last ones: the number of each, from 1 on, above the place in `changes` that was counted up. */
+constexpr unsigned RECENT = 512;
+std::atomic<uint64_t> recent[RECENT];
+
+uint16_t place_of(const void *p)
+{
+    uintptr_t line = (uintptr_t)p / LINE;
+    return (uint16_t)(line ^ line >> 16);
+}
 
 std::atomic<uint32_t> &changes_of(const void *p)
 {
-    uintptr_t line = (uintptr_t)p / LINE;
-    return changes[(line ^ line >> 16) & 0xffff];
+    return changes[place_of(p)];
 }
+
+/* A set of places, or of more than these: whoever looks for one line among many changes need not go to each. */
+struct places_t {
+    bool in[4096];
+
+    /* What came out behind number `from`, up to `to`. False: too much, or somebody is just about to write it down. */
+    bool gather(uint64_t from, uint64_t to)
+    {
+        if (to - from > RECENT)
+            return false;
+        memset(in, 0, sizeof in);
+        for (uint64_t n = from + 1; n <= to; n++) {
+            uint64_t r = recent[n % RECENT].load(std::memory_order_acquire);
+            if (r >> 16 != n)
+                return false;
+            in[r % sizeof in] = true;
+        }
+        return true;
+    }
+
+    bool has(uint16_t place) const
+    {
+        return in[place % sizeof in];
+    }
+};
 
 /* The lines that somebody who polls has looked at last, and how often they had changed by then. `news` counts looks
  * that found something new: who looks at an unchanged line again, with no news since he did so last, has seen all there
@@ -66,6 +99,11 @@ struct watch_t {
         unsigned news;
     } seen[WATCHED];
     unsigned count = 0, next = 0, news = 0;
+
+    /* Not of what `seen` has beyond the count. */
+    watch_t()
+    {
+    }
 
     void clear()
     {
@@ -159,6 +197,21 @@ struct fiber_t {
     bool listed; /* among those with a buffer that is not empty */
     unsigned fences = 0;
     order_t order;
+
+    /* grid_begin sets the rest. */
+    fiber_t()
+    {
+    }
+};
+
+/* One that is asleep, with the places of the lines for which it waits: most of the time none of them has changed, which
+ * is seen without going to the fiber. None: it must be asked. */
+struct sleeper_t {
+    fiber_t *fiber;
+    uint16_t count, places[7];
+
+    explicit sleeper_t(fiber_t *f);
+    bool wakes(const places_t *changed) const; /* null: anything may have */
 };
 
 struct machine_t;
@@ -168,7 +221,8 @@ struct grid_t {
     machine_t *machine;
     std::vector<block_t> blocks;
     std::vector<fiber_t> fibers;
-    std::vector<fiber_t *> runnable, asleep;
+    std::vector<fiber_t *> runnable;
+    std::vector<sleeper_t> asleep;
     std::vector<char *> stacks; /* that nobody uses */
     unsigned live = 0;
     order_grid_t order;
@@ -224,6 +278,7 @@ rd_sim_fault_t planted()
 thread_local fiber_t *self;
 std::mutex stacks_lock; /* one pool: threads come and go */
 std::vector<char *> spare;
+std::vector<std::vector<fiber_t>> spare_fibers; /* of grids that have ended: megabytes, which are not cleared anew */
 thread_local rd_sim_fault_t fault = planted();
 thread_local const char *fault_from, *fault_to;
 std::atomic<uint64_t> grid_seed{1}, grids_run{0};
@@ -273,8 +328,11 @@ void stack_put(grid_t *g, char *s)
 
 void came_out(machine_t *m, const void *at)
 {
-    changes_of(at).fetch_add(1, std::memory_order_release);
-    outs.fetch_add(1, std::memory_order_release);
+    uint16_t place = place_of(at);
+
+    changes[place].fetch_add(1, std::memory_order_release);
+    uint64_t number = outs.fetch_add(1, std::memory_order_release) + 1;
+    recent[number % RECENT].store(number << 16 | place, std::memory_order_release);
     m->progress++;
 }
 
@@ -414,7 +472,7 @@ void look(watch_t *liveness, const void *p, size_t bytes)
         idle = liveness->note((const char *)p + i) && idle;
     if (idle) {
         self->sleeps_on = liveness;
-        self->grid->asleep.push_back(self);
+        self->grid->asleep.emplace_back(self);
         pause(ASLEEP, "a line");
         liveness->clear(); /* of what it no longer looks at, too */
         for (size_t i = 0; i < bytes; i += LINE)
@@ -465,7 +523,52 @@ void run_fiber(void *argument)
     abort();
 }
 
+/* ---- those who sleep */
+
+sleeper_t::sleeper_t(fiber_t *f) : fiber(f), count(0)
+{
+    const watch_t *w = f->sleeps_on;
+
+    /* What has changed before it sleeps may have been gathered already. */
+    if (w->count > sizeof places / sizeof *places || w->changed())
+        return;
+    for (; count < w->count; count++)
+        places[count] = place_of(w->seen[count].at);
+}
+
+bool sleeper_t::wakes(const places_t *changed) const
+{
+    bool may = !changed || count == 0;
+
+    for (unsigned i = 0; i < count && !may; i++)
+        may = changed->has(places[i]);
+    return may && fiber->sleeps_on->changed();
+}
+
 /* ---- grids */
+
+std::vector<fiber_t> fibers_get(unsigned n)
+{
+    std::vector<fiber_t> fibers;
+    {
+        std::lock_guard<std::mutex> lock(stacks_lock);
+        if (!spare_fibers.empty()) {
+            fibers = std::move(spare_fibers.back());
+            spare_fibers.pop_back();
+        }
+    }
+    if (fibers.capacity() < n)
+        return std::vector<fiber_t>(n);
+    fibers.resize(n);
+    return fibers;
+}
+
+void fibers_put(std::vector<fiber_t> &fibers)
+{
+    std::lock_guard<std::mutex> lock(stacks_lock);
+    spare_fibers.push_back(std::move(fibers));
+    fibers.clear();
+}
 
 void grid_begin(grid_t *g, const rd_sim_launch_t *launch)
 {
@@ -474,7 +577,7 @@ void grid_begin(grid_t *g, const rd_sim_launch_t *launch)
     g->launch = launch;
     g->live = n;
     g->blocks = std::vector<block_t>(launch->blocks);
-    g->fibers = std::vector<fiber_t>(n);
+    g->fibers = fibers_get(n);
     for (block_t &b : g->blocks) {
         size_t units = launch->shared / sizeof(uint4) + 1;
         b.shared.reset(new uint4[units]);
@@ -491,6 +594,8 @@ void grid_begin(grid_t *g, const rd_sim_launch_t *launch)
         f->block = &g->blocks[f->block_index];
         f->warp = &f->block->warps[f->thread / LANES];
         f->listed = false;
+        f->fences = 0;
+        f->liveness.count = f->liveness.next = f->liveness.news = 0;
         f->what = "its turn";
         f->sleeps_on = nullptr;
         f->stack = stack_get(g);
@@ -506,9 +611,10 @@ void grid_end(grid_t *g)
     for (fiber_t &f : g->fibers) {
         out_all(&f);
         stack_put(g, f.stack);
+        f.order = order_t();
     }
     order_grid_over(g->order);
-    g->fibers.clear();
+    fibers_put(g->fibers);
     g->blocks.clear();
     g->runnable.clear();
     g->asleep.clear();
@@ -521,11 +627,13 @@ void wake_sleepers(machine_t *m, bool all)
 
     if (!all && seen == m->outs_seen)
         return;
+    places_t changed;
+    const places_t *of = !all && changed.gather(m->outs_seen, seen) ? &changed : nullptr;
     m->outs_seen = seen;
     for (auto &g : m->grids)
         for (size_t i = 0; i < g->asleep.size();) {
-            fiber_t *f = g->asleep[i];
-            if (all || f->sleeps_on->changed()) {
+            fiber_t *f = g->asleep[i].fiber;
+            if (all || g->asleep[i].wakes(of)) {
                 g->asleep[i] = g->asleep.back();
                 g->asleep.pop_back();
                 wake(f);
