@@ -14,14 +14,36 @@ AM_TESTS_ENVIRONMENT = \
 
 LDADD = librondo_core.la $(cuda_parts)
 
-# Scripts that build the library anew take longest and come before all, then other scripts, then the programs: at the end
-# of make -jN check none runs on alone. The fragments of the folders add theirs.
+# Scripts that build the library anew, other scripts, and the programs. The fragments of the folders add theirs.
 build_tests = \
 	test/pkg/sanitized_builds.sh \
 	test/pkg/debian.sh \
 	test/pkg/build_minimal.sh
 script_tests = \
 	test/layers.sh
+
+# The order in which make -jN check begins: what takes longest, so that at the end none runs on alone. What computes on
+# all cores there does so by `nice`, and has beside it what waits for most of its time. All else follows as TESTS has it.
+first_tests = \
+	test/pkg/sanitized_builds \
+	test/played/doctor \
+	test/fault/refused \
+	test/boot/few_descriptors \
+	test/fault/kth \
+	test/tools/doctor_network \
+	test/pkg/debian \
+	test/core/shrink_survivors \
+	test/core/roots \
+	test/transport/socketpair \
+	test/pkg/build_minimal \
+	test/transport/nodes_fault \
+	test/netplugin/fault \
+	test/core/timeout_once \
+	test/model/check \
+	test/core/lifetime_bare_clone \
+	test/monitor/events
+all_logs = $(patsubst %.mpi.log,%.log,$(patsubst %.sh.log,%.log,$(patsubst %$(EXEEXT).log,%.log,$(TESTS:=.log))))
+TEST_LOGS = $(foreach log,$(first_tests:=.log),$(filter $(log),$(all_logs))) $(filter-out $(first_tests:=.log),$(all_logs))
 
 # With sanitizers: the programs, and whether planted faults are found. The other scripts are about what is installed.
 if SANITIZING
