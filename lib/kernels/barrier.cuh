@@ -52,10 +52,10 @@ rd_barrier(RD_WORK(rd_kwork_t))
     e.begin();
     e.announce(peer == rank ? lane : n);
     if (peer != rank) {
-        char *slot = e.banks(rank) + e.bank(0) + (uint64_t)peer * PROTO::WIRE;
+        char *slot = e.bank(rank, 0) + (uint64_t)peer * PROTO::WIRE;
         fence_sys();
         if (e.gate(0))
-            PROTO::send(e.banks(peer) + e.bank(0) + (uint64_t)rank * PROTO::WIRE, v, lane);
+            PROTO::send(e.bank(peer, 0) + (uint64_t)rank * PROTO::WIRE, v, lane);
         const bool there = PROTO::receive(v, slot, lane, e.wait);
         fence_sys();
         PROTO::clean(slot, lane);

@@ -94,8 +94,7 @@ rd_chain(RD_WORK(rd_kwork_reduce_t))
     if (!c.receives || r.coll == RD_REDUCE)
         rd_tile_prefetch<PROTO>(c.in, (uint64_t)tile * PROTO::DATA, from.lane);
     gpu_begin();
-    if (work.comm.lets_in)
-        gpu_let_in();
+    gpu_let_in(work.comm.lets_in);
     if (tile >= r.tiles)
         return;
     from.begin(false);

@@ -82,18 +82,18 @@ struct rd_epoch_t {
         }
     }
 
-    /* A rank's banks, one behind the other. */
+    /* Both banks as one, for kernels that have proof of their own from pass to pass. */
     RD_MEMBER char *banks(uint32_t rank) const
     {
         return comm.window[rank] + (uint64_t)comm.bank_offset * RD_KALIGN;
     }
 
-    /* Where, in a rank's banks, the bank of a pass of this epoch begins, or the cell of it. */
-    RD_MEMBER uint64_t bank(uint32_t pass) const
+    /* A rank's bank of a pass of this epoch, or the cell of it. */
+    RD_MEMBER char *bank(uint32_t rank, uint32_t pass) const
     {
         const uint32_t at = first() + pass;
 
-        return (uint64_t)(at & 1) * comm.bank_bytes + (at / 2 % RD_KCELLS) * cell;
+        return banks(rank) + (uint64_t)(at & 1) * comm.bank_bytes + (at / 2 % RD_KCELLS) * cell;
     }
 
     static RD_MEMBER uint32_t later(uint32_t a, uint32_t b)

@@ -147,11 +147,10 @@ struct rd_shot_t {
         sums = all || g.rank == (uint32_t)r.root;
     }
 
-    /* The slot, in one of the hops, for what `from` sends to the rank whose banks are given. */
-    RD_MEMBER char *slot(const rd_epoch_t &e, const rd_turn_t &t, char *banks, uint32_t from, uint32_t hop) const
+    /* The slot, in one of the hops, for what `from` sends to `to`. */
+    RD_MEMBER char *slot(const rd_epoch_t &e, const rd_turn_t &t, uint32_t to, uint32_t from, uint32_t hop) const
     {
-        return banks + e.bank(t.pass) +
-               ((uint64_t)(hop * (uint32_t)e.comm.nranks + from) * tiles + t.tile) * PROTO::WIRE;
+        return e.bank(to, t.pass) + ((uint64_t)(hop * (uint32_t)e.comm.nranks + from) * tiles + t.tile) * PROTO::WIRE;
     }
 
     RD_MEMBER void load(uint4 (&v)[PROTO::ITEMS], const ARITH &number, const rd_turn_t &t, const rd_group_t &g,
@@ -166,13 +165,13 @@ struct rd_shot_t {
     RD_MEMBER void send(const uint4 (&v)[PROTO::ITEMS], const rd_turn_t &t, const rd_group_t &g, rd_epoch_t &e) const
     {
         if (sends && e.gate(t.pass, t.after))
-            PROTO::send(slot(e, t, e.banks(g.peer), g.rank, 0), v, g.lane);
+            PROTO::send(slot(e, t, g.peer, g.rank, 0), v, g.lane);
     }
 
     RD_MEMBER void receive(uint4 (&v)[PROTO::ITEMS], const rd_turn_t &t, const rd_group_t &g, rd_epoch_t &e,
                            uint32_t hop) const
     {
-        char *mine = slot(e, t, e.banks(g.rank), g.peer, hop);
+        char *mine = slot(e, t, g.rank, g.peer, hop);
 
         PROTO::receive(v, mine, g.lane, e.wait);
         PROTO::clean(mine, g.lane);
@@ -189,7 +188,7 @@ struct rd_shot_t {
         if (sums && (two || !other))
             g.sum<PROTO>(v, buffer, number);
         if (two && other) {
-            PROTO::send(slot(e, t, e.banks(g.peer), g.rank, 1), v, g.lane);
+            PROTO::send(slot(e, t, g.peer, g.rank, 1), v, g.lane);
             receive(v, t, g, e, 1);
         }
         if (two ? !e.wait.dead : sums && !other)
@@ -222,8 +221,7 @@ rd_oneshot(RD_WORK(rd_kwork_reduce_t))
     e.prefetch();
     rd_tile_prefetch<PROTO>(x.in, all.turn(r, g.tile, 0, PROTO::DATA).at, g.lane);
     gpu_begin();
-    if (work.comm.lets_in)
-        gpu_let_in();
+    gpu_let_in(work.comm.lets_in);
     e.begin();
     const ARITH number(r, g.n);
     for (bool good = true; good && g.tile < all.tiles; g.next(all.passes)) {
@@ -264,11 +262,6 @@ struct rd_oneshot_move_t {
             receives = false;
     }
 
-    RD_MEMBER char *slot(const rd_epoch_t &e, const rd_turn_t &t, char *banks, uint32_t from) const
-    {
-        return banks + e.bank(t.pass) + ((uint64_t)from * tiles + t.tile) * PROTO::WIRE;
-    }
-
     /* Returns false if the warp has to leave. */
     RD_MEMBER bool serve(const rd_group_t &g, rd_epoch_t &e, const rd_turn_t &t) const
     {
@@ -280,11 +273,11 @@ struct rd_oneshot_move_t {
         if (t.begins)
             e.announce(g.announces());
         if (sends && other && e.gate(t.pass, t.after))
-            PROTO::send(slot(e, t, e.banks(g.peer), g.rank), v, g.lane);
+            PROTO::send(e.bank(g.peer, t.pass) + ((uint64_t)g.rank * tiles + t.tile) * PROTO::WIRE, v, g.lane);
         if (receives && other) {
-            char *mine = slot(e, t, e.banks(g.rank), g.peer);
-            PROTO::receive(v, mine, g.lane, e.wait);
-            PROTO::clean(mine, g.lane);
+            char *slot = e.bank(g.rank, t.pass) + ((uint64_t)g.peer * tiles + t.tile) * PROTO::WIRE;
+            PROTO::receive(v, slot, g.lane, e.wait);
+            PROTO::clean(slot, g.lane);
         }
         if (!e.wait.dead && receives)
             rd_tile_store<PROTO>(out, t.at, v, g.lane);
@@ -306,8 +299,7 @@ rd_oneshot_move(RD_WORK(rd_kwork_reduce_t))
     if (x.sends)
         rd_tile_prefetch<PROTO>(x.in, all.turn(r, g.tile, 0, PROTO::DATA).at, g.lane);
     gpu_begin();
-    if (work.comm.lets_in)
-        gpu_let_in();
+    gpu_let_in(work.comm.lets_in);
     e.begin();
     for (bool good = true; good && g.tile < all.tiles; g.next(all.passes)) {
         for (uint32_t pass = 0; pass < all.passes && good; pass++)

@@ -164,8 +164,7 @@ RD_KERNEL_OF(THREADS, BLOCKS)
 rd_messages(RD_WORK(rd_kwork_t))
 {
     gpu_begin();
-    if (work.comm.lets_in)
-        gpu_let_in();
+    gpu_let_in(work.comm.lets_in);
     rd_begun(work.comm);
     rd_messages_serve<PROTO, ITEMS>(work, gpu_block(), gpu_blocks());
 }

@@ -202,7 +202,7 @@ struct rd_lines_sentinel {
     }
 };
 
-/* Fetches towards this GPU's multiprocessors what rd_tile_load is going to load. */
+/* Prefetches a lane's items of the tile that begins at byte `at` of a part. */
 template <class PROTO, class PART>
 RD_DEVICE void rd_tile_prefetch(const PART &part, uint64_t at, uint32_t lane)
 {

@@ -136,8 +136,8 @@ rd_ring(RD_WORK(rd_kwork_reduce_t))
             if (!(good = BANKS ? e.gate_banks(pass) : e.gate(pass)))
                 break;
             e.wait.peer = g.rank == 0 ? g.n - 1 : g.rank - 1;
-            g.theirs = BANKS ? e.banks(g.next) : e.banks(g.next) + e.bank(pass);
-            g.mine = BANKS ? e.banks(g.rank) : e.banks(g.rank) + e.bank(pass);
+            g.theirs = BANKS ? e.banks(g.next) : e.bank(g.next, pass);
+            g.mine = BANKS ? e.banks(g.rank) : e.bank(g.rank, pass);
             if (reduces) {
 #pragma unroll
                 for (uint32_t j = 0; j < PROTO::ITEMS; j++)

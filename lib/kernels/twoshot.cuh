@@ -53,8 +53,7 @@ rd_twoshot(RD_WORK(rd_kwork_reduce_t))
     e.prefetch();
     rd_tile_prefetch<PROTO>(x.in, all.turn(r, g.tile, 0, PROTO::DATA).at, g.lane);
     gpu_begin();
-    if (work.comm.lets_in)
-        gpu_let_in();
+    gpu_let_in(work.comm.lets_in);
     e.begin();
     const ARITH number(r, g.n);
     for (bool good = true; good && g.tile < all.tiles; g.next(all.passes)) {

@@ -34,9 +34,9 @@ struct rd_rooted_t {
     }
 
     template <class PROTO>
-    RD_MEMBER char *slot(const rd_epoch_t &e, char *banks, uint32_t from, uint32_t tiles, uint32_t pass) const
+    RD_MEMBER char *slot(const rd_epoch_t &e, uint32_t of, uint32_t from, uint32_t tiles, uint32_t pass) const
     {
-        return banks + e.bank(pass) + ((uint64_t)from * tiles + g.tile) * PROTO::WIRE;
+        return e.bank(of, pass) + ((uint64_t)from * tiles + g.tile) * PROTO::WIRE;
     }
 
     /* Called by an owner's group: sets `v`, in all its warps, to that of the warp that serves the root. Returns false
@@ -67,8 +67,7 @@ rd_rooted_reduce(RD_WORK(rd_kwork_reduce_t))
     rd_epoch_t e(work.comm, g.peer);
 
     gpu_begin();
-    if (work.comm.lets_in)
-        gpu_let_in();
+    gpu_let_in(work.comm.lets_in);
     e.begin();
     const ARITH number(r, g.n);
     for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
@@ -78,8 +77,8 @@ rd_rooted_reduce(RD_WORK(rd_kwork_reduce_t))
             rd_tile_load<PROTO>(v, in, at, g.lane);
             if (pass == 0)
                 e.announce(g.announces());
-            char *theirs = x.slot<PROTO>(e, e.banks(g.peer), g.rank, r.tiles, pass);
-            char *mine = x.slot<PROTO>(e, e.banks(g.rank), g.peer, r.tiles, pass);
+            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.tiles, pass);
+            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.tiles, pass);
             rd_tile_scale<PROTO>(v, number);
             if (x.other) {
                 if (e.gate(pass) && !x.rooted)
@@ -111,8 +110,7 @@ rd_rooted_broadcast(RD_WORK(rd_kwork_reduce_t))
     rd_epoch_t e(work.comm, g.peer);
 
     gpu_begin();
-    if (work.comm.lets_in)
-        gpu_let_in();
+    gpu_let_in(work.comm.lets_in);
     e.begin();
     for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
@@ -122,8 +120,8 @@ rd_rooted_broadcast(RD_WORK(rd_kwork_reduce_t))
                 rd_tile_load<PROTO>(v, in, at, g.lane);
             if (pass == 0)
                 e.announce(g.announces());
-            char *theirs = x.slot<PROTO>(e, e.banks(g.peer), g.rank, r.tiles, pass);
-            char *mine = x.slot<PROTO>(e, e.banks(g.rank), g.peer, r.tiles, pass);
+            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.tiles, pass);
+            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.tiles, pass);
             if (x.other)
                 (void)e.gate(pass);
             if (last) {

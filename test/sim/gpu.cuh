@@ -68,7 +68,7 @@ RD_DEVICE void line_await(uint4 &)
 {
 }
 
-RD_DEVICE void gpu_let_in()
+RD_DEVICE void gpu_let_in(bool)
 {
 }
 

@@ -65,10 +65,12 @@ RD_DEVICE void gpu_begin()
     asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
-/* Behind gpu_begin(): the next kernel of the stream may begin now, too, as far as its own gpu_begin(). */
-RD_DEVICE void gpu_let_in()
+/* Behind gpu_begin(): the next kernel of the stream may begin now, too, as far as its own gpu_begin(), if this one
+ * `lets` it. */
+RD_DEVICE void gpu_let_in(bool lets)
 {
-    asm volatile("griddepcontrol.launch_dependents;");
+    if (lets)
+        asm volatile("griddepcontrol.launch_dependents;");
 }
 
 /* Fetches the line at p, of this GPU's memory, into its L2 cache, if the grid has no more than RD_KT_AHEAD threads.
