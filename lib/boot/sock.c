@@ -345,6 +345,16 @@ int rd_sock_connect(const rd_addr_t *addr)
 #define DOUBTFUL_MS 1400 /* silence after which the answer to the first probe is overdue */
 #define DOUBTS 5         /* that must be in vain before SILENT_MS count */
 
+/* Makes the kernel probe the other host after so many seconds of silence, and as often from then on. */
+static void probe_every(int fd, int seconds)
+{
+    int on = 1;
+
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof(seconds));
+}
+
 static void give_up_after(int fd, int silent_ms)
 {
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof silent_ms); /* limits unacknowledged data, too */
@@ -352,12 +362,10 @@ static void give_up_after(int fd, int silent_ms)
 
 void rd_sock_heartbeat(int fd, bool doubted)
 {
-    int on = 1, idle_s = PROBED_S, every_s = PROBED_S;
+    int on = 1;
     int resent_ms = 1000; /* at least so often: an answer that comes late can make Linux wait for five seconds */
 
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
+    probe_every(fd, PROBED_S);
     give_up_after(fd, doubted ? STARVED_MS : SILENT_MS);
     setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof(on)); /* data is resent more often */
     setsockopt(fd, IPPROTO_TCP, RTO_MAX_MS, &resent_ms, sizeof(resent_ms));
@@ -365,11 +373,9 @@ void rd_sock_heartbeat(int fd, bool doubted)
 
 void rd_sock_keep_open(int fd)
 {
-    int on = 1, every_s = 10, most = 9; /* in a row without an answer */
+    int most = 9; /* probes in a row without an answer */
 
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &every_s, sizeof(every_s));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
+    probe_every(fd, 10);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &most, sizeof(most));
 }
 
