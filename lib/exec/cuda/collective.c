@@ -187,7 +187,7 @@ rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, rd_kw
         if (visits)
             rd_ring_order_apply(cuda, work);
         const bool lets_in = rd_kernel_lets_in(&part) && rd_occupancy_alone(cuda);
-        rd_cuda_t *outer = cuda->parent ? cuda->parent : cuda;
+        rd_cuda_t *outer = rd_cuda_outer(cuda);
         work->comm.lets_in = lets_in;
         work->comm.call = rd_ring_order_call(cuda, rd_order_call(cuda, rd_launch_has_epoch(launch)), visits);
         cudaError_t error = (cudaError_t)rd_kernel_launch(

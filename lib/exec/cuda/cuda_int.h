@@ -247,6 +247,12 @@ rondo_result_t rd_window_host_map(rd_cuda_t *cuda);
 /* Returns true if no rank of this process pins it any more, so that it has to be unpinned at some time. */
 bool rd_window_host_unpin(const char *base);
 
+/* A node communicator has no order of its own: what it does is part of the outer communicator's operations. */
+static inline rd_cuda_t *rd_cuda_outer(rd_cuda_t *cuda)
+{
+    return cuda->parent ? cuda->parent : cuda;
+}
+
 /* order.c. Called before and after every operation on a stream. */
 rondo_result_t rd_order_create(rd_cuda_t *cuda);
 void rd_order_free(rd_cuda_t *cuda);

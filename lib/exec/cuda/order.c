@@ -39,15 +39,9 @@ void rd_order_free(rd_cuda_t *cuda)
     cuda->order.event = cuda->order.side = NULL;
 }
 
-/* A node communicator has no order of its own: what it does is part of the outer communicator's operations. */
-static rd_cuda_t *outer(rd_cuda_t *cuda)
-{
-    return cuda->parent ? cuda->parent : cuda;
-}
-
 static rd_order_t *order_of(rd_cuda_t *cuda)
 {
-    return &outer(cuda)->order;
+    return &rd_cuda_outer(cuda)->order;
 }
 
 typedef struct capture {
@@ -80,7 +74,7 @@ static unsigned long long stream_id(cudaStream_t stream)
 /* Do the event nodes of a capture stand in line with its operations? */
 static bool in_line(rd_cuda_t *cuda)
 {
-    return outer(cuda)->beside > 1;
+    return rd_cuda_outer(cuda)->beside > 1;
 }
 
 static bool follows(const capture_t *c, cudaGraphNode_t node)
@@ -117,7 +111,7 @@ rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream)
 
     o->captured = c.id != 0;
     if (error == cudaSuccess && c.id) {
-        outer(cuda)->was_captured = true;
+        rd_cuda_outer(cuda)->was_captured = true;
         error = before_captured(o, stream, &c, in_line(cuda));
     } else if (error == cudaSuccess) {
         o->next = o->capture ? 0 : stream_id(stream); /* a replay may come between this call and the next */
