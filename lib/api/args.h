@@ -21,7 +21,7 @@ rondo_result_t rd_args_rank_slow(rd_at_t at, const char *what, int rank);
 static inline rondo_result_t rd_args_start(rd_at_t at, rondo_type_t type, rondo_stream_t stream)
 {
     bool sound = at.comm && atomic_load_explicit(&at.comm->alive, memory_order_acquire) == rd_comm_mark &&
-                 !rd_caller()->in_hook && (unsigned)type < RONDO_NUM_TYPES && !stream;
+                 !rd_caller()->in_hook && (unsigned)type < RONDO_NUM_TYPES && (!stream || at.comm->cuda);
 
     return sound ? RONDO_SUCCESS : rd_args_start_slow(at, type, stream);
 }
