@@ -17,7 +17,8 @@ int device_none(void)
 {
     int count = 0, status = 1;
 
-    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); /* ranks of one process may share a GPU, each with several streams */
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32",
+           0);      /* ranks of one process may share a GPU, each with several streams */
     if (sim_live) { /* what threads simulate is small: so that a few kilobytes take several passes */
         setenv("RONDO_CUDA_BANK", "64K", 0);
         setenv("RONDO_CUDA_FIFOS", "4", 0);
@@ -33,9 +34,9 @@ int device_none(void)
     return pid < 0 || waitpid(pid, &status, 0) != pid || status != 0;
 }
 
-/* Memory of each kind, taken once: where several ranks share a GPU and a process, CUDA's allocations, and its copies from
- * ordinary host memory, would wait for another rank's kernel, which waits for this rank. This rank's: every rank is a
- * thread. What is given back is had again when all of it has been given back. */
+/* Memory of each kind, taken once: where several ranks share a GPU and a process, CUDA's allocations, and its copies
+ * from ordinary host memory, would wait for another rank's kernel, which waits for this rank. This rank's: every rank
+ * is a thread. What is given back is had again when all of it has been given back. */
 typedef struct pool {
     char *base;
     size_t used;
@@ -177,6 +178,14 @@ void device_finish(test_rank_t *t)
             TEST_CUDA(t, i == PINNED ? cudaFreeHost(pools[i].base) : cudaFree(pools[i].base));
         pools[i] = (pool_t){NULL, 0, 0};
     }
+}
+
+void device_failed(test_rank_t *t, rondo_comm_t comm)
+{
+    rondo_result_t error = RONDO_SUCCESS;
+
+    while (error == RONDO_SUCCESS && TEST_OK(t, NULL, rondo_comm_get_error(comm, &error)))
+        usleep(100);
 }
 
 void device_end(test_rank_t *t, rondo_comm_t comm, const cudaStream_t *streams, int n)

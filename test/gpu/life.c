@@ -305,6 +305,7 @@ static void late(test_rank_t *t, void *arg)
         TEST_TRUE(t, strstr(rondo_last_error(comm), "rank 1") != NULL || t->nranks > 2);
     }
     test_barrier(t);
+    device_failed(t, comm); /* rank 1, too, whose rondo_comm_destroy would else be told of it, or not */
     device_end(t, comm, &stream, 1);
 }
 

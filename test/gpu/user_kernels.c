@@ -355,6 +355,8 @@ static void leaves(test_rank_t *t, void *arg)
         return;
     }
     test_barrier(t);
+    if (way == LATE)
+        device_failed(t, w.comm);
     device_end(t, w.comm, &w.stream, 1);
     left_behind(t);
 }
