@@ -219,6 +219,31 @@ static int context_active(int device, unsigned *flags, int *active)
     return 0;
 }
 
+/* These fail in a thread that has no context: the driver gives it none. */
+#define INVALID_CONTEXT 201
+
+static int stream_id(cudaStream_t stream, unsigned long long *id)
+{
+    return current < 0 ? INVALID_CONTEXT : (int)cudaStreamGetId(stream, id);
+}
+
+static int capture_info(cudaStream_t stream, int *status, unsigned long long *id, cudaGraph_t *graph,
+                        const cudaGraphNode_t **deps, const cudaGraphEdgeData **edges, size_t *ndeps)
+{
+    enum cudaStreamCaptureStatus is;
+
+    if (current < 0)
+        return INVALID_CONTEXT;
+    cudaError_t error = cudaStreamGetCaptureInfo(stream, &is, id, graph, deps, edges, ndeps);
+    *status = (int)is;
+    return (int)error;
+}
+
+static int event_record(cudaEvent_t event, cudaStream_t stream)
+{
+    return current < 0 ? INVALID_CONTEXT : (int)cudaEventRecord(event, stream);
+}
+
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,
                                              unsigned long long flags, enum cudaDriverEntryPointQueryResult *status)
 {
@@ -232,6 +257,9 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function
         {"cuCtxSetCurrent", (void (*)(void))context_set},
         {"cuDevicePrimaryCtxRetain", (void (*)(void))context_retain},
         {"cuDevicePrimaryCtxGetState", (void (*)(void))context_active},
+        {"cuStreamGetId", (void (*)(void))stream_id},
+        {"cuStreamGetCaptureInfo", (void (*)(void))capture_info},
+        {"cuEventRecord", (void (*)(void))event_record},
     };
     size_t i = 0, n = sizeof all / sizeof all[0];
 

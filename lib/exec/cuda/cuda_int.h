@@ -146,6 +146,11 @@ typedef struct rd_driver {
     int (*active)(int device, unsigned *flags, int *active); /* *active: the device has a context */
     rd_driver_range_fn range; /* base and size of the allocation that holds the pointer */
     rd_driver_attribute_fn attribute;
+    /* As the runtime's of these names, which call them, in some 35 ns less (order.c). */
+    int (*stream_id)(cudaStream_t stream, unsigned long long *id);
+    int (*capture_info)(cudaStream_t stream, int *status, unsigned long long *id, cudaGraph_t *graph,
+                        const cudaGraphNode_t **deps, const cudaGraphEdgeData **edges, size_t *ndeps);
+    int (*event_record)(cudaEvent_t event, cudaStream_t stream);
 } rd_driver_t;
 extern rd_driver_t rd_driver;
 bool rd_driver_loaded(void); /* returns true if anything has loaded the driver into this process */

@@ -53,7 +53,6 @@ static bool in_use(int count, int *elsewhere)
     int device = 0;
 
     *elsewhere = -1;
-    rd_driver_find();
     if (!rd_driver.context || !rd_driver.active)
         return true; /* cannot be determined */
     if (rd_driver.context(&context) == 0 && context)
@@ -87,6 +86,7 @@ rondo_result_t rd_cuda_device(int wanted, int *device)
         return RONDO_SUCCESS;
     }
     cudaError_t error = cudaGetDeviceCount(&count);
+    rd_driver_find();
     if (wanted == RONDO_DEVICE_AUTO &&
         (absent(error) || (error == cudaSuccess && (count == 0 || !in_use(count, &elsewhere))))) {
         (void)cudaGetLastError();
@@ -125,24 +125,31 @@ __attribute__((weak)) bool rd_driver_loaded(void)
     return driver != NULL && dlclose(driver) == 0;
 }
 
-static void *driver_function(const char *name)
+static void *driver_function(const char *name, unsigned version)
 {
     enum cudaDriverEntryPointQueryResult found;
     void *function = NULL;
 
-    if (cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found) != cudaSuccess)
+    if (cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &found) != cudaSuccess)
         (void)cudaGetLastError();
     return function;
 }
 
 static void find(void)
 {
-    rd_driver.context = (int (*)(void **))(uintptr_t)driver_function("cuCtxGetCurrent");
-    rd_driver.set_context = (int (*)(void *))(uintptr_t)driver_function("cuCtxSetCurrent");
-    rd_driver.retain = (int (*)(void **, int))(uintptr_t)driver_function("cuDevicePrimaryCtxRetain");
-    rd_driver.active = (int (*)(int, unsigned *, int *))(uintptr_t)driver_function("cuDevicePrimaryCtxGetState");
-    rd_driver.range = (rd_driver_range_fn)(uintptr_t)driver_function("cuMemGetAddressRange");
-    rd_driver.attribute = (rd_driver_attribute_fn)(uintptr_t)driver_function("cuPointerGetAttribute");
+    int version = 0; /* an older driver would give the capture's query in a form with fewer arguments */
+
+    if (cudaDriverGetVersion(&version) != cudaSuccess)
+        (void)cudaGetLastError();
+    rd_driver.context = (int (*)(void **))(uintptr_t)driver_function("cuCtxGetCurrent", 12000);
+    rd_driver.set_context = (int (*)(void *))(uintptr_t)driver_function("cuCtxSetCurrent", 12000);
+    rd_driver.retain = (int (*)(void **, int))(uintptr_t)driver_function("cuDevicePrimaryCtxRetain", 12000);
+    rd_driver.active = (int (*)(int, unsigned *, int *))(uintptr_t)driver_function("cuDevicePrimaryCtxGetState", 12000);
+    rd_driver.range = (rd_driver_range_fn)(uintptr_t)driver_function("cuMemGetAddressRange", 12000);
+    rd_driver.attribute = (rd_driver_attribute_fn)(uintptr_t)driver_function("cuPointerGetAttribute", 12000);
+    *(void **)&rd_driver.stream_id = driver_function("cuStreamGetId", 12000);
+    *(void **)&rd_driver.capture_info = version < 12030 ? NULL : driver_function("cuStreamGetCaptureInfo", 12030);
+    *(void **)&rd_driver.event_record = driver_function("cuEventRecord", 12000);
 }
 
 void rd_driver_find(void)

@@ -12,6 +12,25 @@
  * process share a GPU, both nodes are therefore put in line with the operations. */
 #include "exec/cuda/cuda_int.h"
 
+/* ---- what every launch asks ----
+ *
+ * The runtime takes some 35 ns more for each than the driver's function that it calls (doc/notebook/gpu.md). Where the
+ * driver fails, as in a thread that has no context yet, the runtime is asked, which makes one. */
+
+static cudaError_t get_id(cudaStream_t stream, unsigned long long *id)
+{
+    if (rd_driver.stream_id && rd_driver.stream_id(stream, id) == 0)
+        return cudaSuccess;
+    return cudaStreamGetId(stream, id);
+}
+
+static cudaError_t record(cudaEvent_t event, cudaStream_t stream)
+{
+    if (rd_driver.event_record && rd_driver.event_record(event, stream) == 0)
+        return cudaSuccess;
+    return cudaEventRecord(event, stream);
+}
+
 bool rd_cuda_captured(cudaStream_t stream)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -55,8 +74,14 @@ static cudaError_t capture_query(cudaStream_t stream, capture_t *c)
 {
     enum cudaStreamCaptureStatus status;
     const cudaGraphEdgeData *edges;
-    cudaError_t error = cudaStreamGetCaptureInfo(stream, &status, &c->id, &c->graph, &c->deps, &edges, &c->ndeps);
+    int is = cudaStreamCaptureStatusNone;
+    cudaError_t error = cudaSuccess;
 
+    if (rd_driver.capture_info &&
+        rd_driver.capture_info(stream, &is, &c->id, &c->graph, &c->deps, &edges, &c->ndeps) == 0)
+        status = (enum cudaStreamCaptureStatus)is;
+    else
+        error = cudaStreamGetCaptureInfo(stream, &status, &c->id, &c->graph, &c->deps, &edges, &c->ndeps);
     if (error == cudaSuccess && status != cudaStreamCaptureStatusActive)
         c->id = 0;
     return error;
@@ -68,7 +93,7 @@ static unsigned long long stream_id(cudaStream_t stream)
 {
     unsigned long long id = 0;
 
-    return cudaStreamGetId(stream, &id) == cudaSuccess ? id : 0;
+    return get_id(stream, &id) == cudaSuccess ? id : 0;
 }
 
 /* Do the event nodes of a capture stand in line with its operations? */
@@ -184,7 +209,7 @@ rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream)
     cudaError_t error;
 
     if (!o->captured) {
-        error = cudaEventRecord(o->event, stream);
+        error = record(o->event, stream);
         o->stream = o->next;
     } else if ((error = capture_query(stream, &c)) == cudaSuccess) {
         error = after_captured(o, stream, &c, in_line(cuda));
