@@ -186,7 +186,6 @@ void rd_task_free(rd_queue_t *q, rd_task_t *t)
 
 static void start(rd_queue_t *q, rd_task_t *t)
 {
-
     t->next = NULL;
     if (q->active)
         q->last->next = t;
@@ -198,13 +197,13 @@ static void start(rd_queue_t *q, rd_task_t *t)
     rd_run_begin(&t->run, t->plan, t->in, t->out, q->scratch, t->sign);
     if (t->has_more)
         rd_profile_task_runs(t->more.shown);
+    if (t->run.open && t->plan->flat && rd_task_is_send(t)) /* it need not wait for the rest of its group */
+        rd_flat_advance(&t->run);
 }
 
 rondo_result_t rd_queue_prepare(rd_queue_t *q, rd_task_t *t)
 {
-    int collective = t->chain == &q->tails[RD_CHAIN_COLLECTIVE];
-
-    return collective ? reserve(q, rd_plan_scratch(t->plan)) : RONDO_SUCCESS;
+    return rd_task_is_message(t) ? RONDO_SUCCESS : reserve(q, rd_plan_scratch(t->plan));
 }
 
 void rd_queue_add(rd_queue_t *q, rd_task_t *t)

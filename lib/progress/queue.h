@@ -148,6 +148,11 @@ static inline bool rd_task_is_message(const rd_task_t *task)
     return task->chain != &task->queue->tails[RD_CHAIN_COLLECTIVE];
 }
 
+static inline bool rd_task_is_send(const rd_task_t *task)
+{
+    return (task->chain - task->queue->tails) % 2 == RD_CHAIN_SEND(0);
+}
+
 /* Creates a task for later. It takes over the caller's reference to `plan`, and releases it on failure, too. */
 rondo_result_t rd_task_create(rd_queue_t *queue, rd_plan_t *plan, int chain, const void *in, void *out,
                               rd_task_t **task);
