@@ -29,40 +29,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define WORDS "TEST_NET"
+#include "netplugin/plugin.h"
+
 #define MOST 32
-#define HANDLE 128
 
-enum { GOOD = 0, SYSTEM = 2, INTERNAL = 3, ARGUMENT = 4, REMOTE = 6 };
-
-typedef void (*log_fn)(int level, unsigned long flags, const char *file, int line, const char *format, ...);
 typedef int (*event_fn)(void **event, int kind, void *parent, int64_t id, void *data);
 typedef struct config {
     int traffic_class;
 } config_t;
 
 static log_fn say;
-
-/* ---- what TEST_NET says */
-
-static int has(const char *word)
-{
-    const char *all = getenv("TEST_NET"), *at = all ? strstr(all, word) : NULL;
-    size_t n = strlen(word);
-
-    return at && (at == all || at[-1] == ',') && (at[n] == '\0' || at[n] == ',');
-}
-
-/* Counts the calls; returns nonzero if this is the one that fails. */
-static int fails(const char *call)
-{
-    static int calls;
-    const char *all = getenv("TEST_NET"), *at = all ? strstr(all, "fail=") : NULL;
-    size_t n = strlen(call);
-
-    if (!at || strncmp(at + 5, call, n) != 0 || at[5 + n] != '/')
-        return 0;
-    return __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) == atoi(at + 6 + n);
-}
 
 /* ---- comms */
 
@@ -80,10 +57,7 @@ typedef struct comm {
     unsigned first, count; /* in their order */
     unsigned granted;      /* strict: receives of the other side that no send has met */
     unsigned turn;
-    struct region {
-        char *at;
-        size_t bytes;
-    } regions[256];
+    region_t regions[REGIONS];
 } comm_t;
 
 typedef struct handle {
@@ -180,34 +154,14 @@ static int reg(void *comm, void *data, size_t bytes, int memory, void **out)
 {
     comm_t *c = comm;
 
-    if (fails("reg"))
-        return SYSTEM;
-    for (int i = 0; i < 256; i++) {
-        if (c->regions[i].at)
-            continue;
-        c->regions[i] = (struct region){data, bytes};
-        *out = &c->regions[i];
-        return memory == 1 ? GOOD : ARGUMENT;
-    }
-    return INTERNAL;
+    return region_add(c->regions, data, bytes, memory, out);
 }
 
 static int dereg(void *comm, void *registration)
 {
     comm_t *c = comm;
-    struct region *r = registration;
 
-    if (r < c->regions || r >= c->regions + 256 || !r->at)
-        return ARGUMENT;
-    r->at = NULL;
-    return GOOD;
-}
-
-static int is_registered(const comm_t *c, const void *registration, const char *data, size_t bytes)
-{
-    const struct region *r = registration;
-
-    return r >= c->regions && r < c->regions + 256 && r->at && data >= r->at && data + bytes <= r->at + r->bytes;
+    return region_drop(c->regions, registration);
 }
 
 /* ---- messages: a length of eight bytes, then the payload. Back comes a byte for each receive that is posted. */
@@ -215,7 +169,7 @@ static int is_registered(const comm_t *c, const void *registration, const char *
 static int begin(comm_t *c, void *data, size_t bytes, void *registration, void **out)
 {
     *out = NULL;
-    if (!is_registered(c, registration, data, bytes)) {
+    if (!region_has(c->regions, registration, data, bytes)) {
         say(2, 0, __FILE__, __LINE__, "%zu bytes at %p are not registered", bytes, data);
         return ARGUMENT;
     }
@@ -343,24 +297,8 @@ static int properties(int device, void *out)
 {
     static char names[2][8] = {"test0", "test1"}, folders[2][64];
     const char *below = getenv("TEST_NET_FOLDER"); /* of folders "0" and "1", where /sys would have them */
-    struct {
-        char *name, *path;
-        uint64_t guid;
-        int memory, once;
-#if VERSION > 8
-        int flushes;
-#endif
-        int mbps, port;
-        float latency;
-        int comms, receives, offload, offload_version;
-#if VERSION > 8
-        int nparts, parts[4];
-        size_t most, most_collective;
-#endif
-#if VERSION > 10
-        int requests;
-#endif
-    } p = {.name = names[device], .path = folders[device], .memory = 1, .mbps = 10000, .comms = 65536, .receives = 1};
+    properties_t p = {
+        .name = names[device], .path = folders[device], .memory = 1, .mbps = 10000, .comms = 65536, .receives = 1};
 
     snprintf(folders[device], sizeof folders[device], "%s/%d", below ? below : "", device);
     p.path = below ? p.path : NULL;
@@ -381,24 +319,14 @@ static int start(log_fn log)
 /* ---- the calls of this version */
 
 #if VERSION > 10
-#define CONTEXT void *context,
-static int contexts;
 static int init(void **context, uint64_t id, config_t *config, log_fn log, event_fn event)
 {
     (void)id;
-    *context = &contexts;
-    contexts++;
+    context_new(context);
     return config->traffic_class == -1 && event ? start(log) : ARGUMENT;
 }
 
-static int finalize(void *context)
-{
-    return context == &contexts && contexts-- > 0 ? GOOD : ARGUMENT;
-}
-#define IS_CONTEXT (context == &contexts)
 #else
-#define CONTEXT
-#define IS_CONTEXT 1
 static int init(log_fn log
 #if VERSION == 10
                 ,
@@ -479,7 +407,6 @@ typedef struct table {
 #define EXPORT_(version) ncclNetPlugin_v##version
 #define EXPORT(version) EXPORT_(version)
 
-#define SHOWN __attribute__((visibility("default")))
 extern SHOWN table_t EXPORT(VERSION);
 table_t EXPORT(VERSION) = {
     .name = "test",

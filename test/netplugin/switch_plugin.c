@@ -32,39 +32,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define WORDS "TEST_SWITCH"
+#include "netplugin/plugin.h"
+
 #define RANKS 16
 #define SLOTS 16
 #define BYTES ((size_t)128 << 10)
-#define HANDLE 128
-#define SHOWN __attribute__((visibility("default")))
 
-enum { GOOD = 0, SYSTEM = 2, INTERNAL = 3, ARGUMENT = 4, REMOTE = 6 };
 enum { SUM, PROD, MAX, MIN, OPS };
 enum { INT8, UINT8, INT32, UINT32, INT64, UINT64, FLOAT16, FLOAT32, FLOAT64, BFLOAT16, TYPES };
-
-typedef void (*log_fn)(int level, unsigned long flags, const char *file, int line, const char *format, ...);
-
-/* ---- what TEST_SWITCH says */
-
-static int has(const char *word)
-{
-    const char *all = getenv("TEST_SWITCH"), *at = all ? strstr(all, word) : NULL;
-    size_t n = strlen(word);
-
-    return at && (at == all || at[-1] == ',') && (at[n] == '\0' || at[n] == ',');
-}
-
-/* Counts the calls; returns nonzero if this is the one that fails. */
-static int fails(const char *call)
-{
-    static int calls;
-    const char *all = getenv("TEST_SWITCH"), *at = all ? strstr(all, "fail=") : NULL;
-    size_t n = strlen(call);
-
-    if (!at || strncmp(at + 5, call, n) != 0 || at[5 + n] != '/')
-        return 0;
-    return __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) == atoi(at + 6 + n);
-}
 
 /* ---- groups */
 
@@ -96,10 +72,7 @@ typedef struct comm {
     int nranks, rank;
     uint64_t posted, tested;
     unsigned turn;
-    struct region {
-        char *at;
-        size_t bytes;
-    } regions[16];
+    region_t regions[REGIONS];
     request_t requests[SLOTS];
 } comm_t;
 
@@ -175,7 +148,7 @@ static int close_comm(void *comm)
 {
     comm_t *c = comm;
 
-    for (int i = 0; i < 16; i++)
+    for (int i = 0; i < REGIONS; i++)
         if (c->regions[i].at)
             return ARGUMENT;
     munmap(c->memory, sizeof(memory_t));
@@ -189,34 +162,14 @@ static int reg(void *comm, void *data, size_t bytes, int memory, void **out)
 {
     comm_t *c = comm;
 
-    if (fails("reg"))
-        return SYSTEM;
-    for (int i = 0; i < 16; i++) {
-        if (c->regions[i].at)
-            continue;
-        c->regions[i] = (struct region){data, bytes};
-        *out = &c->regions[i];
-        return memory == 1 ? GOOD : ARGUMENT;
-    }
-    return INTERNAL;
+    return region_add(c->regions, data, bytes, memory, out);
 }
 
 static int dereg(void *comm, void *registration)
 {
     comm_t *c = comm;
-    struct region *r = registration;
 
-    if (r < c->regions || r >= c->regions + 16 || !r->at)
-        return ARGUMENT;
-    r->at = NULL;
-    return GOOD;
-}
-
-static int is_registered(const comm_t *c, const void *registration, const char *data, size_t bytes)
-{
-    const struct region *r = registration;
-
-    return r >= c->regions && r < c->regions + 16 && r->at && data >= r->at && data + bytes <= r->at + r->bytes;
+    return region_drop(c->regions, registration);
 }
 
 /* ---- sums */
@@ -327,8 +280,8 @@ static int post(void *comm, void *from, void *to, size_t count, int type, int op
     *request = NULL;
     if (fails("iallreduce"))
         return SYSTEM;
-    if (!adds(type, op) || !is_registered(c, from_mr, from, count * sizes[type]) ||
-        !is_registered(c, to_mr, to, count * sizes[type]))
+    if (!adds(type, op) || !region_has(c->regions, from_mr, from, count * sizes[type]) ||
+        !region_has(c->regions, to_mr, to, count * sizes[type]))
         return ARGUMENT;
     return put(c, &header, from, count * sizes[type], to, count * sizes[type], request);
 }
@@ -349,7 +302,7 @@ typedef struct part {
 static int is_whole(const comm_t *c, int nparts, const part_t *part, size_t each, size_t offset, size_t window)
 {
     return nparts == 1 && part->bytes == window && offset == 0 && window == (size_t)c->nranks * each &&
-           is_registered(c, part->mr, part->at, part->bytes);
+           region_has(c->regions, part->mr, part->at, part->bytes);
 }
 
 static int iallgather(void *comm, void *from, int nparts, void *parts, size_t each, size_t offset, size_t window,
@@ -362,7 +315,7 @@ static int iallgather(void *comm, void *from, int nparts, void *parts, size_t ea
     *request = NULL;
     if (fails("iallgather"))
         return SYSTEM;
-    if (!is_whole(c, nparts, part, each, offset, window) || !is_registered(c, mr, from, each))
+    if (!is_whole(c, nparts, part, each, offset, window) || !region_has(c->regions, mr, from, each))
         return ARGUMENT;
     return put(c, &header, from, each, part->at, window, request);
 }
@@ -378,7 +331,7 @@ static int ireducescatter(void *comm, int nparts, void *parts, void *to, size_t 
     if (fails("ireducescatter"))
         return SYSTEM;
     if (!adds(type, op) || each % sizes[type] || !is_whole(c, nparts, part, each, offset, window) ||
-        !is_registered(c, mr, to, each))
+        !region_has(c->regions, mr, to, each))
         return ARGUMENT;
     return put(c, &header, part->at, window, to, each, request);
 }
@@ -449,24 +402,7 @@ static int devices(int *count)
 static int properties(int device, void *out)
 {
     static char name[] = "switch0";
-    struct {
-        char *name, *path;
-        uint64_t guid;
-        int memory, once;
-#if VERSION > 8
-        int flushes;
-#endif
-        int mbps, port;
-        float latency;
-        int comms, receives, offload, offload_version;
-#if VERSION > 8
-        int nparts, parts[4];
-        size_t most, most_collective;
-#endif
-#if VERSION > 10
-        int requests;
-#endif
-    } p = {.name = name, .memory = has("device") ? 2 : 1, .mbps = 10000, .comms = 65536, .receives = 1};
+    properties_t p = {.name = name, .memory = has("device") ? 2 : 1, .mbps = 10000, .comms = 65536, .receives = 1};
 
 #if VERSION > 8
     p.most_collective = has("narrow") ? 4096 : BYTES;
@@ -484,24 +420,14 @@ static int start(log_fn log)
 /* ---- the calls of this version */
 
 #if VERSION > 10
-#define CONTEXT void *context,
-static int contexts;
 static int init(void **context, uint64_t id, log_fn log)
 {
     (void)id;
-    *context = &contexts;
-    contexts++;
+    context_new(context);
     return start(log);
 }
 
-static int finalize(void *context)
-{
-    return context == &contexts && contexts-- > 0 ? GOOD : ARGUMENT;
-}
-#define IS_CONTEXT (context == &contexts)
 #else
-#define CONTEXT
-#define IS_CONTEXT 1
 static int init(log_fn log)
 {
     return start(log);
