@@ -189,6 +189,11 @@ static void graphs(test_rank_t *t, void *arg)
         TEST_CUDA(t, cudaStreamEndCapture(stream, &graph));
         TEST_CUDA(t, cudaGraphInstantiate(&exec[i], graph, 0));
         TEST_CUDA(t, cudaGraphDestroy(graph));
+        TEST_CUDA(t, cudaGraphUpload(exec[i], stream));
+    }
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
+    test_barrier(t); /* CUDA might wait for kernels of another rank of this process while it makes a graph */
+    for (int i = 0; i < 2; i++) {
         TEST_CUDA(t, cudaGraphLaunch(exec[i], stream));
         sum(t, comm[i], stream, device, 1);
         TEST_CUDA(t, cudaGraphLaunch(exec[i], stream));
