@@ -181,6 +181,7 @@ static void graphs(test_rank_t *t, void *arg)
     comm[1] = device_comm(t);
     TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     for (int i = 0; i < 2; i++) {
+        test_note(t, "capture %d", i);
         TEST_CUDA(t, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
         for (int k = 0; k < 3; k++)
             sum(t, comm[i], stream, device, 100);
@@ -194,11 +195,14 @@ static void graphs(test_rank_t *t, void *arg)
     TEST_CUDA(t, cudaStreamSynchronize(stream));
     test_barrier(t); /* CUDA might wait for kernels of another rank of this process while it makes a graph */
     for (int i = 0; i < 2; i++) {
+        test_note(t, "launch %d", i);
         TEST_CUDA(t, cudaGraphLaunch(exec[i], stream));
         sum(t, comm[i], stream, device, 1);
         TEST_CUDA(t, cudaGraphLaunch(exec[i], stream));
     }
+    test_note(t, "wait");
     TEST_CUDA(t, cudaStreamSynchronize(stream));
+    test_note(t, "destroy");
     TEST_OK(t, NULL, rondo_comm_destroy(comm[0]));
     device_graphs_destroy(t, exec, 2);
     sum_checked(t, comm[1], t->nranks, stream, 1000);
@@ -220,6 +224,7 @@ static void one_thread(test_rank_t *t, void *arg)
     TEST_CUDA(t, cudaGetDeviceCount(&count));
     for (int r = 0; r < RANKS; r++)
         devices[r] = r % count;
+    test_note(t, "create all");
     if (!TEST_OK(t, NULL, rondo_comm_create_all(comms, RANKS, devices, NULL)))
         return;
     for (int r = 0; r < RANKS; r++) {
@@ -230,6 +235,7 @@ static void one_thread(test_rank_t *t, void *arg)
     for (int i = 0; i < 2 * DO_NUM; i++) {
         do_case_t c = {
             .what = (do_what_t)(i % DO_NUM), .type = RONDO_FLOAT32, .op = RONDO_SUM, .count = 1 + 700 * (size_t)i};
+        test_note(t, "case %d", i);
         c.data = do_reduces(c.what) ? REF_EXACT : REF_BYTES;
         c.seed = test_random(&random);
         c.root = i % RANKS;
@@ -245,6 +251,7 @@ static void one_thread(test_rank_t *t, void *arg)
         }
         if (grouped)
             TEST_OK(t, NULL, rondo_group_end());
+        test_note(t, "case %d is called", i);
         for (int r = 0; r < RANKS; r++) {
             TEST_CUDA(t, cudaSetDevice(devices[r]));
             device_verify(t, &calls[r], 1, streams[r]);
@@ -516,6 +523,7 @@ int main(int argc, char **argv)
     }
     if (on && (!only || !device_nodes(on)))
         return 2;
+    setenv("RONDO_CREATE_TIMEOUT_MS", "60000", 0); /* before the test's own limit, which says less */
     test_begin("life", 400);
     if (device_none())
         return TEST_SKIPPED;
