@@ -110,6 +110,11 @@ rondo_result_t rd_boot_check(rd_boot_t *boot);
 rondo_result_t rd_boot_lifelines(rd_boot_t *boot, const bool *far);
 /* Hands them out, with the ranks at their other ends. They are the caller's. Returns their number. */
 int rd_boot_take_lifelines(rd_boot_t *boot, int *fds, int *ranks, int most);
+/* Returns true if this rank has dialled that one at its creation: no firewall was in the way. */
+bool rd_boot_has_dialled(const rd_boot_t *boot, int rank);
+/* Begins a connection to where a rank listens, on which nothing is said: that it is made, or refused, says whether the
+ * rank is still there. Returns its descriptor, which is the caller's, or -1 with errno set. */
+int rd_boot_dial(const rd_boot_t *boot, int rank);
 /* Returns true if the neighbour has sent an orderly farewell. */
 bool rd_boot_has_left(rd_boot_t *boot, int rank);
 

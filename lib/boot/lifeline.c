@@ -186,3 +186,21 @@ int rd_boot_take_lifelines(rd_boot_t *b, int *fds, int *ranks, int most)
     }
     return n;
 }
+
+bool rd_boot_has_dialled(const rd_boot_t *b, int rank)
+{
+    bool has = false;
+
+    for (int k = 0; k < b->rounds; k++)
+        has |= b->from[k].rank == rank;
+    return has;
+}
+
+int rd_boot_dial(const rd_boot_t *b, int rank)
+{
+    int fd = rd_sock_connect(&b->addrs[rank]);
+
+    if (fd >= 0)
+        rd_sock_heartbeat(fd, false);
+    return fd;
+}

@@ -111,8 +111,7 @@ static void cancel_slot(slot_t *s)
     s->age++;
     if (s->beats || s->pid || s->lifeline)
         atomic_fetch_sub(&polled, 1);
-    s->beats = 0;
-    s->pid = 0;
+    s->beats = s->pid = 0;
 }
 
 static void note_gone(rd_liveness_t *w, int rank, int how)
@@ -146,10 +145,10 @@ static int how_ended(const rd_liveness_t *w, int rank, bool spoke)
     return spoke || w->ops->has_failed(w->arg, rank) ? RD_LOST : RD_DEAD;
 }
 
-/* The rank may live: the ranks that are left ask it, by new connections. Should its lifeline end, it has failed before.
- */
-static void note_break(const rd_liveness_t *w, int rank)
+/* The rank may live: those that are left ask it, by new connections. Should its lifeline end, it has failed before. */
+static void note_break(rd_liveness_t *w, int rank)
 {
+    atomic_fetch_add(&polled, rd_redial_add(w, rank));
     for (int i = 0; i < nslots; i++)
         if (slots[i].liveness == w && slots[i].lifeline && slots[i].rank == rank)
             slots[i].spoke = 1;
@@ -355,6 +354,7 @@ static int poll_all(int64_t *polled_ms)
                 rd_sock_doubt(slots[i].fd, &slots[i].doubts);
         check_processes();
         check_lifelines(now);
+        rd_meetings_turn();
         pthread_mutex_unlock(&lock);
         rd_heart_look(RD_HEART_MONITOR, now);
     }
@@ -389,8 +389,7 @@ static int start(void)
     rd_fd_fork_unlock();
     if (epoll_fd < 0 || wake_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, wake_fd, &wake) != 0)
         goto close;
-    errno = rd_thread_start(&thread, run, NULL);
-    if (errno == 0)
+    if ((errno = rd_thread_start(&thread, run, NULL)) == 0)
         return 0;
 close:
     rd_fd_close(wake_fd);
@@ -496,6 +495,7 @@ static void forget(rd_liveness_t *w)
     rd_boot_on_letter(w->boot, NULL, NULL);
     pthread_mutex_lock(&lock);
     rd_meetings_ended(w);
+    atomic_fetch_sub(&polled, rd_redials_end(w));
     for (int i = 0; i < nslots; i++)
         if (slots[i].liveness == w)
             cancel_slot(&slots[i]);

@@ -14,5 +14,6 @@ librondo_core_la_SOURCES += \
 	lib/transport/liveness.h \
 	lib/transport/liveness_int.h \
 	lib/transport/meetings.c \
+	lib/transport/redial.c \
 	lib/transport/switch.h \
 	lib/transport/transport.h

@@ -4,8 +4,13 @@
 #include "transport/liveness_int.h"
 
 static rd_meeting_t *meetings;
-static const char *const gone_how[] = {"", "has left it, by an abort or in order", "has died, too, or has left it",
-                                       "has failed before", "has died, too"};
+static const char *const gone_how[] = {"",
+                                       "has left it, by an abort or in order",
+                                       "has died, too, or has left it",
+                                       "has failed before",
+                                       "has died, too",
+                                       "is not there any more: the connection to it was lost, and nobody listens "
+                                       "where it did"};
 
 void rd_meeting_tell(rd_meeting_t *m)
 {
@@ -67,8 +72,11 @@ void rd_meetings_remove(rd_meeting_t *m)
 
     while (*p && *p != m)
         p = &(*p)->next;
-    if (*p)
-        *p = m->next;
+    if (!*p)
+        return;
+    *p = m->next;
+    if (m->liveness)
+        rd_redials_turn(m->liveness); /* nobody is asked for it any more */
 }
 
 void rd_meetings_gone(const rd_liveness_t *w)
@@ -90,4 +98,41 @@ void rd_meetings_ended(const rd_liveness_t *w)
 void rd_meetings_forget(void)
 {
     meetings = NULL;
+}
+
+/* Returns the place of a rank among the members of a meeting that waits for all of them; -1: it does not. */
+static int awaited(const rd_meeting_t *m, const rd_liveness_t *w, int rank)
+{
+    for (int i = 0; m->liveness == w && m->stop && m->gone < 0 && i < m->nmembers; i++)
+        if (m->members[i] == rank)
+            return i;
+    return -1;
+}
+
+bool rd_meetings_await(const rd_liveness_t *w, int rank)
+{
+    for (const rd_meeting_t *m = meetings; m; m = m->next)
+        if (awaited(m, w, rank) >= 0)
+            return true;
+    return false;
+}
+
+void rd_meetings_miss(const rd_liveness_t *w, int rank)
+{
+    for (rd_meeting_t *m = meetings; m; m = m->next) {
+        int i = awaited(m, w, rank);
+        if (i < 0)
+            continue;
+        m->gone = i;
+        m->how = RD_ABSENT;
+        snprintf(m->whois, sizeof m->whois, "%s", rd_boot_whois(w->boot, rank));
+        rd_meeting_tell(m);
+    }
+}
+
+void rd_meetings_turn(void)
+{
+    for (rd_meeting_t *m = meetings; m; m = m->next)
+        if (m->liveness)
+            rd_redials_turn(m->liveness);
 }

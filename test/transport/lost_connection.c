@@ -1,7 +1,7 @@
 /* Connections to a rank on another node are lost while all processes live, as by a firewall or by a host that has heard
  * nothing for a while. Nobody is said to have died, by no rank. A lifeline that is lost is no failure at all; when the
  * other connection is lost, the communicator fails, by that sentence and no other, and who shrinks it may ask the rank
- * itself whether it lives.
+ * itself whether it lives: it is waited for while it does, and no longer, although no connection tells of its end.
  *
  * The ranks are threads here. A connection is lost at both ends when one of them is dissolved: that sends a reset. */
 #include <pthread.h>
@@ -145,6 +145,38 @@ static void lose_connection(void)
             CHECK(!rd_liveness_died(ranks[r].liveness, of), "rank %d takes rank %d for dead", r, of);
 }
 
+/* Where a process has ended nobody listens any more, and who is in the queue there is turned away. */
+static void end_of_process(rank_t *r)
+{
+    rd_fd_close(r->boot->listener);
+    r->boot->listener = -1;
+}
+
+static void meet_without(void)
+{
+    static const int members[] = {0, 1};
+    rank_t *r = &ranks[0];
+    rd_stop_t met = {0};
+    rd_meeting_t meeting;
+    int64_t until;
+
+    check_now = "a meeting with rank 1, which is late";
+    rd_liveness_meeting(r->liveness, &meeting, members, 2);
+    rd_liveness_meeting_begin(&meeting, &r->ctx, &met);
+    usleep(4 * RD_LIVENESS_MS * 1000);
+    CHECK(rd_stop_get(&met) == RONDO_SUCCESS, "a living rank: %s", met.text);
+    check_now = "a meeting with rank 1, whose process ends";
+    end_of_process(&ranks[1]);
+    until = rd_clock_ms() + LIMIT_MS;
+    while (rd_stop_get(&met) == RONDO_SUCCESS && rd_clock_ms() < until)
+        usleep(1000);
+    CHECK(rd_stop_get(&met) == RONDO_ERR_REMOTE, "rank 0 waits for it");
+    CHECK(atomic_load(&met.failed_rank) == 1 && strstr(met.text, "rank 1 ") && !strstr(met.text, "died"), "%s",
+          met.text);
+    rd_liveness_meeting_end(&meeting);
+    CHECK(!rd_liveness_died(r->liveness, 1), "rank 0 takes rank 1 for dead");
+}
+
 int main(void)
 {
     rondo_unique_id_t id;
@@ -159,6 +191,7 @@ int main(void)
     all(begin);
     lose_lifelines();
     lose_connection();
+    meet_without();
     all(end);
     printf("lost_connection: %d failures\n", failures);
     return failures != 0;
