@@ -13,7 +13,8 @@
 
 #include "base/fd.h"
 
-#define LEAVES_MOST 100000 /* looks until a thread that has ended is counted no more */
+#define LEAVES_MOST 100000    /* looks until a thread that has ended is counted no more */
+#define LEAST_STACK (1 << 20) /* bytes that are enough for any thread's start, whatever the libraries keep there */
 
 int rd_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 {
@@ -80,8 +81,25 @@ static bool lacks_stack(char *text, size_t size)
     return true;
 }
 
+/* Returns true, and writes it, if threads get a stack so small that the C library starts none. It takes the size from
+ * `ulimit -s` when the program begins, and the program may set another one. */
+static bool has_small_stack(char *text, size_t size)
+{
+    pthread_attr_t attributes;
+    size_t bytes = 0;
+
+    if (pthread_getattr_default_np(&attributes) != 0)
+        return false;
+    pthread_attr_getstacksize(&attributes, &bytes);
+    pthread_attr_destroy(&attributes);
+    snprintf(text, size, "a stack of %zu KiB is too small for a thread (raise `ulimit -s`)", bytes >> 10);
+    return bytes < LEAST_STACK;
+}
+
 const char *rd_thread_strerror(int error)
 {
+    if (error == EINVAL && has_small_stack(rd_strerror_room(), RD_STRERROR_BYTES))
+        return rd_strerror_room();
     if (error != EAGAIN)
         return rd_fd_strerror(error);
     if (lacks_stack(rd_strerror_room(), RD_STRERROR_BYTES)) /* the C library says EAGAIN of that, too */
