@@ -1,12 +1,16 @@
 /* The UCX context and worker of one communicator, and what rondo-info reports about them. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/thread.h"
 #include "base/fd.h"
 #include "transport/network/net_fork.h"
 #include "ucx/ucx.h"
+
+#define RD_UCX_RESERVE (16 << 20) /* bytes */
 
 /* UCX has one thread that accepts connections for all contexts of a process. A child that is forked while there is one
  * has no such thread, but UCX there believes that it has. */
@@ -110,6 +114,26 @@ rondo_result_t rd_ucx_enter(rd_ucx_net_t *net, sigset_t *before)
     return RONDO_SUCCESS;
 }
 
+/* UCX's tcp tries for ever to send the first message of a connection where it finds no memory for that (1.13: 12 MiB).
+ * So much is reserved before its threads and the C library's arenas, which come in larger pieces, take the rest. */
+static rondo_result_t reserve_memory(rd_ucx_net_t *net)
+{
+    void *reserve = mmap(NULL, RD_UCX_RESERVE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (reserve == MAP_FAILED)
+        return rd_error(net->base.ctx, RONDO_ERR_NO_MEMORY, "no memory for UCX, which needs %d MiB: raise %s",
+                        RD_UCX_RESERVE >> 20, errno == EAGAIN ? "`ulimit -l`" : "`ulimit -v` and `ulimit -d`");
+    net->reserve = reserve;
+    return RONDO_SUCCESS;
+}
+
+void rd_ucx_memory_back(rd_ucx_net_t *net)
+{
+    if (net->reserve)
+        munmap(net->reserve, RD_UCX_RESERVE);
+    net->reserve = NULL;
+}
+
 rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int local_rank)
 {
     sigset_t before;
@@ -119,7 +143,9 @@ rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *a
     rondo_result_t result = rd_ucx_enter(net, &before);
     if (result != RONDO_SUCCESS)
         return result;
-    result = context_make(net, env, address, local_rank);
+    result = reserve_memory(net);
+    if (result == RONDO_SUCCESS)
+        result = context_make(net, env, address, local_rank);
     if (result == RONDO_SUCCESS)
         result = worker_make(net);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -128,6 +154,7 @@ rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *a
 
 void rd_ucx_close(rd_ucx_net_t *net)
 {
+    rd_ucx_memory_back(net);
     if (net->worker) {
         rd_ucx_gdr_free(net);
         rd_ucp.worker_destroy(net->worker);

@@ -58,6 +58,7 @@ static rondo_result_t start(rd_ucx_net_t *net, const rd_transport_args_t *args, 
     rondo_result_t opened, result = open_fast(net, env, address, args->node, &opened);
     if (result == RONDO_SUCCESS)
         result = rd_ucx_exchange(net, env, opened);
+    rd_ucx_memory_back(net);
     return result == RONDO_SUCCESS ? rd_net_wireup(&net->base, env) : result;
 }
 

@@ -74,6 +74,7 @@ struct rd_ucx_net {
     rd_net_t base; /* its zcopy_pending counts those of all peers, but no GDR messages */
     ucp_context_h context;
     ucp_worker_h worker;
+    void *reserve;           /* memory that UCX gets for its first messages; NULL: it has it, or none is needed */
     char *addresses;         /* the worker addresses of all ranks, one after another */
     uint64_t outstanding;    /* requests that UCX has not completed */
     uint64_t flushes;        /* those of them that confirm, at the end, that a peer's UCX has taken all that was sent */
@@ -136,6 +137,8 @@ rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int local_
  * devices of RONDO_NET (node/rails.h): without those the number of lower ranks on this node. */
 rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int local_rank);
 void rd_ucx_close(rd_ucx_net_t *net); /* it may be opened again */
+/* From now on UCX may send: it finds the memory that rd_ucx_open has reserved for that. */
+void rd_ucx_memory_back(rd_ucx_net_t *net);
 /* Checks that UCX works in this process, and blocks all signals: the program's handlers do not run in UCX's threads.
  * Where it succeeds, the caller sets the mask to `before` again. */
 rondo_result_t rd_ucx_enter(rd_ucx_net_t *net, sigset_t *before);

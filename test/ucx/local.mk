@@ -7,6 +7,7 @@ network_tests += \
 	test/ucx/fpenv \
 	test/ucx/greeting_lost \
 	test/ucx/half_connect \
+	test/ucx/little_memory \
 	test/ucx/net \
 	test/ucx/missing \
 	test/ucx/quiet \
@@ -49,6 +50,8 @@ test_ucx_greeting_lost_SOURCES = test/ucx/greeting_lost.c test/util/enter.h test
 test_ucx_greeting_lost_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_ucx_half_connect_SOURCES = test/ucx/half_connect.c test/util/enter.h test/util/harness.c test/util/harness.h
 test_ucx_half_connect_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+test_ucx_little_memory_SOURCES = test/ucx/little_memory.c test/util/enter.h test/util/harness.c test/util/harness.h
+test_ucx_little_memory_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_ucx_missing_SOURCES = test/ucx/missing.c test/util/enter.h test/util/harness.c test/util/harness.h
 test_ucx_missing_CPPFLAGS = $(AM_CPPFLAGS) # its own objects
 test_ucx_missing_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen

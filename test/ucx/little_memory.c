@@ -1,0 +1,100 @@
+/* A rank whose UCX gets little memory, or none, while a communicator of three nodes is made. What UCX needs for its
+ * first messages was reserved for it; where that cannot be, all say which rank has no memory. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "ucx/ucx_load.h"
+#include "util/harness.h"
+
+#define RANKS 3
+#define VICTIM 1
+
+typedef enum { NO_ROOM, ROOM_RESERVED, CASES } case_t;
+
+static __typeof__(ucp_worker_create) *worker_create;
+static case_t now;
+static bool is_victim;
+
+/* So that threads take little of what is left. */
+static void small_stacks(void)
+{
+    pthread_attr_t attributes;
+
+    pthread_attr_init(&attributes);
+    if (pthread_attr_setstacksize(&attributes, 256 << 10) != 0 || pthread_setattr_default_np(&attributes) != 0)
+        exit(1);
+    pthread_attr_destroy(&attributes);
+}
+
+/* Leaves this process so much address space; arenas of the C library, which are larger, get none. */
+static void leave(long mib)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    struct rlimit limit;
+
+    if (!file || fscanf(file, "%ld", &pages) != 1 || getrlimit(RLIMIT_AS, &limit) != 0)
+        exit(1);
+    fclose(file);
+    limit.rlim_cur = (rlim_t)(pages * sysconf(_SC_PAGESIZE)) + ((rlim_t)mib << 20);
+    if (setrlimit(RLIMIT_AS, &limit) != 0)
+        exit(1);
+}
+
+static ucs_status_t create_worker(ucp_context_h context, const ucp_worker_params_t *params, ucp_worker_h *worker)
+{
+    ucs_status_t status = worker_create(context, params, worker);
+
+    if (is_victim && now == ROOM_RESERVED)
+        leave(4);
+    return status;
+}
+
+void rd_ucx_loaded(rd_ucp_t *ucp)
+{
+    worker_create = ucp->worker_create;
+    ucp->worker_create = create_worker;
+    if (is_victim && now == NO_ROOM)
+        leave(12);
+}
+
+static void body(test_rank_t *t, void *arg)
+{
+    int one = 1, sum = 0;
+
+    now = *(case_t *)arg;
+    test_play_node(t, RANKS);
+    is_victim = t->rank == VICTIM;
+    if (is_victim)
+        small_stacks();
+    if (now == ROOM_RESERVED) {
+        rondo_comm_t comm = test_comm(t, NULL);
+        test_result(t, comm, rondo_allreduce(&one, &sum, 1, RONDO_INT32, RONDO_SUM, comm, NULL), RONDO_SUCCESS,
+                    "allreduce");
+        TEST_TRUE(t, sum == RANKS);
+        rondo_comm_destroy(comm);
+        return;
+    }
+    (void)test_comm_gives(t, is_victim ? RONDO_ERR_NO_MEMORY : RONDO_ERR_REMOTE, "no memory for UCX");
+    test_sentence(t, "ulimit -v");
+    if (!is_victim)
+        test_sentence(t, "rank 1 (");
+}
+
+int main(void)
+{
+    int bad = 0;
+
+    test_begin("ucx_little_memory", 100);
+    setenv("RONDO_IFACE", "lo", 1);
+    setenv("RONDO_SLOTS", "2", 1);
+    setenv("RONDO_SLOT_BYTES", "4096", 1);
+    for (case_t c = 0; c < CASES; c++)
+        bad += test_run(TEST_PROCESSES, RANKS, 30, body, &c) != 0;
+    return bad != 0;
+}
