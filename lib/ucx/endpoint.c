@@ -35,8 +35,12 @@ static void endpoint_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
 static rondo_result_t unreachable(rd_ucx_peer_t *peer, ucs_status_t status)
 {
     rd_ucx_net_t *net = rd_ucx_net_of(&peer->base);
-    rondo_result_t news = rd_net_why_unreached(&net->base);
 
+    if (status == UCS_ERR_NO_MEMORY) /* the peer has nothing to do with that */
+        return rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, net->base.rank,
+                           "UCX has no memory for a connection to rank %d (%s): raise `ulimit -v` and `ulimit -d`",
+                           peer->base.rank, rd_boot_whois(net->base.boot, peer->base.rank));
+    rondo_result_t news = rd_net_why_unreached(&net->base);
     if (news != RONDO_SUCCESS)
         return news;
     return rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_REMOTE, peer->base.rank,

@@ -1,5 +1,6 @@
 /* A rank whose UCX gets little memory, or none, while a communicator of three nodes is made. What UCX needs for its
- * first messages was reserved for it; where that cannot be, all say which rank has no memory. */
+ * first messages was reserved for it; where that cannot be, or UCX has no memory for a connection, that rank alone is
+ * to blame, whoever is at the connection's other end. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdbool.h>
@@ -14,8 +15,9 @@
 #define RANKS 3
 #define VICTIM 1
 
-typedef enum { NO_ROOM, ROOM_RESERVED, CASES } case_t;
+typedef enum { NO_ENDPOINT, NO_ROOM, ROOM_RESERVED, CASES } case_t;
 
+static __typeof__(ucp_ep_create) *ep_create;
 static __typeof__(ucp_worker_create) *worker_create;
 static case_t now;
 static bool is_victim;
@@ -46,6 +48,11 @@ static void leave(long mib)
         exit(1);
 }
 
+static ucs_status_t create_endpoint(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep)
+{
+    return is_victim && now == NO_ENDPOINT ? UCS_ERR_NO_MEMORY : ep_create(worker, params, ep);
+}
+
 static ucs_status_t create_worker(ucp_context_h context, const ucp_worker_params_t *params, ucp_worker_h *worker)
 {
     ucs_status_t status = worker_create(context, params, worker);
@@ -57,7 +64,9 @@ static ucs_status_t create_worker(ucp_context_h context, const ucp_worker_params
 
 void rd_ucx_loaded(rd_ucp_t *ucp)
 {
+    ep_create = ucp->ep_create;
     worker_create = ucp->worker_create;
+    ucp->ep_create = create_endpoint;
     ucp->worker_create = create_worker;
     if (is_victim && now == NO_ROOM)
         leave(12);
@@ -80,7 +89,8 @@ static void body(test_rank_t *t, void *arg)
         rondo_comm_destroy(comm);
         return;
     }
-    (void)test_comm_gives(t, is_victim ? RONDO_ERR_NO_MEMORY : RONDO_ERR_REMOTE, "no memory for UCX");
+    const char *what = now == NO_ROOM ? "no memory for UCX" : "UCX has no memory for a connection";
+    (void)test_comm_gives(t, is_victim ? RONDO_ERR_NO_MEMORY : RONDO_ERR_REMOTE, what);
     test_sentence(t, "ulimit -v");
     if (!is_victim)
         test_sentence(t, "rank 1 (");

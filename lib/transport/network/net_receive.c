@@ -242,8 +242,11 @@ void rd_net_take_bye(rd_net_peer_t *peer, const rd_net_header_t *h)
      * comes by the bootstrap. */
     if (h->number == RONDO_SUCCESS || rd_boot_says_why((int)h->number) || net->alone)
         return;
-    if (h->number == RONDO_ERR_TIMEOUT)
+    if (h->number == RONDO_ERR_TIMEOUT) {
         await_sentence(peer);
-    else
-        take_failure(peer);
+        return;
+    }
+    if (net->greets) /* what the peer has said by the bootstrap before, with a sentence, is heard first */
+        (void)rd_boot_check(net->boot);
+    take_failure(peer);
 }

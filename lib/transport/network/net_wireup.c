@@ -88,7 +88,9 @@ rondo_result_t rd_net_wireup(rd_net_t *net, const rd_env_t *env)
 {
     if (!rd_net_wires_all(net))
         return RONDO_SUCCESS;
+    net->greets = true;
     rondo_result_t result = greet_all(net, env);
+    net->greets = false;
     return result == RONDO_SUCCESS || result == RONDO_ERR_TIMEOUT
                ? rd_boot_meet_waiters(net->boot, result, env->create_timeout_ms)
                : result;

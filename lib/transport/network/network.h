@@ -148,6 +148,7 @@ struct rd_net {
     int nlost;             /* number of peers with a broken connection and no verdict yet */
     int ndue;              /* number of peers whose farewell is due to be taken in */
     bool progressed;       /* set when something is delivered */
+    bool greets;           /* rd_net_wireup runs, and liveness does not yet: nobody else hears the bootstrap */
 };
 
 static inline rd_net_peer_t *rd_net_peer(const rd_net_t *net, int rank)
