@@ -2,11 +2,8 @@
 test_fault_hostile_SOURCES = \
 	test/fault/attacker.c \
 	test/fault/hostile.c \
-	test/fault/hostile.h \
-	test/util/enter.h \
-	test/util/harness.c \
-	test/util/harness.h
-test_fault_hostile_CPPFLAGS = $(AM_CPPFLAGS)
+	test/fault/hostile.h
+test_fault_hostile_LDADD = libtest_parts.la $(LDADD)
 
 # Ranks to which something happens; the table of algorithms tells which ones can be forced.
 check_PROGRAMS += test/fault/trials
@@ -19,48 +16,25 @@ test_fault_trials_SOURCES = \
 	test/fault/steps.c \
 	test/fault/trial.c \
 	test/fault/trial.h \
-	test/fault/trials.c \
-	test/util/harness.c \
-	test/util/harness.h \
-	test/util/operation.c \
-	test/util/operation.h \
-	test/util/reference.c \
-	test/util/reference.h
-test_fault_trials_CPPFLAGS = $(AM_CPPFLAGS)
-test_fault_trials_LDADD = librondo_core.la $(cuda_parts) -lm
+	test/fault/trials.c
+test_fault_trials_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_fault_trials_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_log
 
 # A system call is refused once, whoever makes it.
 check_PROGRAMS += test/fault/refused
-test_fault_refused_SOURCES = \
-	test/fault/refused.c \
-	test/util/harness.c \
-	test/util/harness.h
-test_fault_refused_CPPFLAGS = $(AM_CPPFLAGS)
+test_fault_refused_LDADD = libtest_parts.la $(LDADD)
 
 # A limit of the process is small.
 check_PROGRAMS += test/fault/ulimits
-test_fault_ulimits_SOURCES = \
-	test/fault/ulimits.c \
-	test/util/harness.c \
-	test/util/harness.h
-test_fault_ulimits_CPPFLAGS = $(AM_CPPFLAGS)
+test_fault_ulimits_LDADD = libtest_parts.la $(LDADD)
 
 # The k-th call that asks the system for something fails: the linker hands over the calls of librondo's own objects.
 check_PROGRAMS += test/fault/kth
 test_fault_kth_SOURCES = \
 	test/fault/calls.c \
 	test/fault/calls.h \
-	test/fault/kth.c \
-	test/util/enter.h \
-	test/util/harness.c \
-	test/util/harness.h \
-	test/util/operation.c \
-	test/util/operation.h \
-	test/util/reference.c \
-	test/util/reference.h
-test_fault_kth_CPPFLAGS = $(AM_CPPFLAGS)
-test_fault_kth_LDADD = librondo_core.la $(cuda_parts) -lm
+	test/fault/kth.c
+test_fault_kth_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_fault_kth_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=accept4 \
 	-Wl,--wrap=aligned_alloc \

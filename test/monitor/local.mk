@@ -96,12 +96,10 @@ test_monitor_ras_tcp_SOURCES = test/monitor/ras_tcp.c test/monitor/obedient.c te
 test_monitor_slow_LDADD = libtest.la
 test_monitor_slow_SOURCES = test/monitor/slow.c test/monitor/obedient.c test/monitor/obedient.h
 played_links = test/transport/socketpair.h test/transport/socketpair_transport.c \
-	test/transport/socketpair_wireup.c test/util/harness.c test/util/harness.h
-test_monitor_blamed_LDADD = librondo_core.la $(cuda_parts) -lm
-test_monitor_blamed_CPPFLAGS = $(AM_CPPFLAGS)
+	test/transport/socketpair_wireup.c
+test_monitor_blamed_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_blamed_SOURCES = test/monitor/blamed.c test/monitor/obedient.c test/monitor/obedient.h $(played_links)
-test_monitor_slow_link_LDADD = librondo_core.la $(cuda_parts) -lm
-test_monitor_slow_link_CPPFLAGS = $(AM_CPPFLAGS)
+test_monitor_slow_link_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_slow_link_SOURCES = test/monitor/slow_link.c test/monitor/obedient.c test/monitor/obedient.h $(played_links)
 test_monitor_socket_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_stacks_LDADD = libtest.la

@@ -5,8 +5,7 @@ check_PROGRAMS += \
 	test/ofi/missing
 endif
 test_ofi_forgotten_LDADD = libtest.la
-test_ofi_missing_SOURCES = test/ofi/missing.c test/util/enter.h test/util/harness.c test/util/harness.h
-test_ofi_missing_CPPFLAGS = $(AM_CPPFLAGS) # its own objects
+test_ofi_missing_LDADD = libtest_parts.la $(LDADD)
 test_ofi_missing_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen
 script_tests += \
 	test/ofi/fault.sh \

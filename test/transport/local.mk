@@ -38,20 +38,11 @@ CLEANFILES += test/transport/socketpair_trials$(EXEEXT)
 operations_by_socketpair = \
 	test/transport/socketpair.h \
 	test/transport/socketpair_transport.c \
-	test/transport/socketpair_wireup.c \
-	test/util/enter.h \
-	test/util/harness.c \
-	test/util/harness.h \
-	test/util/operation.c \
-	test/util/operation.h \
-	test/util/reference.c \
-	test/util/reference.h
+	test/transport/socketpair_wireup.c
 test_transport_socketpair_nodes_SOURCES = test/transport/nodes.c $(operations_by_socketpair)
-test_transport_socketpair_nodes_CPPFLAGS = $(AM_CPPFLAGS)
-test_transport_socketpair_nodes_LDADD = librondo_core.la $(cuda_parts) -lm
+test_transport_socketpair_nodes_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_transport_socketpair_zcopy_SOURCES = test/transport/nodes_zcopy.c $(operations_by_socketpair)
-test_transport_socketpair_zcopy_CPPFLAGS = $(AM_CPPFLAGS)
-test_transport_socketpair_zcopy_LDADD = librondo_core.la $(cuda_parts) -lm
+test_transport_socketpair_zcopy_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_transport_socketpair_trials_SOURCES = \
 	test/fault/judge.c \
 	test/fault/limits.c \
@@ -63,8 +54,7 @@ test_transport_socketpair_trials_SOURCES = \
 	test/fault/trial.h \
 	test/fault/trials.c \
 	$(operations_by_socketpair)
-test_transport_socketpair_trials_CPPFLAGS = $(AM_CPPFLAGS)
-test_transport_socketpair_trials_LDADD = librondo_core.la $(cuda_parts) -lm
+test_transport_socketpair_trials_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_transport_socketpair_trials_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_log
 
 script_tests += \

@@ -4,6 +4,7 @@ libtest_parts_la_SOURCES = \
 	test/util/enter.h \
 	test/util/harness.c \
 	test/util/harness.h \
+	test/util/harness_comm.c \
 	test/util/integer_op.h \
 	test/util/messages.c \
 	test/util/messages.h \
