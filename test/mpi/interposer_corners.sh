@@ -12,11 +12,13 @@ for mpi in $(mpis); do
     for_mpi "$mpi" || continue
     compile corners
     compile communicators
+    compile errors
     for ranks in ${RONDO_TEST_RANKS:-2 4}; do
-        good $ranks "$dir/corners.$mpi" plain progress in_flight barrier handles bottom names ties huge nothing large equal_bits errors \
-            wildcard mixed
-        good $ranks "$dir/corners.$mpi" begun # by itself: the first communicators alone are served at once
+        good $ranks "$dir/corners.$mpi" plain progress in_flight barrier handles bottom names ties huge nothing large equal_bits wildcard \
+            mixed
         good $ranks "$dir/communicators.$mpi" attributes members made others finalize
+        good $ranks "$dir/errors.$mpi" begun errors # begun before others: the first communicators alone are served at once
+        good $ranks --table=off "$dir/errors.$mpi" errors_nonblocking handler_calls
     done
     good 3 "$dir/corners.$mpi" matrix progress
     good 3 "$dir/communicators.$mpi" lifetimes
@@ -37,7 +39,7 @@ for mpi in $(mpis); do
     for ranks in ${RONDO_TEST_RANKS:-2 4}; do
         # Open MPI's own nonblocking ones fail when the communicator is freed meanwhile.
         good $ranks --table=off --report "$dir/nonblocking.$mpi" elsewhere collectives orders deep freed dup_meanwhile \
-            statuses mixed barrier does_not_wait others bottom large errors handler_calls finalize unfinished never_freed
+            statuses mixed barrier does_not_wait others bottom large finalize unfinished never_freed
         grep -q '^  iallreduce  *[0-9]*  *[1-9]' "$dir/out" || { cat "$dir/out"; fail "no iallreduce was served"; }
         good $ranks "$dir/persistent.$mpi" errors
         good $ranks --report "$dir/persistent.$mpi" again
@@ -136,11 +138,12 @@ for mpi in $(mpis); do
     # collectives choose by what one rank sees, so its basic ones are asked.
     OMPI_MCA_coll=basic,libnbc,self,inter
     export OMPI_MCA_coll
+    compile types
     for ranks in 2 3; do
         for kind in bcast allgather alltoall ibcast iallgather ialltoall; do
             printf "$name_of_mpi $ranks $kind %s\n" "8 10 5" "16 5 10" "64 10 5" "128 5 10" "512 10 5" "1024 5 10"
         done >"$table"
-        good $ranks --table="$table" --report "$dir/nonblocking.$mpi" types
+        good $ranks --table="$table" --report "$dir/types.$mpi" types
         for kind in bcast allgather alltoall ibcast iallgather ialltoall; do
             grep -q "^  $kind  *48  *24 " "$dir/out" || { cat "$dir/out"; fail "$kind, by types of different sizes"; }
         done

@@ -27,6 +27,7 @@ EXTRA_DIST += \
 	test/mpi/interposer/corner.h \
 	test/mpi/interposer/corners.c \
 	test/mpi/interposer/device.c \
+	test/mpi/interposer/errors.c \
 	test/mpi/interposer/fortran.F90 \
 	test/mpi/interposer/nonblocking.c \
 	test/mpi/interposer/opened.c \
@@ -38,5 +39,6 @@ EXTRA_DIST += \
 	test/mpi/interposer/random.c \
 	test/mpi/interposer/sessions.c \
 	test/mpi/interposer/threads.c \
+	test/mpi/interposer/types.c \
 	test/mpi/interposer_calls.sh \
 	test/mpi/interposer_corners.sh

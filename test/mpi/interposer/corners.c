@@ -350,91 +350,6 @@ static void in_order(void)
     }
 }
 
-static int handled;
-static MPI_Comm handled_comm;
-static void handler(MPI_Comm *comm, int *code, ...)
-{
-    (void)code;
-    handled++;
-    handled_comm = *comm;
-}
-
-/* 30, 31: the MPI's class for a wrong argument, the handler once, with the user's handle; then all goes on. */
-static void errors(void)
-{
-    MPI_Errhandler mine;
-    MPI_Datatype raw;
-    MPI_Comm dup;
-    int value = 1, sum = 0, zeros[MOST_RANKS] = {0}, minus[MOST_RANKS] = {-1};
-
-    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
-    warm(dup);
-    MPI_Comm_create_errhandler(handler, &mine);
-    MPI_Comm_set_errhandler(dup, mine);
-    MPI_Type_contiguous(2, MPI_INT, &raw); /* not committed */
-#define WRONG(call, ...)                                                                                               \
-    do {                                                                                                               \
-        int class, by_mpi, times, code = MPI_##call(__VA_ARGS__);                                                      \
-        times = handled;                                                                                               \
-        handled = 0;                                                                                                   \
-        MPI_Error_class(code, &class);                                                                                 \
-        code = PMPI_##call(__VA_ARGS__);                                                                               \
-        MPI_Error_class(code, &by_mpi);                                                                                \
-        CHECK(class == by_mpi && (class != MPI_SUCCESS || HANDLED_IS_SUCCESS), #call ": class %d, the MPI's is %d", class, by_mpi);            \
-        CHECK(times == 1 && handled == 1 && handled_comm == dup, #call ": handled %d times, by the MPI %d", times,     \
-              handled);                                                                                                \
-        handled = 0;                                                                                                   \
-    } while (0)
-    if (!NO_TYPE_CRASHES)
-        WRONG(Allreduce, &value, &sum, 1, MPI_DATATYPE_NULL, MPI_SUM, dup);
-    WRONG(Allreduce, &value, &sum, 1, MPI_INT, MPI_OP_NULL, dup);
-    WRONG(Bcast, &value, 1, MPI_INT, nranks, dup);
-    WRONG(Bcast, &value, 1, MPI_INT, -7, dup);
-    WRONG(Bcast, &value, 1, raw, 0, dup);
-    WRONG(Reduce, &value, &sum, 1, MPI_INT, MPI_SUM, -1, dup);
-#ifdef OPEN_MPI /* MPICH 4.0 itself takes these, and crashes */
-    WRONG(Allreduce, &value, &sum, -1, MPI_INT, MPI_SUM, dup);
-    WRONG(Allgather, &value, -1, MPI_INT, &sum, 1, MPI_INT, dup);
-    WRONG(Alltoallv, &value, minus, zeros, MPI_INT, &sum, zeros, zeros, MPI_INT, dup);
-#endif
-    CHECK(sum_of(1, dup) == nranks, "the sum after errors");
-    if (getenv("LD_PRELOAD")) { /* an error that rondo finds */
-        char room[32] = {0};
-        int code = MPI_Allreduce(room, room + 4, 4, MPI_INT, MPI_SUM, dup), class;
-        MPI_Error_class(code, &class);
-        CHECK(class == MPI_ERR_BUFFER && handled == 1, "buffers that overlap: class %d, handled %d times", class,
-              handled);
-    }
-    CHECK(sum_of(1, dup) == nranks, "the sum after rondo's error");
-    MPI_Type_free(&raw);
-    MPI_Errhandler_free(&mine);
-    MPI_Comm_free(&dup);
-}
-
-/* 31: an error that rondo meets when the call has begun, at rank 0 another one than at the others: the handler once, with
- * the user's handle, and nothing is tried again by the MPI. Others of the communicator's group are as before. */
-static void begun(void)
-{
-    MPI_Errhandler mine;
-    MPI_Comm comm;
-    int value = 1, sum = 0, code, class;
-
-    if (!getenv("LD_PRELOAD")) /* else the ranks wait for each other */
-        return;
-    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
-    warm(comm);
-    MPI_Comm_create_errhandler(handler, &mine);
-    MPI_Comm_set_errhandler(comm, mine);
-    handled = 0;
-    code = rank ? MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, comm) : MPI_Barrier(comm);
-    MPI_Error_class(code, &class);
-    CHECK(class == MPI_ERR_OTHER && handled == 1 && handled_comm == comm, "class %d, handled %d times", class, handled);
-    PMPI_Barrier(comm);
-    MPI_Errhandler_free(&mine);
-    MPI_Comm_free(&comm);
-    CHECK(sum_of(1, MPI_COMM_WORLD) == nranks, "the sum after another communicator's error");
-}
-
 /* 32: a wildcard receive gets nothing of this. */
 static void wildcard(void)
 {
@@ -613,7 +528,7 @@ static void choose_comma(void)
 
 static const corner_t corners[] = {{"plain", plain}, {"progress", progress}, {"in_flight", in_flight}, {"barrier", barrier},
     {"handles", handles}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"names", names}, {"ties", ties}, {"huge", huge}, {"equal_bits", equal_bits}, {"in_order", in_order},
-    {"errors", errors}, {"begun", begun}, {"wildcard", wildcard}, {"mixed", mixed}, {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
+    {"wildcard", wildcard}, {"mixed", mixed}, {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
     {"abort", abort_one}, {"die", die}, {"leave_one", leave_one}, {"table", table}, {"choose", choose}, {"choose_comma", choose_comma}};
 
 int main(int argc, char **argv)

@@ -408,108 +408,6 @@ static void large(void)
 #endif
 }
 
-static int handled;
-static void handler(MPI_Comm *comm, int *code, ...)
-{
-    (void)comm, (void)code;
-    handled++;
-}
-
-/* The MPI's class for a wrong argument, when it is started; the handler once; then all goes on. */
-static void errors(void)
-{
-    MPI_Errhandler mine;
-    MPI_Comm dup;
-    MPI_Request request = MPI_REQUEST_NULL;
-    int value = 1, sum = 0;
-
-    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
-    warm_all(dup);
-    MPI_Comm_create_errhandler(handler, &mine);
-    MPI_Comm_set_errhandler(dup, mine);
-#define WRONG(call, ...)                                                                                               \
-    do {                                                                                                               \
-        int class, by_mpi, times, code = MPI_##call(__VA_ARGS__);                                                      \
-        times = handled;                                                                                               \
-        handled = 0;                                                                                                   \
-        MPI_Error_class(code, &class);                                                                                 \
-        code = PMPI_##call(__VA_ARGS__);                                                                               \
-        MPI_Error_class(code, &by_mpi);                                                                                \
-        CHECK(class == by_mpi && (class != MPI_SUCCESS || HANDLED_IS_SUCCESS), #call ": class %d, the MPI's is %d",    \
-              class, by_mpi);                                                                                          \
-        CHECK(times == 1 && handled == 1, #call ": handled %d times, by the MPI %d", times, handled);                  \
-        handled = 0;                                                                                                   \
-    } while (0)
-    if (!NO_TYPE_CRASHES)
-        WRONG(Iallreduce, &value, &sum, 1, MPI_DATATYPE_NULL, MPI_SUM, dup, &request);
-    WRONG(Iallreduce, &value, &sum, 1, MPI_INT, MPI_OP_NULL, dup, &request);
-    WRONG(Ibcast, &value, 1, MPI_INT, nranks, dup, &request);
-    MPI_Iallreduce(&value, &sum, 1, MPI_INT, MPI_SUM, dup, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    CHECK(sum == nranks, "the sum after errors");
-    if (getenv("LD_PRELOAD")) { /* an error that rondo finds */
-        char room[32] = {0};
-        int code = MPI_Iallreduce(room, room + 4, 4, MPI_INT, MPI_SUM, dup, &request), class;
-        MPI_Error_class(code, &class);
-        CHECK(class == MPI_ERR_BUFFER && handled == 1, "buffers that overlap: class %d, handled %d times", class,
-              handled);
-    }
-    MPI_Iallreduce(&value, &sum, 1, MPI_INT, MPI_SUM, dup, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    CHECK(sum == nranks, "the sum after rondo's error");
-    MPI_Errhandler_free(&mine);
-    MPI_Comm_free(&dup);
-}
-
-/* The handler of an error calls the MPI again, nonblocking and blocking: on a communicator of its own, whose ranks have
- * all made the same error. */
-static MPI_Comm beside;
-static void calling_handler(MPI_Comm *comm, int *code, ...)
-{
-    MPI_Request requests[2];
-    int one = 1, sums[3] = {0, 0, 0};
-
-    (void)comm, (void)code;
-    handled++;
-    for (int i = 0; i < 2; i++)
-        MPI_Iallreduce(&one, &sums[i], 1, MPI_INT, MPI_SUM, beside, &requests[i]);
-    sums[2] = sum_of(1, beside);
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-    CHECK(sums[0] == nranks && sums[1] == nranks && sums[2] == nranks, "in the handler: %d %d %d", sums[0], sums[1],
-          sums[2]);
-}
-static void handler_calls(void)
-{
-    MPI_Errhandler mine;
-    MPI_Comm dup;
-    MPI_Request requests[2];
-    char room[32] = {0};
-    int one = 1, sum = 0;
-
-    if (!getenv("LD_PRELOAD")) /* else the MPI finds no error */
-        return;
-    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
-    MPI_Comm_dup(MPI_COMM_WORLD, &beside);
-    warm_all(dup);
-    warm_all(beside);
-    MPI_Comm_create_errhandler(calling_handler, &mine);
-    MPI_Comm_set_errhandler(dup, mine);
-    handled = 0;
-    for (int i = 0; i < 3; i++) { /* alone, and while another one is in flight */
-        if (i)
-            MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, dup, &requests[0]);
-        MPI_Iallreduce(room, room + 4, 4, MPI_INT, MPI_SUM, dup, &requests[1]);
-        CHECK(handled == i + 1, "buffers that overlap: handled %d times", handled);
-        if (i)
-            MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
-        CHECK(!i || sum == nranks, "the sum behind the error is %d", sum);
-        sum = 0;
-    }
-    MPI_Errhandler_free(&mine);
-    MPI_Comm_free(&beside);
-    MPI_Comm_free(&dup);
-}
-
 /* Nonblocking calls on two communicators, in another order on each rank, as often as it takes to have them measured at
  * the blocking calls between: each communicator has a choice of its own, and the result is right with either. The ranks
  * say the same by different types, which only some of them find again in the blocking call. */
@@ -542,126 +440,6 @@ static void choose(void)
     }
     for (int k = 0; k < 2; k++)
         MPI_Comm_free(&comms[k]);
-}
-
-/* Who serves a call follows from its bytes, whichever types a rank says them by, and whichever its calls before had: by
- * the script's table ints are the MPI's and as many doubles are rondo's. Ranks say ints in three ways, of which the one
- * with a name has a short way to the MPI. */
-enum { PLAIN, PAIRS, GAPS, FORMS }; /* int; two in a row; two with a hole between */
-#define TYPED_TURNS 48
-#define TYPED_MOST 128 /* elements of a block */
-
-static MPI_Datatype forms[FORMS];
-
-static int place_of(int form, int i)
-{
-    return form == GAPS ? i / 2 * 3 + i % 2 * 2 : i;
-}
-
-static int elements(int form, int ints)
-{
-    return form == PLAIN ? ints : ints / 2;
-}
-
-static int value_of(int turn, int from, int to, int i)
-{
-    return ((turn * MOST_RANKS + from) * MOST_RANKS + to) * TYPED_MOST + i;
-}
-
-/* All that is to be equal in the buffers of a turn, in ints or in doubles. */
-typedef struct {
-    int turn, n, doubles, send_form, recv_form;
-    MPI_Datatype send_type, recv_type;
-    int sendcount, recvcount;
-    double sent[3][MOST_RANKS * TYPED_MOST], got[3][MOST_RANKS * TYPED_MOST];
-} typed_t;
-
-static void put(const typed_t *t, double *at, int form, int i, int value)
-{
-    if (t->doubles)
-        at[i] = value;
-    else
-        ((int *)at)[place_of(form, i)] = value;
-}
-
-static int get(const typed_t *t, const double *at, int form, int i)
-{
-    return t->doubles ? (int)at[i] : ((const int *)at)[place_of(form, i)];
-}
-
-static void typed_fill(typed_t *t, int root)
-{
-    memset(t->got, -1, sizeof t->got);
-    for (int i = 0; i < t->n; i++) {
-        put(t, t->got[0], t->recv_form, i, rank == root ? value_of(t->turn, root, 0, i) : -1);
-        put(t, t->sent[1], t->send_form, i, value_of(t->turn, rank, 0, i));
-        for (int r = 0; r < nranks; r++)
-            put(t, t->sent[2], t->send_form, r * t->n + i, value_of(t->turn, rank, r, i));
-    }
-}
-
-static void typed_look(const typed_t *t, int root, const char *how)
-{
-    int wrong[3] = {0, 0, 0};
-
-    for (int i = 0; i < t->n; i++) {
-        wrong[0] += get(t, t->got[0], t->recv_form, i) != value_of(t->turn, root, 0, i);
-        for (int r = 0; r < nranks; r++) {
-            wrong[1] += get(t, t->got[1], t->recv_form, r * t->n + i) != value_of(t->turn, r, 0, i);
-            wrong[2] += get(t, t->got[2], t->recv_form, r * t->n + i) != value_of(t->turn, r, rank, i);
-        }
-    }
-    CHECK(!wrong[0] && !wrong[1] && !wrong[2],
-          "turn %d, %d %s, %s: wrong of a broadcast %d, an allgather %d, an alltoall %d", t->turn, t->n,
-          t->doubles ? "doubles" : "ints", how, wrong[0], wrong[1], wrong[2]);
-}
-
-static void typed_turn(typed_t *t, MPI_Comm comm)
-{
-    MPI_Request requests[3];
-    int root = t->turn % nranks;
-
-    typed_fill(t, root);
-    MPI_Ibcast(t->got[0], t->recvcount, t->recv_type, root, comm, &requests[0]);
-    MPI_Iallgather(t->sent[1], t->sendcount, t->send_type, t->got[1], t->recvcount, t->recv_type, comm, &requests[1]);
-    MPI_Ialltoall(t->sent[2], t->sendcount, t->send_type, t->got[2], t->recvcount, t->recv_type, comm, &requests[2]);
-    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
-    typed_look(t, root, "nonblocking");
-    typed_fill(t, root);
-    MPI_Bcast(t->got[0], t->recvcount, t->recv_type, root, comm);
-    MPI_Allgather(t->sent[1], t->sendcount, t->send_type, t->got[1], t->recvcount, t->recv_type, comm);
-    MPI_Alltoall(t->sent[2], t->sendcount, t->send_type, t->got[2], t->recvcount, t->recv_type, comm);
-    typed_look(t, root, "blocking");
-}
-
-/* Two turns of ints and two of doubles, as many, and then another way to say ints, and another number. */
-static void types(void)
-{
-    static const int numbers[] = {2, 16, TYPED_MOST};
-    static typed_t t;
-    MPI_Comm comm;
-
-    forms[PLAIN] = MPI_INT;
-    MPI_Type_contiguous(2, MPI_INT, &forms[PAIRS]);
-    MPI_Type_vector(2, 1, 2, MPI_INT, &forms[GAPS]);
-    MPI_Type_commit(&forms[PAIRS]);
-    MPI_Type_commit(&forms[GAPS]);
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    warm_all(comm);
-    for (t.turn = 0; t.turn < TYPED_TURNS; t.turn++) {
-        t.doubles = t.turn % 4 >= 2;
-        t.n = numbers[t.turn / 16 % 3];
-        t.send_form = (t.turn / 4 + rank) % FORMS;
-        t.recv_form = (t.turn / 4 + 2 * rank) % FORMS;
-        t.send_type = t.doubles ? MPI_DOUBLE : forms[t.send_form];
-        t.recv_type = t.doubles ? MPI_DOUBLE : forms[t.recv_form];
-        t.sendcount = t.doubles ? t.n : elements(t.send_form, t.n);
-        t.recvcount = t.doubles ? t.n : elements(t.recv_form, t.n);
-        typed_turn(&t, comm);
-    }
-    MPI_Comm_free(&comm);
-    MPI_Type_free(&forms[PAIRS]);
-    MPI_Type_free(&forms[GAPS]);
 }
 
 /* In a callback of MPI_Finalize. */
@@ -761,29 +539,16 @@ static void die(void)
     start_one();
 }
 
-static const corner_t corners[] = {{"elsewhere", elsewhere},
-                                   {"collectives", collectives},
-                                   {"orders", orders},
-                                   {"deep", deep},
-                                   {"freed", freed},
-                                   {"dup_meanwhile", dup_meanwhile},
-                                   {"statuses", statuses},
-                                   {"mixed", mixed},
-                                   {"barrier", barrier},
-                                   {"does_not_wait", does_not_wait},
-                                   {"early", early},
-                                   {"others", others},
-                                   {"bottom", bottom},
-                                   {"large", large},
-                                   {"errors", errors},
-                                   {"handler_calls", handler_calls},
-                                   {"choose", choose},
-                                   {"types", types},
-                                   {"finalize", finalize},
-                                   {"unfinished", unfinished},
-                                   {"never_freed", never_freed},
-                                   {"leave", leave},
-                                   {"die", die}};
+static const corner_t corners[] = {{"elsewhere", elsewhere},   {"collectives", collectives},
+                                   {"orders", orders},         {"deep", deep},
+                                   {"freed", freed},           {"dup_meanwhile", dup_meanwhile},
+                                   {"statuses", statuses},     {"mixed", mixed},
+                                   {"barrier", barrier},       {"does_not_wait", does_not_wait},
+                                   {"early", early},           {"others", others},
+                                   {"bottom", bottom},         {"large", large},
+                                   {"choose", choose},         {"finalize", finalize},
+                                   {"unfinished", unfinished}, {"never_freed", never_freed},
+                                   {"leave", leave},           {"die", die}};
 
 int main(int argc, char **argv)
 {
