@@ -17,6 +17,7 @@ script_tests += \
 	test/mpi/interposer_calls.sh \
 	test/mpi/interposer_corners.sh
 endif
+CLEANFILES += test/mpi/built.*/*
 EXTRA_DIST += \
 	test/mpi/interposer/alone.c \
 	test/mpi/interposer/asks.c \

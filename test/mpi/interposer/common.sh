@@ -53,13 +53,38 @@ use_mpi() {
     preload=$dir/$mpi/librondo_mpi.so
 }
 # As a user would, from the installed source: the sentence in doc/mpi.md.
+build_for() { # FOLDER FLAGS...
+    into=$1
+    shift
+    make -j2 -s -f "$source/lib/mpi/build.mk" MPICC="$mpicc" CC=gcc CFLAGS="-O2 -g -Wall -Wextra -Werror $*" \
+        DEST="$into" RONDO_CFLAGS="-I$source/lib" RONDO_LIBS="-L$build/.libs -lrondo -Wl,-rpath,$build/.libs" \
+        >"$dir/log" 2>&1 || { cat "$dir/log"; fail "the interposer does not build"; return 1; }
+}
+# Without flags it is built once for all scripts, which may run at a time: whoever comes first builds it, and whoever
+# finds it older than its sources, or built by another compiler. Each has a copy.
 for_mpi() { # MPI FLAGS...
     use_mpi "$1"
     shift
     mkdir -p "$dir/$mpi"
-    make -j2 -s -f "$source/lib/mpi/build.mk" MPICC="$mpicc" CC=gcc CFLAGS="-O2 -g -Wall -Wextra -Werror $*" \
-        DEST="$dir/$mpi" RONDO_CFLAGS="-I$source/lib" RONDO_LIBS="-L$build/.libs -lrondo -Wl,-rpath,$build/.libs" \
-        >"$dir/log" 2>&1 || { cat "$dir/log"; fail "the interposer does not build"; return 1; }
+    kept=$build/test/mpi/built.$mpi
+    if [ $# -gt 0 ] || ! command -v flock >/dev/null || ! mkdir -p "$kept"; then
+        build_for "$dir/$mpi" "$@"
+        return
+    fi
+    compiler=$(command -v "$mpicc")
+    by="$compiler for $build"
+    (
+        flock 9
+        if [ "$(cat "$kept/by" 2>/dev/null)" != "$by" ] ||
+            [ -n "$(find -L "$source/lib/mpi" "$source/lib/rondo.h" "$here/common.sh" "$compiler" -newer "$kept/by")" ]; then
+            rm -f "$kept/by"
+            touch "$dir/began"
+            build_for "$kept" || exit 1
+            echo "$by" >"$kept/by"
+            touch -r "$dir/began" "$kept/by"
+        fi
+        cp "$kept/librondo_mpi.so" "$kept/librondo_mpi_calls.so" "$dir/$mpi"
+    ) 9>"$kept/lock" || { failed=1; return 1; }
 }
 compile() { # NAME FLAGS...
     name=$1
