@@ -30,8 +30,9 @@ for n in 2 3; do
 done
 # Where it reduces wrongly it says so: one way of each kind is broken in a copy.
 for change in 's/to\[i\] += from\[i\]/to[i] += 2 * from[i]/' 's/put(bank(me), in, slot_bytes/put(bank(me), in + 1, slot_bytes/'; do
-    sed "$change" "$bench/probes/host_bound.c" >"$dir/broken.c"
-    cmp -s "$dir/broken.c" "$bench/probes/host_bound.c" && fail "nothing was broken by $change"
+    cp "$bench/probes/host_bound.c" "$dir/broken.c"
+    sed "$change" "$bench/probes/host_calls.h" >"$dir/host_calls.h"
+    cmp -s "$dir/host_calls.h" "$bench/probes/host_calls.h" && fail "nothing was broken by $change"
     ${CC:-cc} -O2 -o "$dir/broken" "$dir/broken.c" || fail "the broken probe does not compile"
     timeout 60 "$dir/broken" -n 2 -e 64 -t 1 -m 0.1 allreduce reduce_scatter >"$dir/out" 2>&1
     [ $? -eq 1 ] && grep -q 'wrong elements' "$dir/out" || { cat "$dir/out"; fail "what $change breaks is not seen"; }
