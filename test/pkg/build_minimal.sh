@@ -17,7 +17,7 @@ fail() {
 cd "$dir" || exit 1
 CONFIG_SHELL=/bin/sh "$source/configure" CC="${CC:-cc}" CFLAGS="-O1" --prefix="$dir/prefix" --enable-werror --disable-dependency-tracking \
     --with-cuda=no --with-ucx=no --with-libfabric=no --with-hwloc=no --with-expat=no --with-mpi=no --with-cairo=no >log 2>&1 || fail "configure failed"
-nice make -j"$(nproc 2>/dev/null || echo 2)" >log 2>&1 || fail "make failed"
+nice make -j"${RONDO_QUICKSTART_JOBS:-$(nproc 2>/dev/null || echo 2)}" >log 2>&1 || fail "make failed"
 make install >log 2>&1 || fail "make install failed"
 for library in mpi ucp hwloc expat; do
     ldd prefix/lib/librondo.so | grep "lib$library" && fail "librondo links $library"

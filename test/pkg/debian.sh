@@ -23,7 +23,7 @@ mkdir "$dir/rondo" && cd "$source" &&
     git -c safe.directory='*' ls-files -z |
     tar --null -T - --ignore-failed-read -cf - | tar -xf - -C "$dir/rondo" || fail "cannot copy the sources"
 (cd "$dir/rondo" &&
-    CONFIG_SHELL=/bin/sh DEB_BUILD_OPTIONS="nocheck noopt noautodbgsym parallel=$(nproc)" nice dpkg-buildpackage -us -uc -b) >"$dir/log" 2>&1 ||
+    CONFIG_SHELL=/bin/sh DEB_BUILD_OPTIONS="nocheck noopt noautodbgsym parallel=${RONDO_QUICKSTART_JOBS:-$(nproc)}" nice dpkg-buildpackage -us -uc -b) >"$dir/log" 2>&1 ||
     fail "dpkg-buildpackage failed"
 packages="librondo1 librondo-dev librondo-fortran1 librondo-fortran-dev librondo-mpi rondo-tools"
 for package in $packages; do

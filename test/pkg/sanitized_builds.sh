@@ -38,7 +38,7 @@ run() {
 
 # planted PROGRAM...: builds these, too, on all cores, behind whatever else runs.
 planted() {
-    nice make -j"$(nproc 2>/dev/null || echo 2)" test/pkg/sanitizer_planted "$@" >log 2>&1 ||
+    nice make -j"${RONDO_QUICKSTART_JOBS:-$(nproc 2>/dev/null || echo 2)}" test/pkg/sanitizer_planted "$@" >log 2>&1 ||
         { tail -n 30 log; echo "$list: does not build"; exit 1; }
     SANITIZER=$list top_builddir=. sh "$source/test/pkg/sanitizers_find.sh" || failed=1
 }
