@@ -16,6 +16,5 @@ test_played_trials_LDADD = libtest.la
 test_played_trials_SOURCES = test/played/trials.c test/util/enter.h test/util/hosts.c test/util/hosts.h
 script_tests += \
 	test/played/doctor.sh \
-	test/played/mpirun.sh
-# By hand, because it takes minutes.
-EXTRA_DIST += test/played/programs.sh
+	test/played/mpirun.sh \
+	test/played/programs.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Programs whose ranks usually share a node, with their ranks on two to four hosts that network namespaces play: every
-# operation, random programs on two communicators whose ranks run in opposite order, groups, wrong calls, aborts, deaths,
-# and how programs and communicators end.
+# operation, random programs on two communicators whose ranks run in opposite order, wrong calls, aborts, deaths, and how
+# programs and communicators end. With --all also groups, trials of faults, and what takes longer.
 # Nothing says which rank is where but what rondo finds out: ranks that cannot pass each other a descriptor are apart.
 set -u
 builddir=${top_builddir:-.}
@@ -23,17 +23,20 @@ on() {
 }
 
 seed=${RONDO_TEST_SEED:-1}
+echo "seed $seed"
 on 2 0,1 api/op_matrix --ranks 2 --kind processes
 on 2 0,0,1 api/op_matrix --ranks 3 --kind processes
-on 2 0,1 api/random_programs --count 12 --seed "$seed"
-on 2 0,0,1 api/random_programs --count 8 --ranks 3 --seed "$seed"
 on 3 0,0,1,0,2 api/random_programs --count 8 --ranks 5 --seed "$seed"
-on 4 0,1,2,3 api/random_programs --count 8 --ranks 8 --seed "$seed"
-on 2 0,1 core/groups
 on 2 0,1 core/signature_mismatch
 on 2 0,1 core/lifetime_revoke
-on 2 0,1 core/lifetime_peer_leaves "$seed"
 on 2 0,1 core/lifetime_exit_fork
-on 2 0,1 core/lifetime_create_destroy
 on 2 0,1 core/split_kill --count 12 --seed "$seed"
+[ "${1:-}" = --all ] || exit 0
+
+on 2 0,1 api/random_programs --count 12 --seed "$seed"
+on 2 0,0,1 api/random_programs --count 8 --ranks 3 --seed "$seed"
+on 4 0,1,2,3 api/random_programs --count 8 --ranks 8 --seed "$seed"
+on 2 0,1 core/groups
+on 2 0,1 core/lifetime_peer_leaves "$seed"
 on 3 0,1,2 fault/trials --count 12 --kinds kill,stop,late,abort --seed "$seed"
+on 2 0,1 core/lifetime_create_destroy
