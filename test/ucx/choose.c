@@ -22,7 +22,7 @@ typedef struct trial {
     const char *name;
     const char *ports[RANKS]; /* "mlx5_0:1 InfiniBand ACTIVE hardware [SUBNET], ..." */
     const char *listed;       /* by UCX; NULL: those ports */
-    unsigned minor[RANKS];    /* UCX's version; 0: its own */
+    bool other[RANKS];        /* it has another version of UCX, which is known to go with its own over tcp */
     int vanishes;             /* the rank whose device does, or -1 */
     const char *tls[RANKS];   /* RONDO_UCX_TLS */
     bool fast;
@@ -98,8 +98,8 @@ static void print(const ucp_context_h context, FILE *stream)
 static void version(unsigned *major, unsigned *minor, unsigned *patch)
 {
     ucx.get_version(major, minor, patch);
-    if (now->minor[here] != 0)
-        *minor = now->minor[here];
+    if (now->other[here])
+        *minor = *minor == 22 ? 21 : 22;
 }
 
 static ucs_status_t query(ucp_worker_h worker, ucp_worker_attr_t *attr)
@@ -284,7 +284,7 @@ int main(void)
         {.name = "not in UCX", .ports = {IB, "", ""}, .listed = "", .vanishes = -1, .line = "has no transport for it"},
         {.name = "two versions",
          .ports = {IB, IB, IB},
-         .minor = {0, 22, 0},
+         .other = {false, true, false},
          .vanishes = -1,
          .line = "lies idle: ranks have different versions of UCX"},
         {.name = "vanishes on rank 0",
