@@ -21,7 +21,7 @@ run() {
     echo "good: $program by version $version, $how"
 }
 
-run 8 plain transport/nodes
+run 8 plain transport/nodes --short
 run 11 strict transport/nodes
 for test in transport/nodes_zcopy core/process_state core/closed_descriptors core/lifetime_exit_fork core/timeout_set \
     core/split_kill core/signature_mismatch; do

@@ -22,9 +22,9 @@ run() {
 }
 
 # Not core/lifetime_peer_leaves: its 66 ranks, each with endpoints of its own, take minutes on two busy cores.
-for test in transport/nodes transport/nodes_zcopy core/process_state core/closed_descriptors core/lifetime_exit_fork \
+for test in "transport/nodes --short" transport/nodes_zcopy core/process_state core/closed_descriptors core/lifetime_exit_fork \
     core/timeout_set core/split_kill core/signature_mismatch; do
-    run auto $test
+    run auto $test # with its options
 done
 run auto core/progress_across --nodes 2 # on one node there is no transport
 for name in tcp shm; do

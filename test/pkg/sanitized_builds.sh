@@ -54,7 +54,7 @@ run test/core/group_memory
 # for another layout, depending on where it lies, reads at an address near 0 and ends the program.
 ASAN_OPTIONS=detect_leaks=0
 export ASAN_OPTIONS
-run test/transport/nodes
+run test/transport/nodes --short
 unset ASAN_OPTIONS
 run test/api/op_matrix --ranks 3
 run test/api/random_programs --count 16
