@@ -77,7 +77,7 @@ for_mpi() { # MPI FLAGS...
         flock 9
         if [ "$(cat "$kept/by" 2>/dev/null)" != "$by" ] ||
             [ -n "$(find -L "$source/lib/mpi" "$source/lib/rondo.h" "$here/common.sh" "$compiler" -newer "$kept/by")" ]; then
-            rm -f "$kept/by"
+            rm -f "$kept/by" "$kept"/*.o # of a build that failed
             touch "$dir/began"
             build_for "$kept" || exit 1
             echo "$by" >"$kept/by"
