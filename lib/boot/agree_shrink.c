@@ -103,10 +103,8 @@ static rondo_result_t reach(rd_agree_shrink_t *r)
         hang_up(r);
         r->again_ms = now + AGAIN_MS;
     } else if (now >= r->again_ms) {
-        int fd = rd_sock_connect(&b->addrs[r->leader]);
+        int fd = rd_boot_dial(b, r->leader);
         error = fd < 0 ? errno : 0;
-        if (fd >= 0)
-            rd_sock_heartbeat(fd, false);
         r->up = fd < 0 ? NULL : rd_chan_client(fd, &r->creds, &b->addrs[r->leader], sizeof(rd_addr_t), &mine);
         r->again_ms = now + AGAIN_MS;
         if (fd >= 0 && !r->up)

@@ -59,11 +59,9 @@ static void stop_knocking(rd_member_t *g)
 static void probe(rd_agree_shrink_t *r, int rank)
 {
     rd_member_t *g = &r->member[rank];
-    g->probe = rd_sock_connect(&r->boot->addrs[rank]);
+    g->probe = rd_boot_dial(r->boot, rank);
     g->since_ms = rd_clock_ms();
-    if (g->probe >= 0)
-        rd_sock_heartbeat(g->probe, false);
-    else
+    if (g->probe < 0)
         g->lost = rd_agree_shrink_gone(errno);
 }
 

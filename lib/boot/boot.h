@@ -112,8 +112,8 @@ rondo_result_t rd_boot_lifelines(rd_boot_t *boot, const bool *far);
 int rd_boot_take_lifelines(rd_boot_t *boot, int *fds, int *ranks, int most);
 /* Returns true if this rank has dialled that one at its creation: no firewall was in the way. */
 bool rd_boot_has_dialled(const rd_boot_t *boot, int rank);
-/* Begins a connection to where a rank listens, on which nothing is said: that it is made, or refused, says whether the
- * rank is still there. Returns its descriptor, which is the caller's, or -1 with errno set. */
+/* Begins a connection to where a rank listens, with a heartbeat: that it is made, or refused, says whether the rank is
+ * still there. Returns its descriptor, which is the caller's, or -1 with errno set. */
 int rd_boot_dial(const rd_boot_t *boot, int rank);
 /* Returns true if the neighbour has sent an orderly farewell. */
 bool rd_boot_has_left(rd_boot_t *boot, int rank);

@@ -189,11 +189,10 @@ int rd_boot_take_lifelines(rd_boot_t *b, int *fds, int *ranks, int most)
 
 bool rd_boot_has_dialled(const rd_boot_t *b, int rank)
 {
-    bool has = false;
-
     for (int k = 0; k < b->rounds; k++)
-        has |= b->from[k].rank == rank;
-    return has;
+        if (b->from[k].rank == rank)
+            return true;
+    return false;
 }
 
 int rd_boot_dial(const rd_boot_t *b, int rank)
