@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "exec/cuda/cuda_int.h"
@@ -125,31 +126,38 @@ __attribute__((weak)) bool rd_driver_loaded(void)
     return driver != NULL && dlclose(driver) == 0;
 }
 
-static void *driver_function(const char *name, unsigned version)
-{
-    enum cudaDriverEntryPointQueryResult found;
-    void *function = NULL;
-
-    if (cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &found) != cudaSuccess)
-        (void)cudaGetLastError();
-    return function;
-}
-
+/* Each in the version that its pointer's type is of. */
 static void find(void)
 {
-    int version = 0; /* an older driver would give the capture's query in a form with fewer arguments */
+    static const struct {
+        const char *name;
+        unsigned version;
+        void *pointer;
+    } all[] = {
+        {"cuCtxGetCurrent", 12000, &rd_driver.context},
+        {"cuCtxSetCurrent", 12000, &rd_driver.set_context},
+        {"cuDevicePrimaryCtxRetain", 12000, &rd_driver.retain},
+        {"cuDevicePrimaryCtxGetState", 12000, &rd_driver.active},
+        {"cuMemGetAddressRange", 12000, &rd_driver.range},
+        {"cuPointerGetAttribute", 12000, &rd_driver.attribute},
+        {"cuStreamGetId", 12000, &rd_driver.stream_id},
+        {"cuStreamGetCaptureInfo", 12030, &rd_driver.capture_info},
+        {"cuEventRecord", 12000, &rd_driver.event_record},
+    };
+    int version = 0;
 
     if (cudaDriverGetVersion(&version) != cudaSuccess)
         (void)cudaGetLastError();
-    rd_driver.context = (int (*)(void **))(uintptr_t)driver_function("cuCtxGetCurrent", 12000);
-    rd_driver.set_context = (int (*)(void *))(uintptr_t)driver_function("cuCtxSetCurrent", 12000);
-    rd_driver.retain = (int (*)(void **, int))(uintptr_t)driver_function("cuDevicePrimaryCtxRetain", 12000);
-    rd_driver.active = (int (*)(int, unsigned *, int *))(uintptr_t)driver_function("cuDevicePrimaryCtxGetState", 12000);
-    rd_driver.range = (rd_driver_range_fn)(uintptr_t)driver_function("cuMemGetAddressRange", 12000);
-    rd_driver.attribute = (rd_driver_attribute_fn)(uintptr_t)driver_function("cuPointerGetAttribute", 12000);
-    *(void **)&rd_driver.stream_id = driver_function("cuStreamGetId", 12000);
-    *(void **)&rd_driver.capture_info = version < 12030 ? NULL : driver_function("cuStreamGetCaptureInfo", 12030);
-    *(void **)&rd_driver.event_record = driver_function("cuEventRecord", 12000);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        enum cudaDriverEntryPointQueryResult found;
+        void *function = NULL;
+        if ((unsigned)version < all[i].version) /* it would give an older form, with fewer arguments */
+            continue;
+        if (cudaGetDriverEntryPointByVersion(all[i].name, &function, all[i].version, cudaEnableDefault, &found) !=
+            cudaSuccess)
+            (void)cudaGetLastError();
+        memcpy(all[i].pointer, &function, sizeof function);
+    }
 }
 
 void rd_driver_find(void)

@@ -17,13 +17,6 @@
  * The runtime takes some 35 ns more for each than the driver's function that it calls (doc/notebook/gpu.md). Where the
  * driver fails, as in a thread that has no context yet, the runtime is asked, which makes one. */
 
-static cudaError_t get_id(cudaStream_t stream, unsigned long long *id)
-{
-    if (rd_driver.stream_id && rd_driver.stream_id(stream, id) == 0)
-        return cudaSuccess;
-    return cudaStreamGetId(stream, id);
-}
-
 static cudaError_t record(cudaEvent_t event, cudaStream_t stream)
 {
     if (rd_driver.event_record && rd_driver.event_record(event, stream) == 0)
@@ -93,7 +86,9 @@ static unsigned long long stream_id(cudaStream_t stream)
 {
     unsigned long long id = 0;
 
-    return get_id(stream, &id) == cudaSuccess ? id : 0;
+    if (rd_driver.stream_id && rd_driver.stream_id(stream, &id) == 0)
+        return id;
+    return cudaStreamGetId(stream, &id) == cudaSuccess ? id : 0;
 }
 
 /* Do the event nodes of a capture stand in line with its operations? */
