@@ -513,7 +513,6 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
     return cudaSuccess;
 }
 
-/* Events: a wait looks at what was recorded when the graph is launched, a record counts from then on. */
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
 {
     (void)exec;
@@ -521,6 +520,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
     return cudaSuccess;
 }
 
+/* Events: a wait looks at what was recorded when the graph is launched, a record counts from then on. */
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
     sim_op_t *op = sim_op_new(SIM_LAUNCH);
