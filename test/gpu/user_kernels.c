@@ -355,7 +355,7 @@ static void leaves(test_rank_t *t, void *arg)
         return;
     }
     test_barrier(t);
-    if (way == LATE)
+    if (w.comm) /* Rank 1 is told of rank 0's failure while it ends its own communicator, or before. */
         device_failed(t, w.comm);
     device_end(t, w.comm, &w.stream, 1);
     left_behind(t);
