@@ -37,11 +37,12 @@
  *
  *   Errors. Every call returns rondo_result_t. Outputs are set on success alone. What is wrong with an argument is
  *   found before anything happens: the communicator is unharmed and may be used on, on this rank; the others wait for
- *   this rank until it makes the right call. All other failures of an operation fail the communicator: the pending
- *   and every later call on it return what went wrong first, on every rank. Then only rondo_comm_shrink,
- *   rondo_comm_abort, rondo_comm_destroy, rondo_comm_get_error, rondo_last_error, and the calls that ask for rank,
- *   size and device make sense. The contents of output buffers of a failed operation are undefined. RONDO_DEBUG=warn
- *   (the default) also prints each error once, where it was found.
+ *   this rank until it makes the right call. So it is with RONDO_ERR_INVALID_USAGE and RONDO_ERR_UNSUPPORTED. All
+ *   other failures of an operation fail the communicator: the pending and every later call on it return what went
+ *   wrong first, on every rank. Then these make sense: rondo_comm_shrink, _revoke, _abort, _destroy, _get_error,
+ *   _status and _memory_now, rondo_explain, rondo_last_error, rondo_dump, what gives memory back, and the calls that
+ *   ask for rank, size and device. The contents of output buffers of a failed operation are undefined.
+ *   RONDO_DEBUG=warn (the default) also prints each error once, where it was found.
  *
  *   Threads. Calls on different communicators from different threads are independent. Calls on one communicator are
  *   the caller's to order: one at a time, each to its end. rondo_comm_abort, _revoke, _get_error, _status,
@@ -53,10 +54,10 @@
  *   RONDO_ERR_INVALID_USAGE there and does nothing, also from an exit handler that it inherited; the parent and the
  *   other ranks go on. A process may end by exit without rondo_comm_destroy, or with another thread in a call: it hangs
  *   nowhere, and ranks that are still in an operation with it get RONDO_ERR_REMOTE. An exit handler may destroy. No
- *   signal handler may call anything here, but rondo_dump_fd. rondo installs no signal handler, but the one of
- *   RONDO_DUMP_SIGNAL, and leaves nothing behind when it is killed, but the files that variables ask for: its shared
- *   memory has no name. Where the program has closed descriptor 0, 1 or 2, a file that takes nothing is in its place
- *   during creation and as long as a communicator of several nodes exists.
+ *   signal handler may call anything here, but rondo_dump_fd with RONDO_DUMP_RECORD. rondo installs no signal handler,
+ *   but the one of RONDO_DUMP_SIGNAL, and leaves nothing behind when it is killed, but the files that variables ask
+ *   for: its shared memory has no name. Where the program has closed descriptor 0, 1 or 2, a file that takes nothing is
+ *   in its place during creation and as long as a communicator of several nodes exists.
  *
  * The environment tunes it: `rondo-info --env` lists all variables. They are read when a communicator is made; a
  * value that is not allowed is RONDO_ERR_INVALID_ARGUMENT there.
@@ -312,10 +313,11 @@ const char *rondo_setting_name(int index);
 
 /* Makes an id, on one rank; all ranks then hand the same bytes to rondo_comm_create. How they get there is the caller's
  * affair (rondo_mpi.h: one MPI_Bcast). The process that makes an id must be rank of the communicator, or stay alive
- * until it is made: a thread of it serves as the meeting place, and ends when all ranks have come or time is up
- * (RONDO_CREATE_TIMEOUT_MS). RONDO_IFACE chooses the network interface, RONDO_PORTS the ports.
- * An id serves one communicator. On failure the error is returned and also written into the id: carry it all the same,
- * and every rank's rondo_comm_create returns the error instead of waiting. Not collective. Any thread. */
+ * until it is made: a thread of it serves as the meeting place, and ends when all ranks have come, or
+ * RONDO_CREATE_TIMEOUT_MS after the first one; with an id that nobody uses it ends with the process. RONDO_IFACE
+ * chooses the network interface, RONDO_PORTS the ports. An id serves one communicator. On failure the error is returned
+ * and also written into the id: carry it all the same, and every rank's rondo_comm_create returns the error instead of
+ * waiting. Not collective. Any thread. */
 rondo_result_t rondo_unique_id_create(rondo_unique_id_t *id);
 
 /* Joins: collective over nranks callers, each with a rank of its own from 0 to nranks-1, an equal nranks and an equal
@@ -496,7 +498,7 @@ rondo_result_t rondo_comm_get_error(rondo_comm_t comm, rondo_result_t *error);
 /* Who holds the communicator up, in a sentence: "rank 3 (n1:4711) is late, by 1 call: ...", "rank 3 (n1:4711) is
  * stopped ...", "nobody is waited for", or "unknown: ..."; after a failure, its sentence. It is what an operation says
  * that has waited for its time limit or for RONDO_STALL_MS, and what `rondo-ras who` says. `text` has room for `bytes`;
- * 512 are enough. Takes a third of a second, and as much again where it ends at a node that does not answer.
+ * 512 are enough. Takes 0.7 seconds, and up to 0.3 more for each other node that is asked.
  * Any thread, any time before destroy or abort, also while a call waits. */
 rondo_result_t rondo_explain(rondo_comm_t comm, char *text, size_t bytes);
 
@@ -526,9 +528,8 @@ rondo_result_t rondo_comm_status(rondo_comm_t comm, rondo_status_t *status);
 /* Writes down the last calls of this process, as its record has them (doc/monitor.md), for rondo-ras analyse and
  * convert: into the new file `path`, or with RONDO_DUMP_NODE those of all processes of this node with which it shares
  * communicators, into files of the folder `path`, which may be there. NULL: a name of its own in RONDO_DUMP_DIR.
- * Files that rondo names are in the formats of RONDO_DUMP_FORMAT. Nothing is written over. Looks twice, and so takes a
- * third of a second, and what the files take.
- * RONDO_ERR_UNSUPPORTED: there is no record. Any thread, any time. */
+ * Files that rondo names are in the formats of RONDO_DUMP_FORMAT. Nothing is written over. Looks twice, and so takes
+ * 0.7 seconds, and what the files take. RONDO_ERR_UNSUPPORTED: there is no record. Any thread, any time. */
 #define RONDO_DUMP_NODE 1
 rondo_result_t rondo_dump(const char *path, int flags);
 
@@ -567,7 +568,8 @@ typedef void (*rondo_hook_fn)(const rondo_event_t *event, void *arg);
  * process: one after the other, in the order in which it has happened. No operation waits for it: at most 256 events
  * wait, and how many are dropped is said in the log, as is that a hook takes more than five seconds. It must not call
  * rondo: that is RONDO_ERR_INVALID_USAGE, but rondo_dump, rondo_dump_fd, rondo_work_query and questions without a
- * communicator. `event` is rondo's. A forked child has no hooks. Any thread. */
+ * communicator. `event` is rondo's. A forked child has no hooks. A process has at most 64; then RONDO_ERR_NO_MEMORY.
+ * Any thread. */
 rondo_result_t rondo_hook(int kind, rondo_hook_fn call, void *arg, uint64_t *handle);
 
 /* Takes it back: it is not called any more, also not for what has happened before. Waits until it is not running. Any
@@ -732,14 +734,16 @@ rondo_result_t rondo_mem_free(void *buffer, rondo_comm_t comm);
 /* ---- operations ----
  *
  * Below, n is nranks, B[r] the block r of a buffer of n blocks of `count` elements, and "everywhere" means on every
- * rank. count, type, op and root must be alike everywhere unless the call says otherwise: RONDO_CHECK=1 compares them
- * and makes a difference RONDO_ERR_MISMATCH on all ranks; without it a difference is undefined, at best a hang until
- * the timeout. `stream` is NULL on a host communicator. All of them return, beside what is said at each:
+ * rank. count, type, op and root must be alike everywhere unless the call says otherwise. On host communicators a
+ * difference is RONDO_ERR_MISMATCH on all ranks (with RONDO_MONITOR=0 only if RONDO_CHECK=1). On CUDA communicators
+ * RONDO_CHECK=1 finds it; without it a difference is undefined, at best a hang until the timeout. `stream` is NULL on a
+ * host communicator. All of them return, beside what is said at each:
  *   RONDO_ERR_INVALID_ARGUMENT   comm not a communicator, type, op, root or peer out of range, op without sense for the
  *                                type, a NULL buffer, overlap, a count beyond memory (a negative number, most likely)
  *   RONDO_ERR_UNSUPPORTED        RONDO_ALGO or RONDO_PROTO force what cannot serve this call; nothing else is tried
- *   RONDO_ERR_NO_MEMORY          the operation could not begin; the communicator has failed, or the others would wait
- * for this rank for ever RONDO_ERR_REMOTE, _TIMEOUT, _ABORTED, _MISMATCH    the communicator has failed: see the top
+ *   RONDO_ERR_NO_MEMORY          the operation could not begin; the communicator has failed, or the others would
+ *                                wait for this rank for ever
+ *   RONDO_ERR_REMOTE, _TIMEOUT, _ABORTED, _MISMATCH   the communicator has failed: see the top
  */
 
 /* recv[i] = send[i] of rank 0 op ... op send[i] of rank n-1, everywhere, bitwise the same. Reads `count` elements at
@@ -849,9 +853,9 @@ rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream);
  * MEMORY MODEL. "Before" is the happens-before of C11, over all ranks; what a rank does in its own program is in
  * program order, and before is transitive.
  *   1. Signal. All puts and signals of rank a to rank b in a context come before a signal of a to b in this context
- * that is called after them: rondo_signal, or that of rondo_put_signal, whose own data it also releases. It is before
- *      the return of the rondo_wait_signal of b that takes it. So what b reads then is what a has put, or newer; and
- *      what a has written to its own memory before, and b gets.
+ *      that is called after them: rondo_signal, or that of rondo_put_signal, whose own data it also releases. It is
+ *      before the return of the rondo_wait_signal of b that takes it. So what b reads then is what a has put, or newer;
+ *      and what a has written to its own memory before, and b gets.
  *   2. Flush. When rondo_flush(b) returns on a, all that a has put to b, in windows of any kind, stands in b's memory,
  *      and all its signals are counted: it comes before everything that any rank does after it has learned, in any way,
  *      that the flush has returned. Flushes are sequentially consistent with each other: if a puts x, flushes and gets
@@ -859,7 +863,7 @@ rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream);
  *      with a flush between, see the puts of two others to the same rank in one order.
  *   3. Fence. Puts of a to b before rondo_fence(b) come before puts of a to b after it. It waits for nothing where the
  *      puts keep their order anyway. A rank that sees the second put in its memory, by an atomic load with acquire,
- * sees the first.
+ *      sees the first.
  *   4. Local completion. When a put returns (in a group: when the group is complete) its buffer is the caller's. The
  *      data need not have arrived. A get is complete when it returns, and comes before what follows it.
  *   5. Words. A put of one element of 1, 2, 4 or 8 bytes, whose buffer and target are aligned to that, is one store,
