@@ -5,6 +5,8 @@
  * allows that, so it must end: whoever waits makes progress for A as well. With several ranks each of them waits in
  * another communicator. An error of A stays with A, and one of B with B. Threads that use a communicator each at the
  * same time do not disturb each other.
+ *
+ *   progress_across [--nodes N [--short]]   on one node and on two, or on N; --short: three ranks and one length
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -309,12 +311,13 @@ static int run(const char *name, test_body_fn body, test_kind_t kind, int nranks
 int main(int argc, char **argv)
 {
     static const size_t counts[] = {2, 100000, MOST};
-    int only = argc == 3 && !strcmp(argv[1], "--nodes") ? atoi(argv[2]) : 0, bad = 0;
+    int only = argc >= 3 && !strcmp(argv[1], "--nodes") ? atoi(argv[2]) : 0, bad = 0;
+    const bool brief = argc == 4 && !strcmp(argv[3], "--short");
 
     test_begin("progress_across", 600);
     for (int nodes = only ? only : 1; nodes <= (only ? only : 2); nodes++)
-        for (int nranks = 2; nranks <= 3 && !bad; nranks++)
-            for (int c = 0; c < 3; c++) {
+        for (int nranks = brief ? 3 : 2; nranks <= 3 && !bad; nranks++)
+            for (int c = brief; c < (brief ? 2 : 3); c++) {
                 plan_t p = {.nodes = nodes, .count = counts[c]};
                 test_kind_t kind = nodes == 1 && (nranks + c) % 2 ? TEST_THREADS : TEST_PROCESSES;
                 for (p.way = 0; p.way < NUM_WAYS; p.way++) {

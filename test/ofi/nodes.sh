@@ -26,7 +26,7 @@ for test in "transport/nodes --short" transport/nodes_zcopy core/process_state c
     core/timeout_set core/split_kill core/signature_mismatch; do
     run auto $test # with its options
 done
-run auto core/progress_across --nodes 2 # on one node there is no transport
+run auto core/progress_across --nodes 2 --short # on one node there is no transport
 for name in tcp shm; do
     run $name transport/nodes_zcopy
 done

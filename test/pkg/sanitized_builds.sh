@@ -16,7 +16,7 @@ build() {
     list=$1
     shift
     mkdir "$dir/${list%,*}" && cd "$dir/${list%,*}" || exit 1
-    CONFIG_SHELL=/bin/sh "$source/configure" CC="${CC:-cc}" CFLAGS="-O1 -g1" --enable-sanitizer="$list" --disable-dependency-tracking \
+    CONFIG_SHELL=/bin/sh "$source/configure" CC="${CC:-cc}" CFLAGS="-O0 -g1" --enable-sanitizer="$list" --disable-dependency-tracking \
         --with-cuda=no --with-mpi=no "$@" >log 2>&1 && return
     tail -n 30 log
     grep -q "cannot link with -fsanitize" log && echo "the compiler lacks the runtime of $list" && exit 77

@@ -26,8 +26,8 @@ done
 for operation in gather scatter reduce_scatterv; do
     RONDO_PROXY_ROUND=1K test/sim/matrix --nodes 2+2+2+2+2+2+2+2+2 --operation $operation --share 1/20
 done
-test/sim/programs --ranks 17 --steps 24
-test/sim/programs --nodes 9+9 --steps 24
+test/sim/programs --ranks 17 --steps 12
+test/sim/programs --nodes 9+9 --steps 12
 test/sim/rounds --many
-test/sim/life --part many --times 5 --on 10+10
-test/sim/life --part many --times 5 --on 24
+test/sim/life --part many --times 3 --on 10+10
+test/sim/life --part many --times 3 --on 24

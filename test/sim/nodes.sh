@@ -4,7 +4,7 @@ set -u
 here=${top_builddir:-.}
 [ -x "$here/test/sim/matrix" ] || { echo "built without CUDA"; exit 77; }
 "$here/rondo-info" 2>&1 | grep -q 'ucx [0-9]' || { echo "built without UCX"; exit 77; }
-timeout 900 sh "${srcdir:-.}/test/gpu/check.sh" --programs "$here/test/sim" --part nodes --steps 24 --times 6 || exit 1
+timeout 900 sh "${srcdir:-.}/test/gpu/check.sh" --programs "$here/test/sim" --part nodes --steps 16 --times 3 || exit 1
 # Messages straight from and to device memory, which is the host's here, among operations of all kinds.
 RONDO_GDR=1
 RONDO_GDR_MIN=256
