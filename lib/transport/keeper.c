@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "transport/keeper.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,10 +94,20 @@ static void close_ends(void)
     ends[0] = ends[1] = -1;
 }
 
-static bool start(void)
+/* Waits for the thread's word that it has a table. The caller is the user's thread, which may get signals. */
+static bool is_ready(void)
 {
     char ready = 0;
+    ssize_t n;
 
+    do
+        n = recv(ends[0], &ready, 1, 0);
+    while (n < 0 && errno == EINTR);
+    return n == 1 && ready;
+}
+
+static bool start(void)
+{
     rd_fd_fork_lock();
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0) {
         ends[0] = rd_fd_keep(ends[0]);
@@ -107,12 +118,14 @@ static bool start(void)
         close_ends();
         return false;
     }
-    if (recv(ends[0], &ready, 1, 0) == 1 && ready) {
+    if (is_ready()) {
         rd_fd_close(ends[1]); /* the thread has a copy of its own */
         ends[1] = -1;
         return true;
     }
     refused = true;
+    rd_fd_close(ends[0]); /* a thread that waits for orders all the same ends by that */
+    ends[0] = -1;
     pthread_join(thread, NULL);
     close_ends();
     return false;
@@ -123,12 +136,16 @@ static bool give(order_t order, int fd)
     control_t control;
     struct iovec part = {&order, sizeof order};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    ssize_t n;
 
     if (fd >= 0) {
         message.msg_control = control.bytes;
         rd_fd_attach(&message, &fd, 1);
     }
-    return sendmsg(ends[0], &message, MSG_NOSIGNAL) == sizeof order;
+    do
+        n = sendmsg(ends[0], &message, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n == sizeof order;
 }
 
 bool rd_keeper_hold(int number, int fd)

@@ -1,5 +1,6 @@
 check_PROGRAMS += \
 	test/transport/first_failure \
+	test/transport/keeper \
 	test/transport/lengths \
 	test/transport/letters \
 	test/transport/liveness \
@@ -7,6 +8,8 @@ check_PROGRAMS += \
 	test/transport/meeting \
 	test/transport/news_behind
 test_transport_first_failure_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+# Their first calls are interrupted there.
+test_transport_keeper_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=recv -Wl,--wrap=sendmsg
 test_transport_lengths_LDADD = libtest.la
 test_transport_letters_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_transport_liveness_SOURCES = test/transport/liveness.c test/transport/silent_ops.h
