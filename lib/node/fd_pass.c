@@ -18,11 +18,15 @@
 #include "boot/listener.h"
 
 #define WAIT_MS 10000  /* time for a member that has connected to complete its handshake */
+#define AGAIN_MS 10    /* between two attempts to connect */
 #define PER_MESSAGE 64 /* descriptors in a message; the kernel's limit is 253 */
 #define MEMORY_RANK -1 /* the "rank" of the memory's descriptor */
 
 enum { REC_ASK = 100, REC_GIVE };
 enum { REQUESTED = 1, GONE };
+/* How a member's connection went: all came; it broke, or is not the leader's; a descriptor was lost; there was no
+ * memory; it ended before anything came, so that the leader may have had no place for it. */
+enum { TAKEN, BROKEN = -1, LOST = -2, POOR = -3, DROPPED = -4 };
 
 typedef struct parcel {
     int32_t count, last; /* last: nonzero if no more follow */
@@ -299,7 +303,7 @@ static int take_descriptors(struct msghdr *message, int *fds, int *nfds)
     return lost ? -1 : 0;
 }
 
-/* Receives one record with its descriptors. Returns 0, -1 if the connection broke, or -2 if descriptors were lost. */
+/* Receives one record with its descriptors. Returns TAKEN, BROKEN or LOST. */
 static int recv_parcel(const rd_pass_t *p, rd_chan_t *c, int64_t until, parcel_t *parcel, int *fds, int *nfds)
 {
     unsigned char record[PARCEL_BYTES] = {0};
@@ -319,14 +323,14 @@ static int recv_parcel(const rd_pass_t *p, rd_chan_t *c, int64_t until, parcel_t
         if (n > 0)
             have += (size_t)n;
         else if (n == 0 || (errno != EAGAIN && !rd_sock_again(errno, &tries)) || !wait_for(p, c->fd, POLLIN, until))
-            return -1;
+            return BROKEN;
     }
     if (lost)
-        return -2;
+        return LOST;
     if (rd_auth_length(record) != sizeof(record) || rd_auth_open(&c->auth, record, &type) != 0 || type != REC_GIVE)
-        return -1;
+        return BROKEN;
     memcpy(parcel, record + RD_RECORD_HEAD, sizeof(*parcel));
-    return parcel->count == *nfds ? 0 : -1;
+    return parcel->count == *nfds ? TAKEN : BROKEN;
 }
 
 static void drop_all(int *fds, int n)
@@ -363,40 +367,58 @@ static int request(const rd_pass_t *p, rd_chan_t *c)
     return send_with(c, record, sizeof(record), &p->brought, 1);
 }
 
-static rondo_result_t no_memory(rd_log_ctx_t *ctx)
+/* On one connection to the leader, which it takes over. */
+static int ask(const rd_pass_t *p, int fd, const unsigned char name[RD_NODE_NAME], int64_t until, int *memory,
+               int *pidfd)
 {
-    return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to reach the first rank of this node");
+    rd_hello_t mine = {.purpose = RD_FOR_NODE, .rank = p->rank, .nranks = p->nranks};
+    parcel_t parcel = {.last = 0};
+    int fds[PER_MESSAGE], nfds = 0, parcels = 0;
+    rd_chan_t *c = rd_chan_client(fd, &p->creds, name, RD_NODE_NAME, &mine);
+    if (!c)
+        return POOR;
+    int got = shake_hands(p, c, until) == 0 ? request(p, c) : BROKEN;
+    while (got == TAKEN && !parcel.last) {
+        got = recv_parcel(p, c, until, &parcel, fds, &nfds);
+        for (int i = 0; i < nfds && got != TAKEN; i++)
+            rd_fd_close(fds[i]);
+        if (got == TAKEN)
+            sort_parcel(p, &parcel, fds, memory, pidfd);
+        parcels += got == TAKEN;
+    }
+    int error = c->state == RD_CHAN_DEAD ? c->error : 0;
+    rd_chan_free(c);
+    if (got == BROKEN && error == ENOMEM)
+        return POOR;
+    return got == BROKEN && !parcels && error != EPROTO ? DROPPED : got;
+}
+
+/* Where many ranks come at once, the leader's listener drops the oldest. Who is dropped dials again, until the leader
+ * has closed its socket. Returns the descriptor, or -1. */
+static int dial_again(const rd_pass_t *p, const unsigned char name[RD_NODE_NAME], int64_t until)
+{
+    poll(NULL, 0, AGAIN_MS);
+    return stopped(p) == RONDO_SUCCESS && rd_clock_ms() <= until ? rd_pass_connect(name) : -1;
 }
 
 rondo_result_t rd_pass_follow(const rd_pass_t *p, int fd, const unsigned char name[RD_NODE_NAME], int *memory,
                               int *pidfd, rd_log_ctx_t *ctx)
 {
-    rd_hello_t mine = {.purpose = RD_FOR_NODE, .rank = p->rank, .nranks = p->nranks};
-    parcel_t parcel = {.last = 0};
-    int fds[PER_MESSAGE], nfds = 0, got = -1;
     int64_t until = rd_clock_ms() + 2 * WAIT_MS; /* the leader waits for the slowest member */
+    int got;
     *memory = -1;
-    rd_chan_t *c = rd_chan_client(fd, &p->creds, name, RD_NODE_NAME, &mine);
-    if (!c)
-        return no_memory(ctx);
-    if (shake_hands(p, c, until) == 0)
-        got = request(p, c);
-    while (got == 0 && !parcel.last) {
-        got = recv_parcel(p, c, until, &parcel, fds, &nfds);
-        for (int i = 0; i < nfds && got != 0; i++)
-            rd_fd_close(fds[i]);
-        if (got == 0)
-            sort_parcel(p, &parcel, fds, memory, pidfd);
-    }
-    bool poor = c->state == RD_CHAN_DEAD && c->error == ENOMEM;
-    rd_chan_free(c);
-    if (got != 0) {
+    do
+        got = ask(p, fd, name, until, memory, pidfd);
+    while (got == DROPPED && (fd = dial_again(p, name, until)) >= 0);
+    if (got != TAKEN) {
         drop_all(memory, 1);
         drop_all(pidfd, p->nranks);
         drop_all(p->others, p->nranks);
     }
-    if (got == -2)
+    if (got == LOST)
         return rd_error(ctx, RONDO_ERR_SYSTEM, "cannot take the descriptors of this node's ranks: %s",
                         rd_fd_strerror(EMFILE));
-    return poor ? no_memory(ctx) : rd_stop_get(p->stop);
+    if (got == POOR)
+        return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to reach the first rank of this node");
+    return rd_stop_get(p->stop);
 }

@@ -28,8 +28,9 @@ typedef struct rd_pass {
  * in time is left out. */
 rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned char name[RD_NODE_NAME],
                             const unsigned char *expected, int memory, int *pidfd, rd_log_ctx_t *ctx);
-/* A member's side, on a connected descriptor, which it takes over. *memory is -1 on return if the handshake with the
- * leader failed. */
+/* A member's side, on a connected descriptor, which it takes over. If the leader drops that, for too many have
+ * come at once, it connects again, until the leader's socket is closed. *memory is -1 on return if the handshake with
+ * the leader failed. */
 rondo_result_t rd_pass_follow(const rd_pass_t *p, int fd, const unsigned char name[RD_NODE_NAME], int *memory,
                               int *pidfd, rd_log_ctx_t *ctx);
 

@@ -136,7 +136,7 @@ static rondo_result_t lead(finding_t *f)
     return rd_pass_lead(&f->pass, f->listener, f->identities[self].name, f->expected, f->memory, f->all_pidfd, f->ctx);
 }
 
-/* After a failure the members need not wait for a leader that will not answer. */
+/* The members need not wait for a leader that will not answer: after a failure, or when it has done its part. */
 static void stop_listening(finding_t *f)
 {
     rd_fd_close(f->listener);
@@ -174,9 +174,10 @@ static rondo_result_t take_turn(finding_t *f)
         rd_fd_close(fd);
         return code;
     }
-    if (leader == self)
+    if (leader == self) {
         code = lead(f);
-    else if (fd >= 0)
+        stop_listening(f); /* it is no leader twice */
+    } else if (fd >= 0)
         code = rd_pass_follow(&f->pass, fd, f->identities[leader].name, &f->memory, f->all_pidfd, f->ctx);
     if (code == RONDO_ERR_NO_MEMORY && leader != self)
         return code; /* the leader may still wait for this rank, and hears of its end at once */
