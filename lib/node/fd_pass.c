@@ -166,7 +166,8 @@ static void take_brought(lead_t *l)
     }
 }
 
-/* Sends a sealed record of `bytes` with descriptors attached. Returns 0 or -1. */
+/* Sends a sealed record of `bytes` with descriptors attached. A user who may not do everything can have no more of them
+ * under way, by all sockets of the host, than a process may open. Returns 0, or -1 with errno set. */
 static int send_with(rd_chan_t *c, unsigned char *record, size_t bytes, const int *fds, int nfds)
 {
     union {
@@ -175,7 +176,7 @@ static int send_with(rd_chan_t *c, unsigned char *record, size_t bytes, const in
     } control;
     struct iovec io = {record, bytes};
     struct msghdr message = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = &control};
-    int tries = 0;
+    int tries = 0, error = ETIMEDOUT;
     rd_fd_attach(&message, fds, nfds);
     for (int64_t until = rd_clock_ms() + WAIT_MS; rd_clock_ms() < until;) {
         ssize_t n = sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -189,11 +190,15 @@ static int send_with(rd_chan_t *c, unsigned char *record, size_t bytes, const in
             continue;
         }
         struct pollfd p = {.fd = c->fd, .events = POLLOUT};
-        if (errno == EAGAIN)
+        error = errno;
+        if (error == EAGAIN)
             poll(&p, 1, 50);
-        else if (!rd_sock_again(errno, &tries))
-            return -1;
+        else if (error == ETOOMANYREFS) /* until others have taken what is under way to them */
+            poll(NULL, 0, 1);
+        else if (!rd_sock_again(error, &tries))
+            break;
     }
+    errno = error;
     return -1;
 }
 
@@ -204,7 +209,7 @@ static int send_parcel(rd_chan_t *c, const parcel_t *parcel, const int *fds)
     return send_with(c, record, sizeof(record), fds, parcel->count);
 }
 
-/* To rank `to`, which has what it has brought itself. */
+/* To rank `to`, which has what it has brought itself. Returns 0, or -1 with errno set. */
 static int give(const rd_pass_t *p, rd_chan_t *c, int to, int memory, const int *pidfd)
 {
     parcel_t parcel = {.count = 1, .rank = {MEMORY_RANK}};
@@ -224,6 +229,18 @@ static int give(const rd_pass_t *p, rd_chan_t *c, int to, int memory, const int 
     }
     parcel.last = 1;
     return parcel.count ? send_parcel(c, &parcel, fds) : 0;
+}
+
+/* A member that does not get all reports that itself, but cannot know why. One that has ended reports nothing. */
+static void give_all(const lead_t *l, int memory, const int *pidfd, rd_log_ctx_t *ctx)
+{
+    for (int r = 0; r < l->p->nranks; r++) {
+        if (l->requested[r] != REQUESTED || give(l->p, l->chan[r], r, memory, pidfd) == 0)
+            continue;
+        if (errno != EPIPE && errno != ECONNRESET)
+            rd_log(ctx, RD_LOG_WARN, "rank %d cannot be given the descriptors of its node's ranks: %s", r,
+                   errno == ETOOMANYREFS ? "too many are under way on this host (raise `ulimit -n`)" : strerror(errno));
+    }
 }
 
 rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned char name[RD_NODE_NAME],
@@ -252,9 +269,8 @@ rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned cha
     if (l.incoming.poor && !code)
         code = rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to gather the ranks of a node");
     take_brought(&l);
-    for (size_t r = 0; r < n && !code; r++)
-        if (l.requested[r] == REQUESTED)
-            give(p, l.chan[r], (int)r, memory, pidfd); /* a member that does not get it reports that itself */
+    if (!code)
+        give_all(&l, memory, pidfd, ctx);
     rd_listener_close(&l.incoming);
     for (size_t r = 0; r < n; r++)
         rd_chan_free(l.chan[r]);

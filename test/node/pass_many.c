@@ -1,12 +1,17 @@
 /* Many ranks of a node at once: more than a listener has places for, all connected before the first of them says a
- * word. Every one gets the memory and a pidfd of every other. */
+ * word; and while as many descriptors are under way as their user may have. Every one gets the memory and a pidfd of
+ * every other. */
+#include <errno.h>
+#include <grp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sodium.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +20,8 @@
 #include "util/check.h"
 
 #define MOST 100
+#define NOBODY 65534
+#define FEW 256 /* descriptors */
 
 static rd_stop_t stop;
 static rd_pass_t pass = {.stop = &stop, .brought = -1};
@@ -105,14 +112,77 @@ static void more_than_places(void)
     lead(begin(MOST, MOST - 1 - RD_LISTENER_MOST));
 }
 
+/* Returns the last errno. */
+static int send_many(int to)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(64 * sizeof(int))];
+    } control;
+    char byte = 0;
+    struct iovec io = {&byte, 1};
+    struct msghdr message = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes};
+    int fds[64];
+
+    for (int i = 0; i < 64; i++)
+        fds[i] = STDERR_FILENO;
+    for (int i = 0; i < 2 * FEW / 64; i++) {
+        rd_fd_attach(&message, fds, 64);
+        if (sendmsg(to, &message, MSG_DONTWAIT) != 1)
+            return errno;
+    }
+    return 0;
+}
+
+static void *take_them(void *arg)
+{
+    int *pair = arg;
+
+    usleep(300000); /* a leader that does not wait has failed long ago */
+    close(pair[0]);
+    close(pair[1]);
+    return NULL;
+}
+
+/* Of a user who may not do everything, by a process of its own. */
+static int under_way(void)
+{
+    struct rlimit few = {FEW, FEW};
+    pthread_t taker;
+    int pair[2];
+
+    check_now = "as many descriptors under way as there may be";
+    if (geteuid() == 0 && (setgroups(0, NULL) != 0 || setgid(NOBODY) != 0 || setuid(NOBODY) != 0)) {
+        printf("%s: not tried, for this process cannot be another user's\n", check_now);
+        return 0;
+    }
+    int listener = begin(4, 0);
+    if (setrlimit(RLIMIT_NOFILE, &few) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
+        exit(1);
+    if (send_many(pair[0]) != ETOOMANYREFS)
+        printf("%s: the kernel does not count them for this user\n", check_now);
+    if (pthread_create(&taker, NULL, take_them, pair) != 0)
+        exit(1);
+    say(go[1], 3);
+    lead(listener);
+    pthread_join(taker, NULL);
+    return failures;
+}
+
 int main(void)
 {
+    int status;
+
     alarm(60);
     if (sodium_init() < 0)
         return 1;
     randombytes_buf(&pass.creds, sizeof pass.creds);
     setvbuf(stdout, NULL, _IOLBF, 0);
     more_than_places();
+    if (fork() == 0)
+        _exit(under_way() != 0);
+    if (wait(&status) < 0 || status != 0)
+        failures++;
     printf("pass_many: %d failures\n", failures);
     return failures != 0;
 }
