@@ -69,22 +69,26 @@ int rd_pass_listen(unsigned char name[RD_NODE_NAME])
     return -1;
 }
 
-int rd_pass_connect(const unsigned char name[RD_NODE_NAME])
+/* Returns 0, EAGAIN if the queue of the other socket is full, or another errno. */
+static int try_connect(int fd, const unsigned char name[RD_NODE_NAME])
 {
     struct sockaddr_un sa;
     socklen_t bytes = abstract(name, &sa);
-    int64_t until = rd_clock_ms() + WAIT_MS;
+    int tries = 0;
+    while (connect(fd, (struct sockaddr *)&sa, bytes) != 0)
+        if (!rd_sock_again(errno, &tries))
+            return errno;
+    return 0;
+}
+
+int rd_pass_connect(const unsigned char name[RD_NODE_NAME])
+{
     int fd = unix_socket();
-    if (fd < 0)
-        return -1;
-    while (connect(fd, (struct sockaddr *)&sa, bytes) != 0) {
-        if ((errno != EAGAIN && errno != EINTR) || rd_clock_ms() > until) {
-            rd_fd_close(fd);
-            return -1;
-        }
-        poll(NULL, 0, 1);
-    }
-    return fd;
+    int error = fd < 0 ? errno : try_connect(fd, name);
+    if (!error || error == EAGAIN)
+        return fd;
+    rd_fd_close(fd);
+    return -1;
 }
 
 static int open_pidfd(int fd)
@@ -290,6 +294,27 @@ static bool wait_for(const rd_pass_t *p, int fd, short events, int64_t until)
     return (poll(&one, 1, 50) != 0 || stopped(p) == RONDO_SUCCESS) && rd_clock_ms() <= until;
 }
 
+static bool is_connected(int fd)
+{
+    struct sockaddr_un sa;
+    socklen_t bytes = sizeof(sa);
+    return getpeername(fd, (struct sockaddr *)&sa, &bytes) == 0;
+}
+
+/* Where the leader's queue was full, it empties it now. Returns true once the descriptor is connected. */
+static bool reach(const rd_pass_t *p, int fd, const unsigned char name[RD_NODE_NAME], int64_t until)
+{
+    while (!is_connected(fd)) {
+        int error = try_connect(fd, name);
+        if (!error)
+            return true;
+        if (error != EAGAIN || stopped(p) != RONDO_SUCCESS || rd_clock_ms() > until)
+            return false;
+        poll(NULL, 0, AGAIN_MS);
+    }
+    return true;
+}
+
 static int shake_hands(const rd_pass_t *p, rd_chan_t *c, int64_t until)
 {
     for (;;) {
@@ -390,6 +415,10 @@ static int ask(const rd_pass_t *p, int fd, const unsigned char name[RD_NODE_NAME
     rd_hello_t mine = {.purpose = RD_FOR_NODE, .rank = p->rank, .nranks = p->nranks};
     parcel_t parcel = {.last = 0};
     int fds[PER_MESSAGE], nfds = 0, parcels = 0;
+    if (!reach(p, fd, name, until)) {
+        rd_fd_close(fd);
+        return BROKEN;
+    }
     rd_chan_t *c = rd_chan_client(fd, &p->creds, name, RD_NODE_NAME, &mine);
     if (!c)
         return POOR;

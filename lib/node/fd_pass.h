@@ -9,8 +9,8 @@
 
 /* Listens under a fresh random name. Returns the descriptor, or -1 with errno set. */
 int rd_pass_listen(unsigned char name[RD_NODE_NAME]);
-/* Connects to the socket of that name. Returns the descriptor, or -1 if no such socket can be reached from here. Waits
- * only while the queue of the other socket is full. */
+/* Connects to the socket of that name. Returns the descriptor, or -1 if no such socket can be reached from here. Does
+ * not wait: while the queue of that socket is full, it is reached, and rd_pass_follow connects the descriptor. */
 int rd_pass_connect(const unsigned char name[RD_NODE_NAME]);
 
 typedef struct rd_pass {
@@ -28,7 +28,7 @@ typedef struct rd_pass {
  * in time is left out. */
 rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned char name[RD_NODE_NAME],
                             const unsigned char *expected, int memory, int *pidfd, rd_log_ctx_t *ctx);
-/* A member's side, on a connected descriptor, which it takes over. If the leader drops that, for too many have
+/* A member's side, on a descriptor of rd_pass_connect, which it takes over. If the leader drops that, for too many have
  * come at once, it connects again, until the leader's socket is closed. *memory is -1 on return if the handshake with
  * the leader failed. */
 rondo_result_t rd_pass_follow(const rd_pass_t *p, int fd, const unsigned char name[RD_NODE_NAME], int *memory,

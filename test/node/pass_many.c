@@ -1,6 +1,6 @@
 /* Many ranks of a node at once: more than a listener has places for, all connected before the first of them says a
- * word; and while as many descriptors are under way as their user may have. Every one gets the memory and a pidfd of
- * every other. */
+ * word; more than the queue of its socket takes; and while as many descriptors are under way as their user may have.
+ * Every one gets the memory and a pidfd of every other. */
 #include <errno.h>
 #include <grp.h>
 #include <poll.h>
@@ -64,12 +64,12 @@ static int follow(int rank, bool last)
     return known == pass.nranks ? 0 : 3;
 }
 
-/* Ranks from 1 on connect one after the other. */
-static int begin(int nranks, int last)
+/* Ranks from 1 on connect one after the other. `queue`: the length of the socket's, 0: as it is. */
+static int begin(int nranks, int queue, int last)
 {
     int listener = rd_pass_listen(name);
 
-    if (listener < 0 || pipe(there) != 0 || pipe(go) != 0)
+    if (listener < 0 || pipe(there) != 0 || pipe(go) != 0 || (queue && listen(listener, queue) != 0))
         exit(1);
     pass.nranks = nranks;
     for (int r = 1; r < nranks; r++) {
@@ -109,7 +109,15 @@ static void lead(int listener)
 static void more_than_places(void)
 {
     check_now = "more than there are places";
-    lead(begin(MOST, MOST - 1 - RD_LISTENER_MOST));
+    lead(begin(MOST, 0, MOST - 1 - RD_LISTENER_MOST));
+}
+
+static void longer_than_queue(void)
+{
+    check_now = "more than the queue takes";
+    int listener = begin(20, 7, 0);
+    say(go[1], 19);
+    lead(listener);
 }
 
 /* Returns the last errno. */
@@ -156,7 +164,7 @@ static int under_way(void)
         printf("%s: not tried, for this process cannot be another user's\n", check_now);
         return 0;
     }
-    int listener = begin(4, 0);
+    int listener = begin(4, 0, 0);
     if (setrlimit(RLIMIT_NOFILE, &few) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
         exit(1);
     if (send_many(pair[0]) != ETOOMANYREFS)
@@ -179,6 +187,7 @@ int main(void)
     randombytes_buf(&pass.creds, sizeof pass.creds);
     setvbuf(stdout, NULL, _IOLBF, 0);
     more_than_places();
+    longer_than_queue();
     if (fork() == 0)
         _exit(under_way() != 0);
     if (wait(&status) < 0 || status != 0)
