@@ -109,13 +109,15 @@ static rondo_result_t reach(rd_agree_shrink_t *r)
         r->again_ms = now + AGAIN_MS;
         if (fd >= 0 && !r->up)
             return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for a connection to rank %d", r->leader);
-        if (fd < 0 && !rd_agree_shrink_gone(error))
+        if (rd_fd_none_left(error))
             return rd_error(b->ctx, RONDO_ERR_SYSTEM, "cannot connect to rank %d (%s): %s", r->leader,
-                            rd_boot_whois(b, r->leader), strerror(error));
+                            rd_boot_whois(b, r->leader), rd_fd_strerror(error));
+        r->dial_error = error; /* no port, no memory: that passes */
     }
     if (rd_agree_shrink_gone(error)) {
         r->leader++;
         r->again_ms = 0;
+        r->dial_error = 0;
     }
     return RONDO_SUCCESS;
 }
@@ -188,9 +190,19 @@ static bool listen_up(rd_agree_shrink_t *r, rd_agree_shrink_verdict_t *verdict, 
     return false;
 }
 
+static void what_is_awaited(const rd_agree_shrink_t *r, char *text, size_t bytes)
+{
+    const char *whois = rd_boot_whois(r->boot, r->leader);
+
+    if (r->dial_error)
+        snprintf(text, bytes, "rank %d (%s) could not be reached (%s)", r->leader, whois, strerror(r->dial_error));
+    else
+        snprintf(text, bytes, "rank %d (%s) lives and did not come", r->leader, whois);
+}
+
 static rondo_result_t follow(rd_agree_shrink_t *r, rd_agree_shrink_verdict_t *verdict)
 {
-    char awaited[RD_WHOIS + 64];
+    char awaited[RD_WHOIS + 128];
     rondo_result_t result = RONDO_SUCCESS;
     while (r->leader < r->rank) {
         if ((result = reach(r)))
@@ -201,8 +213,7 @@ static rondo_result_t follow(rd_agree_shrink_t *r, rd_agree_shrink_verdict_t *ve
             if (listen_up(r, verdict, &result))
                 return result;
         }
-        snprintf(awaited, sizeof(awaited), "rank %d (%s) lives and did not come", r->leader,
-                 rd_boot_whois(r->boot, r->leader));
+        what_is_awaited(r, awaited, sizeof(awaited));
         if ((result = rd_agree_shrink_check(r, awaited)))
             return result;
         struct pollfd p = {.fd = r->up ? r->up->fd : -1, .events = r->up ? rd_chan_events(r->up) : 0};

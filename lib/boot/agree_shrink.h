@@ -77,6 +77,7 @@ typedef struct rd_agree_shrink {
     rd_chan_t *up;
     int state_sent; /* this rank's state has been sent to it */
     int64_t again_ms;
+    int dial_error; /* errno of the last attempt, if that says nothing of the leader; 0: none */
     /* used only by the leader */
     rd_listener_t incoming;
     int leads, listed;   /* listed: a list has been sent, and its answers are awaited */

@@ -47,6 +47,7 @@ check_PROGRAMS += \
 	test/core/revoke_all \
 	test/core/roots \
 	test/core/shrink_abort \
+	test/core/shrink_dial \
 	test/core/shrink_exec \
 	test/core/shrink_survivors \
 	test/core/signature_mismatch \
@@ -108,6 +109,8 @@ test_core_revoke_all_LDADD = libtest.la
 test_core_roots_LDADD = libtest.la
 test_core_shrink_abort_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_shrink_abort_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_boot_destroy
+test_core_shrink_dial_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_core_shrink_dial_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_boot_dial -Wl,--wrap=rd_agree_shrink_begin
 test_core_shrink_exec_LDADD = libtest.la
 test_core_shrink_survivors_LDADD = libtest.la
 test_core_signature_mismatch_LDADD = libtest.la
