@@ -15,10 +15,22 @@
 #include "base/thread.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t changed; /* made before the first thread is started */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 static rd_served_t *all;
 static rd_served_t
     *volatile inherited; /* in a forked child: those of its parent, which stay allocated; never read, but no leak */
+
+/* Its waits have limits, which a change of the date must not move. */
+static void changed_make(void)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
 
 static void fork_prepare(void)
 {
@@ -37,10 +49,16 @@ static void fork_child(void)
         inherited = all;
     all = NULL;
     pthread_mutex_unlock(&lock);
-    pthread_cond_init(&changed, NULL);
+    changed_make();
 }
 
 static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child};
+
+static void begin_once(void)
+{
+    changed_make();
+    rd_fork_register(RD_FORK_RENDEZVOUS, &at_fork);
+}
 
 static rd_served_t **find(const unsigned char job[16])
 {
@@ -52,7 +70,7 @@ static rd_served_t **find(const unsigned char job[16])
 
 int rd_served_start(rd_served_t *s, void *(*run)(void *))
 {
-    rd_fork_register(RD_FORK_RENDEZVOUS, &at_fork);
+    pthread_once(&once, begin_once);
     rd_fd_fork_lock();
     s->wake = rd_fd_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     rd_fd_fork_unlock();
@@ -118,7 +136,7 @@ void rd_served_finish(const unsigned char job[16], int64_t ms, const char *why)
     struct timespec until;
     rd_served_t **p, *mine = NULL;
     int expired = ms <= 0;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += ms / 1000;
     until.tv_nsec += ms % 1000 * 1000000;
     if (until.tv_nsec >= 1000000000) {
