@@ -24,11 +24,24 @@ static unsigned char how_gone(int type)
     return type == RD_REC_LOST ? LOST : type == RD_REC_DEATH ? DIED : LEFT;
 }
 
+/* Returns true if what is known of the rank was less. During an exchange its thread and liveness may have news of the
+ * same rank at once: what comes later in the order above stands. */
+static bool note(rd_boot_t *b, int rank, unsigned char how)
+{
+    unsigned char before = atomic_load(&b->gone[rank]);
+
+    while (before < how)
+        if (atomic_compare_exchange_weak(&b->gone[rank], &before, how))
+            return true;
+    return false;
+}
+
 static void tell(rd_boot_t *b, int rank, int type)
 {
     const int32_t number = rank;
 
-    atomic_store(&b->gone[rank], how_gone(type) + 1);
+    if (!note(b, rank, how_gone(type) + 1))
+        return;
     for (int k = 0; k < 2 * b->rounds; k++) {
         rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
         if (one->chan && !one->left && !rd_chan_over(one->chan))
@@ -43,7 +56,7 @@ void rd_boot_heard_gone(rd_boot_t *b, int type, const unsigned char *data, size_
     if (bytes != sizeof rank)
         return;
     memcpy(&rank, data, sizeof rank);
-    if (rank >= 0 && rank < b->nranks && rank != b->rank && atomic_load(&b->gone[rank]) <= how_gone(type))
+    if (rank >= 0 && rank < b->nranks && rank != b->rank)
         tell(b, rank, type);
 }
 
@@ -52,8 +65,8 @@ static void is_gone(rd_boot_t *b, int rank, int type)
     const unsigned char how = how_gone(type);
 
     pthread_mutex_lock(&b->lock);
-    if (atomic_load(&b->gone[rank]) < how && b->busy)
-        atomic_store(&b->gone[rank], how);
+    if (b->busy)
+        note(b, rank, how);
     else if (atomic_load(&b->gone[rank]) < how)
         tell(b, rank, type);
     pthread_mutex_unlock(&b->lock);
