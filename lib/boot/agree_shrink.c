@@ -84,7 +84,8 @@ rondo_result_t rd_agree_shrink_check(rd_agree_shrink_t *r, const char *awaited)
 }
 
 /* Keeps a connection to the leader, or finds that the leader is gone and goes on to the next rank. That a connection
- * ends proves nothing by itself; what counts is whether a process still listens there. */
+ * ends proves nothing by itself; what counts is whether a process still listens there. A host that does not answer is
+ * gone, but for this one: here the queue of the leader's socket is full, because it has yet to come. */
 static rondo_result_t reach(rd_agree_shrink_t *r)
 {
     rd_boot_t *b = r->boot;
@@ -100,6 +101,8 @@ static rondo_result_t reach(rd_agree_shrink_t *r)
         if (!rd_chan_over(r->up) && !silent)
             return RONDO_SUCCESS;
         error = silent ? ETIMEDOUT : r->up->error;
+        if (error == ETIMEDOUT && rd_addr_same_host(&b->addrs[r->leader], &b->addr))
+            error = 0;
         hang_up(r);
         r->again_ms = now + AGAIN_MS;
     } else if (now >= r->again_ms) {

@@ -1,13 +1,16 @@
 /* A rank of a shrink cannot connect to the one that leads: for a moment its host has no port or no memory for that, or
- * forbids it.
+ * forbids it; or more ranks wait there than the queue of a socket takes.
  *
  *   passes   it tries again, and is in the group
- *   lasts    it says why, when the deadline of creations has passed */
+ *   lasts    it says why, when the deadline of creations has passed
+ *   full     the one that leads comes later than a host may be silent, and is in the group */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "boot/agree_shrink.h"
 #include "util/harness.h"
@@ -16,6 +19,7 @@
 
 static const int errors[] = {EADDRNOTAVAIL, ENOBUFS, ENOMEM, EPERM};
 static _Atomic int refuses; /* the next attempts */
+static test_rank_t *full;   /* the queue of its socket; NULL: it stays as it is */
 static int shrink_ms;       /* RONDO_CREATE_TIMEOUT_MS, once the communicator has been made; 0: as it is */
 
 int __real_rd_boot_dial(const rd_boot_t *b, int rank);
@@ -42,6 +46,12 @@ rondo_result_t __wrap_rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_bo
 {
     if (shrink_ms)
         boot->timeout_ms = shrink_ms;
+    if (full) {
+        if (listen(boot->listener, 0) != 0) /* there is room for one */
+            abort();
+        test_barrier(full);
+        sleep(RD_AGREE_SHRINK_SILENT_MS / 1000 + 1);
+    }
     return __real_rd_agree_shrink_begin(agreement, boot, round, ops);
 }
 
@@ -77,13 +87,32 @@ static void lasts(test_rank_t *t, void *arg)
     rondo_comm_destroy(comm);
 }
 
+static void fills(test_rank_t *t, void *arg)
+{
+    rondo_config_t config = test_host_config();
+    rondo_comm_t comm = test_comm(t, &config), next = NULL;
+
+    (void)arg;
+    if (t->rank == 0)
+        full = t;
+    else
+        test_barrier(t);
+    if (TEST_OK(t, comm, rondo_comm_shrink(comm, NULL, RONDO_SURVIVORS, &next, &config))) {
+        TEST_TRUE(t, test_group(next, t->rank) == (1u << RANKS) - 1);
+        rondo_comm_destroy(next);
+    }
+    rondo_comm_destroy(comm);
+}
+
 static int part(int i)
 {
-    return test_run(TEST_PROCESSES, RANKS, 40, i ? lasts : passes, NULL);
+    static const test_body_fn bodies[] = {passes, lasts, fills};
+
+    return test_run(TEST_PROCESSES, RANKS, 40, bodies[i], NULL);
 }
 
 int main(void)
 {
     test_begin("shrink_dial", 60);
-    return test_at_once(2, part) != 0;
+    return test_at_once(3, part) != 0;
 }
