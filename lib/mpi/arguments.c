@@ -30,6 +30,10 @@ bool rd_mpi_sends(const rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 bool rd_mpi_receives(const rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 {
     switch (call->what) {
+    case RD_MPI_REDUCE:
+        return c->rank == call->root;
+    case RD_MPI_EXSCAN: /* there is no result at the first rank, but in place this is where its part lies */
+        return c->rank != 0 || call->send == MPI_IN_PLACE;
     case RD_MPI_GATHER:
     case RD_MPI_GATHERV:
         return c->rank == call->root;
@@ -91,17 +95,20 @@ static bool may_alias(void)
 
 static bool good_reduction(const rd_mpi_comm_t *c, const rd_mpi_call_t *call)
 {
-    bool gets = call->what != RD_MPI_REDUCE || c->rank == call->root, any = call->recvcount > 0;
+    bool in_place = call->send == MPI_IN_PLACE, gets = rd_mpi_receives(c, call), any = call->recvcount > 0, own;
 
     if (call->op == MPI_OP_NULL || call->recvtype == MPI_DATATYPE_NULL || call->recvcount < 0)
         return false;
     if (call->what == RD_MPI_REDUCE_SCATTER && !good_list(c, call, call->recvcounts, &any))
         return false;
-    if (call->send == MPI_IN_PLACE ? !gets : !good_buffer(call->send, any, call->recvtype))
+    if (in_place ? !gets : !good_buffer(call->send, any, call->recvtype))
         return false;
-    if (gets && !good_buffer(call->recv, any, call->recvtype))
+    own = any; /* in place all that is reduced lies there */
+    if (call->what == RD_MPI_REDUCE_SCATTER && !in_place)
+        own = rd_mpi_list_at(call->recvcounts, call->large, c->rank) > 0;
+    if (gets && !good_buffer(call->recv, own, call->recvtype))
         return false;
-    return may_alias() || !gets || !any || call->send != call->recv;
+    return may_alias() || !any || call->send != call->recv || (call->what == RD_MPI_REDUCE && !gets);
 }
 
 bool rd_mpi_plausible(const rd_mpi_comm_t *c, const rd_mpi_call_t *call)

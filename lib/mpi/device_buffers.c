@@ -190,7 +190,7 @@ static int bring(rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_send, rd_m
 {
     const void *at = is_send ? call->send : call->recv;
     bool looked_at = is_send ? rd_mpi_sends(c, call) && call->what != RD_MPI_BCAST && call->what != RD_MPI_BARRIER_CALL
-                             : rd_mpi_receives(c, call) && (call->what != RD_MPI_REDUCE || c->rank == call->root);
+                             : rd_mpi_receives(c, call);
 
     *s = (rd_mpi_span_t){.at = (uintptr_t)at};
     if (!looked_at || !on_device(at))

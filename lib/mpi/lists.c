@@ -15,7 +15,8 @@ static char *user_block(const rd_mpi_side_t *s, int r)
     return s->user + rd_mpi_list_at(s->displs, s->large, r) * s->layout.extent;
 }
 
-/* Dense blocks stay where they are: offsets count from the lowest, for MPI's displacements may be negative. */
+/* Dense blocks stay where they are: offsets count from the lowest, for MPI's displacements may be negative. Where there
+ * are none the user's buffer does not matter, and may be the other side's. */
 static void lay_out(rd_mpi_side_t *s, int n)
 {
     int64_t lowest = INT64_MAX;
@@ -27,7 +28,7 @@ static void lay_out(rd_mpi_side_t *s, int n)
     }
     if (lowest == INT64_MAX)
         lowest = 0;
-    s->at = s->user ? s->user + lowest * s->layout.extent + s->layout.true_lb : NULL;
+    s->at = s->user && s->bytes ? s->user + lowest * s->layout.extent + s->layout.true_lb : NULL;
     for (int r = 0; r < n; r++)
         s->offsets[r] =
             s->lengths[r] ? (size_t)((rd_mpi_list_at(s->displs, s->large, r) - lowest) * s->layout.extent) : 0;

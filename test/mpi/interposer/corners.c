@@ -169,6 +169,45 @@ static void bottom(void)
     MPI_Type_free(&pair);
 }
 
+/* 23: one rank gets no block of a sum, and has no buffer for one. */
+static void no_block(void)
+{
+    int in[MOST_RANKS], counts[MOST_RANKS], last = nranks - 1, got[2] = {-1, -1};
+    MPI_Request request;
+
+    for (int r = 0; r < nranks; r++) {
+        in[r] = r;
+        counts[r] = r != last;
+    }
+    MPI_Reduce_scatter(in, rank == last ? NULL : &got[0], counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Ireduce_scatter(in, rank == last ? NULL : &got[1], counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 2; i++)
+        CHECK(got[i] == (rank == last ? -1 : rank * nranks), "a block of a sum is %d", got[i]);
+#ifdef OPEN_MPI /* there is nothing before the first rank; MPICH asks for a buffer all the same */
+    MPI_Exscan(&in[rank], rank ? &got[0] : NULL, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Iexscan(&in[rank], rank ? &got[1] : NULL, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; rank && i < 2; i++)
+        CHECK(got[i] == rank * (rank - 1) / 2, "the sum of the ranks before is %d", got[i]);
+#endif
+    got[0] = 1 + rank; /* in place the first rank's buffer counts */
+    MPI_Exscan(MPI_IN_PLACE, &got[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(!rank || got[0] == rank * (rank + 1) / 2, "the sum in place of the ranks before is %d", got[0]);
+}
+
+/* 23: a rank that only sends has nothing but that buffer. */
+static void one_way(void)
+{
+    int sends[MOST_RANKS] = {0}, recvs[MOST_RANKS] = {0}, zeros[MOST_RANKS] = {0}, last = nranks - 1, got = -1;
+    int value = 40 + rank;
+
+    sends[last] = rank == 0;
+    recvs[0] = rank == last;
+    MPI_Alltoallv(&value, sends, zeros, MPI_INT, rank == last ? &got : &value, recvs, zeros, MPI_INT, MPI_COMM_WORLD);
+    CHECK(value == 40 + rank && got == (rank == last ? 40 : -1), "one way: %d came", got);
+}
+
 /* 23: nothing to move, and no buffer either. */
 static void nothing(void)
 {
@@ -190,6 +229,8 @@ static void nothing(void)
         MPI_Alltoall(NULL, 0, MPI_INT, NULL, 0, MPI_INT, comm);
         MPI_Alltoallv(NULL, zeros, zeros, MPI_INT, NULL, zeros, zeros, MPI_INT, comm);
         CHECK(sum_of(1, comm) == nranks, "the sum after nothing");
+        no_block();
+        one_way();
     }
 }
 
