@@ -309,6 +309,10 @@ typedef struct rd_mpi_layout {
 
 /* false: the type cannot be used, and the MPI shall say so. */
 bool rd_mpi_layout(MPI_Datatype type, rd_mpi_layout_t *layout);
+/* Returns the combiner that a type was made by, MPI_UNDEFINED if the MPI does not say it. `*of` is what it is a
+ * duplicate of, or a row of, and must be closed; of others it is MPI_DATATYPE_NULL. */
+int rd_mpi_type_open(MPI_Datatype type, MPI_Datatype *of);
+void rd_mpi_type_close(MPI_Datatype of);
 
 /* `count` elements at `user` as bytes one behind the other: in place if the type is dense, else in memory of its own.
  */

@@ -24,26 +24,85 @@ static void start(void)
         PMPI_Type_free_keyval(&mine);
 }
 
+/* What a type says of how it was made: how many numbers, addresses and types were given for it. */
+typedef struct {
+    int combiner;
+    MPI_Count ints, counts, addresses, types;
+} envelope_t;
+
+#if MPI_VERSION >= 4
+/* Of one that was made with large counts (MPI_Type_contiguous_c) the older calls are an error. */
+static bool open_envelope(MPI_Datatype type, envelope_t *e)
+{
+    return PMPI_Type_get_envelope_c(type, &e->ints, &e->addresses, &e->counts, &e->types, &e->combiner) == MPI_SUCCESS;
+}
+
+static bool get_contents(MPI_Datatype type, const envelope_t *e, MPI_Datatype *of)
+{
+    int ints[1];
+    MPI_Aint addresses[1];
+    MPI_Count counts[1];
+
+    return PMPI_Type_get_contents_c(type, e->ints, 0, e->counts, 1, ints, addresses, counts, of) == MPI_SUCCESS;
+}
+#else
+static bool open_envelope(MPI_Datatype type, envelope_t *e)
+{
+    int ints, addresses, types;
+    bool good = PMPI_Type_get_envelope(type, &ints, &addresses, &types, &e->combiner) == MPI_SUCCESS;
+
+    if (good)
+        *e = (envelope_t){e->combiner, ints, 0, addresses, types};
+    return good;
+}
+
+static bool get_contents(MPI_Datatype type, const envelope_t *e, MPI_Datatype *of)
+{
+    int ints[1];
+    MPI_Aint addresses[1];
+
+    return PMPI_Type_get_contents(type, (int)e->ints, 0, 1, ints, addresses, of) == MPI_SUCCESS;
+}
+#endif
+
+int rd_mpi_type_open(MPI_Datatype type, MPI_Datatype *of)
+{
+    envelope_t e = {.combiner = MPI_UNDEFINED};
+
+    *of = MPI_DATATYPE_NULL;
+    if (!open_envelope(type, &e))
+        return MPI_UNDEFINED;
+    if ((e.combiner == MPI_COMBINER_DUP || e.combiner == MPI_COMBINER_CONTIGUOUS) && e.ints <= 1 && e.counts <= 1 &&
+        !e.addresses && e.types == 1 && !get_contents(type, &e, of))
+        *of = MPI_DATATYPE_NULL;
+    return e.combiner;
+}
+
+/* Those that MPI makes for a precision are predefined as well, though they have no names. */
+void rd_mpi_type_close(MPI_Datatype of)
+{
+    envelope_t e = {.combiner = MPI_COMBINER_NAMED};
+
+    if (open_envelope(of, &e) && e.combiner != MPI_COMBINER_NAMED && e.combiner != MPI_COMBINER_F90_REAL &&
+        e.combiner != MPI_COMBINER_F90_COMPLEX && e.combiner != MPI_COMBINER_F90_INTEGER)
+        PMPI_Type_free(&of);
+}
+
 /* A row of a dense type, or a duplicate of one? Others are looked at no further. */
 static bool is_row(MPI_Datatype type)
 {
-    int nints, naddresses, ntypes, combiner, ints[1];
     MPI_Datatype of;
-    MPI_Aint addresses[1];
+    const rd_mpi_named_t *named;
     bool dense;
 
-    PMPI_Type_get_envelope(type, &nints, &naddresses, &ntypes, &combiner);
-    if (combiner == MPI_COMBINER_NAMED) {
-        const rd_mpi_named_t *named = rd_mpi_named(type);
+    if (rd_mpi_type_open(type, &of) == MPI_COMBINER_NAMED) {
+        named = rd_mpi_named(type);
         return named && named->dense;
     }
-    if ((combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS) || nints > 1 || naddresses || ntypes != 1)
+    if (of == MPI_DATATYPE_NULL)
         return false;
-    PMPI_Type_get_contents(type, nints, naddresses, ntypes, ints, addresses, &of);
     dense = is_row(of);
-    PMPI_Type_get_envelope(of, &nints, &naddresses, &ntypes, &combiner);
-    if (combiner != MPI_COMBINER_NAMED)
-        PMPI_Type_free(&of);
+    rd_mpi_type_close(of);
     return dense;
 }
 

@@ -13,19 +13,17 @@ typedef struct {
 static const rd_mpi_named_t *named_of(MPI_Datatype type)
 {
     const rd_mpi_named_t *named = rd_mpi_named(type);
-    int nints, naddresses, ntypes, combiner, ints[1];
-    MPI_Aint addresses[1];
     MPI_Datatype of;
+    int combiner;
 
-    if (named || PMPI_Type_get_envelope(type, &nints, &naddresses, &ntypes, &combiner) != MPI_SUCCESS)
+    if (named)
         return named;
-    if (combiner != MPI_COMBINER_DUP)
+    combiner = rd_mpi_type_open(type, &of);
+    if (of == MPI_DATATYPE_NULL)
         return NULL;
-    PMPI_Type_get_contents(type, nints, naddresses, ntypes, ints, addresses, &of);
-    named = named_of(of);
-    PMPI_Type_get_envelope(of, &nints, &naddresses, &ntypes, &combiner);
-    if (combiner != MPI_COMBINER_NAMED)
-        PMPI_Type_free(&of);
+    if (combiner == MPI_COMBINER_DUP)
+        named = named_of(of);
+    rd_mpi_type_close(of);
     return named;
 }
 

@@ -120,7 +120,12 @@ static void large(void)
     int in[MOST_RANKS], out[MOST_RANKS], total = nranks * (nranks - 1) / 2;
     MPI_Count counts[MOST_RANKS], one = 1;
     MPI_Aint displs[MOST_RANKS];
+    MPI_Datatype row, gaps; /* the same bytes on all ranks */
 
+    MPI_Type_contiguous_c(2, MPI_INT, &row);
+    MPI_Type_vector_c(2, 1, 2, MPI_INT, &gaps);
+    MPI_Type_commit(&row);
+    MPI_Type_commit(&gaps);
     for (int r = 0; r < nranks; r++) {
         counts[r] = 1;
         displs[r] = nranks - 1 - r;
@@ -138,7 +143,12 @@ static void large(void)
         MPI_Bcast_c(in, one, MPI_INT, 0, MPI_COMM_WORLD);
         CHECK(in[0] == 0, "MPI_Bcast_c");
         in[0] = rank;
+        memset(out, rank ? -1 : 0, sizeof out);
+        MPI_Bcast(out, 1, rank % 2 ? row : gaps, 0, MPI_COMM_WORLD);
+        CHECK(!out[0] && !out[rank % 2 ? 1 : 2] && out[rank % 2 ? 2 : 1] == (rank ? -1 : 0), "types with larger counts");
     }
+    MPI_Type_free(&gaps);
+    MPI_Type_free(&row);
 #endif
 }
 
@@ -286,15 +296,17 @@ static void matrix(void)
 /* 25: other names of a basic type give what the MPI gives, or, where that refuses a duplicate, the sum. */
 static void names(void)
 {
-    MPI_Datatype types[5];
+    MPI_Datatype types[6], row;
+    double pair[2] = {1 + rank, 2 + rank};
 
     MPI_Type_dup(MPI_DOUBLE, &types[0]);
     MPI_Type_dup(types[0], &types[1]);
     MPI_Type_create_f90_real(15, MPI_UNDEFINED, &types[2]);
     MPI_Type_create_f90_integer(9, &types[3]);
     MPI_Type_create_f90_complex(6, MPI_UNDEFINED, &types[4]);
+    MPI_Type_dup(types[2], &types[5]);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    for (int t = 0; t < 5; t++) {
+    for (int t = 0; t < 6; t++) {
         double in[2] = {1.5 + rank, rank}, out[2][2] = {{-1, -1}, {-1, -1}};
         int code = MPI_Allreduce(in, out[0], 1, types[t], MPI_SUM, MPI_COMM_WORLD);
         if (PMPI_Allreduce(in, out[1], 1, types[t], MPI_SUM, MPI_COMM_WORLD) != MPI_SUCCESS)
@@ -304,6 +316,12 @@ static void names(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     MPI_Type_free(&types[0]);
     MPI_Type_free(&types[1]);
+    MPI_Type_free(&types[5]);
+    MPI_Type_contiguous(2, types[2], &row); /* a row of what MPI will not have freed */
+    MPI_Type_commit(&row);
+    MPI_Bcast(pair, 1, row, 0, MPI_COMM_WORLD);
+    CHECK(pair[0] == 1 && pair[1] == 2, "a row is %g %g", pair[0], pair[1]);
+    MPI_Type_free(&row);
 }
 
 /* 29: of equal values the lowest index. */
