@@ -10,6 +10,7 @@
 #include "mpi/interpose.h"
 
 _Atomic(rd_mpi_comm_t *) rd_mpi_comm_cache[64];
+MPI_Comm rd_mpi_private;
 
 static int keyval = MPI_KEYVAL_INVALID;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -183,7 +184,9 @@ bool rd_mpi_comms_start(void)
 
     if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &end, NULL) != MPI_SUCCESS ||
         PMPI_Comm_set_attr(MPI_COMM_SELF, end, NULL) != MPI_SUCCESS ||
-        PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) != MPI_SUCCESS)
+        PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) != MPI_SUCCESS ||
+        PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &rd_mpi_private) != MPI_SUCCESS || /* a duplicate would have attributes */
+        PMPI_Comm_set_errhandler(rd_mpi_private, MPI_ERRORS_RETURN) != MPI_SUCCESS)
         return false;
     process = getpid();
     (void)atexit(at_exit);

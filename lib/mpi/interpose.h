@@ -174,6 +174,9 @@ int rd_mpi_op(MPI_Op op);                              /* rondo_op_t, -1: builti
 /* ---- comms.c: what is attached to communicators ---- */
 
 bool rd_mpi_comms_start(void);
+/* A communicator of this process alone, whose errors are returned: for what is asked of the MPI and is not the user's
+ * affair. It lasts as long as the MPI, for callbacks of MPI_Finalize may come here. */
+extern MPI_Comm rd_mpi_private;
 /* NULL: the MPI must see the call, or has seen that the handle is wrong (`error`). */
 rd_mpi_comm_t *rd_mpi_comm_find(MPI_Comm comm, int *error);
 /* A nonblocking call on it is over. */

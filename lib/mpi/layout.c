@@ -6,7 +6,6 @@
  * other with a hole between. Only a named type and what is a row of those is taken for dense. What has been found out
  * about a derived type is kept as its attribute. */
 #include <limits.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,22 +105,13 @@ static bool is_row(MPI_Datatype type)
     return dense;
 }
 
-/* The MPI refuses to pack what was not committed. One thread at a time, or one would put back what another has set. */
+/* The MPI refuses to pack what was not committed. */
 static bool is_committed(MPI_Datatype type)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     char nothing[1];
-    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-    int position = 0, result;
+    int position = 0;
 
-    pthread_mutex_lock(&lock);
-    PMPI_Comm_get_errhandler(MPI_COMM_SELF, &handler);
-    PMPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    result = PMPI_Pack(nothing, 0, type, nothing, 0, &position, MPI_COMM_SELF);
-    PMPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
-    PMPI_Errhandler_free(&handler);
-    pthread_mutex_unlock(&lock);
-    return result == MPI_SUCCESS;
+    return PMPI_Pack(nothing, 0, type, nothing, 0, &position, rd_mpi_private) == MPI_SUCCESS;
 }
 
 static bool derived(MPI_Datatype type, rd_mpi_layout_t *layout)

@@ -1,6 +1,7 @@
 /* Persistent calls of MPI 4. The user's request is a persistent receive from this process itself, on a communicator
- * that nobody else has: starting it starts the operation, and the message that completes it is sent when that is over.
- * So it is one of the MPI's own here, too, and stays when it is complete, which a generalised request does not.
+ * that nobody else has (rd_mpi_private): starting it starts the operation, and the message that completes it is sent
+ * when that is over. So it is one of the MPI's own here, too, and stays when it is complete, which a generalised
+ * request does not.
  *
  * Requests are made in one order on all ranks, but started in any. So each has one of rondo's communicators for itself,
  * until it is freed: some of those that nobody uses are kept, and of new ones only a few are made. Making a request may
@@ -14,8 +15,7 @@
 #define MOST 8    /* of rondo's communicators that are made for one of the MPI's */
 #define TAGS 4096 /* an MPI has at least 32768 */
 
-static MPI_Comm messages = MPI_COMM_NULL; /* of this process alone */
-static rd_mpi_operation_t *first;         /* of those that are not freed, or still active */
+static rd_mpi_operation_t *first; /* of those that are not freed, or still active */
 
 static rd_mpi_operation_t *find(MPI_Request request)
 {
@@ -67,7 +67,7 @@ static void done(rd_mpi_operation_t *o)
     o->active = false;
     if (o->result != MPI_SUCCESS && ends_with_error())
         o->freed = true;
-    PMPI_Send("", o->result == MPI_SUCCESS ? 0 : 1, MPI_BYTE, 0, o->tag, messages);
+    PMPI_Send("", o->result == MPI_SUCCESS ? 0 : 1, MPI_BYTE, 0, o->tag, rd_mpi_private);
     if (o->freed)
         release(o);
 }
@@ -93,17 +93,8 @@ static int rehearse(rd_mpi_operation_t *o)
 
 static int request_init(rd_mpi_operation_t *o)
 {
-    int result = MPI_SUCCESS;
-
-    if (messages == MPI_COMM_NULL) {
-        result = PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &messages);
-        if (result == MPI_SUCCESS) /* the handler of the user's communicator has been called */
-            result = PMPI_Comm_set_errhandler(messages, MPI_ERRORS_RETURN);
-    }
     o->tag = free_tag();
-    if (result == MPI_SUCCESS)
-        result = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, o->tag, messages, &o->request);
-    return result;
+    return PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, o->tag, rd_mpi_private, &o->request);
 }
 
 /* Who is quicker is found out before there is a request. */
@@ -240,8 +231,6 @@ void rd_mpi_persistent_end(void)
 {
     rd_mpi_operation_t *next;
 
-    if (messages != MPI_COMM_NULL)
-        PMPI_Comm_free(&messages);
     for (rd_mpi_operation_t *o = first; o; o = next) {
         next = o->next;
         if (!o->active)
