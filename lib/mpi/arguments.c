@@ -83,14 +83,57 @@ static bool good_side(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is
     return good_buffer(is_send ? call->send : call->recv, any, is_send ? call->sendtype : call->recvtype);
 }
 
-/* MPICH refuses equal buffers; Open MPI takes them for in place. */
+/* MPICH refuses buffers that are one, on the rank that has them, unless it was built or told not to look
+ * (MPIR_CVAR_COLL_ALIAS_CHECK). Open MPI refuses some, which rondo does not have to: it takes them for in place. */
+#ifdef OPEN_MPI
+void rd_mpi_arguments_start(void)
+{
+}
+
 static bool may_alias(void)
 {
-#ifdef OPEN_MPI
     return true;
+}
 #else
-    return false;
+static bool aliases_pass;
+
+/* By the one call that it refuses with nothing to move: where it does not look, it may crash at another. */
+void rd_mpi_arguments_start(void)
+{
+    int zero = 0;
+
+    aliases_pass =
+        PMPI_Alltoallv(&zero, &zero, &zero, MPI_INT, &zero, &zero, &zero, MPI_INT, rd_mpi_private) == MPI_SUCCESS;
+}
+
+static bool may_alias(void)
+{
+    return aliases_pass;
+}
 #endif
+
+/* Does MPICH refuse what is sent and received for being one? These are its own conditions: what it does not refuse
+ * would wait for the other ranks. It compares the block of one rank with that rank's place among the blocks of all, and
+ * counts places by the type's size; of an alltoallv it looks whether the arrays of counts are one, too, but not, as is
+ * done here, whether there is anything to move. */
+static bool is_alias(const rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+{
+    bool scatters = call->what == RD_MPI_SCATTER || call->what == RD_MPI_SCATTERV;
+    const char *blocks = scatters ? call->send : call->recv, *block = scatters ? call->recv : call->send;
+    const void *counts = scatters ? call->sendcounts : call->recvcounts;
+    const void *displs = scatters ? call->sdispls : call->rdispls;
+    MPI_Count own = scatters ? call->recvcount : call->sendcount, before;
+    rd_mpi_layout_t layout;
+    bool any = false;
+
+    if (call->sendtype != call->recvtype || !rd_mpi_layout(call->sendtype, &layout))
+        return false;
+    if (call->what == RD_MPI_ALLTOALLV)
+        return call->sendcounts == call->recvcounts && block == blocks && good_list(c, call, counts, &any) && any;
+    if (own == 0 || (counts ? rd_mpi_list_at(counts, call->large, c->rank) == 0 : call->sendcount != call->recvcount))
+        return false;
+    before = counts ? rd_mpi_list_at(displs, call->large, c->rank) : call->what == RD_MPI_ALLTOALL ? 0 : c->rank * own;
+    return block == blocks + before * (MPI_Count)layout.size;
 }
 
 static bool good_reduction(const rd_mpi_comm_t *c, const rd_mpi_call_t *call)
@@ -121,6 +164,8 @@ bool rd_mpi_plausible(const rd_mpi_comm_t *c, const rd_mpi_call_t *call)
         return good_reduction(c, call);
     if (call->what == RD_MPI_BCAST)
         return call->recvcount >= 0 && good_buffer(call->recv, call->recvcount > 0, call->recvtype);
-    return (!rd_mpi_sends(c, call) || good_side(c, call, true)) &&
-           (!rd_mpi_receives(c, call) || good_side(c, call, false));
+    if ((rd_mpi_sends(c, call) && !good_side(c, call, true)) ||
+        (rd_mpi_receives(c, call) && !good_side(c, call, false)))
+        return false;
+    return may_alias() || !rd_mpi_sends(c, call) || !rd_mpi_receives(c, call) || !is_alias(c, call);
 }

@@ -176,6 +176,7 @@ const rd_mpi_entries_t *rd_mpi_table(const rd_mpi_entries_t *next)
     rd_mpi_handles_start();
     if (!rd_mpi_comms_start() || !rd_mpi_setup_start())
         return NULL;
+    rd_mpi_arguments_start();
     rd_mpi_report_start();
     RD_MPI_ENTRIES(FILL)
     entries.Barrier = barrier;

@@ -48,6 +48,8 @@ static int FORM(bcast)(void *buffer, K count, MPI_Datatype type, int root, MPI_C
 #define PLAIN(c, buffer, count, type)                                                                                  \
     ((c)->last_moved == (type) && (int64_t)(count) * (int64_t)(c)->last_moved_size > 0 && (buffer) &&                  \
      (buffer) != MPI_IN_PLACE)
+/* This rank's block among those of all; what lies there already the MPI may refuse. */
+#define OWN(c, blocks, count) ((const char *)(blocks) + (size_t)(c)->rank * (size_t)(count) * (c)->last_moved_size)
 
 static int FORM(gather)(const void *send, K sendcount, MPI_Datatype sendtype, void *recv, K recvcount,
                         MPI_Datatype recvtype, int root, MPI_Comm comm)
@@ -55,7 +57,8 @@ static int FORM(gather)(const void *send, K sendcount, MPI_Datatype sendtype, vo
     rd_mpi_comm_t *c = rd_mpi_comm_get(comm);
 
     if (likely(c && PLAIN(c, send, sendcount, sendtype) && (unsigned)root < (unsigned)c->nranks &&
-               (c->rank != root || (PLAIN(c, recv, recvcount, recvtype) && sendcount == recvcount)) &&
+               (c->rank != root ||
+                (PLAIN(c, recv, recvcount, recvtype) && sendcount == recvcount && send != OWN(c, recv, recvcount))) &&
                rd_mpi_allowed(c->rules, RD_MPI_GATHER, (uint64_t)sendcount * c->last_moved_size))) {
         size_t bytes = (size_t)sendcount * c->last_moved_size;
         rd_mpi_count_served(RD_MPI_GATHER, bytes);
@@ -70,7 +73,8 @@ static int FORM(scatter)(const void *send, K sendcount, MPI_Datatype sendtype, v
     rd_mpi_comm_t *c = rd_mpi_comm_get(comm);
 
     if (likely(c && PLAIN(c, recv, recvcount, recvtype) && (unsigned)root < (unsigned)c->nranks &&
-               (c->rank != root || (PLAIN(c, send, sendcount, sendtype) && sendcount == recvcount)) &&
+               (c->rank != root ||
+                (PLAIN(c, send, sendcount, sendtype) && sendcount == recvcount && recv != OWN(c, send, sendcount))) &&
                rd_mpi_allowed(c->rules, RD_MPI_SCATTER, (uint64_t)recvcount * c->last_moved_size))) {
         size_t bytes = (size_t)recvcount * c->last_moved_size;
         rd_mpi_count_served(RD_MPI_SCATTER, bytes);
@@ -79,14 +83,14 @@ static int FORM(scatter)(const void *send, K sendcount, MPI_Datatype sendtype, v
     return FORM(run_scatter)(send, sendcount, sendtype, recv, recvcount, recvtype, root, comm);
 }
 
-#define ALL(name, WHAT)                                                                                                \
+#define ALL(name, WHAT, own)                                                                                           \
     static int FORM(name)(const void *send, K sendcount, MPI_Datatype sendtype, void *recv, K recvcount,               \
                           MPI_Datatype recvtype, MPI_Comm comm)                                                        \
     {                                                                                                                  \
         rd_mpi_comm_t *c = rd_mpi_comm_get(comm);                                                                      \
                                                                                                                        \
         if (likely(c && PLAIN(c, send, sendcount, sendtype) && PLAIN(c, recv, recvcount, recvtype) &&                  \
-                   sendcount == recvcount &&                                                                           \
+                   sendcount == recvcount && send != (own) &&                                                          \
                    rd_mpi_allowed(c->rules, WHAT, (uint64_t)sendcount * c->last_moved_size))) {                        \
             size_t bytes = (size_t)sendcount * c->last_moved_size;                                                     \
             rd_mpi_count_served(WHAT, bytes);                                                                          \
@@ -94,9 +98,10 @@ static int FORM(scatter)(const void *send, K sendcount, MPI_Datatype sendtype, v
         }                                                                                                              \
         return FORM(run_##name)(send, sendcount, sendtype, recv, recvcount, recvtype, comm);                           \
     }
-ALL(allgather, RD_MPI_ALLGATHER)
-ALL(alltoall, RD_MPI_ALLTOALL)
+ALL(allgather, RD_MPI_ALLGATHER, OWN(c, recv, recvcount))
+ALL(alltoall, RD_MPI_ALLTOALL, recv)
 #undef ALL
+#undef OWN
 #undef PLAIN
 
 /* On to who comes behind, with the arguments as they came; `request` is for those that have one. */

@@ -431,7 +431,8 @@ int rd_mpi_run(const rd_mpi_call_t *call);
 bool rd_mpi_reduces(rd_mpi_what_t what);
 /* The named type that a type reduces as; itself, if there is none. */
 MPI_Datatype rd_mpi_reduced_type(MPI_Datatype type);
-bool rd_mpi_plausible(const rd_mpi_comm_t *c, const rd_mpi_call_t *call); /* arguments.c: nothing is wrong with it */
+void rd_mpi_arguments_start(void);                                        /* arguments.c */
+bool rd_mpi_plausible(const rd_mpi_comm_t *c, const rd_mpi_call_t *call); /* nothing is wrong with it */
 int rd_mpi_pass(const rd_mpi_call_t *call, MPI_Request *request); /* to who comes behind; NULL: a blocking one */
 extern rd_mpi_entries_t rd_mpi_next;
 

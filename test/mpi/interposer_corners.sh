@@ -18,9 +18,10 @@ for mpi in $(mpis); do
             mixed
         good $ranks "$dir/communicators.$mpi" attributes members made others finalize
         good $ranks "$dir/errors.$mpi" begun errors # begun before others: the first communicators alone are served at once
-        good $ranks --table=off "$dir/errors.$mpi" errors_nonblocking handler_calls
+        good $ranks --table=off "$dir/errors.$mpi" errors errors_nonblocking handler_calls
     done
     good 3 "$dir/corners.$mpi" matrix progress
+    MPIR_CVAR_COLL_ALIAS_CHECK=0 good 3 "$dir/corners.$mpi" equal # MPICH does not look at it then; Open MPI takes these
     good 3 "$dir/communicators.$mpi" lifetimes
     good 3 --report "$dir/communicators.$mpi" duplicates
     grep -q '^  all  *14  *14  *100.0%' "$dir/out" || { cat "$dir/out"; fail "not all calls on duplicates were served"; }

@@ -558,6 +558,22 @@ static void leave_one(void)
     plain();
 }
 
+/* Buffers that are one, which MPI forbids, where the MPI takes them: on one rank alone, so that the others would wait. */
+static void equal(void)
+{
+    int sum = 0, value = 1, all[MOST_RANKS], block = 7 + rank;
+
+    for (int i = 0; i < 3; i++) {
+        value = 1;
+        MPI_Allreduce(&value, rank ? &sum : &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        CHECK((rank ? sum : value) == nranks, "the sum is %d", rank ? sum : value);
+        all[0] = block;
+        MPI_Gather(rank ? &block : all, 1, MPI_INT, all, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        for (int r = 0; !rank && r < nranks; r++)
+            CHECK(all[r] == 7 + r, "of rank %d: %d", r, all[r]);
+    }
+}
+
 /* Five calls of each size; who serves them, the report says. */
 static void table(void)
 {
@@ -588,7 +604,8 @@ static void choose_comma(void)
 static const corner_t corners[] = {{"plain", plain}, {"progress", progress}, {"in_flight", in_flight}, {"barrier", barrier},
     {"handles", handles}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"names", names}, {"ties", ties}, {"huge", huge}, {"equal_bits", equal_bits}, {"in_order", in_order},
     {"wildcard", wildcard}, {"mixed", mixed}, {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
-    {"abort", abort_one}, {"die", die}, {"leave_one", leave_one}, {"table", table}, {"choose", choose}, {"choose_comma", choose_comma}};
+    {"abort", abort_one}, {"die", die}, {"leave_one", leave_one}, {"table", table}, {"choose", choose}, {"choose_comma", choose_comma},
+    {"equal", equal}};
 
 int main(int argc, char **argv)
 {
