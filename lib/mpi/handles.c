@@ -46,11 +46,47 @@ const rd_mpi_named_t *rd_mpi_named(MPI_Datatype type)
     }
 }
 
+/* May it be one of the user's? MPICH, whose handles say what they are, has other operators of its own (MPIX_EQUAL). */
+#ifdef OPEN_MPI
+static bool may_be_users(MPI_Op op)
+{
+    return op != NULL;
+}
+
+bool rd_mpi_is_type(MPI_Datatype type)
+{
+    return type != NULL && type != MPI_DATATYPE_NULL;
+}
+#else
+enum { TYPE = 3, OPERATOR = 6, BUILTIN = 1 };
+
+/* What a handle is of, and how it is kept: 0 is no handle, 1 is builtin. */
+static unsigned is_of(unsigned handle)
+{
+    return handle >> 26 & 15;
+}
+
+static unsigned kept_as(unsigned handle)
+{
+    return handle >> 30;
+}
+
+static bool may_be_users(MPI_Op op)
+{
+    return is_of((unsigned)op) == OPERATOR && kept_as((unsigned)op) > BUILTIN;
+}
+
+bool rd_mpi_is_type(MPI_Datatype type)
+{
+    return is_of((unsigned)type) == TYPE && kept_as((unsigned)type) >= BUILTIN;
+}
+#endif
+
 int rd_mpi_op(MPI_Op op)
 {
     for (unsigned i = hash_slot((uintptr_t)op, 6);; i = (i + 1) % OPS) {
         if (!ops[i].used)
-            return -2;
+            return may_be_users(op) ? -2 : -1;
         if (ops[i].handle == op)
             return ops[i].rondo;
     }

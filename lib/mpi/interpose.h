@@ -170,6 +170,9 @@ typedef struct rd_mpi_named {
 void rd_mpi_handles_start(void);
 const rd_mpi_named_t *rd_mpi_named(MPI_Datatype type); /* NULL: it is derived, or none */
 int rd_mpi_op(MPI_Op op);                              /* rondo_op_t, -1: builtin, but not rondo's, -2: the user's */
+/* Can it be a type's handle, as far as a handle shows? What is none may not be asked for anything: the MPI would tell
+ * an error handler of another communicator than the call's. */
+bool rd_mpi_is_type(MPI_Datatype type);
 
 /* ---- comms.c: what is attached to communicators ---- */
 

@@ -141,7 +141,7 @@ bool rd_mpi_layout(MPI_Datatype type, rd_mpi_layout_t *layout)
 {
     const rd_mpi_named_t *named;
 
-    if (type == MPI_DATATYPE_NULL)
+    if (!rd_mpi_is_type(type))
         return false;
     named = rd_mpi_named(type);
     if (!named || !named->dense)

@@ -71,6 +71,7 @@ for mpi in $(mpis); do
         LD_PRELOAD=$dir/behind.so run 2 --serve=$serve "$dir/corners.$mpi" plain
         [ "$(grep -c "^behind: $calls calls" "$dir/out")" = 2 ] || { cat "$dir/out"; fail "a tool behind, $serve"; }
     done
+    LD_PRELOAD=$dir/behind.so good 2 "$dir/corners.$mpi" builtin
     # Sessions of MPI 4, whose calls come before MPI_Init: what comes behind that is served.
     if [ "$(macro MPI_VERSION)" -ge 4 ] && [ $family = mpich ]; then
         compile sessions

@@ -574,6 +574,18 @@ static void equal(void)
     }
 }
 
+/* 26: a builtin operator that only the MPI knows, played by behind.c, is not taken for one of the user's. */
+static void builtin(void)
+{
+#ifndef OPEN_MPI
+    int one = 1, got = -1;
+
+    plain();
+    MPI_Allreduce(&one, &got, 1, MPI_INT, (MPI_Op)0x5800000f, MPI_COMM_WORLD);
+    CHECK(got == 99, "another operator gives %d", got);
+#endif
+}
+
 /* Five calls of each size; who serves them, the report says. */
 static void table(void)
 {
@@ -605,7 +617,7 @@ static const corner_t corners[] = {{"plain", plain}, {"progress", progress}, {"i
     {"handles", handles}, {"bottom", bottom}, {"nothing", nothing}, {"large", large}, {"matrix", matrix}, {"names", names}, {"ties", ties}, {"huge", huge}, {"equal_bits", equal_bits}, {"in_order", in_order},
     {"wildcard", wildcard}, {"mixed", mixed}, {"environment", environment}, {"environment_off", environment_off}, {"not_made", not_made}, {"leave", leave},
     {"abort", abort_one}, {"die", die}, {"leave_one", leave_one}, {"table", table}, {"choose", choose}, {"choose_comma", choose_comma},
-    {"equal", equal}};
+    {"equal", equal}, {"builtin", builtin}};
 
 int main(int argc, char **argv)
 {

@@ -84,6 +84,7 @@ static void errors(void)
     WRONG(Bcast, &value, 1, MPI_INT, nranks, dup);
     WRONG(Bcast, &value, 1, MPI_INT, -7, dup);
     WRONG(Bcast, &value, 1, raw, 0, dup);
+    WRONG(Bcast, &value, 1, (MPI_Datatype)0, 0, dup); /* no handle of any type */
     WRONG(Reduce, &value, &sum, 1, MPI_INT, MPI_SUM, -1, dup);
 #ifdef OPEN_MPI /* MPICH 4.0 itself takes these, and crashes */
     WRONG(Allreduce, &value, &sum, -1, MPI_INT, MPI_SUM, dup);
