@@ -121,7 +121,7 @@ static void f_start(P request, P ierror)
 /* One after the other, which is what MPI_Startall means: an array of Fortran's is none of C's. */
 static void f_startall(P n, P requests, P ierror)
 {
-    int result = MPI_SUCCESS;
+    int result = *n < 0 ? own->Startall((W)*n, (W)requests) : MPI_SUCCESS; /* which is an error */
 
     for (int i = 0; i < *n && result == MPI_SUCCESS; i++) {
         MPI_Request started = PMPI_Request_f2c(requests[i]);

@@ -183,7 +183,7 @@ static int c_startall(W n, W requests)
 {
     int result = MPI_SUCCESS;
 
-    if (!first)
+    if (!first || (int)n < 0 || !requests)
         return rd_mpi_next.Startall(n, requests);
     for (int i = 0; i < (int)n && result == MPI_SUCCESS; i++)
         result = start((MPI_Request *)requests + i);

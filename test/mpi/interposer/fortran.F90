@@ -201,6 +201,12 @@ contains
       call MPI_Waitall(3, requests, MPI_STATUSES_IGNORE, error)
       call expect(later(1) == total + n * round .and. later(2) == n - 1 + round, 'persistent')
     end do
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN, error)
+    call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN, error)
+    call MPI_Startall(-1, requests, error)
+    call expect(error /= MPI_SUCCESS, '-1 persistent requests are started')
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL, error)
+    call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL, error)
     do round = 1, 3
       call expect(requests(round) /= MPI_REQUEST_NULL, 'a persistent request is gone')
       call MPI_Request_free(requests(round), error)

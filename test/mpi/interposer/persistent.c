@@ -255,6 +255,21 @@ static void too_late(MPI_Comm dup)
     }
 }
 
+/* A number of requests that is none, while one of rondo's is there. */
+static void start_none(MPI_Request *request)
+{
+    const MPI_Comm comms[2] = {MPI_COMM_WORLD, MPI_COMM_SELF}; /* one of these hears of it */
+    int class, by_mpi;
+
+    for (int i = 0; i < 2; i++)
+        MPI_Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN);
+    MPI_Error_class(MPI_Startall(-1, request), &class);
+    MPI_Error_class(PMPI_Startall(-1, request), &by_mpi);
+    CHECK(class == by_mpi && class != MPI_SUCCESS, "-1 requests: class %d, the MPI's is %d", class, by_mpi);
+    for (int i = 0; i < 2; i++)
+        MPI_Comm_set_errhandler(comms[i], MPI_ERRORS_ARE_FATAL);
+}
+
 static void errors(void)
 {
     MPI_Errhandler mine;
@@ -280,6 +295,7 @@ static void errors(void)
     MPI_Start(&request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     CHECK(sum == nranks, "the sum after errors");
+    start_none(&request);
     MPI_Request_free(&request);
     MPI_Errhandler_free(&mine);
     MPI_Comm_free(&dup);
