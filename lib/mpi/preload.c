@@ -37,10 +37,12 @@ typedef struct {
 static int note_candidate(struct dl_phdr_info *info, size_t size, void *data)
 {
     candidates_t *c = data;
+    const char *path = info->dlpi_name ? info->dlpi_name : "", *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path; /* of the folders any may have "mpi" in it */
 
     (void)size;
-    if (c->n < 16 && info->dlpi_name && strstr(info->dlpi_name, "mpi") && !strstr(info->dlpi_name, "librondo_mpi"))
-        snprintf(c->paths[c->n++], sizeof c->paths[0], "%s", info->dlpi_name);
+    if (c->n < 16 && strstr(name, "mpi") && !strstr(name, "librondo_mpi"))
+        snprintf(c->paths[c->n++], sizeof c->paths[0], "%s", path);
     return 0;
 }
 

@@ -63,6 +63,14 @@ for mpi in $(mpis); do
     "$mpicc" -w -shared -fPIC "$here/opened.c" -o "$dir/opened.so"
     good 2 --report "$dir/opened" "$dir/opened.so"
     served 99
+    # The same behind many libraries in a folder whose name has "mpi" in it.
+    mkdir -p "$dir/mpis"
+    gcc -w -x c -shared -fPIC /dev/null -o "$dir/mpis/lib1.so" || fail "lib1.so"
+    for i in 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do
+        cp "$dir/mpis/lib1.so" "$dir/mpis/lib$i.so"
+    done
+    good 2 --report "$dir/opened" "$dir"/mpis/lib*.so "$dir/opened.so"
+    served 99
     # Another tool behind it gets what is handed on, and nothing else.
     compile corners
     "$mpicc" -w -shared -fPIC "$here/behind.c" -o "$dir/behind.so"
