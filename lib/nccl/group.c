@@ -1,7 +1,8 @@
 /* Groups, and the threads that run calls. A call is recorded as data (nc_op_t, nc_job_t), and a batch is one call, or
  * all calls of a group. A batch runs at once on the caller's thread, or, if one of its communicators is nonblocking, on
  * a background thread of its own. Jobs (creation, split, shrink, finalize, windows) run before operations. If there are
- * several, each gets a thread, because each may wait for the others.
+ * several, each communicator that they use gets a thread, because each may wait for the others; the calls that use one
+ * communicator run in call order.
  *
  * There is no permanent thread: a nonblocking communicator has one call under way at a time, and the next call is
  * refused until that one is complete.
@@ -179,13 +180,21 @@ static ncclResult_t ops_run(batch_t *b)
 
 /* ---- jobs ---- */
 
+/* Returns the communicator that the job uses, of which ranks run one call at a time. NULL: a creation uses none. */
+static ncclComm_t used(const nc_job_t *job)
+{
+    return job->creates || !job->comm ? job->parent : job->comm;
+}
+
 /* Returns the next job from `at` on that uses the same communicator, in the same way on all ranks, and so has to come
- * after this one: windows. NULL: there is none. */
+ * after this one. NULL: there is none. */
 static nc_job_t *behind_of(const nc_job_t *job, nc_job_t *at)
 {
-    while (at && (at->comm != job->comm || at->creates || job->creates))
+    const ncclComm_t comm = used(job);
+
+    while (at && comm && used(at) != comm)
         at = at->next;
-    return at;
+    return comm ? at : NULL;
 }
 
 /* Returns true if the job runs in the thread of one before it. */
@@ -193,7 +202,7 @@ static bool is_behind(const batch_t *b, const nc_job_t *job)
 {
     const nc_job_t *j = b->jobs;
 
-    while (j != job && (!job->comm || behind_of(j, j->next) != job))
+    while (j != job && behind_of(j, j->next) != job)
         j = j->next;
     return j != job;
 }
@@ -203,8 +212,7 @@ static void *job_thread(void *arg)
     nc_job_t *job = arg;
 
     nc_device_enter(job->comm ? job->comm->device : job->parent->device);
-    job->result = job->run(job);
-    while (job->comm && (job = behind_of(job, job->next)))
+    for (; job; job = behind_of(job, job->next))
         job->result = job->run(job);
     return NULL;
 }
@@ -230,8 +238,8 @@ static ncclResult_t jobs_run(batch_t *b)
         if (is_behind(b, j))
             continue;
         j->started = thread_start(&j->thread, job_thread, j) == 0;
-        if (!j->started)
-            j->result = nc_error(NULL, ncclSystemError, "%s: no thread for it", j->call);
+        for (nc_job_t *n = j; n && !j->started; n = behind_of(n, n->next))
+            n->result = nc_error(NULL, ncclSystemError, "%s: no thread for it", n->call);
     }
     for (nc_job_t *j = b->jobs; j; j = j->next) {
         if (j->started)

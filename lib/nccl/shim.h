@@ -186,7 +186,8 @@ typedef struct nc_op {
     bool stalled; /* its stream stalls in its place: the communicator has failed */
 } nc_op_t;
 
-/* A call that is not an operation and may wait for other ranks. If there are several, each has a thread of its own. */
+/* A call that is not an operation and may wait for other ranks. Of several, those that use one communicator share a
+ * thread, the others have one of their own. */
 typedef struct nc_job {
     struct nc_job *next;
     ncclResult_t (*run)(struct nc_job *job);

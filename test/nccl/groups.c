@@ -240,6 +240,69 @@ static void split_all(test_rank_t *t, ncclComm_t *comms, int n)
     }
 }
 
+/* A sum over each of the communicators. */
+static void every_sum(test_rank_t *t, ncclComm_t *comms, int n)
+{
+    int32_t one = 1, out[MOST] = {0};
+
+    NCCL_OK(t, ncclGroupStart());
+    for (int r = 0; r < n; r++)
+        NCCL_OK(t, ncclAllReduce(&one, &out[r], 1, ncclInt, ncclSum, comms[r], NULL));
+    NCCL_OK(t, ncclGroupEnd());
+    for (int r = 0; r < n; r++)
+        TEST_TRUE(t, out[r] == n);
+}
+
+static void rank_is(test_rank_t *t, ncclComm_t comm, int expected)
+{
+    int rank = -1;
+
+    NCCL_OK(t, ncclCommUserRank(comm, &rank));
+    if (rank != expected)
+        test_fail(t, "the rank is %d, not %d", rank, expected);
+}
+
+/* Calls of a group that use one communicator: at once they would mix up their exchanges. */
+static void parent_of_several(test_rank_t *t, ncclComm_t *comms, int n)
+{
+    static int32_t memory[MOST][2000];
+    ncclComm_t up[MOST], down[MOST], none[MOST], all[MOST];
+    ncclWindow_t win[MOST];
+    int last = n - 1;
+
+    for (int round = 0; round < 4 && !test_failures(t); round++) {
+        test_note(t, "several calls of a group with one parent, round %d", round);
+        NCCL_OK(t, ncclGroupStart());
+        for (int r = 0; r < n; r++) {
+            NCCL_OK(t, ncclCommSplit(comms[r], 0, r, &up[r], NULL));
+            NCCL_OK(t, ncclCommSplit(comms[r], r == last ? NCCL_SPLIT_NOCOLOR : 1, 0, &none[r], NULL));
+            NCCL_OK(t, ncclCommWindowRegister(comms[r], memory[r], sizeof memory[r], &win[r], NCCL_WIN_COLL_SYMMETRIC));
+            NCCL_OK(t, ncclCommSplit(comms[r], 0, -r, &down[r], NULL));
+            NCCL_OK(t, ncclCommShrink(comms[r], NULL, 0, &all[r], NULL, NCCL_SHRINK_DEFAULT));
+        }
+        if (!NCCL_OK(t, ncclGroupEnd()))
+            test_stop(t, "cannot go on");
+        for (int r = 0; r < n; r++) {
+            rank_is(t, up[r], r);
+            rank_is(t, down[r], last - r);
+            rank_is(t, all[r], r);
+            if (r != last)
+                rank_is(t, none[r], r);
+            TEST_TRUE(t, (none[r] == NULL) == (r == last));
+        }
+        every_sum(t, up, n);
+        every_sum(t, down, n);
+        every_sum(t, all, n);
+        for (int r = 0; r < n; r++) {
+            NCCL_OK(t, ncclCommWindowDeregister(comms[r], win[r]));
+            NCCL_OK(t, ncclCommDestroy(up[r]));
+            NCCL_OK(t, ncclCommDestroy(down[r]));
+            NCCL_OK(t, ncclCommDestroy(all[r]));
+            NCCL_OK(t, ncclCommDestroy(none[r]));
+        }
+    }
+}
+
 /* Members and a new rank in one group. */
 static void grow_all(test_rank_t *t, ncclComm_t *comms, int n)
 {
@@ -289,6 +352,7 @@ static void one_thread(test_rank_t *t, void *arg)
     to_oneself(t, a[n - 1], n - 1);
     operators(t, a, n);
     split_all(t, a, n);
+    parent_of_several(t, a, n);
     grow_all(t, a, n);
     failed_creation(t);
     test_note(t, "destroy");
