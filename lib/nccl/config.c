@@ -195,7 +195,7 @@ ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, cons
 
     if (nc_settings_wrong())
         return nc_error(NULL, ncclInvalidUsage, "%s: %s", call, nc_settings_wrong());
-    if (inherited)
+    if (inherited && !given)
         new = *inherited;
     new.name[0] = '\0'; /* a name is not inherited */
     if (given) {

@@ -32,7 +32,7 @@ ncclResult_t pncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *new
     if ((result = nc_config_read(&read, config, &comm->config, call)))
         return result;
     nc_job_t job = {.run = split, .call = call, .parent = comm, .newcomm = newcomm, .number = {color, key}};
-    job.blocking = read.blocking && comm->config.blocking;
+    job.blocking = comm->config.blocking; /* as in NCCL, where the config of the new one decides for its own calls */
     *newcomm = NULL;
     if (color != NCCL_SPLIT_NOCOLOR) {
         job.creates = 1;
@@ -135,7 +135,7 @@ ncclResult_t pncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniq
     result = comm ? grow_member(&job, uniqueId, &read, config) : grow_new(&job, uniqueId, &read, config);
     if (result != ncclSuccess)
         return result;
-    job.blocking = read.blocking && (!comm || comm->config.blocking);
+    job.blocking = read.blocking; /* as in NCCL: a grow is the new communicator's call */
     return nc_group_job(&job);
 }
 NC_TWIN(CommGrow);
@@ -187,7 +187,7 @@ ncclResult_t pncclCommShrink(ncclComm_t comm, int *excludeRanksList, int exclude
     }
     nc_job_t job = {.run = shrink, .creates = 1, .call = call, .parent = comm, .newcomm = newcomm};
     job.number[1] = excludeRanksCount;
-    job.blocking = read.blocking && comm->config.blocking;
+    job.blocking = comm->config.blocking;
     job.list = malloc((size_t)excludeRanksCount * sizeof *job.list + 1);
     job.comm = nc_comm_new(0, 0, comm->device, &read);
     if (!job.list || !job.comm) {

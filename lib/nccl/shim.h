@@ -71,7 +71,8 @@ typedef struct nc_config {
     char name[NC_NAME_BYTES]; /* "": it has none */
 } nc_config_t;
 
-/* If `given` is NULL, `inherited` is used; if that is NULL, too, the defaults are. */
+/* If `given` is NULL, `inherited` is used; if that is NULL, too, the defaults are. What `given` leaves open has its
+ * default, as in NCCL, also where there is something to inherit. */
 ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, const nc_config_t *inherited,
                             const char *call);
 

@@ -1,5 +1,6 @@
 /* ncclConfig_t of older and newer callers: what they lack has its default, what they have besides is left alone, and
- * the padding behind an old one is not read as a field. A config's name stands in the communicator's messages.
+ * the padding behind an old one is not read as a field. A config's name stands in the communicator's messages, and what
+ * a config leaves open is not its parent's.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "nccl/later.h"
 #include "nccl/nccl_harness.h"
 
 /* The struct as a caller of another version has it: `size` bytes, `set` of them as the initialiser fills them, then
@@ -161,10 +163,66 @@ static void differ(test_rank_t *t, void *arg)
     NCCL_OK(t, ncclCommDestroy(comm));
 }
 
+/* One number over the communicator: the call is as blocking as it. */
+static void blocks(test_rank_t *t, ncclComm_t comm, int blocking)
+{
+    int32_t one = 1, sum = 0;
+    ncclResult_t result = ncclAllReduce(&one, &sum, 1, ncclInt, ncclSum, comm, NULL);
+
+    nccl_result(t, result, blocking ? ncclSuccess : ncclInProgress, "ncclAllReduce");
+    NCCL_OK(t, nccl_settled(comm, result));
+    NCCL_OK(t, ncclCommDestroy(comm));
+}
+
+/* Without a config a new communicator is as its parent; what a config leaves open has its default. Whether a split or a
+ * shrink waits is its parent's, whether a grow does is the new one's. */
+static void derived(test_rank_t *t, void *arg)
+{
+    const int parent = *(int *)arg;
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclComm_t comm = NULL, made = NULL;
+    ncclUniqueId id;
+
+    config.blocking = parent;
+    ncclResult_t result = ncclCommInitRankConfig(&comm, t->nranks, nccl_id(t), t->rank, &config);
+    NCCL_OK(t, nccl_settled(comm, result));
+    for (int way = 0; way < 3; way++) {
+        const int blocking = way == 0 ? parent : way == 1 ? 1 : !parent;
+        ncclConfig_t *given = way == 0 ? NULL : &config;
+
+        test_note(t, "of a parent with blocking %d, %s", parent, way == 0 ? "no config" : "a config");
+        config.blocking = way == 1 ? NCCL_CONFIG_UNDEF_INT : !parent;
+        result = ncclCommSplit(comm, 0, 0, &made, given);
+        nccl_result(t, result, parent ? ncclSuccess : ncclInProgress, "ncclCommSplit");
+        NCCL_OK(t, nccl_settled(comm, result));
+        blocks(t, made, blocking);
+        result = ncclCommShrink(comm, NULL, 0, &made, given, NCCL_SHRINK_DEFAULT);
+        nccl_result(t, result, parent ? ncclSuccess : ncclInProgress, "ncclCommShrink");
+        NCCL_OK(t, nccl_settled(comm, result));
+        blocks(t, made, blocking);
+
+        ncclComm_t member = NULL;
+        memset(&id, 0, sizeof id);
+        NCCL_OK(t, nccl_settled(comm, ncclCommSplit(comm, t->rank ? NCCL_SPLIT_NOCOLOR : 0, 0, &member, NULL)));
+        if (member)
+            NCCL_OK(t, pncclCommGetUniqueId(member, &id));
+        NCCL_OK(t, nccl_settled(comm, ncclAllReduce(&id, &id, sizeof id, ncclUint8, ncclSum, comm, NULL)));
+        if (!given)
+            config.blocking = parent; /* a new rank has no parent */
+        result = pncclCommGrow(member, 2, member ? NULL : &id, member ? -1 : 1, &made, member ? given : &config);
+        nccl_result(t, result, blocking ? ncclSuccess : ncclInProgress, "ncclCommGrow");
+        NCCL_OK(t, nccl_settled(made, result));
+        blocks(t, made, blocking);
+        if (member)
+            NCCL_OK(t, ncclCommDestroy(member));
+    }
+    NCCL_OK(t, ncclCommDestroy(comm));
+}
+
 int main(void)
 {
     char path[] = "/tmp/rondo-configs-XXXXXX";
-    int bad = 0, file = mkstemp(path);
+    int bad = 0, file = mkstemp(path), no = 0, yes = 1;
 
     test_begin("nccl/configs", 60);
     setenv("RONDO_DEBUG", "none", 0);
@@ -175,6 +233,8 @@ int main(void)
     bad += test_run(TEST_PROCESSES, 1, 30, callers, NULL);
     bad += test_run(TEST_THREADS, 2, 30, fields, path);
     bad += test_run(TEST_PROCESSES, 2, 30, differ, NULL);
+    bad += test_run(TEST_PROCESSES, 2, 30, derived, &yes);
+    bad += test_run(TEST_PROCESSES, 2, 30, derived, &no);
     (void)unlink(path);
     return bad != 0;
 }
