@@ -65,6 +65,22 @@ void nc_comm_wait(ncclComm_t comm)
         nanosleep(&nap, NULL);
 }
 
+/* `shrinking` is read first: a shrink that begins meanwhile counts in `busy` alone, and is waited for once more. */
+static bool only_shrinks(ncclComm_t comm)
+{
+    const int shrinking = atomic_load(&comm->shrinking);
+
+    return atomic_load(&comm->busy) == shrinking;
+}
+
+void nc_comm_wait_calls(ncclComm_t comm)
+{
+    const struct timespec nap = {0, 50000};
+
+    while (atomic_load(&comm->inside) || !only_shrinks(comm))
+        nanosleep(&nap, NULL);
+}
+
 ncclComm_t nc_comm_new(int rank, int nranks, int device, const nc_config_t *config)
 {
     ncclComm_t comm = calloc(1, sizeof *comm);
@@ -396,10 +412,12 @@ ncclResult_t pncclCommAbort(ncclComm_t comm)
         bool rests = at_rest(comm); /* then, as with NCCL, only ranks that wait for this one learn of the abort */
         if (!rests)
             (void)rondo_comm_revoke(comm->rondo); /* threads that are inside operations return */
-        nc_comm_wait(comm);
+        nc_comm_wait_calls(comm);
         nc_registration_end_all(comm);
         nc_bounce_free_all(comm);
+        rests = rests && !atomic_load(&comm->shrinking);
         result = nc_result(NULL, NULL, rests ? rondo_comm_destroy(comm->rondo) : rondo_comm_abort(comm->rondo));
+        nc_comm_wait(comm); /* a thread that shrinks it, too */
     }
     nc_comm_free(comm);
     return result;
@@ -410,7 +428,7 @@ ncclResult_t nc_comm_revoke(ncclComm_t comm)
 {
     rondo_result_t result = rondo_comm_revoke(comm->rondo);
 
-    nc_comm_wait(comm);
+    nc_comm_wait_calls(comm);
     atomic_store(&comm->revoked, 1);
     return nc_result(comm, comm->rondo, result);
 }

@@ -185,7 +185,9 @@ ncclResult_t pncclCommShrink(ncclComm_t comm, int *excludeRanksList, int exclude
             return result;
         atomic_store(&comm->revoked, NC_SHRUNK);
     }
-    nc_job_t job = {.run = shrink, .creates = 1, .call = call, .parent = comm, .newcomm = newcomm};
+    if (shrinkFlags == NCCL_SHRINK_ABORT)
+        nc_comm_wait(comm); /* for an earlier shrink */
+    nc_job_t job = {.run = shrink, .creates = 1, .shrinks = 1, .call = call, .parent = comm, .newcomm = newcomm};
     job.number[1] = excludeRanksCount;
     job.blocking = comm->config.blocking;
     job.list = malloc((size_t)excludeRanksCount * sizeof *job.list + 1);

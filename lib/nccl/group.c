@@ -275,6 +275,8 @@ static void job_settle(nc_job_t *j, int background)
         dropped = comm->dropped;
         atomic_fetch_sub(&comm->busy, 1);
     }
+    if (j->shrinks) /* first: from the other on the communicator may be gone */
+        atomic_fetch_sub(&j->parent->shrinking, 1);
     if (j->parent)
         atomic_fetch_sub(&j->parent->busy, 1);
     pthread_mutex_unlock(&nc_lock);
@@ -374,6 +376,8 @@ static ncclResult_t batch_begin(batch_t *b)
             atomic_fetch_add(&j->comm->busy, 1);
         if (j->parent)
             atomic_fetch_add(&j->parent->busy, 1);
+        if (j->shrinks)
+            atomic_fetch_add(&j->parent->shrinking, 1);
     }
     batch_mark(b, 1);
     if (!b->background)

@@ -105,6 +105,7 @@ struct ncclComm {
     int rank, nranks, device;
     nc_config_t config;
     _Atomic int inside, busy;
+    _Atomic int shrinking;  /* those of `busy` that shrink it, which end when rondo's communicator does */
     _Atomic int ending;     /* set before an abort reads `inside` and `busy`; read after either was incremented */
     _Atomic int result;     /* ncclResult_t of the first failure in the background, which stays */
     _Atomic uint64_t calls; /* operations so far, for log lines */
@@ -133,6 +134,8 @@ ncclComm_t nc_comm_new(int rank, int nranks, int device, const nc_config_t *conf
 ncclResult_t nc_comm_made(ncclComm_t comm, rondo_comm_t rondo, const char *call, ncclResult_t result);
 void nc_comm_free(ncclComm_t comm); /* frees the object, when rondo's communicator has ended */
 void nc_comm_wait(ncclComm_t comm); /* waits until it is neither inside nor busy */
+/* Waits until it is neither inside nor busy, but by a shrink of it. */
+void nc_comm_wait_calls(ncclComm_t comm);
 rondo_config_t nc_comm_config(ncclComm_t comm);
 ncclResult_t nc_comm_revoke(ncclComm_t comm);
 
@@ -193,6 +196,7 @@ typedef struct nc_job {
     struct nc_job *next;
     ncclResult_t (*run)(struct nc_job *job);
     int creates; /* `comm` is new, and is freed if its creation fails and the caller waits */
+    int shrinks; /* `parent`: a rank that does not come to it holds it up, whatever is done to the parent but its end */
     const char *call;
     ncclComm_t comm;     /* that is created or used; NULL: a split without a color */
     ncclComm_t parent;   /* NULL: there is none */

@@ -196,6 +196,46 @@ static void ended(test_rank_t *t, void *arg)
         NCCL_OK(t, ncclCommAbort(comm));
 }
 
+static void *shrink(void *arg)
+{
+    waiter_t *w = arg;
+    ncclComm_t rest = NULL;
+
+    w->result = ncclCommShrink(w->comm, NULL, 0, &rest, NULL, NCCL_SHRINK_DEFAULT);
+    w->second = rest != NULL;
+    return NULL;
+}
+
+/* Rank 0 ends the communicator while its other thread waits in a shrink that rank 1 does not come to. */
+static void unshrunk(test_rank_t *t, void *arg)
+{
+    int revoke = *(int *)arg;
+    ncclComm_t comm = comm_of(t, 1);
+    waiter_t waiter = {comm, ncclSuccess, 0, 0};
+    ncclResult_t state = ncclSuccess;
+    pthread_t thread;
+
+    test_barrier(t);
+    if (t->rank == 0) {
+        test_note(t, "%s while another thread shrinks", revoke ? "revoke and abort" : "abort");
+        if (pthread_create(&thread, NULL, shrink, &waiter) != 0)
+            test_stop(t, "no thread");
+        while (state != ncclInProgress) {
+            NCCL_OK(t, ncclCommGetAsyncError(comm, &state));
+            usleep(100);
+        }
+        if (revoke)
+            NCCL_OK(t, ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT));
+        NCCL_OK(t, ncclCommAbort(comm));
+        pthread_join(thread, NULL);
+        nccl_result(t, waiter.result, ncclInvalidUsage, "ncclCommShrink");
+        TEST_TRUE(t, !waiter.second);
+    }
+    test_barrier(t);
+    if (t->rank != 0)
+        NCCL_OK(t, ncclCommAbort(comm));
+}
+
 /* As clients do that end: rank 0 aborts when it has all its results. That is no failure for those who have theirs. */
 static void at_rest(test_rank_t *t, void *arg)
 {
@@ -332,6 +372,7 @@ int main(void)
                test_run(TEST_PROCESSES, 4, 40, grown, flag);
         bad += test_run(TEST_PROCESSES, 2, 40, memory, flag);
         bad += test_run(TEST_PROCESSES, 3, 40, ended, flag);
+        bad += test_run(TEST_PROCESSES, 2, 40, unshrunk, flag);
         bad += test_run_directed(&d, 3, 40, survivors, flag);
     }
     if (!bad)
