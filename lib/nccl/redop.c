@@ -10,6 +10,7 @@ typedef struct nc_user_op {
     struct nc_user_op *next;
     int number; /* the ncclRedOp_t; 0: the op has been destroyed, and only its users keep it */
     int users;
+    bool orphan; /* its communicator has ended, and rondo's op with it; the last user frees it */
     rondo_type_t type;
     rondo_op_t op;      /* rondo's op */
     const void *scalar; /* not NULL: the device scalar of a host communicator; `op` is created for each run */
@@ -50,10 +51,13 @@ struct nc_user_op *nc_user_op_get(ncclComm_t comm, ncclRedOp_t op)
     return u;
 }
 
+/* The communicator may have ended: a group that another thread has open still held a call on it. */
 void nc_user_op_put(ncclComm_t comm, struct nc_user_op *op)
 {
     pthread_mutex_lock(&nc_lock);
-    if (--op->users == 0 && op->number == 0)
+    if (--op->users == 0 && op->orphan)
+        free(op);
+    else if (op->users == 0 && op->number == 0)
         op_remove(comm, op);
     pthread_mutex_unlock(&nc_lock);
 }
@@ -72,11 +76,15 @@ void nc_user_op_end(ncclComm_t comm, struct nc_user_op *op, rondo_op_t number)
 
 void nc_user_op_free_all(ncclComm_t comm)
 {
-    while (comm->ops) {
+    pthread_mutex_lock(&nc_lock);
+    while (comm->ops) { /* rondo's ops have ended with their communicator */
         nc_user_op_t *gone = comm->ops;
         comm->ops = gone->next;
-        free(gone); /* rondo's op has ended with its communicator */
+        gone->orphan = true;
+        if (gone->users == 0)
+            free(gone);
     }
+    pthread_mutex_unlock(&nc_lock);
 }
 
 ncclResult_t pncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t datatype,

@@ -236,6 +236,41 @@ static void unshrunk(test_rank_t *t, void *arg)
         NCCL_OK(t, ncclCommAbort(comm));
 }
 
+static void *abort_it(void *arg)
+{
+    waiter_t *w = arg;
+
+    w->result = ncclCommAbort(w->comm);
+    return NULL;
+}
+
+/* Another thread ends a communicator of which this thread's group holds calls, by operators that have been destroyed.
+ * They are more than malloc keeps aside for a thread, so their memory shows whether it was given back too early. */
+static void recorded(test_rank_t *t, void *arg)
+{
+    enum { OPS = 40 };
+    ncclComm_t comm = comm_of(t, 1);
+    waiter_t other = {comm, ncclSuccess, 0, 0};
+    float in = 1, out[OPS], two = 2;
+    pthread_t thread;
+
+    (void)arg;
+    test_note(t, "abort while a group holds calls by operators");
+    NCCL_OK(t, ncclGroupStart());
+    for (int i = 0; i < OPS; i++) {
+        ncclRedOp_t op;
+
+        NCCL_OK(t, ncclRedOpCreatePreMulSum(&op, &two, ncclFloat, ncclScalarHostImmediate, comm));
+        NCCL_OK(t, ncclAllReduce(&in, &out[i], 1, ncclFloat, op, comm, NULL));
+        NCCL_OK(t, ncclRedOpDestroy(op, comm));
+    }
+    if (pthread_create(&thread, NULL, abort_it, &other) != 0)
+        test_stop(t, "no thread");
+    pthread_join(thread, NULL);
+    NCCL_OK(t, other.result);
+    NCCL_GIVES(t, ncclInvalidUsage, ncclGroupEnd());
+}
+
 /* As clients do that end: rank 0 aborts when it has all its results. That is no failure for those who have theirs. */
 static void at_rest(test_rank_t *t, void *arg)
 {
@@ -376,7 +411,7 @@ int main(void)
         bad += test_run_directed(&d, 3, 40, survivors, flag);
     }
     if (!bad)
-        bad += test_run(TEST_PROCESSES, 2, 40, aborted, NULL) + test_run(TEST_PROCESSES, 3, 40, at_rest, NULL) +
-               test_run(TEST_THREADS, 3, 40, at_rest, NULL);
+        bad += test_run(TEST_PROCESSES, 1, 40, recorded, NULL) + test_run(TEST_PROCESSES, 2, 40, aborted, NULL) +
+               test_run(TEST_PROCESSES, 3, 40, at_rest, NULL) + test_run(TEST_THREADS, 3, 40, at_rest, NULL);
     return bad != 0;
 }
