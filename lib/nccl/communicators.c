@@ -44,10 +44,8 @@ ncclResult_t nc_comm_ready(ncclComm_t comm, const char *call)
                         "%s: an earlier call on the communicator is not over: wait until ncclCommGetAsyncError no "
                         "longer says ncclInProgress",
                         call);
-    if ((result = (ncclResult_t)atomic_load(&comm->result)) != ncclSuccess) {
-        nc_group_fail(result);
+    if ((result = (ncclResult_t)atomic_load(&comm->result)) != ncclSuccess)
         return result;
-    }
     if (!comm->rondo)
         return nc_error(comm, ncclInvalidUsage, "%s: the communicator is made when the open group ends, not before",
                         call);
@@ -204,7 +202,8 @@ static ncclResult_t create_here(const char *call, ncclComm_t *newcomm, int nrank
 
     nc_settings();
     result = nc_device_current(&device, call);
-    return result == ncclSuccess ? create(call, newcomm, nranks, ids, nids, rank, device, given) : result;
+    return nc_group_check(result == ncclSuccess ? create(call, newcomm, nranks, ids, nids, rank, device, given)
+                                                : result);
 }
 
 ncclResult_t pncclGetUniqueId(ncclUniqueId *uniqueId)
@@ -240,8 +239,9 @@ ncclResult_t pncclCommInitRankScalable(ncclComm_t *newcomm, int nranks, int myra
     const char *call = "ncclCommInitRankScalable";
 
     if (nId < 1 || nId > nranks || !commIds)
-        return nc_error(NULL, ncclInvalidArgument, "%s: %d ids of %d ranks: at least one, and no more than ranks", call,
-                        commIds ? nId : 0, nranks);
+        return nc_group_check(nc_error(NULL, ncclInvalidArgument,
+                                       "%s: %d ids of %d ranks: at least one, and no more than ranks", call,
+                                       commIds ? nId : 0, nranks));
     return create_here(call, newcomm, nranks, commIds, nId, myrank, config);
 }
 NC_TWIN(CommInitRankScalable);
@@ -279,11 +279,11 @@ ncclResult_t pncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
     if ((result = check_devices(ndev, devlist)) || (result = pncclGetUniqueId(&id)) || (result = pncclGroupStart()))
         return result;
     for (int i = 0; i < ndev && result == ncclSuccess; i++)
-        result = create(call, &comm[i], ndev, &id, 1, i,
-                        nc_settings_host() ? RONDO_DEVICE_HOST
-                        : devlist          ? devlist[i]
-                                           : i,
-                        NULL);
+        result = nc_group_check(create(call, &comm[i], ndev, &id, 1, i,
+                                       nc_settings_host() ? RONDO_DEVICE_HOST
+                                       : devlist          ? devlist[i]
+                                                          : i,
+                                       NULL));
     ended = pncclGroupEnd();
     explicit_bzero(&id, sizeof id);
     return result != ncclSuccess ? result : ended;
@@ -323,7 +323,7 @@ static bool was_shrunk(ncclComm_t comm)
     return atomic_load(&comm->revoked) == NC_SHRUNK && !nc_comm_busy(comm);
 }
 
-ncclResult_t pncclCommFinalize(ncclComm_t comm)
+static ncclResult_t record_finalize(ncclComm_t comm)
 {
     const char *call = "ncclCommFinalize";
     ncclResult_t result = nc_comm_valid(comm, call);
@@ -336,6 +336,11 @@ ncclResult_t pncclCommFinalize(ncclComm_t comm)
     nc_job_t job = {.run = finalize, .call = call, .comm = comm, .blocking = comm->config.blocking};
     return nc_group_job(&job);
 }
+
+ncclResult_t pncclCommFinalize(ncclComm_t comm)
+{
+    return nc_group_check(record_finalize(comm));
+}
 NC_TWIN(CommFinalize);
 
 static ncclResult_t may_end(ncclComm_t comm, const char *call)
@@ -344,8 +349,8 @@ static ncclResult_t may_end(ncclComm_t comm, const char *call)
 
     if (result != ncclSuccess || !nc_group_has(comm))
         return result;
-    return nc_error(comm, ncclInvalidUsage, "%s: the open group holds calls on this communicator: end the group first",
-                    call);
+    return nc_group_check(nc_error(comm, ncclInvalidUsage,
+                                   "%s: the open group holds calls on this communicator: end the group first", call));
 }
 
 ncclResult_t pncclCommDestroy(ncclComm_t comm)

@@ -18,7 +18,7 @@ static ncclResult_t split(nc_job_t *job)
     return job->comm ? nc_comm_made(job->comm, made, job->call, code) : code;
 }
 
-ncclResult_t pncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm, ncclConfig_t *config)
+static ncclResult_t record_split(ncclComm_t comm, int color, int key, ncclComm_t *newcomm, ncclConfig_t *config)
 {
     const char *call = "ncclCommSplit";
     ncclResult_t result = nc_comm_ready(comm, call);
@@ -42,6 +42,11 @@ ncclResult_t pncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *new
     }
     return nc_group_job(&job);
 }
+
+ncclResult_t pncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm, ncclConfig_t *config)
+{
+    return nc_group_check(record_split(comm, color, key, newcomm, config));
+}
 NC_TWIN(CommSplit);
 
 static const char grow_call[] = "ncclCommGrow";
@@ -57,10 +62,11 @@ ncclResult_t pncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId)
     if (!uniqueId)
         return nc_error(comm, ncclInvalidArgument, "%s: uniqueId is NULL", call);
     if (nc_group_holds(comm, grow_call))
-        return nc_error(comm, ncclInvalidUsage,
-                        "%s: the open group holds an %s of the communicator, which would go without this id: call it "
-                        "before that, or when the group has ended",
-                        call, grow_call);
+        return nc_group_check(
+            nc_error(comm, ncclInvalidUsage,
+                     "%s: the open group holds an %s of the communicator, which would go without this id: call it "
+                     "before that, or when the group has ended",
+                     call, grow_call));
     result = pncclGetUniqueId(uniqueId);
     memcpy(&comm->grow_id, uniqueId, sizeof comm->grow_id); /* also one that carries an error to all ranks */
     comm->has_grow_id = 1;
@@ -120,8 +126,8 @@ static ncclResult_t grow_new(nc_job_t *job, const ncclUniqueId *id, nc_config_t 
     return job->comm ? ncclSuccess : ncclSystemError;
 }
 
-ncclResult_t pncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank, ncclComm_t *newcomm,
-                           ncclConfig_t *config)
+static ncclResult_t record_grow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank,
+                                ncclComm_t *newcomm, ncclConfig_t *config)
 {
     const char *call = grow_call;
     nc_job_t job = {.run = grow, .creates = 1, .call = call, .parent = comm, .newcomm = newcomm};
@@ -137,6 +143,12 @@ ncclResult_t pncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniq
         return result;
     job.blocking = read.blocking; /* as in NCCL: a grow is the new communicator's call */
     return nc_group_job(&job);
+}
+
+ncclResult_t pncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank, ncclComm_t *newcomm,
+                           ncclConfig_t *config)
+{
+    return nc_group_check(record_grow(comm, nRanks, uniqueId, rank, newcomm, config));
 }
 NC_TWIN(CommGrow);
 
@@ -171,8 +183,8 @@ static ncclResult_t shrink_check(ncclComm_t comm, const int *list, int count, nc
     return ncclSuccess;
 }
 
-ncclResult_t pncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount, ncclComm_t *newcomm,
-                             ncclConfig_t *config, int shrinkFlags)
+static ncclResult_t record_shrink(ncclComm_t comm, const int *excludeRanksList, int excludeRanksCount,
+                                  ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags)
 {
     const char *call = "ncclCommShrink";
     ncclResult_t result = shrink_check(comm, excludeRanksList, excludeRanksCount, newcomm, shrinkFlags);
@@ -200,5 +212,11 @@ ncclResult_t pncclCommShrink(ncclComm_t comm, int *excludeRanksList, int exclude
     if (excludeRanksCount)
         memcpy(job.list, excludeRanksList, (size_t)excludeRanksCount * sizeof *job.list);
     return nc_group_job(&job);
+}
+
+ncclResult_t pncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount, ncclComm_t *newcomm,
+                             ncclConfig_t *config, int shrinkFlags)
+{
+    return nc_group_check(record_shrink(comm, excludeRanksList, excludeRanksCount, newcomm, config, shrinkFlags));
 }
 NC_TWIN(CommShrink);

@@ -49,10 +49,11 @@ bool nc_group_holds(ncclComm_t parent, const char *call)
     return false;
 }
 
-void nc_group_fail(ncclResult_t result)
+ncclResult_t nc_group_check(ncclResult_t result)
 {
-    if (depth && open_batch.result == ncclSuccess)
+    if (depth && open_batch.result == ncclSuccess && result != ncclInProgress)
         open_batch.result = result;
+    return result;
 }
 
 /* ---- operations ---- */
@@ -516,7 +517,8 @@ ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
     batch_t b;
 
     if (simInfo && (simInfo->magic != SIM_MAGIC || simInfo->size < offsetof(ncclSimInfo_t, estimatedTime)))
-        return nc_error(NULL, ncclInvalidArgument, "%s: initialise simInfo with NCCL_SIM_INFO_INITIALIZER", call);
+        return nc_group_check(
+            nc_error(NULL, ncclInvalidArgument, "%s: initialise simInfo with NCCL_SIM_INFO_INITIALIZER", call));
     if (!take(&b, &result, call))
         return result;
     result = simulate(&b, &us);

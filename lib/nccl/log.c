@@ -170,7 +170,6 @@ ncclResult_t nc_error(ncclComm_t comm, ncclResult_t code, const char *format, ..
     if (level >= NC_LOG_VERSION)
         line(asked ? STDOUT_FILENO : STDERR_FILENO, "WARN ", text);
     pthread_mutex_unlock(&lock);
-    nc_group_fail(code);
     return code;
 }
 

@@ -146,7 +146,7 @@ static ncclResult_t window_register(nc_job_t *job)
     return ncclSuccess;
 }
 
-ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, ncclWindow_t *win, int winFlags)
+static ncclResult_t record_window(ncclComm_t comm, void *buff, size_t size, ncclWindow_t *win, int winFlags)
 {
     const char *call = "ncclCommWindowRegister";
     ncclResult_t result = nc_comm_ready(comm, call);
@@ -175,6 +175,11 @@ ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, n
                     .bytes = size,
                     .window = win};
     return nc_group_job(&job);
+}
+
+ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, ncclWindow_t *win, int winFlags)
+{
+    return nc_group_check(record_window(comm, buff, size, win, winFlags));
 }
 NC_TWIN(CommWindowRegister);
 
@@ -271,7 +276,7 @@ static ncclResult_t run(ncclComm_t comm, const char *call, ncclResult_t (*job_ru
     nc_job_t job = {.run = job_run, .call = call, .comm = comm, .blocking = 1};
     ncclResult_t result = nc_comm_ready(comm, call);
 
-    return result == ncclSuccess ? nc_group_job(&job) : result;
+    return nc_group_check(result == ncclSuccess ? nc_group_job(&job) : result);
 }
 
 ncclResult_t pncclCommSuspend(ncclComm_t comm, int flags)

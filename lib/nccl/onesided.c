@@ -31,12 +31,29 @@ static ncclResult_t ready(ncclComm_t comm, const char *call)
     return result;
 }
 
+static ncclResult_t record_put(nc_op_t *op, ncclDataType_t datatype, ncclWindow_t peerWin)
+{
+    const char *call = "ncclPutSignal";
+    ncclResult_t result = ready(op->comm, call);
+
+    if (result != ncclSuccess)
+        return result;
+    if (nc_type(datatype, &op->type) != 0)
+        return nc_error(op->comm, ncclInvalidArgument, "%s: datatype is %d: 0 to %d", call, (int)datatype,
+                        ncclNumTypes - 1);
+    op->window = nc_window_of(op->comm, peerWin);
+    if (!op->window)
+        return nc_error(op->comm, ncclInvalidArgument,
+                        "%s: peerWin is not from ncclCommWindowRegister of this communicator, with "
+                        "NCCL_WIN_COLL_SYMMETRIC",
+                        call);
+    return nc_group_op(op);
+}
+
 ncclResult_t pncclPutSignal(const void *localbuff, size_t count, ncclDataType_t datatype, int peer,
                             ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx, unsigned int flags,
                             ncclComm_t comm, cudaStream_t stream)
 {
-    const char *call = "ncclPutSignal";
-    ncclResult_t result = ready(comm, call);
     nc_op_t op = {.what = NC_PUT_SIGNAL,
                   .send = localbuff,
                   .count = count,
@@ -48,18 +65,7 @@ ncclResult_t pncclPutSignal(const void *localbuff, size_t count, ncclDataType_t 
                   .flags = flags};
 
     (void)stream;
-    if (result != ncclSuccess)
-        return result;
-    if (nc_type(datatype, &op.type) != 0)
-        return nc_error(comm, ncclInvalidArgument, "%s: datatype is %d: 0 to %d", call, (int)datatype,
-                        ncclNumTypes - 1);
-    op.window = nc_window_of(comm, peerWin);
-    if (!op.window)
-        return nc_error(comm, ncclInvalidArgument,
-                        "%s: peerWin is not from ncclCommWindowRegister of this communicator, with "
-                        "NCCL_WIN_COLL_SYMMETRIC",
-                        call);
-    return nc_group_op(&op);
+    return nc_group_check(record_put(&op, datatype, peerWin));
 }
 NC_TWIN(PutSignal);
 
@@ -69,17 +75,16 @@ ncclResult_t pncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, nccl
     nc_op_t op = {.what = NC_SIGNAL, .root = peer, .comm = comm, .signal = sigIdx, .context = ctx, .flags = flags};
 
     (void)stream;
-    return result == ncclSuccess ? nc_group_op(&op) : result;
+    return nc_group_check(result == ncclSuccess ? nc_group_op(&op) : result);
 }
 NC_TWIN(Signal);
 
-ncclResult_t pncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm, cudaStream_t stream)
+static ncclResult_t record_wait(int nDesc, const ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm)
 {
     const char *call = "ncclWaitSignal";
     ncclResult_t result = ready(comm, call);
     nc_op_t op = {.what = NC_WAIT_SIGNAL, .comm = comm, .nwaits = nDesc};
 
-    (void)stream;
     if (result != ncclSuccess)
         return result;
     if (nDesc < 1 || !signalDescs)
@@ -92,5 +97,11 @@ ncclResult_t pncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclC
         op.waits[i] =
             (rondo_wait_desc_t){signalDescs[i].opCnt, signalDescs[i].peer, signalDescs[i].sigIdx, signalDescs[i].ctx};
     return nc_group_op(&op);
+}
+
+ncclResult_t pncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm, cudaStream_t stream)
+{
+    (void)stream;
+    return nc_group_check(record_wait(nDesc, signalDescs, comm));
 }
 NC_TWIN(WaitSignal);

@@ -161,7 +161,7 @@ static void log_call(const nc_op_t *op, ncclDataType_t type, ncclRedOp_t redop)
            op->recv, op->count, (int)type, (int)redop, op->root, (void *)op->comm, op->comm->nranks, op->stream);
 }
 
-static ncclResult_t submit(nc_op_t op, ncclDataType_t type, ncclRedOp_t redop, cudaStream_t stream)
+static ncclResult_t record(nc_op_t op, ncclDataType_t type, ncclRedOp_t redop, cudaStream_t stream)
 {
     const char *call = shapes[op.what].call;
     ncclResult_t result = nc_comm_ready(op.comm, call);
@@ -184,6 +184,11 @@ static ncclResult_t submit(nc_op_t op, ncclDataType_t type, ncclRedOp_t redop, c
     if (nc_log_shows(NC_SUBSYS_COLL))
         log_call(&op, type, redop);
     return nc_group_op(&op);
+}
+
+static ncclResult_t submit(nc_op_t op, ncclDataType_t type, ncclRedOp_t redop, cudaStream_t stream)
+{
+    return nc_group_check(record(op, type, redop, stream));
 }
 
 ncclResult_t pncclAllReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,

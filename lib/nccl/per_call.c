@@ -78,7 +78,7 @@ static ncclResult_t begin(const ncclCollConfig_t *c, const char *call, const cha
 #define CONFIGURED(name, parameters, arguments)                                                                        \
     ncclResult_t pnccl##name##Config parameters                                                                        \
     {                                                                                                                  \
-        ncclResult_t result = begin(config, "nccl" #name "Config", #name);                                             \
+        ncclResult_t result = nc_group_check(begin(config, "nccl" #name "Config", #name));                             \
                                                                                                                        \
         if (result == ncclSuccess)                                                                                     \
             result = pnccl##name arguments;                                                                            \

@@ -14,8 +14,8 @@ static ncclResult_t refuse(const char *name)
     for (int i = 0; i < nc_nfunctions; i++)
         if (strcmp(nc_functions[i].name, name) == 0)
             note = nc_functions[i].note;
-    return nc_error(NULL, ncclInvalidUsage, "nccl%s is not served by rondo: %s (rondo-info --nccl lists what is)", name,
-                    note);
+    return nc_group_check(nc_error(NULL, ncclInvalidUsage,
+                                   "nccl%s is not served by rondo: %s (rondo-info --nccl lists what is)", name, note));
 }
 
 #define REFUSE(name)                                                                                                   \

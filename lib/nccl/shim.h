@@ -39,8 +39,7 @@ typedef enum { NC_SUBSYS_INIT = 1, NC_SUBSYS_COLL = 2, NC_SUBSYS_ENV = 4, NC_SUB
 void nc_log(nc_subsys_t subsys, const char *format, ...) __attribute__((format(printf, 2, 3))); /* at INFO */
 bool nc_log_shows(nc_subsys_t subsys); /* false: nc_log would print nothing; costs a load */
 void nc_log_version(void);             /* once a process */
-/* Logs the message, records it for ncclGetLastError, and returns `code`. In a group, the group fails. `comm` may be
- * NULL. */
+/* Logs the message, records it for ncclGetLastError, and returns `code`. `comm` may be NULL. */
 ncclResult_t nc_error(ncclComm_t comm, ncclResult_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Translates rondo's result and records its message, which rondo has logged itself. */
@@ -217,7 +216,9 @@ typedef struct nc_job {
 
 bool nc_group_has(ncclComm_t comm);                       /* returns true if the open group has a call on it */
 bool nc_group_holds(ncclComm_t parent, const char *call); /* that call, which makes a communicator from `parent` */
-void nc_group_fail(ncclResult_t result);
+/* Returns `result`. If it is an error, the open group fails with it: for the calls whose errors NCCL's groups have,
+ * which are those that a group defers. Others that fail, and that a program may try in vain, harm no group. */
+ncclResult_t nc_group_check(ncclResult_t result);
 ncclResult_t nc_group_op(nc_op_t *op);    /* takes ownership of what it refers to */
 ncclResult_t nc_group_job(nc_job_t *job); /* copies the job and takes ownership of `list` and `ids` */
 void nc_job_forget(nc_job_t *job); /* frees its ids, and wipes them: in them is the secret by which a rank may join */

@@ -86,6 +86,55 @@ static void errors(test_rank_t *t, ncclComm_t *comms, int n)
     TEST_TRUE(t, out[0] == 0); /* nothing of it was done */
 }
 
+/* What no group defers may fail in one, and that is all. */
+static void local_errors(test_rank_t *t, ncclComm_t *comms, int n)
+{
+    float in = 1, out[MOST] = {0};
+    ncclRedOp_t op;
+    void *handle;
+
+    test_note(t, "local calls that fail in a group");
+    NCCL_OK(t, ncclGroupStart());
+    NCCL_GIVES(t, ncclInvalidArgument, ncclMemFree(&in));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclMemAlloc(NULL, 8));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclCommCount(comms[0], NULL));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclCommGetAsyncError(comms[0], NULL));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclCommRegister(comms[0], NULL, 8, &handle));
+    TEST_TRUE(t, ncclCommDeregister(comms[0], &in) != ncclSuccess);
+    NCCL_GIVES(t, ncclInvalidArgument, ncclRedOpDestroy((ncclRedOp_t)77, comms[0]));
+    NCCL_GIVES(t, ncclInvalidArgument,
+               ncclRedOpCreatePreMulSum(&op, NULL, ncclFloat, ncclScalarHostImmediate, comms[0]));
+    for (int r = 0; r < n; r++)
+        NCCL_OK(t, ncclAllReduce(&in, &out[r], 1, ncclFloat, ncclSum, comms[r], NULL));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclMemFree(&in));
+    NCCL_OK(t, ncclGroupEnd());
+    for (int r = 0; r < n; r++)
+        TEST_TRUE(t, out[r] == (float)n);
+}
+
+/* What a group defers fails it. */
+static void deferred_errors(test_rank_t *t, ncclComm_t *comms, int n)
+{
+    float in = 1, out[MOST] = {0};
+    ncclComm_t made = NULL;
+    ncclWindow_t win;
+
+    for (int way = 0; way < 5; way++) {
+        test_note(t, "a call that fails and would have been deferred, %d", way);
+        NCCL_OK(t, ncclGroupStart());
+        for (int r = 0; r < n; r++)
+            NCCL_OK(t, ncclAllReduce(&in, &out[r], 1, ncclFloat, ncclSum, comms[r], NULL));
+        NCCL_GIVES(t, ncclInvalidArgument,
+                   way == 0   ? ncclSend(NULL, 1, ncclFloat, 0, comms[0], NULL)
+                   : way == 1 ? ncclCommSplit(comms[0], -5, 0, &made, NULL)
+                   : way == 2 ? ncclCommShrink(comms[0], NULL, -1, &made, NULL, 0)
+                   : way == 3 ? pncclCommGrow(comms[0], n, NULL, -1, &made, NULL)
+                              : ncclCommWindowRegister(comms[0], NULL, 8, &win, 0));
+        NCCL_GIVES(t, ncclInvalidArgument, ncclGroupEnd());
+        TEST_TRUE(t, out[0] == 0);
+    }
+}
+
 /* Longer messages take longer; nothing moves, and the communicators go on as before. */
 static void simulated(test_rank_t *t, ncclComm_t *comms, int n)
 {
@@ -347,6 +396,8 @@ static void one_thread(test_rank_t *t, void *arg)
     every_operation(t, a, n);
     nested(t, a, b, n);
     errors(t, a, n);
+    local_errors(t, a, n);
+    deferred_errors(t, a, n);
     simulated(t, b, n);
     every_operation(t, b, n);
     to_oneself(t, a[n - 1], n - 1);
