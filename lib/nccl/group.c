@@ -496,10 +496,16 @@ ncclResult_t pncclGroupEnd(void)
 NC_TWIN(GroupEnd);
 
 /* Sets *us to the time that rondo's cost model predicts for the group, and drops the group. */
-static ncclResult_t simulate(batch_t *b, double *us)
+static ncclResult_t simulate(batch_t *b, double *us, const char *call)
 {
     ncclResult_t result, ended;
 
+    if (b->jobs) {
+        result = nc_error(NULL, ncclInvalidUsage, "%s: the group holds an %s, which has no price: only operations have",
+                          call, b->jobs->call);
+        batch_drop(b);
+        return result;
+    }
     (void)rondo_group_start();
     result = ops_hand_on(b);
     ended = nc_result(NULL, NULL, rondo_group_estimate(us));
@@ -521,7 +527,7 @@ ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
             nc_error(NULL, ncclInvalidArgument, "%s: initialise simInfo with NCCL_SIM_INFO_INITIALIZER", call));
     if (!take(&b, &result, call))
         return result;
-    result = simulate(&b, &us);
+    result = simulate(&b, &us, call);
     if (result == ncclSuccess && simInfo && simInfo->size >= sizeof *simInfo)
         simInfo->estimatedTime = (float)us;
     return result;

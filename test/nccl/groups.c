@@ -169,6 +169,25 @@ static void simulated(test_rank_t *t, ncclComm_t *comms, int n)
     }
 }
 
+/* Nothing is made that a later call would miss. */
+static void simulated_jobs(test_rank_t *t, ncclComm_t *comms, int n)
+{
+    ncclSimInfo_t sim = NCCL_SIM_INFO_INITIALIZER;
+    ncclComm_t made[MOST];
+    float in = 1, out = 0;
+
+    test_note(t, "a split has no price");
+    sim.estimatedTime = 77;
+    NCCL_OK(t, ncclGroupStart());
+    NCCL_OK(t, ncclAllReduce(&in, &out, 1, ncclFloat, ncclSum, comms[0], NULL));
+    for (int r = 0; r < n; r++)
+        NCCL_OK(t, ncclCommSplit(comms[r], 0, 0, &made[r], NULL));
+    NCCL_GIVES(t, ncclInvalidUsage, ncclGroupSimulateEnd(&sim));
+    TEST_TRUE(t, strstr(ncclGetLastError(NULL), "ncclCommSplit") != NULL);
+    TEST_TRUE(t, sim.estimatedTime == 77 && out == 0 && made[0] == NULL);
+    NCCL_GIVES(t, ncclInvalidUsage, ncclGroupEnd()); /* the group is over */
+}
+
 static void to_oneself(test_rank_t *t, ncclComm_t comm, int self)
 {
     int32_t in[5] = {1, 2, 3, 4, 5}, out[5] = {0};
@@ -399,6 +418,7 @@ static void one_thread(test_rank_t *t, void *arg)
     local_errors(t, a, n);
     deferred_errors(t, a, n);
     simulated(t, b, n);
+    simulated_jobs(t, b, n);
     every_operation(t, b, n);
     to_oneself(t, a[n - 1], n - 1);
     operators(t, a, n);
