@@ -326,12 +326,15 @@ static bool was_shrunk(ncclComm_t comm)
 static ncclResult_t record_finalize(ncclComm_t comm)
 {
     const char *call = "ncclCommFinalize";
-    ncclResult_t result = nc_comm_valid(comm, call);
+    ncclResult_t result = comm ? nc_comm_valid(comm, call) : ncclSuccess;
 
-    if (result == ncclSuccess && was_shrunk(comm) && !atomic_exchange(&comm->finalized, 1))
-        return ncclSuccess;
-    result = nc_comm_ready(comm, call);
-    if (result != ncclSuccess)
+    if (!comm || result != ncclSuccess || (was_shrunk(comm) && !atomic_exchange(&comm->finalized, 1)))
+        return result;
+    const bool over = atomic_load(&comm->finalized) || atomic_load(&comm->revoked);
+    if (over && !nc_comm_busy(comm) && !atomic_load(&comm->result))
+        return nc_error(comm, ncclInvalidArgument, "%s: the communicator has been %s already", call,
+                        comm->finalized ? "finalized" : "revoked");
+    if ((result = nc_comm_ready(comm, call)))
         return result;
     nc_job_t job = {.run = finalize, .call = call, .comm = comm, .blocking = comm->config.blocking};
     return nc_group_job(&job);
@@ -441,9 +444,9 @@ ncclResult_t nc_comm_revoke(ncclComm_t comm)
 ncclResult_t pncclCommRevoke(ncclComm_t comm, int revokeFlags)
 {
     const char *call = "ncclCommRevoke";
-    ncclResult_t result = nc_comm_valid(comm, call);
+    ncclResult_t result = comm ? nc_comm_valid(comm, call) : ncclSuccess;
 
-    if (result != ncclSuccess)
+    if (!comm || result != ncclSuccess)
         return result;
     if (revokeFlags != NCCL_REVOKE_DEFAULT)
         return nc_error(comm, ncclInvalidArgument, "%s: revokeFlags is %d: NCCL_REVOKE_DEFAULT (0) is all there is",

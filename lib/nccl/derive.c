@@ -26,14 +26,15 @@ static ncclResult_t record_split(ncclComm_t comm, int color, int key, ncclComm_t
 
     if (result != ncclSuccess)
         return result;
-    if (!newcomm || (color < 0 && color != NCCL_SPLIT_NOCOLOR))
-        return nc_error(comm, ncclInvalidArgument, "%s: %s", call,
-                        newcomm ? "color must be 0 or more, or NCCL_SPLIT_NOCOLOR" : "newcomm is NULL");
+    if (!newcomm)
+        return nc_error(comm, ncclInvalidArgument, "%s: newcomm is NULL", call);
+    *newcomm = NULL; /* as in NCCL, also if it fails from here on */
+    if (color < 0 && color != NCCL_SPLIT_NOCOLOR)
+        return nc_error(comm, ncclInvalidArgument, "%s: color must be 0 or more, or NCCL_SPLIT_NOCOLOR", call);
     if ((result = nc_config_read(&read, config, &comm->config, call)))
         return result;
     nc_job_t job = {.run = split, .call = call, .parent = comm, .newcomm = newcomm, .number = {color, key}};
     job.blocking = comm->config.blocking; /* as in NCCL, where the config of the new one decides for its own calls */
-    *newcomm = NULL;
     if (color != NCCL_SPLIT_NOCOLOR) {
         job.creates = 1;
         job.comm = nc_comm_new(0, 0, comm->device, &read);
@@ -190,7 +191,10 @@ static ncclResult_t record_shrink(ncclComm_t comm, const int *excludeRanksList, 
     ncclResult_t result = shrink_check(comm, excludeRanksList, excludeRanksCount, newcomm, shrinkFlags);
     nc_config_t read;
 
-    if (result != ncclSuccess || (result = nc_config_read(&read, config, &comm->config, call)))
+    if (result != ncclSuccess)
+        return result;
+    *newcomm = NULL; /* as in NCCL, also if it fails from here on */
+    if ((result = nc_config_read(&read, config, &comm->config, call)))
         return result;
     if (shrinkFlags == NCCL_SHRINK_ABORT && !atomic_load(&comm->revoked)) {
         if ((result = nc_comm_revoke(comm)))

@@ -110,13 +110,12 @@ ncclResult_t pncclCommDeregister(const ncclComm_t comm, void *handle)
     ncclResult_t result = nc_comm_valid(comm, call);
     nc_registration_t *gone;
 
-    if (result != ncclSuccess)
+    if (result != ncclSuccess || !handle)
         return result;
     if ((gone = find(comm, handle, 0, 1)) == NULL && find(comm, handle, 1, 0) != NULL)
         return pncclCommWindowDeregister(comm, handle); /* PyTorch passes windows, too, before an abort */
     if (!gone)
-        return nc_error(comm, ncclInvalidArgument, "%s: handle is not from ncclCommRegister of this communicator",
-                        call);
+        return nc_error(comm, ncclInvalidUsage, "%s: handle is not from ncclCommRegister of this communicator", call);
     nc_log(NC_SUBSYS_REG, "deregister comm %p buffer %p size %zu", (void *)comm, gone->buffer, gone->bytes);
     free(gone);
     return ncclSuccess;
@@ -200,7 +199,7 @@ ncclResult_t pncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
     const char *call = "ncclCommWindowDeregister";
     ncclResult_t result = nc_comm_valid(comm, call);
 
-    if (result != ncclSuccess)
+    if (result != ncclSuccess || !win)
         return result;
     if (nc_comm_busy(comm))
         return nc_comm_ready(comm, call);

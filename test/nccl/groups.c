@@ -100,7 +100,7 @@ static void local_errors(test_rank_t *t, ncclComm_t *comms, int n)
     NCCL_GIVES(t, ncclInvalidArgument, ncclCommCount(comms[0], NULL));
     NCCL_GIVES(t, ncclInvalidArgument, ncclCommGetAsyncError(comms[0], NULL));
     NCCL_GIVES(t, ncclInvalidArgument, ncclCommRegister(comms[0], NULL, 8, &handle));
-    TEST_TRUE(t, ncclCommDeregister(comms[0], &in) != ncclSuccess);
+    NCCL_GIVES(t, ncclInvalidUsage, ncclCommDeregister(comms[0], &in));
     NCCL_GIVES(t, ncclInvalidArgument, ncclRedOpDestroy((ncclRedOp_t)77, comms[0]));
     NCCL_GIVES(t, ncclInvalidArgument,
                ncclRedOpCreatePreMulSum(&op, NULL, ncclFloat, ncclScalarHostImmediate, comms[0]));

@@ -82,6 +82,7 @@ static void derived(test_rank_t *t, void *arg)
     test_note(t, "finalize");
     nccl_result(t, nccl_settled(comm, ncclCommFinalize(comm)), ncclSuccess, "ncclCommFinalize");
     NCCL_GIVES(t, ncclInvalidUsage, ncclAllReduce(&rank, &last, 1, ncclInt, ncclSum, comm, NULL));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclCommFinalize(comm)); /* once more */
     NCCL_OK(t, ncclCommDestroy(comm));
     NCCL_GIVES(t, ncclInvalidArgument, ncclCommDestroy(comm)); /* once more */
 }
@@ -105,7 +106,7 @@ static void memory(test_rank_t *t, void *arg)
         NCCL_OK(t, ncclCommRegister(comm, buffer, 400000, &handle));
         TEST_TRUE(t, handle != NULL);
         NCCL_OK(t, ncclCommDeregister(comm, handle));
-        NCCL_GIVES(t, ncclInvalidArgument, ncclCommDeregister(comm, handle));
+        NCCL_GIVES(t, ncclInvalidUsage, ncclCommDeregister(comm, handle));
     }
     for (int flags = 0; flags < 2; flags++) {
         nccl_result(t, nccl_settled(comm, ncclCommWindowRegister(comm, buffer, 400000, &win, flags)), ncclSuccess,
@@ -173,7 +174,7 @@ static void ended(test_rank_t *t, void *arg)
             NCCL_GIVES(t, ncclSuccess, error);
             NCCL_GIVES(t, ncclInvalidUsage, ncclAllReduce(&one, &sum, 1, ncclInt, ncclSum, comm, NULL));
             NCCL_GIVES(t, ncclInvalidArgument, ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT));
-            NCCL_GIVES(t, ncclInvalidUsage, ncclCommFinalize(comm));
+            NCCL_GIVES(t, ncclInvalidArgument, ncclCommFinalize(comm)); /* as in NCCL */
         }
     } else {
         if (t->rank == 1)

@@ -91,6 +91,8 @@ static void no_communicator(test_rank_t *t)
     test_note(t, "no communicator");
     NCCL_OK(t, ncclCommDestroy(NULL)); /* as in NCCL */
     NCCL_OK(t, ncclCommAbort(NULL));
+    NCCL_OK(t, ncclCommFinalize(NULL));
+    NCCL_OK(t, ncclCommRevoke(NULL, 0));
     ARGUMENT(ncclCommDestroy(comms[1]));
     ARGUMENT(ncclCommAbort(comms[1]));
     for (int i = 0; i < 2; i++) {
@@ -114,8 +116,10 @@ static void no_communicator(test_rank_t *t)
         ARGUMENT(pncclCommGetUniqueId(c, &id));
         if (c)
             ARGUMENT(pncclCommGrow(c, 2, &id, -1, &made, NULL));
-        ARGUMENT(ncclCommFinalize(c));
-        ARGUMENT(ncclCommRevoke(c, 0));
+        if (c) {
+            ARGUMENT(ncclCommFinalize(c));
+            ARGUMENT(ncclCommRevoke(c, 0));
+        }
         ARGUMENT(ncclCommSplit(c, 0, 0, &made, NULL));
         ARGUMENT(ncclCommShrink(c, NULL, 0, &made, NULL, 0));
         ARGUMENT(ncclCommRegister(c, x, 64, &handle));
@@ -165,6 +169,7 @@ static void others(test_rank_t *t, ncclComm_t comm)
     void *memory;
     int out = 0;
     ncclSimInfo_t sim = {0};
+    ncclConfig_t bad = NCCL_CONFIG_INITIALIZER;
 
     test_note(t, "communicators, memory and operators");
     ARGUMENT(ncclGetVersion(NULL));
@@ -178,6 +183,13 @@ static void others(test_rank_t *t, ncclComm_t comm)
     ARGUMENT(ncclCommShrink(comm, &out, 1, &made, NULL, 2));
     NCCL_GIVES(t, ncclInvalidUsage, ncclCommShrink(comm, &out, 1, &made, NULL, 0)); /* itself */
     TEST_TRUE(t, made == NULL);
+    bad.blocking = 2;
+    made = comm;
+    ARGUMENT(ncclCommSplit(comm, 0, 0, &made, &bad));
+    TEST_TRUE(t, made == NULL);
+    made = comm;
+    ARGUMENT(ncclCommShrink(comm, NULL, 0, &made, &bad, 0));
+    TEST_TRUE(t, made == NULL);
     ARGUMENT(ncclCommRevoke(comm, 1));
     ARGUMENT(ncclMemAlloc(NULL, 8));
     NCCL_GIVES(t, ncclSystemError, ncclMemAlloc(&memory, (size_t)-1));
@@ -185,7 +197,8 @@ static void others(test_rank_t *t, ncclComm_t comm)
     NCCL_OK(t, ncclMemFree(NULL));
     ARGUMENT(ncclCommRegister(comm, NULL, 8, &memory));
     ARGUMENT(ncclCommRegister(comm, x, 8, NULL));
-    ARGUMENT(ncclCommDeregister(comm, NULL));
+    NCCL_OK(t, ncclCommDeregister(comm, NULL)); /* as in NCCL */
+    USAGE(ncclCommDeregister(comm, x));
     ARGUMENT(pncclCommMemStats(comm, ncclStatGpuMemTotal, NULL));
     ARGUMENT(pncclCommMemStats(comm, (ncclCommMemStat_t)4, &bytes));
     ARGUMENT(pncclCommMemStats(NULL, ncclStatGpuMemTotal, &bytes));
@@ -195,6 +208,7 @@ static void others(test_rank_t *t, ncclComm_t comm)
     ARGUMENT(ncclCommWindowRegister(comm, x, 8, NULL, 0));
     ARGUMENT(ncclCommWindowRegister(comm, x, 8, &win, 64));
     ARGUMENT(ncclCommWindowDeregister(comm, (ncclWindow_t)(void *)x));
+    NCCL_OK(t, ncclCommWindowDeregister(comm, NULL)); /* as in NCCL */
     ARGUMENT(ncclRedOpCreatePreMulSum(NULL, x, ncclFloat, ncclScalarHostImmediate, comm));
     ARGUMENT(ncclRedOpCreatePreMulSum(&op, NULL, ncclFloat, ncclScalarHostImmediate, comm));
     ARGUMENT(ncclRedOpCreatePreMulSum(&op, x, (ncclDataType_t)12, ncclScalarHostImmediate, comm));
