@@ -182,15 +182,19 @@ ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, n
 }
 NC_TWIN(CommWindowRegister);
 
+/* The window is in the list until here: a group that fails leaves it to the program. */
 static ncclResult_t window_deregister(nc_job_t *job)
 {
+    nc_registration_t *gone = find(job->comm, job->registration, 1, 1);
     rondo_result_t result = RONDO_SUCCESS;
 
-    if (job->registration->opened) /* local, as in NCCL: what is left of it goes with the communicator */
-        result = rondo_window_close(job->comm->rondo, job->registration->opened);
-    if (job->registration->rondo)
-        result = rondo_comm_deregister(job->comm->rondo, job->registration->rondo);
-    free(job->registration);
+    if (!gone)
+        return nc_error(job->comm, ncclInvalidArgument, "%s: the group has deregistered win before", job->call);
+    if (gone->opened) /* local, as in NCCL: what is left of it goes with the communicator */
+        result = rondo_window_close(job->comm->rondo, gone->opened);
+    if (gone->rondo)
+        result = rondo_comm_deregister(job->comm->rondo, gone->rondo);
+    free(gone);
     return nc_result(job->comm, job->comm->rondo, result);
 }
 
@@ -204,7 +208,7 @@ ncclResult_t pncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
     if (nc_comm_busy(comm))
         return nc_comm_ready(comm, call);
     nc_job_t job = {.run = window_deregister, .call = call, .comm = comm, .blocking = 1};
-    job.registration = find(comm, win, 1, 1);
+    job.registration = find(comm, win, 1, 0);
     if (!job.registration)
         return nc_error(comm, ncclInvalidArgument, "%s: win is not from ncclCommWindowRegister of this communicator",
                         call);

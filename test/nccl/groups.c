@@ -188,6 +188,42 @@ static void simulated_jobs(test_rank_t *t, ncclComm_t *comms, int n)
     NCCL_GIVES(t, ncclInvalidUsage, ncclGroupEnd()); /* the group is over */
 }
 
+/* What is not done of a group leaves its windows as they were. */
+static void kept_windows(test_rank_t *t, ncclComm_t *comms, int n)
+{
+    static int32_t memory[MOST][2000];
+    ncclWindow_t win[MOST];
+    void *user = NULL;
+    float in = 1;
+
+    for (int way = 0; way < 3; way++) {
+        test_note(t, "a window's end in a group, way %d", way);
+        NCCL_OK(t, ncclGroupStart());
+        for (int r = 0; r < n; r++)
+            NCCL_OK(t, ncclCommWindowRegister(comms[r], memory[r], sizeof memory[r], &win[r], NCCL_WIN_COLL_SYMMETRIC));
+        if (!NCCL_OK(t, ncclGroupEnd()))
+            test_stop(t, "cannot go on");
+        NCCL_OK(t, ncclGroupStart());
+        for (int r = 0; r < n; r++)
+            NCCL_OK(t, ncclCommWindowDeregister(comms[r], win[r]));
+        if (way == 0) /* the same once more */
+            NCCL_OK(t, ncclCommWindowDeregister(comms[0], win[0]));
+        if (way == 1)
+            NCCL_GIVES(t, ncclInvalidArgument, ncclSend(&in, 1, ncclFloat, n, comms[0], NULL));
+        if (way == 2)
+            NCCL_GIVES(t, ncclInvalidUsage, ncclGroupSimulateEnd(NULL));
+        else
+            NCCL_GIVES(t, ncclInvalidArgument, ncclGroupEnd());
+        for (int r = 0; r < n && way; r++) {
+            NCCL_OK(t, pncclWinGetUserPtr(comms[r], win[r], &user));
+            TEST_TRUE(t, user == memory[r]);
+            NCCL_OK(t, ncclCommWindowDeregister(comms[r], win[r]));
+        }
+        for (int r = 0; r < n; r++)
+            NCCL_GIVES(t, ncclInvalidArgument, ncclCommWindowDeregister(comms[r], win[r]));
+    }
+}
+
 static void to_oneself(test_rank_t *t, ncclComm_t comm, int self)
 {
     int32_t in[5] = {1, 2, 3, 4, 5}, out[5] = {0};
@@ -419,6 +455,7 @@ static void one_thread(test_rank_t *t, void *arg)
     deferred_errors(t, a, n);
     simulated(t, b, n);
     simulated_jobs(t, b, n);
+    kept_windows(t, b, n);
     every_operation(t, b, n);
     to_oneself(t, a[n - 1], n - 1);
     operators(t, a, n);
