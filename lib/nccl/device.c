@@ -14,7 +14,9 @@
 #include "nccl/shim.h"
 
 #define CUDA_NOT_READY 600
-#define CUDA_LOST 700 /* from this code on: errors of kernels, after which every call of the context fails */
+#define CUDA_LOST 700     /* to 799: errors of kernels, after which every call of the context fails */
+#define CUDA_LOST_END 800 /* from here on: of permission, of captures */
+#define CAPTURE_RELAXED 2
 #define SETTLE_MS 100
 #define CUDA_INVALID_CONTEXT 201 /* no context is current: the runtime would use device 0 */
 
@@ -27,6 +29,7 @@ typedef int (*alloc_fn)(uint64_t *address, size_t bytes);
 typedef int (*free_fn)(uint64_t address);
 typedef int (*stream_query_fn)(void *stream);
 typedef int (*stream_capturing_fn)(void *stream, int *status);
+typedef int (*capture_mode_fn)(int *mode);
 typedef int (*error_fn)(int code, const char **text);
 
 static struct {
@@ -40,7 +43,8 @@ static struct {
     error_fn error;
     stream_query_fn stream_query;
     stream_capturing_fn stream_capturing;
-    int code; /* the result of cuInit; -1: there is no library */
+    capture_mode_fn capture_mode; /* exchanges the calling thread's */
+    int code;                     /* the result of cuInit; -1: there is no library */
 } cuda;
 static pthread_once_t cuda_once = PTHREAD_ONCE_INIT;
 
@@ -62,8 +66,10 @@ static void cuda_open(void)
     cuda.error = (error_fn)dlsym(library, "cuGetErrorString");
     cuda.stream_query = (stream_query_fn)dlsym(library, "cuStreamQuery");
     cuda.stream_capturing = (stream_capturing_fn)dlsym(library, "cuStreamIsCapturing");
+    cuda.capture_mode = (capture_mode_fn)dlsym(library, "cuThreadExchangeStreamCaptureMode");
     if (cuda.init && cuda.device_get && cuda.device_count && cuda.context_retain && cuda.context_get &&
-        cuda.context_set && cuda.alloc && cuda.free && cuda.error && cuda.stream_query && cuda.stream_capturing)
+        cuda.context_set && cuda.alloc && cuda.free && cuda.error && cuda.stream_query && cuda.stream_capturing &&
+        cuda.capture_mode)
         cuda.code = cuda.init(0);
 }
 
@@ -128,6 +134,23 @@ void nc_device_enter(int device)
         (void)enter(device); /* rondo reports errors */
 }
 
+/* Asks for the state of a stream that is not captured. Another capture, of this thread or of any in global mode, would
+ * forbid the question, and would be spoiled by it, unless this thread's mode is relaxed. */
+static int query(rondo_stream_t stream)
+{
+    int mode = CAPTURE_RELAXED, code;
+
+    (void)cuda.capture_mode(&mode);
+    code = cuda.stream_query(stream);
+    (void)cuda.capture_mode(&mode);
+    return code;
+}
+
+static bool is_lost(int code)
+{
+    return code >= CUDA_LOST && code < CUDA_LOST_END;
+}
+
 bool nc_device_settle(rondo_stream_t stream, int *lost)
 {
     const struct timespec nap = {0, 50000};
@@ -136,9 +159,9 @@ bool nc_device_settle(rondo_stream_t stream, int *lost)
     *lost = 0;
     if (cuda.code != 0 || cuda.stream_capturing(stream, &capturing) != 0 || capturing)
         return false;
-    for (int i = 0; i < SETTLE_MS * 20 && (code = cuda.stream_query(stream)) == CUDA_NOT_READY; i++)
+    for (int i = 0; i < SETTLE_MS * 20 && (code = query(stream)) == CUDA_NOT_READY; i++)
         nanosleep(&nap, NULL);
-    *lost = code >= CUDA_LOST ? code : 0;
+    *lost = is_lost(code) ? code : 0;
     return true;
 }
 
@@ -150,9 +173,9 @@ bool nc_device_is_lost(int device)
         return false;
     int code = enter(device); /* where the context is lost, this may fail already */
     if (code == 0)
-        code = cuda.stream_query(NULL);
+        code = query(NULL);
     (void)cuda.context_set(callers);
-    return code >= CUDA_LOST;
+    return is_lost(code);
 }
 
 ncclResult_t nc_device_lost(ncclComm_t comm, int code)

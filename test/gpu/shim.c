@@ -482,12 +482,34 @@ static void graph_one(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, enum
     device_memory_back(in);
 }
 
+/* A communicator's first operation, which asks its stream, while another stream is captured: neither harms the other.
+ */
+static void graph_beside(test_rank_t *t, cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+    cudaStream_t other = shim_stream(t);
+    ncclComm_t comm = shim_comm(t, 1);
+    int32_t *n = shim_number(t, 1);
+    cudaGraph_t graph;
+
+    test_note(t, "the first operation beside a capture of mode %d", (int)mode);
+    TEST_CUDA(t, cudaStreamBeginCapture(other, mode));
+    NCCL_OK(t, ncclAllReduce(n, n, 1, ncclInt, ncclSum, comm, stream));
+    TEST_CUDA(t, cudaStreamEndCapture(other, &graph));
+    TEST_CUDA(t, cudaGraphDestroy(graph));
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
+    TEST_TRUE(t, *n == t->nranks);
+    device_memory_back(n);
+    NCCL_OK(t, ncclCommDestroy(comm));
+    TEST_CUDA(t, cudaStreamDestroy(other));
+}
+
 static void graphs(test_rank_t *t, void *arg)
 {
     ncclComm_t comm = shim_comm(t, t->kind == TEST_PROCESSES);
     cudaStream_t stream = shim_stream(t);
 
     (void)arg;
+    graph_beside(t, stream, t->kind == TEST_PROCESSES ? cudaStreamCaptureModeGlobal : cudaStreamCaptureModeThreadLocal);
     shim_sum_is(t, comm, stream, t->nranks);
     graph_one(t, comm, stream, cudaStreamCaptureModeThreadLocal);
     graph_one(t, comm, stream, cudaStreamCaptureModeRelaxed);

@@ -70,7 +70,7 @@ static int stream_query(void *stream)
 {
     if (sim_trapped)
         return --sim_trapped ? 600 : 719;
-    return cudaStreamQuery((cudaStream_t)stream) == cudaErrorNotReady ? 600 : 0;
+    return (int)cudaStreamQuery((cudaStream_t)stream);
 }
 
 static int stream_capturing(void *stream, int *status)
@@ -79,6 +79,15 @@ static int stream_capturing(void *stream, int *status)
     cudaError_t error = cudaStreamIsCapturing((cudaStream_t)stream, &is);
 
     *status = (int)is;
+    return (int)error;
+}
+
+static int capture_mode(int *mode)
+{
+    enum cudaStreamCaptureMode exchanged = (enum cudaStreamCaptureMode) * mode;
+    cudaError_t error = cudaThreadExchangeStreamCaptureMode(&exchanged);
+
+    *mode = (int)exchanged;
     return (int)error;
 }
 
@@ -110,6 +119,7 @@ void *__wrap_dlsym(void *handle, const char *name)
         {"cuGetErrorString", (void (*)(void))error_string},
         {"cuStreamQuery", (void (*)(void))stream_query},
         {"cuStreamIsCapturing", (void (*)(void))stream_capturing},
+        {"cuThreadExchangeStreamCaptureMode", (void (*)(void))capture_mode},
     };
 
     if (handle != &driver)

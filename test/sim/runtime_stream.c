@@ -343,9 +343,11 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     pthread_mutex_lock(&sim_lock);
     cudaStream_t s = sim_stream(stream);
-    int busy = s->tail && !s->tail->done;
+    cudaError_t error = s->capture || sim_forbidden() ? cudaErrorStreamCaptureUnsupported
+                        : s->tail && !s->tail->done   ? cudaErrorNotReady
+                                                      : cudaSuccess;
     pthread_mutex_unlock(&sim_lock);
-    return busy ? cudaErrorNotReady : cudaSuccess;
+    return error == cudaErrorNotReady ? error : sim_error(error);
 }
 
 cudaError_t cudaDeviceSynchronize(void)
