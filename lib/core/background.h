@@ -25,7 +25,9 @@ typedef struct rd_job {
     int color, key; /* of a split */
     int *members;   /* of a shrink; freed with the job */
     int nmembers;
-    bool waits; /* the caller runs it */
+    bool waits;                                  /* the caller runs it */
+    void (*known)(rondo_comm_t made, void *arg); /* of a creation by rondo_comm_create_known; or NULL */
+    void *arg;
 } rd_job_t;
 
 /* Takes the config into a job whose other fields are set, and allocates `made` if `makes`. The device is found out

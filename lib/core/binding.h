@@ -48,6 +48,15 @@ bool rondo_comm_complete(rondo_comm_t comm);
  */
 const char *rondo_nccl_algo(const char *operation, const char *nccl, size_t letters, int gpus, const char *proto);
 
+/* rondo_comm_create_scalable, which another thread may end: known(made, arg) is called when the creation begins, and
+ * known(NULL, arg) when it is over, both by the calling thread. In between any thread may call
+ * rondo_comm_give_up(made), and the creation ends with RONDO_ERR_ABORTED, unless it is complete by then. If the
+ * arguments are refused, `known` is not called. For blocking = 1; it may be NULL. */
+rondo_result_t rondo_comm_create_known(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *ids, int nids, int rank,
+                                       const rondo_config_t *config, void (*known)(rondo_comm_t made, void *arg),
+                                       void *arg);
+void rondo_comm_give_up(rondo_comm_t made);
+
 /* Has this tuner a say in the choices of all communicators that this process makes from now on; NULL: none. It must
  * last. */
 void rondo_tuner_set(const rd_tuner_t *tuner);

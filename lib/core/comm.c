@@ -3,6 +3,7 @@
 
 #include "boot/id.h"
 #include "core/background.h"
+#include "core/binding.h"
 #include "core/on_error.h"
 #include "core/submit.h"
 #include "exec/cuda/cuda.h"
@@ -137,18 +138,28 @@ static void not_made(const rd_job_t *job, const rondo_config_t *given, rondo_res
 static rondo_result_t join(rd_job_t *job, rondo_comm_t *comm, const rondo_config_t *config)
 {
     rondo_result_t result = rd_job_config(job, config, true);
-    bool began = result == RONDO_SUCCESS;
+    bool began = result == RONDO_SUCCESS, known = began && job->known, given_up = false;
 
+    if (known) {
+        rd_comm_retain(job->made);
+        job->known(job->made, job->arg);
+    }
     if (began)
         result = rd_job_begin(job, comm);
-    if (result != RONDO_SUCCESS && result != RONDO_IN_PROGRESS)
+    if (known) {
+        job->known(NULL, job->arg);
+        given_up = atomic_load(&job->made->abandoned); /* which is no error of the program */
+        rd_comm_release(job->made);
+    }
+    if (result != RONDO_SUCCESS && result != RONDO_IN_PROGRESS && !given_up)
         not_made(job, config, result, began && job->waits);
     rd_job_wipe(job);
     return result;
 }
 
-rondo_result_t rd_comm_join(const char *call, rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                            const rondo_config_t *config)
+/* By one id, which the job does not have yet. */
+static rondo_result_t join_by_one(const char *call, rd_job_t *job, rondo_comm_t *comm, const rondo_unique_id_t *id,
+                                  const rondo_config_t *config)
 {
     rondo_result_t grouped = rd_group_refuse(NULL, call);
 
@@ -156,10 +167,19 @@ rondo_result_t rd_comm_join(const char *call, rondo_comm_t *comm, int nranks, co
         return grouped;
     if (!comm || !id)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: %s is NULL", call, comm ? "id" : "comm");
-    if (nranks < 1)
-        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: nranks is %d, at least 1 is needed", call, nranks);
-    rd_job_t job = {.run = create, .id = *id, .nids = 1, .nranks = nranks, .rank = rank};
-    return join(&job, comm, config);
+    if (job->nranks < 1)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: nranks is %d, at least 1 is needed", call, job->nranks);
+    job->id = *id;
+    job->nids = 1;
+    return join(job, comm, config);
+}
+
+rondo_result_t rd_comm_join(const char *call, rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                            const rondo_config_t *config)
+{
+    rd_job_t job = {.run = create, .nranks = nranks, .rank = rank};
+
+    return join_by_one(call, &job, comm, id, config);
 }
 
 rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
@@ -184,21 +204,23 @@ static bool has_twins(rondo_unique_id_t *ids, int nids)
     return twins;
 }
 
-rondo_result_t rondo_comm_create_scalable(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *ids, int nids,
-                                          int rank, const rondo_config_t *config)
+rondo_result_t rondo_comm_create_known(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *ids, int nids, int rank,
+                                       const rondo_config_t *config, void (*known)(rondo_comm_t made, void *arg),
+                                       void *arg)
 {
     const char *call = "rondo_comm_create_scalable";
     size_t bytes = (size_t)(nids > 0 ? nids : 1) * sizeof *ids;
+    rd_job_t job = {.run = create, .nids = nids, .nranks = nranks, .rank = rank, .known = known, .arg = arg};
 
     if (!comm || !ids || nids == 1 || nranks < 1)
-        return rd_comm_join(call, comm, nranks, ids, rank, config);
+        return join_by_one(call, &job, comm, ids, config);
     if (nids < 1 || nids > nranks)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
                         "%s: nids is %d: at least 1, and at most as many as the %d ranks", call, nids, nranks);
     rondo_result_t grouped = rd_group_refuse(NULL, call);
     if (grouped != RONDO_SUCCESS)
         return grouped;
-    rd_job_t job = {.run = create, .nids = nids, .nranks = nranks, .rank = rank, .ids = malloc(bytes)};
+    job.ids = malloc(bytes);
     if (!job.ids) {
         grouped = rd_error(NULL, RONDO_ERR_NO_MEMORY, "%s: no memory for %d ids", call, nids);
         rd_boot_cancel(ids, nids, rank, grouped);
@@ -211,6 +233,17 @@ rondo_result_t rondo_comm_create_scalable(rondo_comm_t *comm, int nranks, const 
     }
     memcpy(job.ids, ids, bytes);
     return join(&job, comm, config);
+}
+
+rondo_result_t rondo_comm_create_scalable(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *ids, int nids,
+                                          int rank, const rondo_config_t *config)
+{
+    return rondo_comm_create_known(comm, nranks, ids, nids, rank, config, NULL, NULL);
+}
+
+void rondo_comm_give_up(rondo_comm_t made)
+{
+    rd_comm_abandon(made);
 }
 
 /* Waits for everything that is submitted or enqueued. */

@@ -87,11 +87,12 @@ ncclComm_t nc_comm_new(int rank, int nranks, int device, const nc_config_t *conf
         nc_error(NULL, ncclSystemError, "no memory for a communicator");
         return NULL;
     }
-    atomic_store(&comm->alive, NC_ALIVE);
     comm->rank = rank;
     comm->nranks = nranks;
     comm->device = device;
     comm->config = *config;
+    comm->pending = 1;
+    atomic_store(&comm->alive, NC_ALIVE); /* last: a thread that sees it, in an abort, sees the rest */
     return comm;
 }
 
@@ -155,12 +156,25 @@ ncclResult_t nc_comm_made(ncclComm_t comm, rondo_comm_t rondo, const char *call,
     return ncclSuccess;
 }
 
+/* Called by rondo when the creation begins, and with NULL when it is over. */
+static void known(rondo_comm_t made, void *arg)
+{
+    ncclComm_t comm = arg;
+
+    pthread_mutex_lock(&nc_lock);
+    comm->making = made;
+    if (made && comm->dropped)
+        rondo_comm_give_up(made);
+    pthread_mutex_unlock(&nc_lock);
+}
+
 static ncclResult_t make(nc_job_t *job)
 {
     rondo_config_t config = nc_comm_config(job->comm);
     rondo_comm_t made = NULL;
-    rondo_result_t result = rondo_comm_create_scalable(&made, job->comm->nranks, job->ids ? job->ids : &job->id,
-                                                       job->ids ? job->number[0] : 1, job->comm->rank, &config);
+    rondo_result_t result =
+        rondo_comm_create_known(&made, job->comm->nranks, job->ids ? job->ids : &job->id, job->ids ? job->number[0] : 1,
+                                job->comm->rank, &config, known, job->comm);
 
     return nc_comm_made(job->comm, made, job->call, nc_result(job->comm, NULL, result));
 }
@@ -393,15 +407,16 @@ static bool at_rest(ncclComm_t comm)
     return done;
 }
 
-/* Returns true if the communicator is still being created. There is nothing to abort yet: the job that creates it then
- * ends it, and frees the object. */
+/* Returns true if the communicator is still being created, and ends that. The job that creates it frees the object. */
 static bool drop(ncclComm_t comm)
 {
     bool dropped;
 
     pthread_mutex_lock(&nc_lock);
-    dropped = !comm->rondo && atomic_load(&comm->busy);
+    dropped = !comm->rondo && comm->pending;
     comm->dropped = dropped;
+    if (dropped && comm->making)
+        rondo_comm_give_up(comm->making);
     pthread_mutex_unlock(&nc_lock);
     return dropped;
 }

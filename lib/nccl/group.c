@@ -273,6 +273,7 @@ static void job_settle(nc_job_t *j, int background)
         atomic_store(&j->parent->result, (int)j->result);
     pthread_mutex_lock(&nc_lock); /* nc_comm_busy sees both changes at once: callers wait for either and use both */
     if (comm) {
+        comm->pending = 0;
         dropped = comm->dropped;
         atomic_fetch_sub(&comm->busy, 1);
     }

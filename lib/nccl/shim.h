@@ -109,7 +109,9 @@ struct ncclComm {
     _Atomic int result;     /* ncclResult_t of the first failure in the background, which stays */
     _Atomic uint64_t calls; /* operations so far, for log lines */
     int begun;              /* the stream of its first operation has been asked, see op_settle */
-    int dropped;            /* it was aborted while it was being created, so the job frees it (nc_lock) */
+    int pending;            /* its creation is not over (nc_lock) */
+    int dropped;            /* it was aborted before that, so the job frees it (nc_lock) */
+    rondo_comm_t making;    /* rondo's, while that is created; else NULL (nc_lock) */
     _Atomic int revoked, finalized;
     _Atomic int complete; /* it is finalized, and no operation was cut short: another rank's end is no error any more */
     struct nc_user_op *ops;

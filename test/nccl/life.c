@@ -297,7 +297,50 @@ static void at_rest(test_rank_t *t, void *arg)
     NCCL_OK(t, ncclCommAbort(comm));
 }
 
-/* blocking = 0: an operation, and a creation, that nobody joins, aborted. */
+typedef struct creator {
+    ncclUniqueId id;
+    ncclComm_t comm;
+    ncclResult_t result;
+} creator_t;
+
+static void *create(void *arg)
+{
+    creator_t *c = arg;
+
+    c->result = ncclCommInitRank(&c->comm, 2, c->id, 0);
+    return NULL;
+}
+
+/* Looks into a variable that belongs to the library until the call ends: unseen by sanitizers. */
+__attribute__((no_sanitize_thread)) static ncclComm_t being_made(const creator_t *c)
+{
+    return *(volatile const ncclComm_t *)&c->comm;
+}
+
+/* Another thread waits in a creation that nobody joins, and returns when this one aborts it. */
+static void created_in_vain(test_rank_t *t)
+{
+    creator_t creator = {.result = ncclSuccess};
+    pthread_t thread;
+
+    for (int round = 0; round < 10; round++) {
+        test_note(t, "a creation that nobody joins, and its thread, round %d", round);
+        creator.comm = NULL;
+        NCCL_OK(t, ncclGetUniqueId(&creator.id));
+        if (pthread_create(&thread, NULL, create, &creator) != 0)
+            test_stop(t, "no thread");
+        while (!being_made(&creator))
+            usleep(100);
+        if (round % 2) /* else it has hardly begun */
+            usleep(2000);
+        NCCL_OK(t, ncclCommAbort(being_made(&creator)));
+        pthread_join(thread, NULL);
+        nccl_result(t, creator.result, ncclInvalidUsage, "ncclCommInitRank");
+        TEST_TRUE(t, creator.comm == NULL);
+    }
+}
+
+/* Creations and operations that nobody joins, aborted; with blocking = 0 and by another thread. */
 static void aborted(test_rank_t *t, void *arg)
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -329,6 +372,7 @@ static void aborted(test_rank_t *t, void *arg)
         NCCL_OK(t, ncclCommGetAsyncError(alone, &result));
         NCCL_GIVES(t, ncclInProgress, result);
         NCCL_OK(t, ncclCommAbort(alone));
+        created_in_vain(t);
     }
 }
 
