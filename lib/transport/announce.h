@@ -10,7 +10,7 @@
  *                    message, which the transport may send in one piece with what follows
  *
  * On a node every such message begins with the next line of its connection, or takes its number: one that begins in a
- * slot says which number it has taken, and no line of that number is written. So a receiver finds what has come instead
+ * slot says which number it has taken, and no line of that number comes. So a receiver finds what has come instead
  * of its own, by whatever protocol, and nothing overtakes anything. Between nodes every one begins with an
  * announcement. */
 #ifndef RD_TRANSPORT_ANNOUNCE_H
@@ -22,6 +22,23 @@
 #include "transport/shm/slots.h"
 
 #define RD_WHOLE_AT 48 /* a word of `whole`: the bytes, and above them the lower bits of the number of a line */
+#define RD_MARKED_EVERY (UINT64_C(1) << 16) /* numbers of lines */
+
+/* The next number is taken without its line being written, so that an older one stays there, which in the end would
+ * have its number again, 2^32 later. So once in a while each line that is passed over gets a sequence that no line has
+ * there. Returns false if the receiver may not have read the older one yet. */
+static inline bool rd_announce_pass_line(rd_send_t *s)
+{
+    char *line = s->lines + (s->ll_sent & s->lines_mask) * RD_LINE;
+
+    if ((s->ll_sent & (RD_MARKED_EVERY - 1)) > s->lines_mask)
+        return true;
+    if (!rd_ll_may_send(s, 1))
+        return false;
+    atomic_store_explicit((_Atomic uint64_t *)(void *)(line + RD_LINE - 8), rd_ll_sequence(0, s->ll_sent - 1),
+                          memory_order_relaxed);
+    return true;
+}
 
 /* Says the length of a message beside the count with which its first slot is about to be published. Returns false if
  * there is no space for it yet. */
@@ -29,7 +46,7 @@ static inline bool rd_announce_in_slot(rd_send_t *s, uint64_t bytes)
 {
     if (s->sent - s->credit >= RD_WHOLES)
         s->credit = atomic_load_explicit(&s->head->value, memory_order_acquire);
-    if (s->sent - s->credit >= RD_WHOLES || !rd_slot_may_send(s, 1))
+    if (s->sent - s->credit >= RD_WHOLES || !rd_slot_may_send(s, 1) || !rd_announce_pass_line(s))
         return false;
     atomic_store_explicit(&s->tail->whole[s->sent % RD_WHOLES], bytes | s->ll_sent << RD_WHOLE_AT,
                           memory_order_relaxed);

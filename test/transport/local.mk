@@ -1,4 +1,5 @@
 check_PROGRAMS += \
+	test/transport/announce \
 	test/transport/first_failure \
 	test/transport/keeper \
 	test/transport/lengths \
