@@ -149,6 +149,8 @@ const char *rd_ofi_version(void); /* "libfabric 1.17" */
 
 /* ofi_provider.c: its devices are the host's interfaces, and what finds no buffer waits in the sender's socket. */
 bool rd_ofi_is_tcp(const struct fi_info *info);
+/* A socket of the kernel's listens for TCP at the address. Verbs has an IP address, too, but TCP is refused there. */
+bool rd_ofi_listens(const struct fi_info *info);
 
 /* ofi_context.c */
 const char *rd_ofi_unusable(void);

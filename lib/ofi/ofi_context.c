@@ -135,6 +135,14 @@ static bool slab_add(rd_ofi_net_t *net)
     return true;
 }
 
+/* What the provider had when its endpoint was closed, and what waited, is never complete. */
+static void slab_free(rd_ofi_memory_t *slab)
+{
+    for (size_t i = 0; i < SLAB; i++)
+        free(((rd_ofi_request_t *)(void *)(slab->base + i * request_bytes(false)))->joined);
+    unmap(slab);
+}
+
 /* Where no space for a copy is left, the message stays in its slot. */
 rd_ofi_request_t *rd_ofi_request(rd_ofi_net_t *net, bool copying)
 {
@@ -298,7 +306,7 @@ void rd_ofi_close(rd_ofi_net_t *net)
     unreg(&net->mirrors);
     unmap(&net->arena);
     for (int i = 0; i < net->nslabs; i++)
-        unmap(&net->slabs[i]);
+        slab_free(&net->slabs[i]);
     free(net->slabs);
     free(net->buffers);
     if (net->cq)

@@ -1,7 +1,7 @@
 /* Does anybody listen at a peer's address? A provider that cannot connect says FI_EAGAIN for ever, whether the peer
  * does not poll just now or has left or died (tcp and ofi_rxm, also where the connection is refused); and where nothing
  * is being sent, nothing is said at all. So if a peer is waited for by a message, or by a network that lingers, this
- * rank connects to the address by itself, where that is an IP address, and closes the connection at once: who polls
+ * rank connects to the address by itself, where that is a TCP socket's, and closes the connection at once: who polls
  * late listens all the same. It does so more and more rarely, because who does not poll does not take that from its
  * queue of connections either. Another provider is given a message, which may fail. */
 #include <errno.h>
@@ -16,11 +16,6 @@
 
 #define FIRST_MS 300 /* after the first message had to wait */
 #define RARELY_MS 60000
-
-static bool is_ip(const rd_ofi_net_t *net)
-{
-    return net->info->addr_format == FI_SOCKADDR_IN || net->info->addr_format == FI_SOCKADDR_IN6;
-}
 
 static void begin(rd_ofi_peer_t *peer)
 {
@@ -65,7 +60,7 @@ void rd_ofi_dial(rd_ofi_peer_t *peer, int64_t now_ms)
     } else if (now_ms >= peer->dial_ms) {
         peer->dial_pause_ms = peer->dial_pause_ms < RARELY_MS ? 2 * peer->dial_pause_ms : RARELY_MS;
         peer->dial_ms = now_ms + peer->dial_pause_ms;
-        if (is_ip(rd_ofi_net_of(&peer->base)))
+        if (rd_ofi_listens(rd_ofi_net_of(&peer->base)->info))
             begin(peer);
         else if (peer->base.pending == 0)
             rd_net_say(&peer->base, RD_NET_HELLO, 1);

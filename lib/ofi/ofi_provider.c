@@ -83,6 +83,11 @@ bool rd_ofi_is_tcp(const struct fi_info *info)
            strncmp(has, "udp", 3) == 0;
 }
 
+bool rd_ofi_listens(const struct fi_info *info)
+{
+    return rd_ofi_is_tcp(info) && strncmp(info->fabric_attr->prov_name, "udp", 3) != 0;
+}
+
 static bool is_family(const struct fi_info *info, const char *address)
 {
     return info->addr_format == (strchr(address, ':') ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN);
@@ -108,6 +113,16 @@ static bool serves(const struct fi_info *info, size_t longest)
     return info->ep_attr->max_msg_size >= longest && info->tx_attr->size > 0 && info->rx_attr->size >= 2 &&
            (info->mode & ~(FI_CONTEXT | FI_CONTEXT2 | FI_BUFFERED_RECV)) == 0 && info->ep_attr->msg_prefix_size == 0 &&
            !(joins && info->domain_attr->mr_mode & FI_MR_LOCAL);
+}
+
+/* Returns false where nobody can be reached: the link is down, or the address counts on this host alone (verbs lists
+ * those of interfaces that have no other). */
+static bool is_up(const struct fi_info *info)
+{
+    const struct sockaddr_in6 *at = info->src_addr;
+    if (info->nic && info->nic->link_attr && info->nic->link_attr->state == FI_LINK_DOWN)
+        return false;
+    return info->addr_format != FI_SOCKADDR_IN6 || !at || !IN6_IS_ADDR_LINKLOCAL(&at->sin6_addr);
 }
 
 /* Over tcp nothing listens but on the interface of the bootstrap (loopback when all ranks share a host), unless the
@@ -143,7 +158,7 @@ static struct fi_info *pick(struct fi_info *all, const char *name, bool named, c
     struct fi_info *found[64], *i;
     int n = 0;
     for (i = all; i && n < 64; i = i->next) {
-        if (!is_provider(i, name, named) || !serves(i, site->longest) || !is_device(i, site))
+        if (!is_provider(i, name, named) || !serves(i, site->longest) || !is_up(i) || !is_device(i, site))
             continue;
         bool known = false;
         for (int k = 0; k < n; k++)

@@ -65,6 +65,7 @@ void rd_ofi_release(rd_ofi_request_t *r)
     rd_ofi_net_t *net = rd_ofi_net_of(&r->peer->base);
     rd_ofi_request_t **list = r->copies ? &net->free_copying : &net->free;
     free(r->joined);
+    r->joined = NULL;
     r->next = *list;
     *list = r;
 }
@@ -118,8 +119,13 @@ static bool try(rd_ofi_request_t *r)
         return true;
     }
     rd_ofi_peer_t *peer = r->peer;
+    size_t bytes = r->bytes;
     rd_ofi_complete(r);
-    rd_ofi_peer_lost(peer, rd_ofi_strerror(error));
+    if (error == -FI_ENOMEM) /* here, which says nothing of the peer */
+        rd_stop_set(peer->base.net->stop, peer->base.net->ctx, RONDO_ERR_NO_MEMORY, -1, "no memory to send %zu bytes",
+                    bytes);
+    else
+        rd_ofi_peer_lost(peer, rd_ofi_strerror(error));
     return true;
 }
 
