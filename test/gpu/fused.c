@@ -280,6 +280,31 @@ static void chain(world_t *w)
     verify_list(w, INTS, w->t->nranks);
 }
 
+/* An operator's factor that lies on the device is read when its turn comes: behind the call that makes it, and before
+ * the one that makes it anew. */
+static void scaled(world_t *w)
+{
+    const int made = w->t->nranks * (w->t->nranks - 1) / 2 * 1000;
+    int *factor = w->out + 2 * INTS;
+    rondo_op_t op;
+
+    TEST_OK(w->t, w->comm, rondo_op_create_premulsum(&op, factor, RONDO_INT32, 1, w->comm));
+    for (int last = 0; last < 2; last++) {
+        fill_list(w);
+        if (!last)
+            TEST_CUDA(w->t, cudaMemsetAsync(factor, 0, sizeof *factor, w->stream));
+        TEST_OK(w->t, NULL, rondo_group_start());
+        if (!last)
+            TEST_OK(w->t, w->comm, rondo_allreduce(w->in, factor, 1, RONDO_INT32, RONDO_SUM, w->comm, w->stream));
+        TEST_OK(w->t, w->comm, rondo_allreduce(w->in, w->out, INTS, RONDO_INT32, op, w->comm, w->stream));
+        if (last)
+            TEST_OK(w->t, w->comm, rondo_allreduce(w->in + 1, factor, 1, RONDO_INT32, RONDO_SUM, w->comm, w->stream));
+        TEST_OK(w->t, NULL, rondo_group_end());
+        verify_list(w, INTS, made);
+    }
+    TEST_OK(w->t, w->comm, rondo_op_destroy(op, w->comm));
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     uint64_t random = seed;
@@ -301,6 +326,7 @@ static void body(test_rank_t *t, void *arg)
     rooted_list(&w, INTS);
     estimates(&w);
     chain(&w);
+    scaled(&w);
     plain(&w);
     graphs(&w);
     for (int i = 0; i < CALLS; i++)

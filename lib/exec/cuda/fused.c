@@ -75,6 +75,13 @@ static bool has_launch_of_its_own(const rd_call_t *call)
     return call->event || rd_force_blocks(call->desc.forced) > 0;
 }
 
+/* Returns true if the operator's factor is read when the operation runs: one kept before may be what makes it, and one
+ * kept after it may write over it. */
+static bool has_factor_on_device(const rd_call_t *call)
+{
+    return call->scalar && call->scalar->device;
+}
+
 static void add_price(rd_fusion_t *f, double us)
 {
     f->us = us < 0 || f->us < 0 ? -1 : f->us + us;
@@ -151,7 +158,7 @@ rondo_result_t rd_fusion_add(rd_fusion_t *f, const rd_call_t *call)
     rd_kreduce_t reduce;
     rd_kchoice_t choice;
 
-    if (!may_be_short(f->cuda, call) || has_launch_of_its_own(call))
+    if (!may_be_short(f->cuda, call) || has_launch_of_its_own(call) || has_factor_on_device(call))
         return run_alone(f, call);
     rondo_result_t result = rd_cuda_choose(f->cuda, call, &reduce, &choice);
     if (result != RONDO_SUCCESS) {
