@@ -215,10 +215,12 @@ rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream)
 rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to)
 {
     rd_order_t *o = order_of(cuda);
+    int before = rd_device_switch(cuda->device); /* NULL is the stream of the current device */
     cudaError_t error = cudaEventRecord(o->side, from);
 
     if (error == cudaSuccess)
         error = cudaStreamWaitEvent(to, o->side, 0);
+    rd_device_back(before, cuda->device);
     return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "joining streams");
 }
 
