@@ -221,8 +221,8 @@ static cudaStream_t last_stream(const part_t *part)
     return part->message_first ? part->message_first->stream : part->last->call.stream;
 }
 
-/* Records an event behind the last operation of a part; none while that is captured, because nobody can wait for it
- * then. */
+/* Records an event behind the last operation of a part, which may be in another stream than the last call, if that had
+ * nothing to move; none while the stream is captured, because nobody can wait for it then. */
 static rondo_result_t note(rd_cuda_pending_t *pending, const part_t *part)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -233,6 +233,11 @@ static rondo_result_t note(rd_cuda_pending_t *pending, const part_t *part)
     if (error != cudaSuccess || status != cudaStreamCaptureStatusNone)
         return RONDO_SUCCESS;
     int before = rd_device_switch(part->cuda->device);
+    rondo_result_t result = rd_order_behind(part->cuda, stream);
+    if (result != RONDO_SUCCESS) {
+        rd_device_back(before, part->cuda->device);
+        return result;
+    }
     error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
     if (error == cudaSuccess && (error = cudaEventRecord(event, stream)) != cudaSuccess)
         (void)cudaEventDestroy(event);

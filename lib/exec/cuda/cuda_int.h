@@ -271,6 +271,8 @@ rondo_result_t rd_order_launched(rd_cuda_t *cuda, cudaStream_t stream);
 uint32_t rd_order_call(rd_cuda_t *cuda, bool epoch);
 /* Returns true if the stream is captured. An error of the stream is left for the launch to report. */
 bool rd_cuda_captured(cudaStream_t stream);
+/* Orders the last operation before what is put into the stream from now on. */
+rondo_result_t rd_order_behind(rd_cuda_t *cuda, cudaStream_t stream);
 /* Orders what is in `from` now before what is put into `to` from now on. */
 rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to);
 /* Two branches within an operation: after rd_order_fork the first one goes into fork->beside; after rd_order_forked the

@@ -212,6 +212,13 @@ rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream)
     return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "ordering a call");
 }
 
+rondo_result_t rd_order_behind(rd_cuda_t *cuda, cudaStream_t stream)
+{
+    cudaError_t error = cudaStreamWaitEvent(stream, order_of(cuda)->event, 0);
+
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "ordering a request");
+}
+
 rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to)
 {
     rd_order_t *o = order_of(cuda);
