@@ -289,6 +289,67 @@ static void knot(world_t *w, const char *name, void (*body)(world_t *w), const i
     device_graphs_destroy(t, &exec, 1);
 }
 
+/* ---- two captures that go on at the same time, with calls in turns */
+
+#define TURNS 6
+
+static void sum_once(world_t *w, cudaStream_t stream)
+{
+    TEST_OK(w->t, w->comm, rondo_allreduce(w->sum, w->sum, 1, RONDO_INT32, RONDO_SUM, w->comm, stream));
+}
+
+static int waits_of(world_t *w, cudaGraph_t graph)
+{
+    cudaGraphNode_t node[256];
+    size_t n = 256;
+    int waits = 0;
+
+    TEST_CUDA(w->t, cudaGraphGetNodes(graph, node, &n));
+    for (size_t i = 0; i < n; i++) {
+        enum cudaGraphNodeType type;
+        TEST_CUDA(w->t, cudaGraphNodeGetType(node[i], &type));
+        waits += type == cudaGraphNodeTypeWaitEvent;
+    }
+    return waits;
+}
+
+/* Each graph waits for what comes before it once, as one that is captured alone does: its own calls follow each other.
+ */
+static void in_turns(world_t *w)
+{
+    cudaGraphExec_t exec[2];
+    cudaGraph_t alone, graph[2];
+    int want = 1;
+
+    test_note(w->t, "captures in turns");
+    TEST_CUDA(w->t, cudaStreamBeginCapture(w->stream[0], cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < TURNS / 2; i++)
+        sum_once(w, w->stream[0]);
+    TEST_CUDA(w->t, cudaStreamEndCapture(w->stream[0], &alone));
+    for (int g = 0; g < 2; g++)
+        TEST_CUDA(w->t, cudaStreamBeginCapture(w->stream[g], cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < TURNS; i++, want *= w->t->nranks)
+        sum_once(w, w->stream[i % 2]);
+    for (int g = 0; g < 2; g++)
+        TEST_CUDA(w->t, cudaStreamEndCapture(w->stream[g], &graph[g]));
+    for (int g = 0; g < 2; g++) {
+        if (waits_of(w, graph[g]) != waits_of(w, alone))
+            test_fail(w->t, "graph %d waits for %d events, one captured alone for %d", g, waits_of(w, graph[g]),
+                      waits_of(w, alone));
+        TEST_CUDA(w->t, cudaGraphInstantiate(&exec[g], graph[g], 0));
+        TEST_CUDA(w->t, cudaGraphDestroy(graph[g]));
+    }
+    TEST_CUDA(w->t, cudaGraphDestroy(alone));
+    test_barrier(w->t); /* as long as others instantiate theirs */
+    fill(w, 0);
+    for (int g = 0; g < 2; g++)
+        TEST_CUDA(w->t, cudaGraphLaunch(exec[g], w->stream[g]));
+    fetch(w, w->sum, 1);
+    if (w->host[0] != want)
+        test_fail(w->t, "captures in turns: the sum is %d, should be %d", w->host[0], want);
+    device_graphs_destroy(w->t, exec, 2);
+}
+
 /* ---- the parts */
 
 static void begin(world_t *w, test_rank_t *t, int timeout_ms)
@@ -326,6 +387,7 @@ static void right(test_rank_t *t, void *arg)
     begin(&w, t, 0);
     knot(&w, "near waits", near_waits, (const int[3]){first_of_other, 0, 1});
     knot(&w, "far waits", far_waits, (const int[3]){1, -1, 0});
+    in_turns(&w);
     drawn(&w);
     end(&w);
 }

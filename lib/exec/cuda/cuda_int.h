@@ -13,17 +13,25 @@
 #include "progress/signature.h"
 
 /* The call order of one communicator, across streams and captures. */
-typedef struct rd_order {
-    cudaEvent_t event;          /* recorded behind the last operation, also by replays of graphs */
-    cudaEvent_t side;           /* joins the streams of one group */
-    unsigned long long stream;  /* id of the last operation's stream; 0: always wait for the event */
-    unsigned long long next;    /* id of the stream of the operation being enqueued */
-    unsigned long long capture; /* id of the capture that the last operation belongs to; 0: none */
-    bool captured;              /* the operation being enqueued is captured */
-    uint64_t number;            /* of the collective being enqueued; 0: none is */
-    cudaEvent_t launched;   /* is to be recorded when its first kernel has been launched; NULL: none, or it has been */
-    cudaGraphNode_t node;   /* the last operation in that capture */
+#define RD_CAPTURES 4 /* that may go on at the same time */
+
+/* A capture as a communicator's operations see it. */
+typedef struct rd_captured {
+    unsigned long long id;  /* unique as long as the process lives; 0: none */
+    cudaGraphNode_t node;   /* the last operation; NULL: none yet */
     cudaGraphNode_t record; /* the node that records the event, always behind `node` */
+} rd_captured_t;
+
+typedef struct rd_order {
+    cudaEvent_t event;                     /* recorded behind the last operation, also by replays of graphs */
+    cudaEvent_t side;                      /* joins the streams of one group */
+    unsigned long long stream;             /* id of the last operation's stream; 0: always wait for the event */
+    unsigned long long next;               /* id of the stream of the operation being enqueued */
+    rd_captured_t capture;                 /* that the last captured operation belongs to */
+    rd_captured_t beside[RD_CAPTURES - 1]; /* of those before, the last one first */
+    bool captured;                         /* the operation being enqueued is captured */
+    uint64_t number;                       /* of the collective being enqueued; 0: none is */
+    cudaEvent_t launched; /* is to be recorded when its first kernel has been launched; NULL: none, or it has been */
 } rd_order_t;
 
 /* Of a kernel that waits for long. The lock is for the verdict, which a call may ask for. */

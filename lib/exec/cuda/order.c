@@ -10,6 +10,8 @@
  * branches in few queues, which all graphs of a process share, in the order in which the graphs are launched: so one
  * rank's wait comes to stand before the record of another rank of this process, for which it waits. Where ranks of a
  * process share a GPU, both nodes are therefore put in line with the operations. */
+#include <string.h>
+
 #include "exec/cuda/cuda_int.h"
 
 /* ---- what every launch asks ----
@@ -106,15 +108,35 @@ static bool follows(const capture_t *c, cudaGraphNode_t node)
     return false;
 }
 
+/* Has the capture's operations before this one at hand, if there are any: several captures may go on at once. */
+static void recall(rd_order_t *o, unsigned long long id)
+{
+    rd_captured_t known = {.id = id};
+    size_t i = 0;
+
+    if (o->capture.id == id)
+        return;
+    while (i < RD_CAPTURES - 1 && o->beside[i].id != id)
+        i++;
+    if (i < RD_CAPTURES - 1)
+        known = o->beside[i];
+    else
+        i--; /* the one of longest ago is over, most likely */
+    memmove(&o->beside[1], &o->beside[0], i * sizeof o->beside[0]);
+    o->beside[0] = o->capture;
+    o->capture = known;
+}
+
 static cudaError_t before_captured(rd_order_t *o, cudaStream_t stream, const capture_t *c, bool line)
 {
-    cudaGraphNode_t wait = o->node;
+    cudaGraphNode_t wait;
     cudaError_t error = cudaSuccess;
     unsigned how = cudaStreamAddCaptureDependencies;
 
-    if (o->capture != c->id) {
+    recall(o, c->id);
+    wait = o->capture.node;
+    if (!wait) {
         error = cudaGraphAddEventWaitNode(&wait, c->graph, line ? c->deps : NULL, line ? c->ndeps : 0, o->event);
-        o->node = o->record = NULL;
         if (line)
             how = cudaStreamSetCaptureDependencies;
     } else if (follows(c, wait)) {
@@ -134,7 +156,7 @@ rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream)
         rd_cuda_outer(cuda)->was_captured = true;
         error = before_captured(o, stream, &c, in_line(cuda));
     } else if (error == cudaSuccess) {
-        o->next = o->capture ? 0 : stream_id(stream); /* a replay may come between this call and the next */
+        o->next = o->capture.id ? 0 : stream_id(stream); /* a replay may come between this call and the next */
         if (o->next == 0 || o->next != o->stream)
             error = cudaStreamWaitEvent(stream, o->event, 0);
     }
@@ -174,25 +196,24 @@ uint32_t rd_order_call(rd_cuda_t *cuda, bool epoch)
  * several last nodes, the operation is not the only one in its stream, which is an error. */
 static cudaError_t after_captured(rd_order_t *o, cudaStream_t stream, const capture_t *c, bool line)
 {
+    rd_captured_t *at = &o->capture;
     cudaGraphNode_t last;
     cudaError_t error = cudaSuccess;
 
     if (c->ndeps != 1)
         return cudaErrorIllegalState;
     last = c->deps[0];
-    if (o->capture == c->id && o->record)
-        error = cudaGraphRemoveDependencies(c->graph, &o->node, &o->record, NULL, 1);
+    if (at->record)
+        error = cudaGraphRemoveDependencies(c->graph, &at->node, &at->record, NULL, 1);
     if (error == cudaSuccess)
-        error = o->capture == c->id && o->record
-                    ? cudaGraphAddDependencies(c->graph, &last, &o->record, NULL, 1)
-                    : cudaGraphAddEventRecordNode(&o->record, c->graph, &last, 1, o->event);
+        error = at->record ? cudaGraphAddDependencies(c->graph, &last, &at->record, NULL, 1)
+                           : cudaGraphAddEventRecordNode(&at->record, c->graph, &last, 1, o->event);
     if (error == cudaSuccess && line) {
-        last = o->record;
-        o->record = NULL;
+        last = at->record;
+        at->record = NULL;
         error = cudaStreamUpdateCaptureDependencies(stream, &last, NULL, 1, cudaStreamSetCaptureDependencies);
     }
-    o->node = last;
-    o->capture = c->id;
+    at->node = last;
     o->stream = 0; /* the graph may be launched into any stream */
     return error;
 }
