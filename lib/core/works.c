@@ -71,9 +71,17 @@ static bool is_over(rondo_comm_t comm, rondo_work_t work)
            rd_transport_idle(comm->queue.net);
 }
 
+/* Returns when a wait that begins now ends; INT64_MAX: never. */
+static int64_t end_of(int64_t timeout_ms)
+{
+    int64_t now = rd_clock_ms();
+
+    return timeout_ms < 0 || timeout_ms > INT64_MAX - now ? INT64_MAX : now + timeout_ms;
+}
+
 static rondo_result_t progress(rondo_comm_t comm, rondo_work_t work, int64_t timeout_ms)
 {
-    int64_t until = timeout_ms < 0 ? INT64_MAX : rd_clock_ms() + timeout_ms;
+    int64_t until = end_of(timeout_ms);
     rondo_result_t result = RONDO_SUCCESS;
 
     rd_queue_wait_begin(&comm->queue);

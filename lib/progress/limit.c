@@ -37,7 +37,9 @@ int64_t rd_limit_varied(rd_limit_t *l, const rd_seat_t *seat, int64_t ms)
         atomic_compare_exchange_strong(&l->extra_ms, &extra, 0);
         extra = 0;
     }
-    return ms ? ms + extra : 0;
+    if (!ms)
+        return 0;
+    return extra > INT64_MAX - ms ? INT64_MAX : ms + extra;
 }
 
 void rd_limit_own(rd_limit_t *l, int64_t ms)

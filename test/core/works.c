@@ -100,6 +100,8 @@ static void limits(test_rank_t *t, rondo_comm_t comm, rondo_work_t work)
     TEST_TRUE(t, ask(t, work).limit_ms == 600000);
     TEST_OK(t, comm, rondo_timeout_extend(comm, 5000));
     TEST_TRUE(t, ask(t, work).limit_ms == 605000);
+    TEST_OK(t, comm, rondo_timeout_set(comm, INT64_MAX));
+    TEST_TRUE(t, ask(t, work).limit_ms == INT64_MAX);
     TEST_OK(t, comm, rondo_timeout_set(comm, 0));
     TEST_TRUE(t, ask(t, work).limit_ms == 0);
 }
@@ -132,7 +134,7 @@ static void requested(test_rank_t *t, rondo_comm_t comm)
         for (int i = 0; i < 4; i++)
             TEST_OK(t, comm, rondo_request_work(request, i, &works[i]));
     }
-    TEST_OK(t, comm, rondo_work_wait(works[2], -1));
+    TEST_OK(t, comm, rondo_work_wait(works[2], t->rank ? -1 : INT64_MAX));
     TEST_TRUE(t, buffers[3] == 1 - t->rank);
     TEST_OK(t, comm, rondo_work_wait(works[3], 60000));
     expect(t, works[0], RONDO_WORK_COMPLETED, 8, "allreduce");
