@@ -111,6 +111,11 @@ static inline bool rd_comm_inherited(rondo_comm_t comm) /* it is the parent's */
     return atomic_load_explicit(&comm->alive, memory_order_relaxed) != rd_comm_mark && rd_comm_not_own(comm);
 }
 
+static inline bool rd_comm_busy(rondo_comm_t comm) /* a call with blocking = 0 uses it */
+{
+    return atomic_load_explicit(&comm->alive, memory_order_acquire) == (rd_comm_mark | RD_COMM_BUSY);
+}
+
 /* Allocates the struct of a communicator that is yet to be made. If `env` is NULL, the settings are read from the
  * environment. */
 rondo_result_t rd_comm_allocate(rondo_comm_t *comm, const rd_env_t *env);

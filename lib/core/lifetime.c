@@ -38,8 +38,13 @@ rondo_result_t rd_comm_enter_slowly(rondo_comm_t comm)
 
 void rd_comm_resume(rondo_comm_t comm)
 {
-    if (rd_outstanding_listed(&comm->queue.outstanding))
-        rd_outstanding_take(&comm->queue.outstanding);
+    rd_outstanding_t *entry = &comm->queue.outstanding;
+
+    if (rd_outstanding_listed(entry)) {
+        rd_outstanding_take(entry);
+        if (!rd_outstanding_listed(entry)) /* not any more: who leaves gives back what is listed alone */
+            pthread_mutex_unlock(&entry->turning);
+    }
     comm->queue.elsewhere = false;
 }
 

@@ -208,6 +208,16 @@ static rondo_result_t dispose(rondo_request_t *request)
     return result;
 }
 
+/* A thread makes the progress of what a call with blocking = 0 uses. What else has become of a communicator is said by
+ * how its operations have ended. */
+static rondo_result_t check_idle(const struct rondo_request *request, const char *call)
+{
+    for (int i = 0; i < request->ncomms; i++)
+        if (rd_comm_busy(request->comms[i]))
+            return rd_comm_valid(request->comms[i], call);
+    return RONDO_SUCCESS;
+}
+
 static rondo_result_t check_mark(const struct rondo_request *request, const char *call)
 {
     if (rd_caller()->in_hook)
@@ -241,6 +251,8 @@ rondo_result_t rondo_request_test(rondo_request_t *request, int *done)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_request_test: %s is NULL",
                         request ? "done" : "request");
     rondo_result_t result = *request ? check_mark(*request, "rondo_request_test") : RONDO_SUCCESS;
+    if (*request && result == RONDO_SUCCESS)
+        result = check_idle(*request, "rondo_request_test");
     if (result != RONDO_SUCCESS)
         return result;
     *done = 1;
@@ -263,6 +275,8 @@ rondo_result_t rondo_request_wait(rondo_request_t *request)
     if (!*request)
         return RONDO_SUCCESS;
     rondo_result_t result = check_mark(*request, "rondo_request_wait");
+    if (result == RONDO_SUCCESS)
+        result = check_idle(*request, "rondo_request_wait");
     if (result != RONDO_SUCCESS)
         return result;
     rd_request_enter(*request);

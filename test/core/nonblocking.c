@@ -114,7 +114,7 @@ static void split(test_rank_t *t, rondo_comm_t comm, int color)
 static void finalize(test_rank_t *t, rondo_comm_t comm)
 {
     rondo_request_t request;
-    int value = 7, got = 0;
+    int value = 7, got = 0, done;
 
     test_note(t, "finalize");
     if (t->rank == 0) {
@@ -123,6 +123,9 @@ static void finalize(test_rank_t *t, rondo_comm_t comm)
         TEST_OK(t, comm, rondo_group_submit(&request));
         TEST_GIVES(t, comm, RONDO_IN_PROGRESS, rondo_comm_finalize(comm));
         refused(t, comm);
+        TEST_GIVES(t, NULL, RONDO_ERR_INVALID_USAGE, rondo_request_test(&request, &done));
+        TEST_GIVES(t, NULL, RONDO_ERR_INVALID_USAGE, rondo_request_wait(&request));
+        TEST_TRUE(t, request != NULL);
     }
     test_barrier(t);
     if (t->rank == 1)
