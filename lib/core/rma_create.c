@@ -328,7 +328,8 @@ bool rd_comm_has_window(rondo_comm_t comm, rondo_window_t window)
     return window && comm->rma && rd_rma_has(comm->rma, window);
 }
 
-/* Nobody uses the window any more when all ranks have had their puts flushed and have said so. */
+/* Nobody uses the window any more when all ranks have had their puts flushed and have said so. Those of submitted
+ * groups may wait in any context; what they have sent is in front of the flush. */
 rondo_result_t rd_comm_window_destroy(rondo_comm_t comm, rondo_window_t window)
 {
     rd_rma_op_t flush = {.rma = comm->rma, .kind = RD_RMA_FLUSH, .peer = RONDO_PEER_ALL};
@@ -340,6 +341,8 @@ rondo_result_t rd_comm_window_destroy(rondo_comm_t comm, rondo_window_t window)
         entry = rd_call_begin_other(comm, RD_MONITOR_WINDOW);
     if (result == RONDO_SUCCESS)
         result = check(comm, "window_destroy");
+    if (result == RONDO_SUCCESS)
+        result = rd_rma_window_rest(comm->rma, window);
     if (result == RONDO_SUCCESS)
         result = rd_rma_run(comm->rma, &flush);
     if (result == RONDO_SUCCESS)

@@ -128,5 +128,7 @@ rondo_result_t rd_rma_try(rd_rma_t *rma, rd_rma_op_t *op);
 void rd_rma_add(rd_rma_t *rma, rd_rma_op_t *op);
 /* Adds the caller's operation, and returns when it is over. */
 rondo_result_t rd_rma_run(rd_rma_t *rma, rd_rma_op_t *op);
+/* Returns when no operation that was added uses the window, in whatever context. */
+rondo_result_t rd_rma_window_rest(rd_rma_t *rma, const rd_rma_window_t *window);
 
 #endif

@@ -54,14 +54,24 @@ void rd_rma_add(rd_rma_t *rma, rd_rma_op_t *op)
     rma->last = op;
 }
 
-rondo_result_t rd_rma_run(rd_rma_t *rma, rd_rma_op_t *op)
+static bool uses(const rd_rma_t *rma, const rd_rma_window_t *window)
+{
+    const rd_rma_op_t *op = rma->first;
+
+    while (op && op->window != window)
+        op = op->next;
+    return op != NULL;
+}
+
+/* Makes turns until the operation is over, or without one until none uses the window, and all messages have left. */
+static rondo_result_t go_on_until(rd_rma_t *rma, const rd_rma_op_t *op, const rd_rma_window_t *window)
 {
     rondo_result_t result = RONDO_SUCCESS;
 
-    rd_rma_add(rma, op);
     rd_queue_wait_begin(rma->queue);
     rma->queue->wait.slow = rma->peers && rd_transport_polled(rma->net.queue->net);
-    while (result == RONDO_SUCCESS && (!op->over || (rma->peers && !rd_transport_idle(rma->net.queue->net)))) {
+    while (result == RONDO_SUCCESS &&
+           ((op ? !op->over : uses(rma, window)) || (rma->peers && !rd_transport_idle(rma->net.queue->net)))) {
         int moved = 0;
         result = rd_queue_advance(rma->queue, &moved);
         if (moved)
@@ -72,4 +82,15 @@ rondo_result_t rd_rma_run(rd_rma_t *rma, rd_rma_op_t *op)
     if (result != RONDO_SUCCESS)
         rd_queue_flush(rma->queue, result);
     return result;
+}
+
+rondo_result_t rd_rma_run(rd_rma_t *rma, rd_rma_op_t *op)
+{
+    rd_rma_add(rma, op);
+    return go_on_until(rma, op, NULL);
+}
+
+rondo_result_t rd_rma_window_rest(rd_rma_t *rma, const rd_rma_window_t *window)
+{
+    return uses(rma, window) ? go_on_until(rma, NULL, window) : RONDO_SUCCESS;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rma/ways.h"
 
@@ -111,6 +112,37 @@ static void submitted(test_rank_t *t, rondo_comm_t comm, rondo_window_t window, 
     TEST_OK(t, comm, rondo_request_wait(&request));
     TEST_TRUE(t, part[77] == from + 40);
     TEST_OK(t, comm, rondo_barrier(comm, NULL));
+}
+
+/* The first rank's group waits for the last one, which is later than the first one's call to destroy the window, and
+ * then puts into it. When the last one's call is over, too, the byte has come, although nobody has waited for the
+ * group. */
+static void destroyed(test_rank_t *t, rondo_comm_t comm)
+{
+    const int last = t->nranks - 1;
+    const rondo_wait_desc_t go = {1, last, 0, 1};
+    char *part = calloc(1, 4096), byte = 11;
+    rondo_request_t request = NULL;
+    rondo_window_t window = NULL;
+
+    test_note(t, "a window that a group still uses");
+    TEST_OK(t, comm, rondo_window_create(comm, part, part ? 4096 : 0, &window, 0));
+    if (t->rank == 0) {
+        TEST_OK(t, comm, rondo_group_start());
+        TEST_OK(t, comm, rondo_wait_signal(1, &go, comm, NULL));
+        TEST_OK(t, comm, rondo_put(&byte, 1, RONDO_INT8, last, window, 5, 1, 0, comm, NULL));
+        TEST_OK(t, comm, rondo_group_submit(&request));
+    }
+    test_barrier(t);
+    if (t->rank == last) {
+        usleep(20000); /* for the first one to come first, which is likely, and makes no difference */
+        TEST_OK(t, comm, rondo_signal(0, 0, 1, 0, comm, NULL));
+    }
+    TEST_OK(t, comm, rondo_window_destroy(comm, window));
+    TEST_TRUE(t, t->rank != last || part[5] == 11);
+    test_barrier(t);
+    TEST_OK(t, comm, rondo_request_wait(&request));
+    free(part);
 }
 
 static void refused(test_rank_t *t, rondo_comm_t comm, rondo_window_t window)
@@ -224,6 +256,8 @@ static void body(test_rank_t *t, void *arg)
         TEST_TRUE(t, ((char *)second_part)[r] == r + 1);
     all_to_all(t, comm, window, part, buffer);
     submitted(t, comm, window, part);
+    if (t->nranks > 1)
+        destroyed(t, comm);
     refused(t, comm, window);
     too_much(t, comm);
     TEST_OK(t, comm, rondo_window_destroy(comm, second));
