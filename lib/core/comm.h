@@ -144,6 +144,9 @@ rondo_config_t rd_config_of(const rondo_config_t *given);
 /* The same, checked. */
 rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given);
 void rd_config_over(rd_env_t *env, const rondo_config_t *config); /* what the config says comes before the variable */
+/* In a forked child: what the parent's threads were about to explain is nothing to it. */
+void rd_explain_forget(void);
+
 /* Refuses what can be refused of a creation before other ranks are concerned: the environment and the config. */
 rondo_result_t rd_comm_check(const rondo_config_t *config);
 /* How net communicators are made and ended. */

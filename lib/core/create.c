@@ -37,9 +37,15 @@
 
 uint64_t rd_comm_mark = FIRST_MARK;
 
+/* Guards the stop word of a communicator that is being made: an abort sets it while an attempt may be beginning. */
+static pthread_mutex_t making_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Threads of the parent may have held the locks. */
 static void fork_child(void)
 {
     rd_comm_mark++;
+    pthread_mutex_init(&making_lock, NULL);
+    rd_explain_forget();
     rd_living_forget();
     rd_ras_tcp_forget();
 }
@@ -463,9 +469,6 @@ static void say_why(rondo_comm_t made, rondo_result_t result)
         rd_conns_notify(&made->conns, made->team.rank, &failure);
     rd_boot_pass_on(made->boot, &failure);
 }
-
-/* Guards the stop word of a communicator that is being made: an abort sets it while an attempt may be beginning. */
-static pthread_mutex_t making_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void stop_abandoned(rondo_comm_t comm)
 {

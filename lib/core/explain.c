@@ -16,6 +16,11 @@
 /* One at a time: a communicator remembers one question of the user's. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+void rd_explain_forget(void)
+{
+    pthread_mutex_init(&lock, NULL);
+}
+
 static void rest(long ms)
 {
     const struct timespec time = {0, ms * 1000000};

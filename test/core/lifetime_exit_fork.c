@@ -158,6 +158,44 @@ static void children(test_rank_t *t, void *arg)
     join_child(t, fork_with_own(t, apart ? RONDO_ERR_UNSUPPORTED : RONDO_SUCCESS));
 }
 
+static void *explain(void *comm)
+{
+    char text[512];
+
+    rondo_explain(comm, text, sizeof text);
+    return NULL;
+}
+
+/* A thread of the parent explains, which takes long, and the child does, too. */
+static void explains(test_rank_t *t, void *arg)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_comm_t comm = test_comm_on(t, 1), own = NULL;
+    rondo_unique_id_t id;
+    char text[512];
+    pthread_t thread;
+    pid_t child;
+
+    (void)arg;
+    test_note(t, "a child, while a thread explains");
+    if (pthread_create(&thread, NULL, explain, comm) != 0)
+        test_stop(t, "cannot start a thread");
+    usleep(100000);
+    config.device = RONDO_DEVICE_HOST;
+    child = fork();
+    if (child == 0) {
+        TEST_OK(t, NULL, rondo_unique_id_create(&id));
+        if (TEST_OK(t, NULL, rondo_comm_create(&own, 1, &id, 0, &config))) {
+            TEST_OK(t, own, rondo_explain(own, text, sizeof text));
+            TEST_OK(t, NULL, rondo_comm_destroy(own));
+        }
+        exit(0);
+    }
+    join_child(t, child);
+    pthread_join(thread, NULL);
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+}
+
 /* ---- exit ---- */
 
 static struct {
@@ -318,6 +356,7 @@ int main(void)
             bad += run("exit with a thread in a call", n, exits, &yes);
         }
     }
+    bad += run("a child, while a thread explains", 1, explains, NULL);
     bad += warned(0, "") + warned(1, "1 of its communicators was") + warned(2, "2 of its communicators were");
     return bad != 0;
 }
