@@ -125,7 +125,7 @@ rondo_result_t rd_job_begin(rd_job_t *job, rondo_comm_t *newcomm)
     if (job->waits || result == RONDO_IN_PROGRESS)
         return result;
     free(job->members);
-    return job->made && job->used ? rd_call_spoiled(job->used, result) : result; /* the other ranks wait for it */
+    return job->used && !job->local ? rd_call_spoiled(job->used, result) : result; /* the other ranks wait for it */
 }
 
 /* Returns true if a thread makes or uses the communicator. */

@@ -26,6 +26,7 @@ typedef struct rd_job {
     int *members;   /* of a shrink; freed with the job */
     int nmembers;
     bool waits;                                  /* the caller runs it */
+    bool local;                                  /* no other rank waits for it: a finalize */
     void (*known)(rondo_comm_t made, void *arg); /* of a creation by rondo_comm_create_known; or NULL */
     void *arg;
 } rd_job_t;

@@ -262,7 +262,7 @@ static rondo_result_t finalize(rd_job_t *job)
 rondo_result_t rondo_comm_finalize(rondo_comm_t comm)
 {
     rondo_result_t result = rd_comm_valid(comm, "rondo_comm_finalize");
-    rd_job_t job = {.run = finalize, .used = comm, .waits = result != RONDO_SUCCESS || comm->blocking};
+    rd_job_t job = {.run = finalize, .used = comm, .local = true, .waits = result != RONDO_SUCCESS || comm->blocking};
 
     if (result != RONDO_SUCCESS)
         return result;
