@@ -71,6 +71,9 @@ static rondo_result_t compare(rondo_comm_t comm, members_t *m)
 static rondo_result_t exchange(rondo_comm_t comm, void *arg)
 {
     members_t *m = arg;
+
+    if (m->job->has_id)
+        rd_boot_conceal(comm->boot, &m->job->id, &m->all[comm->team.rank].id);
     rondo_result_t result = rd_boot_allgather(comm->boot, m->all, sizeof *m->all);
 
     return result == RONDO_SUCCESS ? compare(comm, m) : result;
@@ -108,8 +111,6 @@ static rondo_result_t grow(rd_job_t *job)
         return result;
     }
     m.all[comm->team.rank] = (grow_t){.nranks = job->nranks, .has_id = job->has_id};
-    if (job->has_id)
-        rd_boot_conceal(comm->boot, &job->id, &m.all[comm->team.rank].id);
     rd_comm_retain(comm);
     result = rd_derive_exchange(comm, &members);
     job->has_id = false; /* from here on the creation says what goes wrong */
