@@ -21,22 +21,37 @@ static int users;
 static _Atomic int asked; /* by the signal, and not answered yet */
 static int number;        /* of the signal; 0: none */
 static struct sigaction before;
+static bool called;            /* the program's handler calls this one, whether that is installed or not, */
+static struct sigaction under; /* and it had been installed over this */
 static _Atomic int pipe_fd = -1;
 static char path[320]; /* of the pipe */
 static pid_t maker;
 
 /* ---- the signal ---- */
 
+static void chain(const struct sigaction *to, int signal, siginfo_t *info, void *context)
+{
+    if (to->sa_flags & SA_SIGINFO)
+        to->sa_sigaction(signal, info, context);
+    else if (to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN)
+        to->sa_handler(signal);
+}
+
+/* Where it has been installed again over one of the program's that calls it, it goes on below that one. So it does in a
+ * thread that comes while another one is in that of the program. */
 static void handler(int signal, siginfo_t *info, void *context)
 {
+    static _Atomic int chaining;
+    const bool chains = called, below = chains && atomic_exchange(&chaining, 1);
     int saved = errno;
 
-    atomic_store(&asked, 1);
-    rd_monitor_thread_wake();
-    if (before.sa_flags & SA_SIGINFO)
-        before.sa_sigaction(signal, info, context);
-    else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
-        before.sa_handler(signal);
+    if (!below) {
+        atomic_store(&asked, 1); /* once */
+        rd_monitor_thread_wake();
+    }
+    chain(below ? &under : &before, signal, info, context);
+    if (chains && !below)
+        atomic_store(&chaining, 0);
     errno = saved;
 }
 
@@ -54,8 +69,16 @@ static void restore(void)
 {
     struct sigaction now;
 
-    if (number && sigaction(number, NULL, &now) == 0 && now.sa_flags & SA_SIGINFO && now.sa_sigaction == handler)
-        (void)sigaction(number, &before, NULL);
+    if (number && sigaction(number, NULL, &now) == 0) {
+        bool on_top = now.sa_flags & SA_SIGINFO && now.sa_sigaction == handler;
+        if (on_top)
+            (void)sigaction(number, &before, NULL);
+        if (on_top && called)
+            before = under;
+        if (!on_top && !called)
+            under = before;
+        called |= !on_top;
+    }
     number = 0;
 }
 

@@ -1,6 +1,6 @@
 /* RONDO_DUMP_SIGNAL and RONDO_DUMP_PIPE: a signal, and a byte in the pipe, make a dump each, while calls go on; the
- * program's own handler is called, too; a forked child has neither; and with the last communicator both are gone. A
- * pipe that a killed process has left is in nobody's way. */
+ * program's own handler is called, too, once, wherever it was installed; a forked child has neither; and with the last
+ * communicator both are gone. A pipe that a killed process has left is in nobody's way. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -47,6 +47,47 @@ static void expect_dump(test_rank_t *t, rondo_comm_t comm, int number)
     }
     TEST_TRUE(t, strstr(text, "\"name\": \"asked\"") && strstr(text, "\"call\": \"barrier\""));
     TEST_TRUE(t, unlink(path) == 0);
+}
+
+static struct sigaction below;
+static volatile sig_atomic_t above;
+
+static void over(int signal, siginfo_t *info, void *context)
+{
+    above++;
+    if (below.sa_flags & SA_SIGINFO)
+        below.sa_sigaction(signal, info, context);
+    else
+        below.sa_handler(signal);
+}
+
+/* A handler that the program has installed over the library's stays when that goes, and calls it; so it does below the
+ * next one of the library, and when that has gone, too. */
+static void nested(test_rank_t *t, void *arg)
+{
+    struct sigaction action = {.sa_handler = own}, now;
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_comm_t comm;
+
+    (void)arg;
+    test_note(t, "over the library's");
+    config.name = "asked";
+    sigaction(SIGUSR1, &action, NULL);
+    comm = test_comm(t, &config);
+    action = (struct sigaction){.sa_sigaction = over, .sa_flags = SA_SIGINFO};
+    TEST_TRUE(t, sigaction(SIGUSR1, &action, &below) == 0);
+    TEST_OK(t, comm, rondo_comm_destroy(comm));
+    for (int i = 0; i < 2; i++) {
+        comm = test_comm(t, &config);
+        TEST_TRUE(t, sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_sigaction != over);
+        raise(SIGUSR1);
+        TEST_TRUE(t, signals == i + 1 && above == i + 1);
+        expect_dump(t, comm, i);
+        TEST_OK(t, comm, rondo_comm_destroy(comm));
+    }
+    TEST_TRUE(t, sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_sigaction == over);
+    raise(SIGUSR1);
+    TEST_TRUE(t, signals == 3 && above == 3);
 }
 
 static void body(test_rank_t *t, void *arg)
@@ -108,6 +149,7 @@ int main(void)
     if (mkfifo(path, 0600) != 0)
         return 1;
     bad |= test_run(TEST_PROCESSES, 2, 60, body, NULL) != 0;
+    bad |= test_run(TEST_PROCESSES, 1, 30, nested, NULL) != 0;
     if (rmdir(dir) != 0) {
         printf("something is left in %s\n", dir);
         bad = 1;
