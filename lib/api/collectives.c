@@ -207,10 +207,10 @@ static rondo_result_t message(rd_at_t at, int send, void *buffer, size_t count, 
     if (result == RONDO_SUCCESS)
         result = check_count(at, "count", count, 1, type);
     if (result != RONDO_SUCCESS)
-        return rd_group_failed(result);
+        return rd_message_refused(result);
     size_t bytes = count * rd_type_size(type);
     if ((result = rd_args_rank(at, "peer", peer)) || (result = check_buffer(at, "buffer", buffer, bytes)))
-        return rd_group_failed(result);
+        return rd_message_refused(result);
     rd_message_t what = {.buffer = buffer, .bytes = bytes, .send = send, .peer = peer, .stream = stream, .type = type};
     return rd_call_message(caller, at.comm, &what);
 }

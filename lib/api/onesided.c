@@ -75,7 +75,7 @@ static rondo_result_t check_access(rd_at_t at, rd_rma_op_t *op, size_t count, ro
 static rondo_result_t finish(rd_at_t at, rd_rma_op_t *op, rondo_result_t result)
 {
     if (result != RONDO_SUCCESS)
-        return rd_group_failed(result);
+        return rd_message_refused(result);
     op->rma = at.comm->rma;
     return rd_call_rma(at.comm, op);
 }

@@ -394,6 +394,13 @@ rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out)
 rondo_result_t rd_call_refused(rondo_result_t result)
 {
     rd_force_drop();
+    return rd_message_refused(result);
+}
+
+rondo_result_t rd_message_refused(rondo_result_t result)
+{
+    if (!rd_caller()->depth)
+        (void)rd_limit_take();
     return rd_group_failed(result);
 }
 

@@ -33,6 +33,8 @@ rondo_result_t rd_call_message(const rd_caller_t *caller, rondo_comm_t comm, rd_
 
 /* For a collective that is refused for its arguments: what was said for this thread's next one was said for it. */
 rondo_result_t rd_call_refused(rondo_result_t result);
+/* The same for a message or a one-sided operation. Inside a group a time limit is the group's, and stays. */
+rondo_result_t rd_message_refused(rondo_result_t result);
 /* To be called after a call that failed. The other ranks are in it, or will be, and wait for this rank, so a call that
  * could not begin for lack of memory or the like fails the communicator. Other refusals leave it as it was. Returns the
  * final result. */

@@ -129,6 +129,28 @@ static void shorter(test_rank_t *t, void *arg)
     rondo_comm_abort(comm);
 }
 
+/* What a refused call was given is not another one's: rank 1 comes later than that. */
+static void dropped(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = test_comm(t, NULL);
+    int word = 0;
+
+    (void)arg;
+    for (int form = 0; form < 3; form++) {
+        test_note(t, "a refused call, form %d", form);
+        TEST_OK(t, comm, rondo_timeout_next(t->rank ? -1 : SHORT_MS));
+        TEST_TRUE(t, form != 0 || rondo_allreduce(NULL, &word, 1, RONDO_INT32, RONDO_SUM, comm, NULL) ==
+                                      RONDO_ERR_INVALID_ARGUMENT);
+        TEST_TRUE(t, form != 1 || rondo_send(&word, 1, RONDO_INT32, 2, comm, NULL) == RONDO_ERR_INVALID_ARGUMENT);
+        TEST_TRUE(t, form != 2 || rondo_signal(2, 0, 0, 0, comm, NULL) == RONDO_ERR_INVALID_ARGUMENT);
+        test_barrier(t);
+        if (t->rank == 1)
+            usleep(3 * SHORT_MS * 1000);
+        TEST_OK(t, comm, rondo_barrier(comm, NULL));
+    }
+    TEST_OK(t, comm, rondo_comm_destroy(comm));
+}
+
 /* The config's stall_ms is that of the log's line, which goes to a file of this test. */
 static void stalls(test_rank_t *t, void *arg)
 {
@@ -178,6 +200,7 @@ int main(void)
         bad |= all((form_t)form, 1);
     bad |= all(REQUEST, 2);
     unsetenv("RONDO_TIMEOUT_FIRST_MS");
+    bad |= test_run(TEST_PROCESSES, 2, 30, dropped, NULL) != 0;
     bad |= test_run(TEST_PROCESSES, 2, 30, shorter, NULL) != 0;
     setenv("RONDO_DEBUG", "warn", 1);
     setenv("RONDO_DEBUG_FILE", file, 1);
