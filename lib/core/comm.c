@@ -293,6 +293,13 @@ rondo_result_t rondo_comm_destroy(rondo_comm_t comm)
     if (result != RONDO_SUCCESS || (is_making(state(comm)) && end_unmade(comm, RD_COMM_DESTROYED)))
         return result;
     rd_job_wait(comm);
+    return rd_comm_end(comm);
+}
+
+rondo_result_t rd_comm_end(rondo_comm_t comm)
+{
+    rondo_result_t result;
+
     result = rd_comm_enter(comm) == RONDO_SUCCESS ? drain(comm) : RONDO_SUCCESS;
     rd_comm_leave(comm, result);
     if (rd_comm_close(comm))

@@ -151,6 +151,9 @@ void rd_explain_forget(void);
 rondo_result_t rd_comm_check(const rondo_config_t *config);
 /* How net communicators are made and ended. */
 extern const rd_net_comm_ops_t rd_comm_net_ops;
+/* Ends a communicator that no job uses, once what is under way is complete: rondo_comm_destroy, and for those of the
+ * library's own, also while the thread has a group. */
+rondo_result_t rd_comm_end(rondo_comm_t comm);
 /* Tells the other ranks that this one leaves, which after a failure is not leaving in order, and takes the modules
  * down.
  */

@@ -38,7 +38,7 @@ static void leave(rd_queue_t *queue)
 
 static void end(rd_queue_t *queue)
 {
-    (void)rondo_comm_destroy(rd_comm_of(queue));
+    (void)rd_comm_end(rd_comm_of(queue));
 }
 
 static void count(const rd_queue_t *queue, rondo_memory_t *memory)

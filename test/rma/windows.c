@@ -224,6 +224,23 @@ static void unlike(test_rank_t *t, void *arg)
     TEST_OK(t, comm, rondo_comm_destroy(comm));
 }
 
+/* An abort ends what carries a window's messages also while a group is open, where the program may end nothing. */
+static void grouped_abort(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = way_comm(t, WAY_MESSAGES, 1, 1);
+    void *part, *own;
+
+    (void)arg;
+    test_note(t, "an abort inside a group");
+    (void)way_window(t, comm, WAY_MESSAGES, 64, &part, &own);
+    test_barrier(t);
+    TEST_OK(t, NULL, rondo_group_start());
+    TEST_OK(t, NULL, rondo_comm_abort(comm));
+    TEST_TRUE(t, !strstr(rondo_last_error(NULL), "inside a group"));
+    TEST_OK(t, NULL, rondo_group_end());
+    free(own);
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     way_t way = *(way_t *)arg;
@@ -280,6 +297,8 @@ int main(void)
             printf("%s, %d ranks\n", way_name(way), n);
             bad += test_run(way_kind(way), n, 60, body, &way);
         }
+    way_begin(WAY_MESSAGES);
+    bad += test_run(TEST_PROCESSES, 2, 30, grouped_abort, NULL);
     way_begin(WAY_MAPPED);
     bad += test_run(TEST_PROCESSES, 3, 30, unlike, NULL);
     return bad != 0;
