@@ -112,7 +112,8 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
         result = check_side(call, comm, "send", "send", send, sendcounts, "sdispls", sdispls, type);
     if (result == RONDO_SUCCESS)
         result = check_side(call, comm, "recv", "recv", recv, recvcounts, "rdispls", rdispls, type);
-    if (result == RONDO_SUCCESS && send == recv && send && sum_of(sendcounts, comm->team.nranks))
+    if (result == RONDO_SUCCESS && send == recv && send && sum_of(sendcounts, comm->team.nranks) &&
+        sum_of(recvcounts, comm->team.nranks))
         result = rd_error(&comm->ctx, BAD, "%s: send == recv: this operation cannot run in place", call);
     if (result == RONDO_SUCCESS && sendcounts[comm->team.rank] != recvcounts[comm->team.rank])
         result = rd_error(&comm->ctx, BAD,

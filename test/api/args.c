@@ -192,6 +192,17 @@ static void empty_blocks(test_rank_t *t, rondo_comm_t comm, float *a, float *b)
     TEST_OK(t, comm, rondo_barrier(comm, NULL));
 }
 
+/* Rank 0 sends two elements and receives none, rank 1 the other way round: nothing overlaps. */
+static void one_way(test_rank_t *t, rondo_comm_t comm, float *a)
+{
+    size_t to[2] = {0, t->rank ? 0 : 2}, from[2] = {t->rank ? 2 : 0, 0};
+
+    test_note(t, "an alltoallv with one buffer, which is sent or received");
+    a[0] = a[1] = t->rank ? 0 : 7;
+    TEST_OK(t, comm, rondo_alltoallv(a, to, NULL, a, from, NULL, RONDO_FLOAT32, comm, NULL));
+    TEST_TRUE(t, a[0] == 7 && a[1] == 7);
+}
+
 /* What repeats the last call is not asked everything again, but for its buffers. */
 static void repeated(test_rank_t *t, rondo_comm_t comm, float *a, float *b)
 {
@@ -338,6 +349,7 @@ static void body(test_rank_t *t, void *arg)
     TEST_TRUE(t, memcmp(b, untouched, sizeof b) == 0);
     made_operator(t, comm, a, b);
     empty_blocks(t, comm, a, b);
+    one_way(t, comm, a);
     repeated(t, comm, a, b);
     test_note(t, "after all that");
     TEST_OK(t, comm, rondo_comm_get_error(comm, &error));
