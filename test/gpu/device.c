@@ -180,6 +180,20 @@ void device_finish(test_rank_t *t)
     }
 }
 
+size_t device_nodes_of(test_rank_t *t, cudaGraph_t graph, enum cudaGraphNodeType kind)
+{
+    cudaGraphNode_t node[256];
+    size_t n = sizeof node / sizeof node[0], found = 0;
+
+    TEST_CUDA(t, cudaGraphGetNodes(graph, node, &n));
+    for (size_t i = 0; i < n; i++) {
+        enum cudaGraphNodeType type;
+        TEST_CUDA(t, cudaGraphNodeGetType(node[i], &type));
+        found += type == kind;
+    }
+    return found;
+}
+
 void device_failed(test_rank_t *t, rondo_comm_t comm)
 {
     rondo_result_t error = RONDO_SUCCESS;

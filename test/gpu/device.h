@@ -54,6 +54,8 @@ void device_graphs_destroy(test_rank_t *t, cudaGraphExec_t *exec, int n);
 void device_finish(test_rank_t *t);
 /* Collective: the same behind the end of `comm`, where it is not NULL, and of so many streams. */
 void device_end(test_rank_t *t, rondo_comm_t comm, const cudaStream_t *streams, int n);
+/* Returns how many nodes of this kind the graph has, which has no more than 256 of all kinds. */
+size_t device_nodes_of(test_rank_t *t, cudaGraph_t graph, enum cudaGraphNodeType kind);
 /* Waits until the communicator has failed, of itself or because another rank's has. */
 void device_failed(test_rank_t *t, rondo_comm_t comm);
 /* Takes memory of all kinds on the current device, which device_comm does too: not to be done beside a kernel that

@@ -146,21 +146,6 @@ static void verify_list(world_t *w, int ints, int times)
     }
 }
 
-static int kernels_of(world_t *w, cudaGraph_t graph)
-{
-    cudaGraphNode_t node[4 * LIST];
-    size_t n = 4 * LIST;
-    int kernels = 0;
-
-    TEST_CUDA(w->t, cudaGraphGetNodes(graph, node, &n));
-    for (size_t i = 0; i < n; i++) {
-        enum cudaGraphNodeType type;
-        TEST_CUDA(w->t, cudaGraphNodeGetType(node[i], &type));
-        kernels += type == cudaGraphNodeTypeKernel;
-    }
-    return kernels;
-}
-
 /* Call i of a list, of `ints` ints each. */
 static void post_one(world_t *w, int i, int ints, int rooted)
 {
@@ -202,7 +187,7 @@ static void rooted_list(world_t *w, int ints)
     TEST_OK(w->t, NULL, rondo_group_end());
     TEST_CUDA(w->t, cudaStreamEndCapture(w->stream, &graph));
     if (ints < 300) /* all by cells and chains */
-        TEST_TRUE(w->t, kernels_of(w, graph) == 1);
+        TEST_TRUE(w->t, device_nodes_of(w->t, graph, cudaGraphNodeTypeKernel) == 1);
     TEST_CUDA(w->t, cudaGraphInstantiate(&exec, graph, 0));
     TEST_CUDA(w->t, cudaGraphDestroy(graph));
     for (int round = 0; round <= w->t->nranks; round++) { /* each way on each rank, and one of them again */
@@ -258,7 +243,7 @@ static void list(world_t *w)
                 rondo_allreduce(w->in + i * INTS, w->out + i * INTS, INTS, RONDO_INT32, RONDO_SUM, w->comm, w->stream));
     TEST_OK(w->t, NULL, rondo_group_end());
     TEST_CUDA(w->t, cudaStreamEndCapture(w->stream, &graph));
-    TEST_TRUE(w->t, kernels_of(w, graph) == 1);
+    TEST_TRUE(w->t, device_nodes_of(w->t, graph, cudaGraphNodeTypeKernel) == 1);
     TEST_CUDA(w->t, cudaGraphInstantiate(&exec, graph, 0));
     TEST_CUDA(w->t, cudaGraphDestroy(graph));
     TEST_CUDA(w->t, cudaGraphLaunch(exec, w->stream));

@@ -298,21 +298,6 @@ static void sum_once(world_t *w, cudaStream_t stream)
     TEST_OK(w->t, w->comm, rondo_allreduce(w->sum, w->sum, 1, RONDO_INT32, RONDO_SUM, w->comm, stream));
 }
 
-static int waits_of(world_t *w, cudaGraph_t graph)
-{
-    cudaGraphNode_t node[256];
-    size_t n = 256;
-    int waits = 0;
-
-    TEST_CUDA(w->t, cudaGraphGetNodes(graph, node, &n));
-    for (size_t i = 0; i < n; i++) {
-        enum cudaGraphNodeType type;
-        TEST_CUDA(w->t, cudaGraphNodeGetType(node[i], &type));
-        waits += type == cudaGraphNodeTypeWaitEvent;
-    }
-    return waits;
-}
-
 /* Each graph waits for what comes before it once, as one that is captured alone does: its own calls follow each other.
  */
 static void in_turns(world_t *w)
@@ -326,6 +311,7 @@ static void in_turns(world_t *w)
     for (int i = 0; i < TURNS / 2; i++)
         sum_once(w, w->stream[0]);
     TEST_CUDA(w->t, cudaStreamEndCapture(w->stream[0], &alone));
+    const size_t wanted = device_nodes_of(w->t, alone, cudaGraphNodeTypeWaitEvent);
     for (int g = 0; g < 2; g++)
         TEST_CUDA(w->t, cudaStreamBeginCapture(w->stream[g], cudaStreamCaptureModeThreadLocal));
     for (int i = 0; i < TURNS; i++, want *= w->t->nranks)
@@ -333,9 +319,9 @@ static void in_turns(world_t *w)
     for (int g = 0; g < 2; g++)
         TEST_CUDA(w->t, cudaStreamEndCapture(w->stream[g], &graph[g]));
     for (int g = 0; g < 2; g++) {
-        if (waits_of(w, graph[g]) != waits_of(w, alone))
-            test_fail(w->t, "graph %d waits for %d events, one captured alone for %d", g, waits_of(w, graph[g]),
-                      waits_of(w, alone));
+        size_t waits = device_nodes_of(w->t, graph[g], cudaGraphNodeTypeWaitEvent);
+        if (waits != wanted)
+            test_fail(w->t, "graph %d waits for %zu events, one captured alone for %zu", g, waits, wanted);
         TEST_CUDA(w->t, cudaGraphInstantiate(&exec[g], graph[g], 0));
         TEST_CUDA(w->t, cudaGraphDestroy(graph[g]));
     }

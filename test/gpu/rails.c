@@ -142,20 +142,6 @@ static size_t kernels_wanted(const walk_t *w, const do_case_t *c)
     return c->what == DO_REDUCE && pieces > 1 ? 2 * pieces - 1 : 2; /* the last may be too short for some rails */
 }
 
-static size_t kernels_of(walk_t *w, cudaGraph_t graph)
-{
-    cudaGraphNode_t nodes[256];
-    size_t n = sizeof nodes / sizeof nodes[0], kernels = 0;
-
-    TEST_CUDA(w->t, cudaGraphGetNodes(graph, nodes, &n));
-    for (size_t i = 0; i < n; i++) {
-        enum cudaGraphNodeType type;
-        TEST_CUDA(w->t, cudaGraphNodeGetType(nodes[i], &type));
-        kernels += type == cudaGraphNodeTypeKernel;
-    }
-    return kernels;
-}
-
 static void post(walk_t *w, device_call_t *d)
 {
     if (!TEST_OK(w->t, w->comm, device_post(d, w->comm, w->stream)))
@@ -191,7 +177,7 @@ static void captured(walk_t *w, const do_case_t *c, int times)
     TEST_CUDA(w->t, cudaStreamBeginCapture(w->stream, cudaStreamCaptureModeThreadLocal));
     post(w, &d);
     TEST_CUDA(w->t, cudaStreamEndCapture(w->stream, &graph));
-    kernels = kernels_of(w, graph);
+    kernels = device_nodes_of(w->t, graph, cudaGraphNodeTypeKernel);
     if ((w->map->here || w->t->rank == 0) && (wanted == 1 ? kernels != 1 : kernels < wanted))
         test_fail(w->t, "%zu kernels, should be %zu", kernels, wanted);
     TEST_CUDA(w->t, cudaGraphInstantiate(&exec, graph, 0));
