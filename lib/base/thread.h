@@ -12,6 +12,9 @@ int rd_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
  * where it cannot. */
 int rd_thread_try(void);
 
+/* Makes a condition variable whose waits end by CLOCK_MONOTONIC: a change of the date does not move their limits. */
+void rd_cond_make(pthread_cond_t *cond);
+
 /* Returns strerror(error), or, where a thread or a descriptor could not be had, which limit was met and how to raise
  * it. The text is this thread's, until its next call. */
 const char *rd_thread_strerror(int error);

@@ -21,17 +21,6 @@ static rd_served_t *all;
 static rd_served_t
     *volatile inherited; /* in a forked child: those of its parent, which stay allocated; never read, but no leak */
 
-/* Its waits have limits, which a change of the date must not move. */
-static void changed_make(void)
-{
-    pthread_condattr_t attributes;
-
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&changed, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 static void fork_prepare(void)
 {
     pthread_mutex_lock(&lock);
@@ -49,14 +38,14 @@ static void fork_child(void)
         inherited = all;
     all = NULL;
     pthread_mutex_unlock(&lock);
-    changed_make();
+    rd_cond_make(&changed);
 }
 
 static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child};
 
 static void begin_once(void)
 {
-    changed_make();
+    rd_cond_make(&changed);
     rd_fork_register(RD_FORK_RENDEZVOUS, &at_fork);
 }
 

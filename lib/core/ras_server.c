@@ -238,7 +238,6 @@ rd_ras_server_t *rd_ras_server_start(int listener, rd_ras_serve_fn serve, const 
                                      const char **why)
 {
     rd_ras_server_t *s = calloc(1, sizeof *s);
-    pthread_condattr_t clock;
 
     if (!s) {
         *why = "there is no memory";
@@ -250,10 +249,7 @@ rd_ras_server_t *rd_ras_server_start(int listener, rd_ras_serve_fn serve, const 
     if (secret)
         s->secret = *secret;
     pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->changed, &clock);
-    pthread_condattr_destroy(&clock);
+    rd_cond_make(&s->changed);
     atomic_init(&s->users, 2);
     int error = rd_thread_start(&s->thread, run, s);
     if (!error)

@@ -69,16 +69,6 @@ static void fork_parent(void)
     pthread_mutex_unlock(&life);
 }
 
-static void bell_make(proxy_t *p)
-{
-    pthread_condattr_t attributes;
-
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->bell, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 /* The threads exist only in the parent. */
 static void fork_child(void)
 {
@@ -87,7 +77,7 @@ static void fork_child(void)
         p->clients = NULL;
         p->nclients = 0;
         p->resting = p->asking = p->woken = 0;
-        bell_make(p);
+        rd_cond_make(&p->bell);
     }
     fork_parent();
 }
@@ -98,7 +88,7 @@ static void begin_once(void)
 {
     for (int i = 0; i < RD_PROXIES; i++) {
         pthread_mutex_init(&proxies[i].lock, NULL);
-        bell_make(&proxies[i]);
+        rd_cond_make(&proxies[i].bell);
     }
     rd_fork_register(RD_FORK_PROXIES, &at_fork);
 }
