@@ -133,6 +133,38 @@ static void graphs(world_t *w)
     device_graphs_destroy(w->t, exec, 2);
 }
 
+/* Rank 0's graph against the others' plain calls, on a communicator of its own: captured before a buffer is registered
+ * and launched after it, or captured while one is registered and launched when none is. */
+static void graph_against_calls(world_t *w, bool before)
+{
+    size_t block = INTS / (size_t)w->t->nranks - 64;
+    int previous = (w->t->rank + w->t->nranks - 1) % w->t->nranks;
+    cudaGraphExec_t exec[2] = {NULL, NULL};
+    rondo_registration_t reg;
+    rondo_comm_t comm = w->comm;
+
+    w->comm = device_comm(w->t);
+    for (int i = 0; i < 2; i++) {
+        if ((i == 0) == before && w->t->rank == 0)
+            exec[0] = capture(w, block);
+        if (i == 0)
+            TEST_OK(w->t, w->comm, rondo_comm_register(w->comm, w->buffer[0], INTS * sizeof(int), &reg));
+    }
+    if (!before)
+        TEST_OK(w->t, w->comm, rondo_comm_deregister(w->comm, reg));
+    w->round++;
+    test_note(w->t, "a graph captured %s, against plain calls", before ? "before the first" : "with a registered buffer");
+    fill(w, block);
+    if (w->t->rank == 0)
+        TEST_CUDA(w->t, cudaGraphLaunch(exec[0], w->stream));
+    else
+        shift(w, w->buffer[0] + 3, block);
+    verify(w, w->buffer[0] + 3, previous, block);
+    device_graphs_destroy(w->t, exec, w->t->rank == 0);
+    TEST_OK(w->t, NULL, rondo_comm_destroy(w->comm));
+    w->comm = comm;
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     world_t w = {.t = t};
@@ -151,6 +183,8 @@ static void body(test_rank_t *t, void *arg)
         one_round(&w);
     }
     graphs(&w);
+    graph_against_calls(&w, true);
+    graph_against_calls(&w, false);
     test_note(t, "destroy");
     if (w.reg[1]) /* the others are left to the communicator */
         TEST_OK(t, w.comm, rondo_comm_deregister(w.comm, w.reg[1]));

@@ -92,6 +92,7 @@ struct rd_cuda {
     struct rd_cuda_window *user_windows;   /* user.h: those of the program's kernels */
     rd_kcontrol_t *kept;                   /* suspend_device.c: the window's control words; NULL: not suspended */
     bool was_captured;                     /* operations have been: graphs may have the window's address */
+    bool unposted_captured;                /* a graph has a long message that waits for no post: see register.c */
     struct rd_left *left;                  /* window.c: memory that outlives the communicator */
     struct rd_cuda_registered *registered; /* register.c: RD_KREGISTERED entries; NULL: none yet */
     cudaStream_t put_stream;               /* of copy_staging.c; NULL: it does one thing after the other */
@@ -242,9 +243,9 @@ rondo_result_t rd_import_device_windows(rd_cuda_t *cuda, bool again, bool *host_
 uint64_t rd_import_offset(const void *pointer);
 void rd_import_close(rd_cuda_t *cuda);
 
-/* register.c. Returns one more than the highest number of a registered buffer in use; 0: no message is posted. The same
- * on all ranks. */
-uint32_t rd_registered_count(const rd_cuda_t *cuda);
+/* register.c. Returns how many numbers of registered buffers a posted message may name, at least 1; 0: no message is
+ * posted. The same on all ranks; whether it is 0 never changes once all ranks have mapped a buffer. */
+uint32_t rd_registered_posts(const rd_cuda_t *cuda);
 /* Returns a stream that is rarely used; a buffer must have been registered. */
 cudaStream_t rd_registered_stream(const rd_cuda_t *cuda);
 /* Returns true if every rank is a process of its own and all GPUs reach each other. The same on all ranks. */

@@ -64,10 +64,11 @@ typedef struct taking {
     uint32_t used;   /* entries used in `all` */
     uint32_t most;   /* slices of the longest stream */
     uint32_t beside; /* multiprocessors that messages to other nodes take */
+    bool differ;     /* a message is long enough to go another way where buffers have been registered */
 } taking_t;
 
-/* Returns true if the message goes by slices; the peer decides the same. Where buffers are registered, long messages
- * wait for posts instead. */
+/* Returns true if the message goes by slices; the peer decides the same. Where buffers have been registered, long
+ * messages wait for posts instead. */
 static bool is_long(const taking_t *t, const rd_cuda_message_t *m)
 {
     const rd_limits_t *l = &t->cuda->limits;
@@ -88,6 +89,7 @@ static int take(taking_t *t, rd_kpair_t *pair, int peer, int send, bool slices)
             continue;
         uint32_t warps = rd_kspread(m->bytes, piece, c->spread);
         t->all[t->used + pair->count++] = (rd_kmessage_t){m->buffer, m->bytes};
+        t->differ |= slices || m->bytes >= POSTED;
         if (slices)
             pair->slices += rd_kslices(m->bytes, rd_kslice(m->bytes, c->slice_least));
         else
@@ -139,12 +141,16 @@ rondo_result_t rd_messages_take(rd_cuda_t *cuda, const rd_lists_t *l, uint32_t u
     taking_t t = {.cuda = cuda, .lists = l, .k = k, .all = k->here, .used = used, .beside = beside};
 
     k->listed = used + l->count > RD_KMESSAGES_HERE;
-    k->registered = rd_registered_count(cuda);
+    k->registered = rd_registered_posts(cuda);
     k->posted = POSTED;
+    rondo_result_t result = RONDO_SUCCESS;
     if (k->listed)
-        return take_listed(cuda, l, &t, stream);
-    take_all(&t);
-    return RONDO_SUCCESS;
+        result = take_listed(cuda, l, &t, stream);
+    else
+        take_all(&t);
+    if (!k->registered && t.differ && !cuda->unposted_captured)
+        cuda->unposted_captured = rd_cuda_captured(stream);
+    return result;
 }
 
 /* Compares the lengths with those of the peers, as far as these have come. */

@@ -20,11 +20,13 @@ typedef struct registered {
 
 struct rd_cuda_registered {
     cudaStream_t stream; /* for writing into the table */
+    bool decided, posts; /* by the first buffer that all ranks have mapped; the same on all ranks */
     registered_t all[RD_KREGISTERED];
 };
 
 typedef struct offer {
     rd_verdict_t verdict;
+    int32_t captured;       /* a graph of this rank has a long message that waits for no post */
     uint64_t offset, bytes; /* bytes 0: this rank's buffer cannot be mapped */
     cudaIpcMemHandle_t handle;
 } offer_t;
@@ -34,7 +36,8 @@ typedef struct mapped {
     int32_t all;
 } mapped_t;
 
-uint32_t rd_registered_count(const rd_cuda_t *cuda)
+/* Returns one more than the highest number of a registered buffer in use. */
+static uint32_t count_used(const rd_cuda_t *cuda)
 {
     uint32_t count = RD_KREGISTERED;
 
@@ -45,6 +48,15 @@ uint32_t rd_registered_count(const rd_cuda_t *cuda)
     return count;
 }
 
+uint32_t rd_registered_posts(const rd_cuda_t *cuda)
+{
+    uint32_t used = count_used(cuda);
+
+    if (!cuda->registered || !cuda->registered->posts)
+        return 0;
+    return used ? used : 1;
+}
+
 cudaStream_t rd_registered_stream(const rd_cuda_t *cuda)
 {
     return cuda->registered->stream;
@@ -53,7 +65,7 @@ cudaStream_t rd_registered_stream(const rd_cuda_t *cuda)
 const rd_kregistered_t *rd_registered_find(const rd_cuda_t *cuda, const void *buffer, size_t bytes, int *number,
                                            uint64_t *offset)
 {
-    for (int i = 0, count = (int)rd_registered_count(cuda); i < count; i++) {
+    for (int i = 0, count = (int)count_used(cuda); i < count; i++) {
         const registered_t *r = &cuda->registered->all[i];
         uint64_t base = r->where.base[cuda->k.rank], here = r->where.bytes[cuda->k.rank];
         uint64_t at = (uint64_t)(uintptr_t)buffer - base;
@@ -160,6 +172,24 @@ static bool map_all(rd_cuda_t *cuda, registered_t *r, const offer_t *offers, voi
     return true;
 }
 
+/* Whether a long message is posted, a graph keeps from its capture, while a peer's plain call may meet it at any later
+ * time. So the first buffer that all ranks have mapped decides for the communicator's life: long messages are posted
+ * from then on, deregistered or not, unless a rank has already captured one that is not. */
+static void decide(const rd_cuda_t *cuda, const offer_t *offers)
+{
+    struct rd_cuda_registered *r = cuda->registered;
+
+    if (r->decided)
+        return;
+    r->decided = r->posts = true;
+    for (int i = 0; i < cuda->k.nranks; i++)
+        r->posts &= !offers[i].captured;
+    if (!r->posts && cuda->team->rank == 0)
+        rd_log_slow(cuda->team->ctx, "long messages of this communicator are never written into registered buffers, "
+                                     "because a graph captured one before the first buffer was registered: register "
+                                     "buffers before messages are captured");
+}
+
 /* Waits until everything enqueued is over, closes the memory that it used, and finds the first free number, which is
  * the same on all ranks. */
 static rondo_result_t prepare(rd_cuda_t *cuda, registered_t **free_one)
@@ -197,6 +227,8 @@ static rondo_result_t make(rd_cuda_t *cuda, registered_t *r, const offer_t *offe
     for (int i = 0; i < cuda->k.nranks; i++)
         *made &= mapped[i].all;
     r->state = *made ? USED : LEFT;
+    if (*made)
+        decide(cuda, offers);
     r->where = entry;
     memset(&entry, 0, sizeof entry);
     return *made ? RONDO_SUCCESS : write_entry(cuda, number, &entry);
@@ -204,8 +236,10 @@ static rondo_result_t make(rd_cuda_t *cuda, registered_t *r, const offer_t *offe
 
 /* Logs whether the registration is of use. `kept`: peers cannot map this rank's buffer; `room`: the table had a free
  * entry. */
-static void say(const rd_team_t *team, bool kept, size_t bytes, bool room, bool made)
+static void say(const rd_cuda_t *cuda, bool kept, size_t bytes, bool room, bool made)
 {
+    const rd_team_t *team = cuda->team;
+
     if (kept)
         rd_log_slow(
             team->ctx,
@@ -215,8 +249,8 @@ static void say(const rd_team_t *team, bool kept, size_t bytes, bool room, bool 
     if (team->rank != 0)
         return;
     if (made)
-        rd_log(team->ctx, RD_LOG_INFO,
-               "a buffer of %zu bytes is registered: peers write long messages into it directly", bytes);
+        rd_log(team->ctx, RD_LOG_INFO, "a buffer of %zu bytes is registered: %s", bytes,
+               cuda->registered->posts ? "peers write long messages into it directly" : "copy engines may read it");
     else if (!room)
         rd_log_slow(
             team->ctx,
@@ -239,6 +273,7 @@ static rondo_result_t register_all(rd_cuda_t *cuda, void *buffer, size_t bytes, 
 
     memset(offers, 0, sizeof offers);
     rd_verdict_set(&offers[team->rank].verdict, prepare(cuda, &r));
+    offers[team->rank].captured = cuda->unposted_captured;
     own_offer(cuda, buffer, bytes, &offers[team->rank]);
     result = rd_verdicts_exchange(cuda, offers, sizeof offers[0]);
     if (result == RONDO_SUCCESS && r)
@@ -246,7 +281,7 @@ static rondo_result_t register_all(rd_cuda_t *cuda, void *buffer, size_t bytes, 
     if (made)
         *number = (int)(r - cuda->registered->all);
     if (result == RONDO_SUCCESS)
-        say(team, buffer && !offers[team->rank].bytes, bytes, r != NULL, made);
+        say(cuda, buffer && !offers[team->rank].bytes, bytes, r != NULL, made);
     return result;
 }
 
