@@ -31,10 +31,9 @@ static int lines(const char *one, const char *two)
     return found;
 }
 
-/* An allreduce, which must be right if it gives RONDO_SUCCESS. `grouped`: it ends the group in which it is. */
-static rondo_result_t sum(test_rank_t *t, rondo_comm_t comm, cudaStream_t stream, bool grouped)
+/* The case, which must be right if it gives RONDO_SUCCESS. `grouped`: it ends the group in which it is. */
+static rondo_result_t call_of(test_rank_t *t, rondo_comm_t comm, do_case_t c, cudaStream_t stream, bool grouped)
 {
-    do_case_t c = {.what = DO_ALLREDUCE, .type = RONDO_FLOAT32, .op = RONDO_SUM, .count = COUNT, .data = REF_EXACT};
     device_call_t call;
     rondo_result_t result;
     char text[200];
@@ -51,6 +50,28 @@ static rondo_result_t sum(test_rank_t *t, rondo_comm_t comm, cudaStream_t stream
     if (result != RONDO_SUCCESS && !strstr(rondo_last_error(comm), "RONDO_"))
         test_fail(t, "%s: the sentence must name what forces it: \"%s\"", text, rondo_last_error(comm));
     return result;
+}
+
+static rondo_result_t sum(test_rank_t *t, rondo_comm_t comm, cudaStream_t stream, bool grouped)
+{
+    const do_case_t c = {
+        .what = DO_ALLREDUCE, .type = RONDO_FLOAT32, .op = RONDO_SUM, .count = COUNT, .data = REF_EXACT};
+
+    return call_of(t, comm, c, stream, grouped);
+}
+
+/* An average of a narrow type is summed in a wider one, so between nodes no kernel has a part of it. Where a rank is
+ * alone on its node no kernel counts, or the ranks would not refuse alike. `between`: the nodes, or "": there is one. */
+static void kernels_alone(test_rank_t *t, rondo_comm_t comm, cudaStream_t stream, const char *between)
+{
+    const do_case_t c = {
+        .what = DO_ALLREDUCE, .type = RONDO_BFLOAT16, .op = RONDO_AVG, .count = COUNT, .data = REF_EXACT};
+    bool single = strstr(between, "1") != NULL, one_node = !*between;
+
+    TEST_OK(t, NULL, rondo_force_next("oneshot", "ll128"));
+    TEST_GIVES(t, comm, single ? RONDO_ERR_UNSUPPORTED : RONDO_SUCCESS, sum(t, comm, stream, false));
+    TEST_OK(t, NULL, rondo_force_next("oneshot", "ll128"));
+    TEST_GIVES(t, comm, one_node ? RONDO_SUCCESS : RONDO_ERR_UNSUPPORTED, call_of(t, comm, c, stream, false));
 }
 
 /* The most blocks that a line of the log with this text has; 0: there is none. */
@@ -166,7 +187,6 @@ static void body(test_rank_t *t, void *arg)
     cudaStream_t stream;
     char by[64];
 
-    (void)arg;
     if (!comm)
         return;
     TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -195,6 +215,7 @@ static void body(test_rank_t *t, void *arg)
     TEST_OK(t, comm, sum(t, comm, stream, false));
     TEST_OK(t, NULL, rondo_prefer_next("central", "board")); /* host memory alone has these */
     TEST_OK(t, comm, sum(t, comm, stream, false));
+    kernels_alone(t, comm, stream, arg);
     budgets(t, comm, stream);
     TEST_CUDA(t, cudaStreamDestroy(stream));
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
@@ -202,7 +223,7 @@ static void body(test_rank_t *t, void *arg)
 
 int main(int argc, char **argv)
 {
-    int bad, fd = mkstemp(log_file);
+    int bad = 0, fd = mkstemp(log_file);
 
     played = argc > 1 && strcmp(argv[1], "--nodes") == 0;
     test_begin("force_next", 120);
@@ -210,11 +231,12 @@ int main(int argc, char **argv)
         return TEST_SKIPPED;
     setenv("RONDO_DEBUG", "info", 1);
     setenv("RONDO_DEBUG_FILE", log_file, 1);
-    if (played)
-        device_nodes("2+1");
-    bad = test_run(TEST_PROCESSES, RANKS, 60, body, NULL) != 0;
-    if (!played)
-        bad |= test_run(TEST_THREADS, RANKS, 60, body, NULL) != 0;
+    setenv("RONDO_PROXY_ROUND", "2K", 0); /* so that between nodes what is called here has parts inside them */
+    for (int i = 0; i < 2; i++) {
+        static const char *const maps[] = {"2+1", "2+2"};
+        int ranks = played ? device_nodes(maps[i]) : RANKS;
+        bad |= test_run(i && !played ? TEST_THREADS : TEST_PROCESSES, ranks, 60, body, played ? (void *)maps[i] : "");
+    }
     for (int kind = 0; kind < 2 && !played; kind++)
         bad |= test_run(kind ? TEST_THREADS : TEST_PROCESSES, RANKS, 60, configs, NULL) != 0;
     printf("force_next: %s\n", bad ? "WRONG" : "right");

@@ -97,14 +97,20 @@ static rondo_result_t run_phase(rd_cuda_t *cuda, const rd_call_t *call, const rd
     }
 }
 
+/* Returns true if the operation has phases; otherwise all ranks do it together, through the host. Partial results lie
+ * in the user's memory between two phases, and it has no room for wider ones. */
+static bool has_phases(const rd_call_t *call, const rd_hier_t *facts)
+{
+    return !is_divided(&call->desc) && !rd_cuda_is_wide(&call->desc) && rd_hier_serves(facts);
+}
+
 rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call)
 {
     const rd_hier_t facts = facts_of(cuda, call);
     rondo_result_t result = RONDO_SUCCESS;
     rd_phases_t phases;
 
-    /* Partial results lie in the user's memory between two phases, and it has no room for wider ones. */
-    if (is_divided(&call->desc) || rd_cuda_is_wide(&call->desc) || !rd_hier_serves(&facts))
+    if (!has_phases(call, &facts))
         return rd_proxy_path_run(cuda->path, RD_NET_COMM_ALL, call);
     if (rd_hier_phases(&facts, &phases) != 0)
         result = rd_error(cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for an operation of %d ranks", facts.nranks);
@@ -129,11 +135,15 @@ static bool follows(rd_cuda_t *cuda, const rd_call_t *call, const rd_phase_t *ph
 
 bool rd_hier_follows(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    const rd_hier_t facts = facts_of(cuda, call);
+    const rd_node_t *node = cuda->team->node;
     bool found = false;
     rd_phases_t phases;
 
-    if (is_divided(&call->desc) || !rd_hier_serves(&facts) || rd_hier_phases(&facts, &phases) != 0)
+    /* A rank that is alone on its node cannot tell what others' kernels do, and all must judge alike. */
+    if (!cuda->node_comm || node->fewest == 1)
+        return false;
+    const rd_hier_t facts = facts_of(cuda, call);
+    if (!has_phases(call, &facts) || rd_hier_phases(&facts, &phases) != 0)
         return false;
     for (size_t i = 0; i < phases.count && !found; i++)
         found = follows(cuda, call, &phases.list[i]);

@@ -361,18 +361,19 @@ static rondo_result_t check_forced(rd_cuda_t *cuda, const rd_call_t *call)
     rd_env_t own;
     const rd_env_t *env = rd_force_env(cuda->team->env, call->desc.forced, &own);
     rd_coll_t coll = call->desc.coll;
-    /* On all ranks alike: one that is alone on its node chooses no kernel. */
+    /* On all ranks alike, though not every rank may choose a kernel. */
     rondo_result_t named = call->desc.forced ? rd_kchoose_names(env, cuda->team->ctx) : RONDO_SUCCESS;
 
     if (named != RONDO_SUCCESS)
         return named;
     if (coll == RD_BARRIER || rd_force_prefers(call->desc.forced) || rd_forced_serves_between(env, coll) ||
-        (cuda->node_comm && rd_hier_follows(cuda, call)))
+        rd_hier_follows(cuda, call))
         return RONDO_SUCCESS;
     return rd_error(cuda->team->ctx, RONDO_ERR_UNSUPPORTED,
-                    "RONDO_ALGO '%s', RONDO_PROTO '%s': %s of %zu elements has no part inside a node that can go by "
+                    "RONDO_ALGO '%s', RONDO_PROTO '%s': %s of %zu elements has no part inside %s that can go by "
                     "this, and between nodes the host has no such algorithm or protocol for it",
-                    env->algo, env->proto, rd_coll_name(coll), call->desc.count);
+                    env->algo, env->proto, rd_coll_name(coll), call->desc.count,
+                    cuda->team->node->fewest == 1 ? "every node (one has a single rank)" : "a node");
 }
 
 rondo_result_t rd_proxy_path_collective(rd_cuda_t *cuda, const rd_call_t *call)

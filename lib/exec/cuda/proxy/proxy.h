@@ -210,10 +210,11 @@ rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, bool *host_windows);
 void rd_node_comm_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
 void rd_node_comm_close(rd_cuda_t *cuda);
 
-/* exec/cuda/hier/hier_run.c, if there is a cuda->node_comm. Runs a collective in phases: inside the nodes by their own
+/* exec/cuda/hier/hier_run.c. If there is a cuda->node_comm, runs a collective in phases: inside the nodes by their own
  * kernels, and between nodes only with what each rank has then; or by all ranks at once, as rd_proxy_path_run does. */
 rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call);
-/* Returns true if a part of the operation inside the node goes by what RONDO_ALGO and RONDO_PROTO force. */
+/* Returns true if a part of the operation inside the nodes, each of several ranks, goes by what RONDO_ALGO and
+ * RONDO_PROTO force. */
 bool rd_hier_follows(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* inline.c, for trigger `number` of proxy channel 0. rd_inline_come takes the input and returns true if all of its
