@@ -85,7 +85,7 @@ static int exact_limit(rondo_type_t type)
 
 static bool is_pair(rondo_type_t type)
 {
-    return type >= RONDO_FLOAT32_INT32;
+    return type >= RONDO_FLOAT32_INT32 && type <= RONDO_FLOAT64_FLOAT64;
 }
 
 static bool is_complex(rondo_type_t type)

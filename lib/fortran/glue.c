@@ -135,7 +135,7 @@ static bool fits(const rd_f_call_t *c, int i, int type, size_t size)
 
     if (element == 0 || element == size || (c->structure[i] && element % size == 0))
         return true;
-    return type >= RONDO_FLOAT32_INT32 && 2 * element == size;
+    return type >= RONDO_FLOAT32_INT32 && type <= RONDO_FLOAT64_FLOAT64 && 2 * element == size;
 }
 
 void rd_f_type(rd_f_call_t *c, int type, int only_root, int root)

@@ -51,7 +51,8 @@ static bool word_is_nan(rondo_type_t type, uint64_t bits)
 static size_t width(rondo_type_t type)
 {
     size_t size = rondo_type_size(type);
-    bool two = type == RONDO_COMPLEX64 || type == RONDO_COMPLEX128 || type >= RONDO_FLOAT32_INT32;
+    bool two = type == RONDO_COMPLEX64 || type == RONDO_COMPLEX128 ||
+               (type >= RONDO_FLOAT32_INT32 && type <= RONDO_FLOAT64_FLOAT64);
 
     return two ? size / 2 : size;
 }
@@ -134,7 +135,7 @@ int main(void)
     test_begin("nan_scan", 60);
     printf("seed %llu\n", (unsigned long long)seed);
     feclearexcept(FE_ALL_EXCEPT);
-    for (int type = 0; type < RONDO_FLOAT64_FLOAT64 + 1; type++) {
+    for (int type = 0; type < RONDO_NUM_TYPES; type++) {
         if (rondo_type_size((rondo_type_t)type) <= 2)
             patterns((rondo_type_t)type);
         random_words((rondo_type_t)type, &state);
