@@ -1,4 +1,4 @@
-/* Fifos of LL128 pieces between GPUs: lib/kernels/fifo.cuh, messages.cuh, and rd_codec_ll128 in codec.cuh.
+/* Fifos of LL128 pieces between GPUs: lib/kernels/fifo.cuh, p2p.cuh, and rd_lines_ll128 in proto.cuh.
  *
  * Rank 0 sends messages to rank 1, which hands each on to rank 2; every put and take of a message is a launch of its
  * own, which knows the counts that the last one has left and nothing else. Messages have 3, 2, 3, 2... pieces, which

@@ -1,5 +1,5 @@
 /* Everybody to everybody in one hop, through banks, by words of data alone: lib/kernels/oneshot.cuh, epoch.cuh,
- * rd_codec_sentinel in codec.cuh.
+ * rd_lines_sentinel in proto.cuh.
  *
  * Three ranks, each of which sends to its peers, takes what comes from them and puts the slots to rest; a rank's two
  * warps are one process here, which serves the peers one by one. Each operation is an epoch, a launch of some passes:

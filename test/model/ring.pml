@@ -1,4 +1,4 @@
-/* A ring of GPUs through banks that are at rest all ones: lib/kernels/ring.cuh, epoch.cuh, rd_codec_ll in codec.cuh.
+/* A ring of GPUs through banks that are at rest all ones: lib/kernels/ring.cuh, epoch.cuh, rd_lines_ll in proto.cuh.
  *
  * Three ranks gather their blocks, each rank from the one before to the next, as one warp of each does it for its
  * tile. Each operation is an epoch: a launch of 1, 2 or 3 passes, after one another in every order of two. Passes take

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What rondo would do on machines that are recorded in test/topo/*.gpus: how their GPUs are said to reach each other,
 # what is chosen for every operation and size, and some plans in full, compared with test/topo/*.choices. With --write
-# those files are made anew, for a commit that means to change choices: sh test/topo/choices.sh --write in a build tree.
+# those files are made anew, for a commit that means to change choices: sh ../test/topo/choices.sh --write in the build folder.
 set -u
 : "${top_builddir=.}" "${top_srcdir=$(cd "$(dirname "$0")/../.." && pwd)}"
 info=$top_builddir/rondo-info
@@ -30,7 +30,7 @@ for machine in "$top_srcdir"/test/topo/*.gpus; do
     if [ "${1:-}" = --write ]; then
         cp "$dir/got" "$want"
     elif ! diff -u "$want" "$dir/got"; then
-        echo "$name: other choices than in $want; if that is meant: sh test/topo/choices.sh --write"
+        echo "$name: other choices than in $want; if that is meant: sh $0 --write"
         status=1
     fi
     # What is written down is what was read.
