@@ -28,10 +28,14 @@ static rondo_result_t failed(const rd_plug_net_t *net, const char *call, int err
 
 /* ---- this rank's part */
 
-/* Copies entry `i` of "a:1,b:1", without the port. */
+/* Copies entry `i` of "a:1,b:1", counted round and round, without the port. */
 static void entry(const char *list, int i, char name[NAME])
 {
-    for (; i > 0 && *list; list++)
+    int n = 1;
+
+    for (const char *c = list; *c; c++)
+        n += *c == ',';
+    for (i %= n; i > 0; list++)
         i -= *list == ',';
     snprintf(name, NAME, "%.*s", (int)strcspn(list, ",:"), list);
 }

@@ -30,7 +30,7 @@ static void body(test_rank_t *t, void *arg)
     bool own = trial->here >> t->rank & 1;
     static float in[COUNT], out[COUNT];
 
-    test_play_node(t, RANKS);
+    test_play_node(t, t->nranks == RANKS ? RANKS : 2);
     if (trial->plugin)
         setenv("RONDO_NET_PLUGIN", trial->plugin, 1);
     if (trial->nccls)
@@ -49,7 +49,7 @@ static void body(test_rank_t *t, void *arg)
     TEST_OK(t, comm, rondo_allreduce(in, out, COUNT, RONDO_FLOAT32, RONDO_SUM, comm, NULL));
     size_t wrong = 0;
     for (size_t i = 0; i < COUNT; i++)
-        wrong += out[i] != RANKS * in[i];
+        wrong += out[i] != (float)t->nranks * in[i];
     TEST_TRUE(t, wrong == 0);
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
 }
@@ -181,6 +181,10 @@ int main(int argc, char **argv)
             printf("plugins: trial %zu went wrong\n", i);
         bad += wrong;
     }
+    trial_t shared = {"test11", NULL, "plain", 15, "test1", good, good, "", ""}; /* two ranks on each of two nodes */
+    bad += test_run(TEST_PROCESSES, 4, 20, body, &shared);
+    shared.net = "test1,test0,test1";
+    bad += test_run(TEST_PROCESSES, 4, 20, body, &shared);
     const char *const later[] = {"fail=test/1", "fail=send/7", "fail=recv/20", "fail=test/500"};
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
         bad += test_run(TEST_PROCESSES, RANKS, 20, fail_later, (void *)(uintptr_t)later[i]);
