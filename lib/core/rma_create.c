@@ -31,6 +31,7 @@ typedef struct making {
     record_t *all;
     rd_rma_part_t *parts;
     bool *allocated;
+    size_t *used; /* bytes that rondo allocates for each rank */
     rd_node_t memory;
     char *alone;
     size_t alone_bytes;
@@ -64,8 +65,10 @@ static rondo_result_t check(rondo_comm_t comm, const char *name)
     return rd_signature_exchange(&comm->queue, &call, 0, &comm->sequence);
 }
 
-/* Collective. Leaves `node` empty where no node has two ranks. `less`: what needs less memory. */
-static rondo_result_t share(rondo_comm_t comm, size_t bytes, const char *less, rd_node_t *node)
+/* Collective. Leaves `node` empty where no node has two ranks. `used`: the part of each rank's segment of `bytes` that
+ * it touches; NULL: all. `less`: what needs less memory. Who lives is seen by the communicator's own descriptors, so
+ * none are kept for it here. */
+static rondo_result_t share(rondo_comm_t comm, size_t bytes, const size_t *used, const char *less, rd_node_t *node)
 {
     const rd_team_t *team = &comm->team;
 
@@ -77,10 +80,12 @@ static rondo_result_t share(rondo_comm_t comm, size_t bytes, const char *less, r
     rondo_result_t result =
         rd_node_find(node, comm->boot, team->rank, team->nranks, &comm->env, -1, &comm->ctx, &comm->health.stop);
     if (result == RONDO_SUCCESS)
-        result = rd_node_map(node, comm->boot, bytes, less, &comm->env, &comm->ctx, &comm->health.stop);
+        result = rd_node_map_used(node, comm->boot, bytes, used, less, &comm->env, &comm->ctx, &comm->health.stop);
     rd_comm_resume(comm);
     rd_fd_guard_end();
-    if (result != RONDO_SUCCESS)
+    if (result == RONDO_SUCCESS)
+        rd_node_close_pidfds(node);
+    else
         rd_node_free(node);
     return result;
 }
@@ -108,7 +113,7 @@ static rondo_result_t begin(making_t *m)
     rondo_comm_t comm = m->comm;
     const rd_team_t *team = &comm->team;
     rd_node_t memory;
-    rondo_result_t result = share(comm, rd_rma_counters_bytes(team->nranks, comm->contexts, comm->signals),
+    rondo_result_t result = share(comm, rd_rma_counters_bytes(team->nranks, comm->contexts, comm->signals), NULL,
                                   "a communicator with fewer config.signals or config.contexts", &memory);
 
     if (result == RONDO_SUCCESS &&
@@ -129,6 +134,7 @@ static rondo_result_t allocate(making_t *m)
     for (int r = 0; r < comm->team.nranks; r++) {
         size_t bytes = m->all[r].allocates ? m->all[r].bytes : 0;
         m->allocated[r] = m->all[r].allocates;
+        m->used[r] = bytes;
         any |= m->allocated[r];
         most = bytes > most ? bytes : most;
     }
@@ -140,7 +146,7 @@ static rondo_result_t allocate(making_t *m)
                         "are more than there can be",
                         most, comm->node.most);
     most = most ? rd_round_up(most, RD_PAGE) : RD_PAGE;
-    rondo_result_t result = share(comm, most, "a shorter window, or fewer of them at a time,", &m->memory);
+    rondo_result_t result = share(comm, most, m->used, "a shorter window, or fewer of them at a time,", &m->memory);
     if (result == RONDO_ERR_INVALID_ARGUMENT) /* longer than a node's memory can be */
         result = RONDO_ERR_NO_MEMORY;
     if (result != RONDO_SUCCESS || !mine(m)->allocates)
@@ -149,12 +155,13 @@ static rondo_result_t allocate(making_t *m)
         mine(m)->address = (uintptr_t)m->memory.base + (size_t)m->memory.self * m->memory.segment_bytes;
         return RONDO_SUCCESS;
     }
-    m->alone = mmap(NULL, most, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const size_t own = mine(m)->bytes ? rd_round_up(mine(m)->bytes, RD_PAGE) : RD_PAGE;
+    m->alone = mmap(NULL, own, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (m->alone == MAP_FAILED) {
         m->alone = NULL;
-        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "rondo_window_create: no memory for %zu bytes", most);
+        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "rondo_window_create: no memory for %zu bytes", own);
     }
-    m->alone_bytes = most;
+    m->alone_bytes = own;
     mine(m)->address = (uintptr_t)m->alone;
     return RONDO_SUCCESS;
 }
@@ -278,10 +285,11 @@ static rondo_result_t create(rondo_comm_t comm, void *buffer, size_t bytes, rond
                   .all = calloc(n, sizeof *m.all),
                   .parts = calloc(n, sizeof *m.parts),
                   .allocated = calloc(n, sizeof *m.allocated),
+                  .used = calloc(n, sizeof *m.used),
                   .memory = {.fd = -1}};
     rondo_result_t result;
 
-    if (!m.all || !m.parts || !m.allocated) {
+    if (!m.all || !m.parts || !m.allocated || !m.used) {
         result =
             rd_call_spoiled(comm, rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a window of %zu ranks", n));
     } else {
@@ -301,6 +309,7 @@ static rondo_result_t create(rondo_comm_t comm, void *buffer, size_t bytes, rond
         drop(&m);
     }
     free(m.allocated);
+    free(m.used);
     free(m.all);
     return result;
 }

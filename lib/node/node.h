@@ -41,6 +41,12 @@ rondo_result_t rd_node_locate(rd_node_t *node, const rd_locality_t *localities, 
  * NULL: the slots of connections. */
 rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const char *less,
                            const rd_env_t *env, rd_log_ctx_t *ctx, rd_stop_t *stop);
+/* The same for segments of which rank r, of the communicator, touches its first used[r] bytes alone: no more than those
+ * need to be free and are reserved. NULL: all. */
+rondo_result_t rd_node_map_used(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const size_t *used,
+                                const char *less, const rd_env_t *env, rd_log_ctx_t *ctx, rd_stop_t *stop);
+/* Closes what tells whether the node's processes live, for a node of which only the memory is used. */
+void rd_node_close_pidfds(rd_node_t *node);
 void rd_node_free(rd_node_t *node); /* also accepts one that is all zero */
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/page.h"
 #include "boot/sock.h"
 #include "node/node_mem.h"
 
@@ -46,12 +47,23 @@ static rondo_result_t exchange(report_t *all, const char *less, rd_boot_t *boot,
     return code;
 }
 
-static void lead(rd_node_t *node, size_t total, const rd_env_t *env, report_t *mine)
+/* Returns how much of its segment a rank of the node touches, in whole pages; a page is the least. */
+static size_t used_by(const rd_node_t *node, int member, size_t segment, const size_t *used)
 {
+    size_t bytes = used ? used[node->local[member]] : segment;
+
+    return bytes ? rd_round_up(bytes, RD_PAGE) : RD_PAGE;
+}
+
+static void lead(rd_node_t *node, size_t segment, const size_t *used, const rd_env_t *env, report_t *mine)
+{
+    size_t total = segment * (size_t)node->nlocal, touched = 0;
     rd_mem_room_t room;
     char *base = NULL;
+    for (int m = 0; m < node->nlocal; m++)
+        touched += used_by(node, m, segment, used);
     rd_mem_room(&room, "");
-    mine->code = rd_mem_check(&room, total, total, node->fd >= 0, mine->text);
+    mine->code = rd_mem_check(&room, touched, total, node->fd >= 0, mine->text);
     if (mine->code)
         return;
     if (is_plain(node))
@@ -62,9 +74,10 @@ static void lead(rd_node_t *node, size_t total, const rd_env_t *env, report_t *m
     node->base = base;
 }
 
-static void follow(rd_node_t *node, size_t segment, const rd_env_t *env, const report_t *leader, report_t *mine)
+static void follow(rd_node_t *node, size_t segment, const size_t *used, const rd_env_t *env, const report_t *leader,
+                   report_t *mine)
 {
-    size_t total = segment * (size_t)node->nlocal;
+    size_t total = segment * (size_t)node->nlocal, own = used_by(node, node->self, segment, used);
     rd_mem_room_t room;
     mine->code = RONDO_SUCCESS;
     if (is_plain(node)) {
@@ -80,11 +93,11 @@ static void follow(rd_node_t *node, size_t segment, const rd_env_t *env, const r
         return;
     }
     rd_mem_room(&room, "");
-    mine->code = rd_mem_check(&room, segment, total, 0, mine->text); /* this rank may be in a narrower cgroup */
+    mine->code = rd_mem_check(&room, own, total, 0, mine->text); /* this rank may be in a narrower cgroup */
     const rd_mem_file_t file = {.fd = node->fd,
                                 .bytes = total,
                                 .own = segment * (size_t)node->self,
-                                .own_bytes = segment,
+                                .own_bytes = own,
                                 .huge = env->huge_pages,
                                 .ample = rd_mem_ample(&room, total)};
     if (!mine->code)
@@ -100,8 +113,8 @@ static void unmap(rd_node_t *node, size_t total)
     node->base = NULL;
 }
 
-rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const char *less,
-                           const rd_env_t *env, rd_log_ctx_t *ctx, rd_stop_t *stop)
+rondo_result_t rd_node_map_used(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const size_t *used,
+                                const char *less, const rd_env_t *env, rd_log_ctx_t *ctx, rd_stop_t *stop)
 {
     size_t total = segment_bytes * (size_t)node->nlocal;
     int rank = node->local[node->self], nranks = rd_boot_nranks(boot);
@@ -112,10 +125,10 @@ rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_byte
     if (!all)
         return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to compare %d ranks", nranks);
     if (node->nlocal > 1 && node->self == 0)
-        lead(node, total, env, &all[rank]);
+        lead(node, segment_bytes, used, env, &all[rank]);
     rondo_result_t code = exchange(all, less, boot, rank, nranks, ctx);
     if (!code && node->nlocal > 1)
-        follow(node, segment_bytes, env, &all[node->local[0]], &all[rank]);
+        follow(node, segment_bytes, used, env, &all[node->local[0]], &all[rank]);
     if (!code)
         code = exchange(all, less, boot, rank, nranks, ctx);
     if (!code)
@@ -128,13 +141,26 @@ rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_byte
     return code;
 }
 
+rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const char *less,
+                           const rd_env_t *env, rd_log_ctx_t *ctx, rd_stop_t *stop)
+{
+    return rd_node_map_used(node, boot, segment_bytes, NULL, less, env, ctx, stop);
+}
+
+void rd_node_close_pidfds(rd_node_t *node)
+{
+    for (int m = 0; node->pidfd && m < node->nlocal; m++) {
+        rd_fd_close(node->pidfd[m]);
+        node->pidfd[m] = -1;
+    }
+}
+
 void rd_node_free(rd_node_t *node)
 {
     if (!node->node_of && !node->local) /* zeroed and never found: its fd 0 belongs to others */
         node->fd = -1;
     unmap(node, node->segment_bytes * (size_t)node->nlocal);
-    for (int m = 0; node->pidfd && m < node->nlocal; m++)
-        rd_fd_close(node->pidfd[m]);
+    rd_node_close_pidfds(node);
     for (int m = 0; node->brought && m < node->nlocal; m++)
         rd_fd_close(node->brought[m]);
     rd_fd_close(node->fd);

@@ -256,8 +256,11 @@ static void body(test_rank_t *t, void *arg)
     TEST_GIVES(t, comm, RONDO_ERR_INVALID_USAGE, rondo_signal(0, 0, 0, 0, comm, NULL));
     rondo_window_t window = way_window(t, comm, way, BYTES, &part, &own);
     ring(t, comm, window, part, buffer);
-    /* A second window, whose parts have different lengths. */
+    /* A second window, whose parts have different lengths; it takes one descriptor, however many ranks there are. */
+    int files = test_count_entries("/proc/self/fd");
     rondo_window_t second = way_window(t, comm, WAY_MAPPED, 64 * (size_t)(t->rank + 1), &second_part, &second_own);
+    if (way == WAY_MAPPED && test_count_entries("/proc/self/fd") > files + 1)
+        test_fail(t, "a window took %d descriptors", test_count_entries("/proc/self/fd") - files);
     int last = t->nranks - 1;
     for (int r = 0; r < t->nranks; r++) {
         char byte = (char)(t->rank + 1);
