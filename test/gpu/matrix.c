@@ -237,6 +237,31 @@ static int read_options(options_t *o, int argc, char **argv)
     return 0;
 }
 
+/* Blocks without elements, of a single rank: nothing is launched, and the communicator is what it was. */
+static void nothing_alone(test_rank_t *t, void *arg)
+{
+    const size_t none[] = {0};
+    const float factor = 2;
+    rondo_op_t op;
+    cudaStream_t stream;
+    rondo_comm_t comm = device_comm(t);
+    float *x;
+
+    (void)arg;
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    TEST_CUDA(t, cudaMalloc((void **)&x, 2 * sizeof *x));
+    TEST_OK(t, comm, rondo_op_create_premulsum(&op, &factor, RONDO_FLOAT32, 0, comm));
+    TEST_OK(t, comm, rondo_reduce_scatterv(x, x + 1, none, RONDO_FLOAT32, op, comm, stream));
+    TEST_OK(t, comm, rondo_allreduce(x, x + 1, 0, RONDO_FLOAT32, op, comm, stream));
+    TEST_OK(t, comm, rondo_allreduce(x, x + 1, 1, RONDO_FLOAT32, op, comm, stream));
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
+    TEST_OK(t, comm, rondo_op_destroy(op, comm));
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    TEST_CUDA(t, cudaFree(x));
+    TEST_CUDA(t, cudaStreamDestroy(stream));
+    device_finish(t);
+}
+
 int main(int argc, char **argv)
 {
     options_t o = {.seed = 20, .kinds = 3, .operation = -1}, few;
@@ -247,6 +272,8 @@ int main(int argc, char **argv)
     test_begin("matrix", 500);
     if (device_none())
         return TEST_SKIPPED;
+    if (!o.ranks)
+        bad += test_run(TEST_PROCESSES, 1, 60, nothing_alone, NULL);
     for (int nranks = 1; nranks <= (o.ranks > 8 ? o.ranks : 8) && bad == 0; nranks++)
         for (int kind = TEST_PROCESSES; kind <= TEST_THREADS && bad == 0; kind++) {
             int64_t began = test_clock_us();

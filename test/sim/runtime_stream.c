@@ -446,6 +446,8 @@ static void check_let_in(const cudaLaunchConfig_t *config, const rd_kwork_t *wor
 /* Every kernel has one argument, an rd_kwork_t. */
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **args)
 {
+    if (config->gridDim.x == 0)
+        return sim_error(cudaErrorInvalidConfiguration);
     sim_op_t *op = sim_op_new(SIM_KERNEL);
 
     op->function = function;

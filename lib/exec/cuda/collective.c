@@ -270,6 +270,8 @@ static rondo_result_t run_single(rd_cuda_t *cuda, const rd_call_t *call)
                             call->stream);
     if (!scales(cuda, &call->desc))
         return rd_cuda_copy(cuda, call->out, call->in, count * element, call->stream);
+    if (count == 0)
+        return RONDO_SUCCESS; /* a grid for nothing would be empty, which CUDA refuses */
     work.comm = cuda->k;
     work.reduce = (rd_kreduce_t){.in = call->in,
                                  .out = call->out,
