@@ -468,9 +468,9 @@ RD_DEVICE_FAR uint4 rd_any_scale_element(uint32_t type, uint4 x, uint4 scalar)
     return rd_any_get<uint4>(&v);
 }
 
-/* Divides and rounds toward zero; n is positive and small. */
-template <class T>
-RD_DEVICE void rd_any_divide_as(rd_any_bytes_t &v, T n)
+/* Divides and rounds toward zero. W has room for n, which 8 bits need not have; it is T or what T is promoted to. */
+template <class T, class W>
+RD_DEVICE void rd_any_divide_as(rd_any_bytes_t &v, W n)
 {
     for (uint32_t at = 0; at < 16; at += sizeof(T))
         rd_any_put<T>(v.at + at, (T)(rd_any_get<T>(v.at + at) / n));
@@ -482,16 +482,16 @@ RD_DEVICE_FAR uint4 rd_any_divide(uint32_t type, uint4 x, uint32_t n)
 
     switch (type) {
     case RONDO_INT8:
-        rd_any_divide_as<int8_t>(v, (int8_t)n);
+        rd_any_divide_as<int8_t>(v, (int32_t)n);
         break;
     case RONDO_UINT8:
-        rd_any_divide_as<uint8_t>(v, (uint8_t)n);
+        rd_any_divide_as<uint8_t>(v, n);
         break;
     case RONDO_INT16:
-        rd_any_divide_as<int16_t>(v, (int16_t)n);
+        rd_any_divide_as<int16_t>(v, (int32_t)n);
         break;
     case RONDO_UINT16:
-        rd_any_divide_as<uint16_t>(v, (uint16_t)n);
+        rd_any_divide_as<uint16_t>(v, n);
         break;
     case RONDO_INT32:
         rd_any_divide_as<int32_t>(v, (int32_t)n);

@@ -153,6 +153,8 @@ RD_DEVICE void rd_slice_stream_serve(const rd_kcomm_t &comm, const rd_kmessages_
     rd_slice_stream_t stream(comm, pair, its);
     rd_cursor_t cursor(comm, messages + pair.first);
     const uint32_t b = its / pairs; /* its number in the pair */
+    /* Asked of the whole block: each thread has read for itself whether the communicator has failed. */
+    stream.movers.wait.dead = block_any(stream.movers.wait.dead);
     bool good = !stream.movers.wait.dead;
 
     for (uint32_t k = 0; k < RD_KSLICE_SLOTS && !send && good && gpu_thread() == 0; k++)
