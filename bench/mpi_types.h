@@ -48,16 +48,19 @@ static inline MPI_Datatype mpi_type_of(rondo_type_t type)
     }
 }
 
-/* MPI_OP_NULL: MPI has no such operator. Sums of logical values are theirs by "or", products by "and". */
+/* MPI_OP_NULL: MPI has no such operator. Sums of logical values are theirs by "or", products by "and";
+ * by bits it combines integers alone, and of 0 and 1 that is the same. */
 static inline MPI_Op mpi_op_of(rondo_op_t op, rondo_type_t type)
 {
     const MPI_Op ops[RONDO_NUM_OPS] = {MPI_SUM,  MPI_PROD, MPI_MIN, MPI_MAX,  MPI_OP_NULL, MPI_BAND,  MPI_BOR,
                                        MPI_BXOR, MPI_LAND, MPI_LOR, MPI_LXOR, MPI_MINLOC,  MPI_MAXLOC};
 
-    if (type == RONDO_BOOL && op == RONDO_SUM)
+    if (type == RONDO_BOOL && (op == RONDO_SUM || op == RONDO_BOR))
         return MPI_LOR;
-    if (type == RONDO_BOOL && op == RONDO_PROD)
+    if (type == RONDO_BOOL && (op == RONDO_PROD || op == RONDO_BAND))
         return MPI_LAND;
+    if (type == RONDO_BOOL && op == RONDO_BXOR)
+        return MPI_LXOR;
     return ops[op];
 }
 

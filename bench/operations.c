@@ -224,6 +224,20 @@ static void fill_counts(job_t *job)
     }
 }
 
+/* Returns the elements of all blocks: skewed, an odd number of them has no more than the even ones leave. */
+static size_t total(const job_t *job, bool blocks)
+{
+    const size_t last = (size_t)job->nranks - 1;
+
+    if (!blocks)
+        return job->count;
+    if (job->op->layout == LAYOUT_COLLECT || job->op->layout == LAYOUT_GATHER)
+        return job->rdispls[last] + job->recvcounts[last];
+    if (job->op->layout == LAYOUT_SHARE || job->op->layout == LAYOUT_SCATTER)
+        return job->sdispls[last] + job->sendcounts[last];
+    return job->count * (size_t)job->nranks;
+}
+
 void job_size(job_t *job, size_t bytes, bool nccl_meaning)
 {
     size_t size = rondo_type_size(job->type), elements = bytes / size, n = (size_t)job->nranks;
@@ -236,7 +250,7 @@ void job_size(job_t *job, size_t bytes, bool nccl_meaning)
     if (job->op->layout == LAYOUT_NONE)
         job->count = 0;
     fill_counts(job);
-    job->moved = job->count * size * (blocks ? n : 1);
+    job->moved = total(job, blocks) * size;
     job->bytes = nccl_meaning || split ? job->moved : job->count * size;
     job->nsend = job->nrecv = job->count;
     switch (job->op->layout) {

@@ -34,11 +34,23 @@ static bool has_size(const options_t *options)
     return options->op->layout != LAYOUT_NONE;
 }
 
+/* Theirs is the only one whose second column is a rate: of both directions, in MB/s. */
+static bool is_rate(const options_t *options)
+{
+    return options->op->layout == LAYOUT_RING && options->op->windowed;
+}
+
+static double shown(const options_t *options, size_t bytes, double time)
+{
+    return is_rate(options) ? 2 * (double)bytes / time * 1e-6 : time * 1e6;
+}
+
 static void begin(const options_t *options)
 {
     printf("\n# OSU MPI %s v7.4\n", options->op->osu_title);
     if (has_size(options))
-        printf("# Datatype: %s.\n%-*s%*s", mpi_name(options->type), 10, "# Size", WIDTH, "Avg Latency(us)");
+        printf("# Datatype: %s.\n%-*s%*s", mpi_name(options->type), 10, "# Size", WIDTH,
+               is_rate(options) ? "Bandwidth (MB/s)" : "Avg Latency(us)");
     else
         printf("# Avg Latency(us)");
     if (options->full)
@@ -46,7 +58,7 @@ static void begin(const options_t *options)
     if (options->percentiles)
         printf("%*s%*s", WIDTH, "P50 Tail Lat(us)", WIDTH, "P99 Tail Lat(us)");
     if (options->peer != PEER_NONE)
-        printf("%*s%*s", WIDTH, "Peer(us)", 12, "Ratio");
+        printf("%*s%*s", WIDTH, is_rate(options) ? "Peer (MB/s)" : "Peer(us)", 12, "Ratio");
     printf("\n");
     fflush(stdout);
 }
@@ -55,7 +67,7 @@ static void row(const options_t *options, const row_t *row, const row_t *in)
 {
     (void)in;
     if (has_size(options))
-        printf("%-*zu%*.2f", 10, row->bytes, WIDTH, row->mine.rank_mean * 1e6);
+        printf("%-*zu%*.2f", 10, row->bytes, WIDTH, shown(options, row->bytes, row->mine.rank_mean));
     else
         printf("%*.2f", 17, row->mine.rank_mean * 1e6);
     if (options->full)
@@ -64,7 +76,7 @@ static void row(const options_t *options, const row_t *row, const row_t *in)
     if (options->percentiles)
         printf("%*.2f%*.2f", WIDTH, row->mine.p50 * 1e6, WIDTH, row->mine.p99 * 1e6);
     if (row->has_peer)
-        printf("%*.2f%*.2f", WIDTH, row->peer.rank_mean * 1e6, 12, row->ratio.median);
+        printf("%*.2f%*.2f", WIDTH, shown(options, row->bytes, row->peer.rank_mean), 12, row->ratio.median);
     printf("\n");
     fflush(stdout);
 }

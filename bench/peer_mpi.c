@@ -39,7 +39,7 @@ static int mpi_reduce(const job_t *j)
 static int mpi_broadcast(const job_t *j)
 {
     if (j->rank == j->root && j->send != j->recv)
-        memcpy(j->recv, j->send, j->bytes);
+        memcpy(j->recv, j->send, j->count * rondo_type_size(j->type)); /* j->bytes is the whole, this may be a piece */
     return failed(MPI_Bcast(j->recv, (int)j->count, mtype, j->root, MPI_COMM_WORLD));
 }
 

@@ -216,7 +216,7 @@ typedef struct side {
     void *graph;      /* of GRAPH_CALLS calls; NULL: they are made one by one */
     double *turns;    /* seconds a call, in each turn, the slowest rank's */
     stats_t time;     /* of the turns */
-    double rank_mean; /* over the ranks, of each rank's median */
+    double rank_mean; /* over the ranks that take part, of each rank's median */
     double rank_min, rank_max;
     double p50, p99, slowest; /* seconds, of single calls (timing_percentiles) */
 } side_t;

@@ -82,7 +82,8 @@ static void collect(side_t *side, int turns)
     if (!all)
         die(NULL, "no memory for %d turns of %d ranks", turns, world.nranks);
     world.gather(side->turns, turns, all);
-    for (int r = 0; r < world.nranks; r++) {
+    const int ranks = side->job->op->layout == LAYOUT_PAIR ? 2 : world.nranks; /* the others have nothing to do */
+    for (int r = 0; r < ranks; r++) {
         const double *theirs = all + (size_t)r * (size_t)turns;
 
         stats_of(&rank, theirs, turns);
@@ -93,7 +94,7 @@ static void collect(side_t *side, int turns)
             side->turns[t] = r > 0 && side->turns[t] > theirs[t] ? side->turns[t] : theirs[t];
     }
     free(all);
-    side->rank_mean = sum / world.nranks;
+    side->rank_mean = sum / ranks;
     stats_of(&side->time, side->turns, turns);
 }
 

@@ -43,6 +43,22 @@ holds 'OSU with its further columns' '
     { n++ }
     END { exit bad || !header || n != 4 }'
 
+get pingpong --format osu --full --ranks 4
+holds 'OSU, of two ranks that are not alone' '
+    /^#/ || NF == 0 { next }
+    NF != 5 || $3 <= 0 { exit bad = 1 }
+    { n++ }
+    END { exit bad || n != 4 }'
+
+get bandwidth --format osu
+holds 'OSU, a rate' '
+    /^# OSU MPI Bi-Directional Bandwidth Test/ { title = 1 }
+    /^# Size +Bandwidth \(MB\/s\)$/ { header = 1 }
+    /^#/ || NF == 0 { next }
+    NF != 2 || $2 <= 0 { exit bad = 1 }
+    { n++ }
+    END { exit bad || !title || !header || n != 4 }'
+
 get barrier --format osu
 holds 'OSU, an operation without a size' '
     /^# OSU MPI Barrier Latency Test/ { title = 1 }
