@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "topo/graph.h"
+#include "topo/topo.h"
 #include "topo/topo_gpu.h"
 
 static rondo_result_t graph_read(rd_gpu_topo_t *topo, const char *file)
@@ -26,6 +27,8 @@ rondo_result_t rd_gpu_topo_read(rd_gpu_topo_t *topo, const char *file)
     new.nodes = 1;
     if (!*file)
         result = rd_gpu_topo_walk(&new, "/sys");
+    else if ((result = rd_topo_file_there(file)) != RONDO_SUCCESS)
+        return result;
     else if (rd_gpu_topo_is(file))
         result = rd_gpu_topo_file(&new, file);
     else if (rd_graph_is(file))

@@ -1,8 +1,9 @@
 /* What every backend needs: the few questions that the system answers at once. */
 #include "topo/topo.h"
 
-#include "topo/topo_gpu.h"
+#include "topo/graph.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -218,14 +219,26 @@ static void model_read(rd_topo_t *topo)
     fclose(f);
 }
 
+rondo_result_t rd_topo_file_there(const char *file)
+{
+    FILE *f = rd_file_read(file);
+
+    if (!f)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "RONDO_TOPO_FILE=%.200s: %s", file, strerror(errno));
+    fclose(f);
+    return RONDO_SUCCESS;
+}
+
 rondo_result_t rd_topo_read(rd_topo_t *topo, const char *file)
 {
     rd_topo_t new;
-    rondo_result_t result;
+    rondo_result_t result = *file ? rd_topo_file_there(file) : RONDO_SUCCESS;
     char text[64];
 
+    if (result != RONDO_SUCCESS)
+        return result;
     rd_topo_basic(&new);
-    if (*file && rd_gpu_topo_is(file)) /* says nothing of processors: they are this machine's */
+    if (*file && (rd_gpu_topo_is(file) || rd_graph_is(file))) /* it has GPUs alone: the processors are this machine's */
         file = "";
     if (*file) { /* only the size of a page is taken from here: the rest is the recorded machine's */
         size_t page = new.page;

@@ -28,8 +28,11 @@ typedef struct rd_topo {
 
 void rd_topo_basic(rd_topo_t *topo);
 
-/* `file`: a recorded machine, or "" for this one. Fills `topo` on success alone. */
+/* `file`: a recorded machine, or "" for this one, whose processors are also those of a file of GPUs. Fills `topo` on
+ * success alone. */
 rondo_result_t rd_topo_read(rd_topo_t *topo, const char *file);
+/* Says why a recorded machine cannot be opened, so that what reads it need not. */
+rondo_result_t rd_topo_file_there(const char *file);
 
 /* What differs by backend: packages to threads, caches, and for a file `allowed`. Called by rd_topo_read. */
 rondo_result_t rd_topo_walk(rd_topo_t *topo, const char *file);

@@ -1,6 +1,7 @@
 /* Recorded machines read as what they are; control group limits of both versions; this machine makes sense. */
 #include "topo/topo.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,29 @@ static void here(void)
     CHECK(t.threads >= t.allowed && t.threads >= t.cores, "threads %d cores %d", t.threads, t.cores);
 }
 
+/* Files of GPUs, rondo's and NCCL's: the processors are this machine's. */
+static void gpus_alone(void)
+{
+    static const char *const texts[] = {"rondo-gpus 1\ngpu 0 name A\nnear X\n",
+                                        "<system version=\"1\"><cpu numaid=\"0\"/></system>\n"};
+    char path[] = "/tmp/rondo-read-XXXXXX";
+    int fd = mkstemp(path);
+    rd_topo_t this, t;
+
+    if (fd < 0 || rd_topo_read(&this, "") != RONDO_SUCCESS)
+        exit(1);
+    close(fd);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        FILE *f = fopen(path, "w");
+        if (!f || fputs(texts[i], f) < 0 || fclose(f) != 0)
+            exit(1);
+        CHECK(rd_topo_read(&t, path) == RONDO_SUCCESS, "%s", rd_thread_error());
+        CHECK(t.threads == this.threads && strcmp(t.source, this.source) == 0, "%d threads, by %s", t.threads,
+              t.source);
+    }
+    unlink(path);
+}
+
 int main(void)
 {
     static const rd_topo_t two_packages = {.packages = 2,
@@ -136,6 +160,7 @@ int main(void)
     alarm(30);
     limits();
     here();
+    gpus_alone();
     if (strncmp(rd_topo_backend(), "hwloc", 5) == 0) {
         recorded("two-packages", &two_packages);
         recorded("four-numa", &four_numa);
@@ -143,6 +168,7 @@ int main(void)
     }
     rd_log_set_level(RD_LOG_NONE);
     CHECK(rd_topo_read(&t, "/nonexistent/machine.xml") != RONDO_SUCCESS, "a missing file was read");
-    CHECK(strstr(rd_thread_error(), "RONDO_TOPO_FILE"), "%s", rd_thread_error());
+    CHECK(strstr(rd_thread_error(), "RONDO_TOPO_FILE") && strstr(rd_thread_error(), strerror(ENOENT)), "%s",
+          rd_thread_error());
     return failures != 0;
 }
