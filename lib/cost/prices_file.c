@@ -150,6 +150,25 @@ static int line_read(rd_prices_t *prices, char *line, const char **wrong)
     return number_parse(wanted, value, number);
 }
 
+/* Takes the next line without its comment, which may be of any length. Returns false at the end of the file. `whole` is
+ * false if the rest is longer than there is room for. */
+static bool line_next(FILE *f, char line[LINE], bool *whole)
+{
+    bool comment = false;
+    size_t n = 0;
+    int c;
+
+    *whole = true;
+    while ((c = getc(f)) != EOF && c != '\n') {
+        comment |= c == '#';
+        *whole &= comment || n < LINE - 1;
+        if (!comment && n < LINE - 1)
+            line[n++] = (char)c;
+    }
+    line[n] = '\0';
+    return c != EOF || n > 0;
+}
+
 rondo_result_t rd_prices_read(rd_prices_t *prices, const char *file, rd_log_ctx_t *ctx)
 {
     rondo_result_t result = RONDO_SUCCESS;
@@ -157,15 +176,15 @@ rondo_result_t rd_prices_read(rd_prices_t *prices, const char *file, rd_log_ctx_
     char line[LINE], text[LINE];
     const char *wrong = NULL;
     FILE *f = rd_file_read(file);
+    bool whole;
 
     if (!f)
         return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
                         "RONDO_TUNE=%s: %s; it must be a file of rondo-tune, or the name of built-in prices", file,
                         strerror(errno));
-    for (int n = 1; result == RONDO_SUCCESS && fgets(line, sizeof line, f); n++) {
-        line[strcspn(line, "#\n")] = 0;
+    for (int n = 1; result == RONDO_SUCCESS && line_next(f, line, &whole); n++) {
         strcpy(text, line);
-        if (line_read(&read, line, &wrong) != 0)
+        if (line_read(&read, line, &wrong) != 0 || (!whole && (wrong = "it is too long")))
             result = rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT, "RONDO_TUNE=%s, line %d, \"%.60s\": %s", file, n, text,
                               wrong);
     }

@@ -73,6 +73,11 @@ check 0 '^--> [a-z]* *cma ' env RONDO_TUNE="$dir/slots" "$info" plan broadcast 1
 printf 'shm.pull.cross 1\nstream never\n' >"$dir/pull"
 check 0 '^--> [a-z]* *simple ' env RONDO_TUNE="$dir/pull" "$info" plan broadcast 1M --ranks 2
 
+# A comment may be of any length, as the one that rondo-tune writes where it has read a file of a long name.
+long=$(printf '%0300d' 0)
+printf '# %s\nshm.pull.cross 1 # %s\nstream never\n' "$long" "$long" >"$dir/pull"
+check 0 '^--> [a-z]* *simple ' env RONDO_TUNE="$dir/pull" "$info" plan broadcast 1M --ranks 2
+
 # Between GPUs: a played rondo-perf whose kernels have these prices; what is fitted is what was planted.
 cat >"$dir/perf" <<'END'
 #!/bin/sh
@@ -100,7 +105,7 @@ fi
 # What is wrong is said, with its line.
 check 1 'No such file' env RONDO_TUNE="$dir/none" "$info" plan barrier
 for line in 'shm.simple.beta' 'shm.simple.beta 1 2' 'shm.simple.gold 1' 'call nan' 'call 0' 'call -1' 'turn 1x' \
-    'stream sometimes'; do
+    'stream sometimes' "call 0.1$long"; do
     printf 'turn 1\n%s\n' "$line" >"$dir/bad"
     check 1 'line 2, "' env RONDO_TUNE="$dir/bad" "$info" plan barrier
 done
