@@ -58,7 +58,7 @@ size_t rd_choose_to_one_least(const rd_env_t *env, const rd_cost_env_t *node)
 
     if (node->nranks < 3 || node->sharing > node->cores)
         return 0;
-    for (size_t bytes = TO_ONE_MOST; bytes >= env->cma_min; bytes /= 2) {
+    for (size_t bytes = TO_ONE_MOST; bytes && bytes >= env->cma_min; bytes /= 2) {
         double read = rd_cost_algo_us(node, RD_GATHER, &rd_algo_direct, 0, RD_PROTO_CMA, n * bytes, bytes);
 
         if (read > rd_cost_algo_us(node, RD_GATHER, &rd_algo_direct, 0, RD_PROTO_SIMPLE, n * bytes, TO_ONE_SLICE))

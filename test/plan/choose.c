@@ -390,6 +390,11 @@ static void to_one(void)
     least = rd_choose_to_one_least(&env, &node);
     CHECK(least > env.cma_min && least < (64u << 20), "by CMA from %zu bytes on, of which a message takes 50 us",
           least);
+    *read = (rd_price_t){.alpha = 0.01};
+    slots->message = 1;
+    env.cma_min = 0;
+    least = rd_choose_to_one_least(&env, &node);
+    CHECK(least == 1, "by CMA from %zu bytes on, which is always cheaper and as short as may be", least);
 }
 
 /* On nodes that are played a root that hears from everybody is cheaper than a chain, and one that tells everybody is
