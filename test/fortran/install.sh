@@ -1,7 +1,8 @@
 #!/bin/sh
 # What is installed serves a program outside the tree: module rondo without an MPI in sight, with an error that stops
 # the program where there is no ierror; then the examples by each MPI's wrapper from the installed source of module
-# rondo_mpi, one librondo for all; then the module that was compiled for configure's own MPI.
+# rondo_mpi, one librondo for all, and a program whose default integers are wider than that MPI's; then the module that
+# was compiled for configure's own MPI.
 set -u
 source=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${top_builddir:-.}
@@ -49,6 +50,30 @@ grep -q '2.0 2.0 2.0 2.0' out || fail "the first allreduce went wrong"
 grep -q 'and on it went' out && fail "an error without ierror was passed over"
 grep -q 'rondo_allreduce: send is not contiguous.*invalid argument' err || fail "the message is another one"
 
+cat >wide.f90 <<'END'
+program wide
+  use, intrinsic :: iso_c_binding, only: c_int
+  use mpi, only: MPI_COMM_WORLD
+  use rondo_mpi
+  implicit none
+  external :: MPI_Init, MPI_Finalize
+  integer(kind(MPI_COMM_WORLD)) :: failed
+  type(rondo_comm) :: comm
+  integer(c_int) :: rank, n
+  integer :: x(3), y(3)
+
+  call MPI_Init(failed)
+  call rondo_comm_create_mpi(comm, MPI_COMM_WORLD)
+  call rondo_comm_rank(comm, rank)
+  call rondo_comm_size(comm, n)
+  x = rank + 1
+  call rondo_allreduce(x, y, size(x), RONDO_INT64, RONDO_SUM, comm)
+  if (any(y /= n * (n + 1) / 2)) error stop 'the sum of wide integers is wrong'
+  call rondo_comm_destroy(comm)
+  call MPI_Finalize(failed)
+end program
+END
+
 tried=
 for mpi in ${MPIFC:-} mpif90.openmpi mpif90.mpich; do
     run=$(command -v "$mpi" | sed 's,mpif90,mpirun,; s,mpifort,mpirun,')
@@ -62,6 +87,11 @@ for mpi in ${MPIFC:-} mpif90.openmpi mpif90.mpich; do
             fail "$mpi does not compile $example.f90"
     done
     rm -f rondo_mpi.mod
+    if echo end >end.f90 && "$mpi" -fdefault-integer-8 -c end.f90 >log 2>&1; then # other compilers have another word
+        "$mpi" -fdefault-integer-8 "$module" wide.f90 $flags -o wide >log 2>&1 || fail "$mpi does not compile wide.f90"
+        rm -f rondo_mpi.mod
+        MPIEXEC=$run RONDO_TEST_RANKS=2 sh "$source/test/util/mpirun.sh" ./wide || fail "wide fails under $run"
+    fi
     MPIEXEC=$run RONDO_TEST_RANKS=2 sh "$source/test/util/mpirun.sh" ./cg || fail "cg fails under $run"
     MPIEXEC=$run RONDO_TEST_RANKS=3 sh "$source/test/util/mpirun.sh" ./halo || fail "halo fails under $run"
     MPIEXEC=$run RONDO_TEST_RANKS=3 sh "$source/test/util/mpirun.sh" ./transpose || fail "transpose fails under $run"
