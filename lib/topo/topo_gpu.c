@@ -9,6 +9,7 @@
 #include "topo/topo_gpu.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 
 #define LINE 512
 #define HEAD "rondo-gpus 1"
+#define NODES_MOST (1 << 20)
+#define LINKS_MOST 1024
 
 static const char *const words[] = {"X", "NV", "PIX", "PXB", "PHB", "NODE", "SYS", "?"};
 
@@ -145,7 +148,7 @@ static int near_parse(const char *word, rd_near_t *near, int *links)
     if (strncmp(word, "NV", 2) == 0) {
         *near = RD_NEAR_NVLINK;
         *links = atoi(word + 2);
-        return *links > 0 ? 0 : -1;
+        return *links > 0 && *links <= LINKS_MOST ? 0 : -1;
     }
     for (int i = 0; i < RD_NUM_NEAR; i++)
         if (i != RD_NEAR_NVLINK && strcmp(word, words[i]) == 0) {
@@ -153,6 +156,21 @@ static int near_parse(const char *word, rd_near_t *near, int *links)
             return 0;
         }
     return -1;
+}
+
+/* Returns true if a GPU may have these numbers. What is reckoned with them does not overflow then. */
+static bool is_possible(const rd_gpu_t *gpu)
+{
+    const struct {
+        int number, least, most;
+    } all[] = {{gpu->numa, -1, 65535},   {gpu->sms, 0, 65535},          {gpu->memory_mb, 0, INT_MAX},
+               {gpu->major, 0, 999},     {gpu->minor, 0, 999},          {gpu->pcie_gen, 0, 99},
+               {gpu->pcie_width, 0, 99}, {gpu->switched, 0, LINKS_MOST}};
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i].number < all[i].least || all[i].number > all[i].most)
+            return false;
+    return true;
 }
 
 /* "name" takes the rest of the line, every other word the next one. */
@@ -170,7 +188,7 @@ static int gpu_parse(rd_gpu_t *gpu, char *rest)
 
         if (strcmp(key, "name") == 0) {
             snprintf(gpu->name, sizeof gpu->name, "%s", rest);
-            return *gpu->name ? 0 : -1;
+            return *gpu->name && is_possible(gpu) ? 0 : -1;
         }
         if (!(value = strtok_r(NULL, " ", &rest)))
             return -1;
@@ -231,7 +249,7 @@ static int line_parse(reader_t *r, char *line)
     if (!word)
         return 0;
     if (strcmp(word, "nodes") == 0)
-        return sscanf(line, "%d", &r->topo->nodes) == 1 && r->topo->nodes > 0 ? 0 : -1;
+        return sscanf(line, "%d", &r->topo->nodes) == 1 && r->topo->nodes > 0 && r->topo->nodes <= NODES_MOST ? 0 : -1;
     if (strcmp(word, "gpu") == 0 && r->rows == 0 && r->topo->count < RD_GPUS_MOST)
         return gpu_parse(&r->topo->gpu[r->topo->count++], line);
     if (strcmp(word, "nic") == 0 && r->rows == 0 && r->topo->nnics < RD_NICS_MOST)

@@ -134,6 +134,11 @@ static void files(const rd_gpu_topo_t *t)
         "rondo-gpus 1\ngpu 0 name A\nnic 5 numa 0 name n\nnear X NV2\n",
         "rondo-gpus 1\ngpu 0 name A\nnear X\nnear X\n",
         "rondo-gpus 1\nnodes 0\ngpu 0 name A\nnear X\n",
+        "rondo-gpus 1\nnodes 2147483647\ngpu 0 name A\nnear X\n",
+        "rondo-gpus 1\ngpu 0 sms -5 name A\nnear X\n",
+        "rondo-gpus 1\ngpu 0 pcie 65536x65536 name A\nnear X\n",
+        "rondo-gpus 1\ngpu 0 nvswitch -3 name A\nnear X\n",
+        "rondo-gpus 1\ngpu 0 name A\ngpu 1 name B\nnear X NV2147483647\nnear NV2147483647 X\n",
     };
     rd_gpu_topo_t read;
     char path[64];
