@@ -17,6 +17,11 @@
 #define RD_W 32
 #define RD_PART 0
 
+RD_IN_ORDER(__m256, f32_plus, "vaddps", "x")
+RD_IN_ORDER(__m256, f32_product, "vmulps", "x")
+RD_IN_ORDER(__m256d, f64_plus, "vaddpd", "x")
+RD_IN_ORDER(__m256d, f64_product, "vmulpd", "x")
+
 /* The CPU's minimum and maximum report a NaN as an invalid operation, or trap, and only this comparison does not. So
  * where either operand is a NaN both become 0; then all bits are set, and `settle` replaces them. */
 RD_INLINE __m256 f32_least(__m256 a, __m256 b)

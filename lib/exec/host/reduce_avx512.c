@@ -30,6 +30,11 @@ RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t byte
     _mm512_mask_storeu_epi8(to, ~(__mmask64)0 >> (64 - bytes), x);
 }
 
+RD_IN_ORDER(__m512, f32_plus, "vaddps", "v")
+RD_IN_ORDER(__m512, f32_product, "vmulps", "v")
+RD_IN_ORDER(__m512d, f64_plus, "vaddpd", "v")
+RD_IN_ORDER(__m512d, f64_product, "vmulpd", "v")
+
 /* What is masked out is not compared: the CPU's minimum and maximum report a NaN as an invalid operation, or trap. It
  * is in assembly because clang makes a minimum and a blend of the masked intrinsic. */
 #define ORDERED(instruction, result, numbers, a, b)                                                                    \

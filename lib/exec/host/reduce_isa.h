@@ -3,12 +3,16 @@
  * float16 is converted; everything else is the same text, so the instruction sets differ in speed and not in results.
  *
  * Sums are never reassociated nor contracted: vectors run across elements, and an element is summed from the first
- * source to the last. */
+ * source to the last. Nor are they commuted: of two NaNs the CPU keeps the first, and the compiler would take them in
+ * one order in one loop and in the other in the next, so that two ranks whose buffers are aligned otherwise would get
+ * other bits. So sums and products of floats are in assembly. */
 #ifdef __FAST_MATH__
 #error "-ffast-math would let the compiler drop NaN and reorder sums: build rondo without it"
 #endif
 
 #define SAME(x) (x)
+#define ADDED(a, b) ((a) + (b))
+#define MULTIPLIED(a, b) ((a) * (b))
 
 #if !RD_PART /* a part goes element by element, and these are not called */
 RD_INLINE void load_part(void *vector, size_t size, const char *from, size_t bytes)
@@ -24,6 +28,8 @@ RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t byte
 
 #define VEC(name) u8_##name
 #define TYPE uint8_t
+#define PLUS ADDED
+#define PRODUCT MULTIPLIED
 #define LEAST(a, b) u8_pick((a) < (b), a, b)
 #define GREATEST(a, b) u8_pick((a) > (b), a, b)
 #define SETTLE SAME
@@ -35,6 +41,8 @@ RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t byte
 
 #define VEC(name) u16_##name
 #define TYPE uint16_t
+#define PLUS ADDED
+#define PRODUCT MULTIPLIED
 #define LEAST(a, b) u16_pick((a) < (b), a, b)
 #define GREATEST(a, b) u16_pick((a) > (b), a, b)
 #define SETTLE SAME
@@ -46,6 +54,8 @@ RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t byte
 
 #define VEC(name) u32_##name
 #define TYPE uint32_t
+#define PLUS ADDED
+#define PRODUCT MULTIPLIED
 #define LEAST(a, b) u32_pick((a) < (b), a, b)
 #define GREATEST(a, b) u32_pick((a) > (b), a, b)
 #define SETTLE SAME
@@ -57,6 +67,8 @@ RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t byte
 
 #define VEC(name) u64_##name
 #define TYPE uint64_t
+#define PLUS ADDED
+#define PRODUCT MULTIPLIED
 #define LEAST(a, b) u64_pick((a) < (b), a, b)
 #define GREATEST(a, b) u64_pick((a) > (b), a, b)
 #define SETTLE SAME
@@ -68,6 +80,8 @@ RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t byte
 
 #define VEC(name) s8_##name
 #define TYPE int8_t
+#define PLUS ADDED
+#define PRODUCT MULTIPLIED
 #define LEAST(a, b) s8_pick((a) < (b), a, b)
 #define GREATEST(a, b) s8_pick((a) > (b), a, b)
 #define SETTLE SAME
@@ -79,6 +93,8 @@ RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t byte
 
 #define VEC(name) s16_##name
 #define TYPE int16_t
+#define PLUS ADDED
+#define PRODUCT MULTIPLIED
 #define LEAST(a, b) s16_pick((a) < (b), a, b)
 #define GREATEST(a, b) s16_pick((a) > (b), a, b)
 #define SETTLE SAME
@@ -90,6 +106,8 @@ RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t byte
 
 #define VEC(name) s32_##name
 #define TYPE int32_t
+#define PLUS ADDED
+#define PRODUCT MULTIPLIED
 #define LEAST(a, b) s32_pick((a) < (b), a, b)
 #define GREATEST(a, b) s32_pick((a) > (b), a, b)
 #define SETTLE SAME
@@ -101,6 +119,8 @@ RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t byte
 
 #define VEC(name) s64_##name
 #define TYPE int64_t
+#define PLUS ADDED
+#define PRODUCT MULTIPLIED
 #define LEAST(a, b) s64_pick((a) < (b), a, b)
 #define GREATEST(a, b) s64_pick((a) > (b), a, b)
 #define SETTLE SAME
@@ -112,6 +132,8 @@ RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t byte
 
 #define VEC(name) f32_##name
 #define TYPE float
+#define PLUS f32_plus
+#define PRODUCT f32_product
 #define LEAST(a, b) f32_least(a, b)
 #define GREATEST(a, b) f32_greatest(a, b)
 #define SETTLE(a) f32_settled(a)
@@ -123,6 +145,8 @@ RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t byte
 
 #define VEC(name) f64_##name
 #define TYPE double
+#define PLUS f64_plus
+#define PRODUCT f64_product
 #define LEAST(a, b) f64_least(a, b)
 #define GREATEST(a, b) f64_greatest(a, b)
 #define SETTLE(a) f64_settled(a)

@@ -7,6 +7,21 @@
 
 #define RD_INLINE static inline __attribute__((always_inline, unused))
 
+/* The last operand of an instruction with vectors, which may lie in memory. clang would put it there always. */
+#ifdef __clang__
+#define RD_ASM_OPERAND(reg) reg
+#else
+#define RD_ASM_OPERAND(reg) reg "m"
+#endif
+
+/* A function of two vectors that is one AVX instruction, which takes them in their order: see reduce_isa.h. */
+#define RD_IN_ORDER(type, name, instruction, reg)                                                                      \
+    RD_INLINE type name(type a, type b)                                                                                \
+    {                                                                                                                  \
+        __asm__(instruction " %2, %1, %0" : "=" reg(a) : reg(a), RD_ASM_OPERAND(reg)(b));                              \
+        return a;                                                                                                      \
+    }
+
 typedef void (*rd_load_fn)(void *dst, const void *src, size_t count, const void *arg);
 typedef void (*rd_finish_fn)(void *dst, size_t count, const void *arg);
 typedef void (*rd_store_fn)(void *dst, const void *src, size_t count);

@@ -20,6 +20,22 @@ typedef uint16_t quarters_t __attribute__((vector_size(8)));
 typedef float floats_t __attribute__((vector_size(16)));
 
 #if defined(__SSE2__)
+#ifdef __AVX__
+#define IN_ORDER(type, name, instruction) RD_IN_ORDER(type, name, "v" instruction, "x")
+#else
+#define IN_ORDER(type, name, instruction)                                                                              \
+    RD_INLINE type name(type a, type b)                                                                                \
+    {                                                                                                                  \
+        __asm__(instruction " %1, %0" : "+x"(a) : "x"(b));                                                             \
+        return a;                                                                                                      \
+    }
+#endif
+
+IN_ORDER(__m128, f32_plus, "addps")
+IN_ORDER(__m128, f32_product, "mulps")
+IN_ORDER(__m128d, f64_plus, "addpd")
+IN_ORDER(__m128d, f64_product, "mulpd")
+
 /* The CPU's minimum and maximum report a NaN as an invalid operation, or trap, and only this comparison does not. So
  * where either operand is a NaN both become 0; then all bits are set, and `settle` replaces them. */
 RD_INLINE __m128 f32_least(__m128 a, __m128 b)
@@ -61,6 +77,26 @@ RD_INLINE __m128d f64_settled(__m128d a)
 #else
 typedef double doubles_t __attribute__((vector_size(16)));
 typedef int64_t longs_t __attribute__((vector_size(16)));
+
+#if defined(__aarch64__)
+#define IN_ORDER(type, name, operator, instruction, lanes)                                                             \
+    RD_INLINE type name(type a, type b)                                                                                \
+    {                                                                                                                  \
+        __asm__(instruction " %0." lanes ", %0." lanes ", %1." lanes : "+w"(a) : "w"(b));                              \
+        return a;                                                                                                      \
+    }
+#else
+#define IN_ORDER(type, name, operator, instruction, lanes)                                                             \
+    RD_INLINE type name(type a, type b)                                                                                \
+    {                                                                                                                  \
+        return a operator b;                                                                                           \
+    }
+#endif
+
+IN_ORDER(floats_t, f32_plus, +, "fadd", "4s")
+IN_ORDER(floats_t, f32_product, *, "fmul", "4s")
+IN_ORDER(doubles_t, f64_plus, +, "fadd", "2d")
+IN_ORDER(doubles_t, f64_product, *, "fmul", "2d")
 
 /* To compare for less or more reports a NaN as an invalid operation, or traps; to compare for equality does not. So
  * where either operand is a NaN both become 0; then all bits are set, and `settle` replaces them. */

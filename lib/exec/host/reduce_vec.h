@@ -3,6 +3,7 @@
  *
  *   VEC(name)  the type's prefix put before a name
  *   TYPE       the C type of an element
+ *   PLUS, PRODUCT (a, b)    a + b and a * b; of two NaNs it is a, wherever it is used
  *   LEAST, GREATEST (a, b)  a < b ? a : b and a > b ? a : b; if either is NaN, any NaN
  *   SETTLE(a)  puts the NaN that MIN and MAX promise in the place of any
  *
@@ -26,9 +27,9 @@ RD_INLINE VEC(v) VEC(apply)(int op, VEC(v) a, VEC(v) b)
 
     switch (op) {
     case RONDO_SUM:
-        return a + b;
+        return PLUS(a, b);
     case RONDO_PROD:
-        return a * b;
+        return PRODUCT(a, b);
     case RONDO_MIN:
         return (VEC(v))LEAST(a, b);
     case RONDO_MAX:
@@ -77,6 +78,8 @@ RD_INLINE void VEC(store)(char *p, VEC(v) v)
 
 #undef VEC
 #undef TYPE
+#undef PLUS
+#undef PRODUCT
 #undef LEAST
 #undef GREATEST
 #undef SETTLE

@@ -228,7 +228,7 @@ static void fill(rondo_type_t type, unsigned char *p, int wild)
     }
 }
 
-/* Which NaN a sum yields is not said. */
+/* Which NaN a sum yields is not said; that it is the same one everywhere is: check_nans. */
 static int same_real(rondo_type_t type, const unsigned char *a, const unsigned char *b)
 {
     return memcmp(a, b, rondo_type_size(type)) == 0 || (isnan(get_real(type, a)) && isnan(get_real(type, b)));
@@ -418,6 +418,38 @@ static void check_avg_wide(int simd)
     }
 }
 
+/* NaNs of all signs and payloads: ranks whose buffers lie otherwise, or that have another CPU, get the same bits. */
+static void check_nans(rondo_type_t type, rondo_op_t op)
+{
+    enum { COUNT = 700, ALIKE = 3, OFFSETS = 64 };
+    size_t size = rondo_type_size(type), bytes = COUNT * size;
+    static _Alignas(64) unsigned char room[COUNT * MAX_SIZE + OFFSETS];
+    const void *src[ALIKE];
+    rd_reducer_t r;
+
+    if (!is_float(type) && type != RONDO_COMPLEX64 && type != RONDO_COMPLEX128)
+        return;
+    for (int k = 0; k < ALIKE; k++) {
+        src[k] = source[k];
+        for (size_t i = 0; i < bytes; i++)
+            source[k][i] = (unsigned char)(rnd() | 0x7f); /* about half of the numbers are NaNs */
+    }
+    for (int n = 2; n <= ALIKE; n++) {
+        rd_reducer_init(&r, type, op, n, RD_SIMD_PLAIN);
+        r.reduce(expected, src, n, COUNT, r.arg);
+        for (int simd = RD_SIMD_PLAIN; simd <= RD_SIMD_AVX512; simd++)
+            for (size_t at = 0; at < OFFSETS; at += size) {
+                rd_reducer_init(&r, type, op, n, simd);
+                r.reduce(room + at, src, n, COUNT, r.arg);
+                for (size_t i = 0; i < bytes; i += size)
+                    if (memcmp(room + at + i, expected + i, size) != 0) {
+                        complain("another NaN", type, (int)op, n, COUNT, -1, simd, i / size, room + at + i);
+                        break;
+                    }
+            }
+    }
+}
+
 static void check_premul(int simd)
 {
     rd_reducer_t r;
@@ -482,6 +514,10 @@ int main(int argc, char **argv)
         for (int op = 0; op < RONDO_NUM_OPS; op++)
             if (rd_op_valid(op, (rondo_type_t)t) && is_served((rondo_type_t)t, op))
                 check_reduce((rondo_type_t)t, op);
+    for (int t = 0; t < RONDO_NUM_TYPES; t++)
+        for (rondo_op_t op = RONDO_SUM; op <= RONDO_MAX; op++)
+            if (rd_op_valid(op, (rondo_type_t)t))
+                check_nans((rondo_type_t)t, op);
     for (int simd = RD_SIMD_PLAIN; simd <= RD_SIMD_AVX512; simd++) {
         check_scale(RONDO_FLOAT16, simd);
         check_store(RONDO_FLOAT16, simd);
