@@ -11,6 +11,8 @@
 
 /* An element is `stride` words, of which the first `parts` are values. Returns how many of `n` elements have a NaN. */
 #define SCAN(BITS)                                                                                                     \
+    typedef uint##BITS##_t word##BITS##_t __attribute__((aligned(1), may_alias)); /* buffers need no alignment */      \
+                                                                                                                       \
     static inline bool is_nan##BITS(uint##BITS##_t word, uint##BITS##_t largest)                                       \
     {                                                                                                                  \
         const uint##BITS##_t mask = (uint##BITS##_t) - 1 >> 1;                                                         \
@@ -18,7 +20,7 @@
         return ((uint##BITS##_t)(largest - (word & mask)) & (uint##BITS##_t) ~mask) != 0;                              \
     }                                                                                                                  \
                                                                                                                        \
-    static bool block##BITS(const uint##BITS##_t *w, uint##BITS##_t largest)                                           \
+    static bool block##BITS(const word##BITS##_t *w, uint##BITS##_t largest)                                           \
     {                                                                                                                  \
         const uint##BITS##_t mask = (uint##BITS##_t) - 1 >> 1;                                                         \
         uint##BITS##_t any = 0;                                                                                        \
@@ -32,7 +34,7 @@
                              size_t *first)                                                                            \
     {                                                                                                                  \
         const size_t block = BLOCK / sizeof(uint##BITS##_t) / stride;                                                  \
-        const uint##BITS##_t *w = data;                                                                                \
+        const word##BITS##_t *w = data;                                                                                \
         size_t found = 0;                                                                                              \
                                                                                                                        \
         for (size_t i = 0, end; i < n; i = end) {                                                                      \
