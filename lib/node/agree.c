@@ -2,6 +2,7 @@
  * be simulated on one machine (RONDO_HOSTID) and share its cores all the same. */
 #include "node/agree.h"
 
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,9 @@
 #define TUNER_BYTES 32 /* of a tuner's name that are compared */
 
 typedef struct {
-    int32_t version, device, quota;
+    int32_t version;
+    int16_t device, each; /* `each`: processors that a member of `cores` stands for: rd_locality_mask */
+    int32_t quota;
     int32_t processor;
     rd_locality_t locality;
     uint64_t tune;
@@ -56,8 +59,7 @@ static void fill(rank_facts_t *r, const rd_team_t *team, const rd_priced_t *pric
     r->locality.gpu = team->gpu;
     r->tune = priced->tuned;
     snprintf(r->tuner, sizeof r->tuner, "%s", team->tuner ? team->tuner : "none");
-    if (sched_getaffinity(0, sizeof r->cores, &r->cores) != 0)
-        CPU_ZERO(&r->cores);
+    r->each = (int16_t)rd_locality_mask(&r->cores);
 }
 
 /* Compares two ranks. Every rank finds the same first difference, and so all fail in the same way. */
@@ -113,10 +115,10 @@ static int machine_cores(const rank_facts_t *all, const machine_rank_t *ranks, i
     CPU_ZERO(&together);
     for (int i = 0; i < count; i++)
         CPU_OR(&together, &together, &all[ranks[i].rank].cores);
-    cores = CPU_COUNT(&together);
+    cores = CPU_COUNT(&together) * all[ranks[0].rank].each;
     for (int i = 0; i < count; i++) {
         const rank_facts_t *r = &all[ranks[i].rank];
-        if (r->quota > 0 && r->quota < CPU_COUNT(&r->cores) && r->quota < cores)
+        if (r->quota > 0 && r->quota < CPU_COUNT(&r->cores) * r->each && r->quota < cores)
             cores = r->quota;
     }
     return cores < 1 ? 1 : cores;
@@ -127,7 +129,7 @@ static void load_find(rd_agreed_t *agreed, const rank_facts_t *all, machine_rank
     for (int r = 0; r < nranks; r++)
         ranks[r] = (machine_rank_t){all[r].machine, r};
     qsort(ranks, (size_t)nranks, sizeof *ranks, by_machine);
-    agreed->cores = CPU_SETSIZE;
+    agreed->cores = INT_MAX;
     agreed->sharing = agreed->oversubscribed = 0;
     for (int first = 0, count; first < nranks; first += count) {
         for (count = 1; first + count < nranks && ranks[first + count].machine == ranks[first].machine; count++)

@@ -11,6 +11,7 @@
 #include "topo/topo.h"
 
 #define LIST 4096
+#define EACH_MOST 1024 /* a million processors */
 
 /* Reads a list as "0-3,8,10-11" into a set. Returns the lowest member, or -1 if there is none. */
 static int list_read(const char *path, cpu_set_t *set)
@@ -72,6 +73,27 @@ rd_locality_t rd_locality_of(const char *sys, const cpu_set_t *mask)
     }
     found.package = (int16_t)package;
     return found;
+}
+
+/* The kernel refuses a set smaller than its own, so it grows until it fits. */
+int rd_locality_mask(cpu_set_t *mask)
+{
+    CPU_ZERO(mask);
+    if (sched_getaffinity(0, sizeof *mask, mask) == 0)
+        return 1;
+    for (int each = 2; each <= EACH_MOST; each *= 2) {
+        const size_t all = (size_t)each * CPU_SETSIZE, bytes = CPU_ALLOC_SIZE(all);
+        cpu_set_t *set = CPU_ALLOC(all);
+        bool known = set && sched_getaffinity(0, bytes, set) == 0;
+        for (size_t k = 0; k < all && known; k++)
+            if (CPU_ISSET_S(k, bytes, set))
+                CPU_SET(k / (size_t)each, mask);
+        if (set)
+            CPU_FREE(set);
+        if (known)
+            return each;
+    }
+    return 1;
 }
 
 __attribute__((weak)) rd_locality_t rd_locality_here(void)

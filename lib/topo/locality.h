@@ -18,6 +18,10 @@ uint32_t rd_pci_number(const char *bus);
 /* The address in lower case, as /sys has it. */
 void rd_pci_print(uint32_t number, char bus[16]);
 
+/* Sets `mask` to the processors on which this thread may run, and returns 1. Where the kernel counts more processors
+ * than the mask has room for, each member stands for several neighbouring ones, of which there is one; returns how
+ * many. The mask is empty if the kernel does not tell. */
+int rd_locality_mask(cpu_set_t *mask);
 /* Of this thread. Some microseconds on a machine with one NUMA node, and some for each of several. */
 rd_locality_t rd_locality_here(void);
 /* Of a mask, on the machine whose /sys is `sys`. */

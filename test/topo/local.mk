@@ -10,6 +10,7 @@ test_topo_graph_SOURCES = test/topo/graph.c test/topo/machines.h test/topo/rando
 test_topo_pack_SOURCES = test/topo/machines.h test/topo/pack.c test/topo/random_machine.h
 test_topo_gpu_SOURCES = test/topo/gpu.c test/util/nvml_played.c test/util/nvml_played.h
 test_topo_gpu_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen -Wl,--wrap=dlsym
+test_topo_locality_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_getaffinity
 
 script_tests += \
 	test/topo/choices.sh

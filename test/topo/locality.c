@@ -1,8 +1,10 @@
 /* Where a process runs, by its affinity mask, on machines whose /sys is written here: one NUMA node, two packages of
- * two NUMA nodes whose numbers alternate, and one without the files. */
+ * two NUMA nodes whose numbers alternate, and one without the files; and on machines of so many processors that a plain
+ * mask has no room for them. */
 #define _GNU_SOURCE
 #include "topo/locality.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -82,6 +84,48 @@ static void memory(void)
     printf("a thread may %sprefer a NUMA node here\n", mode >= 0 ? "" : "not ");
 }
 
+/* ---- many processors: those from `first` on are allowed, of `all` that the kernel counts; 0: of this machine */
+
+static size_t all, first;
+
+int __real_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set);
+int __wrap_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set);
+
+int __wrap_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
+{
+    if (!all)
+        return __real_sched_getaffinity(pid, bytes, set);
+    if (8 * bytes < all) {
+        errno = EINVAL;
+        return -1;
+    }
+    memset(set, 0, bytes);
+    for (size_t k = first; k < all; k++)
+        CPU_SET_S(k, bytes, set);
+    return 0;
+}
+
+static void mask_is(size_t allowed_first, size_t processors, int each, int members)
+{
+    cpu_set_t mask;
+
+    first = allowed_first;
+    all = processors;
+    int got = rd_locality_mask(&mask);
+    all = 0;
+    CHECK(got == each && CPU_COUNT(&mask) == members, "processors %zu to %zu: %d members of %d each", allowed_first,
+          processors - 1, CPU_COUNT(&mask), got);
+}
+
+static void many(void)
+{
+    mask_is(0, 1024, 1, 1024);
+    mask_is(0, 1536, 2, 768);
+    mask_is(1535, 1536, 2, 1);
+    mask_is(0, 5000, 8, 625);
+    mask_is(0, 2 << 20, 1, 0); /* more than anybody has */
+}
+
 int main(void)
 {
     alarm(60);
@@ -107,6 +151,7 @@ int main(void)
     place_is("0,2,4", -1, -1);
     devices();
     memory();
+    many();
     rd_locality_t here = rd_locality_here();
     CHECK(here.package >= -1 && here.numa >= -1, "this machine");
     char command[128];
