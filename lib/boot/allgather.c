@@ -158,7 +158,9 @@ static rondo_result_t run_round(round_t *r)
 }
 
 /* From here on the liveness thread reads from the neighbours again. It gets no event for what came before, so this
- * function reads a last time, under the lock that the thread takes: what comes later is a new edge for it. */
+ * function reads a last time, under the lock that the thread takes: what comes later is a new edge for it. After an
+ * error, which one neighbour or none has brought, the thread reads what the others have said: it is the one that knows
+ * who had left or spoken before. */
 static void end_busy(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
 {
     pthread_mutex_lock(&b->lock);
@@ -182,6 +184,8 @@ static void end_busy(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
     }
     rd_boot_tell_gone(b); /* the cause has been said first */
     rd_boot_say_letters(b);
+    if (code)
+        rd_boot_say_unread(b);
     pthread_mutex_unlock(&b->lock);
 }
 

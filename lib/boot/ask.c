@@ -183,6 +183,16 @@ void rd_boot_say_letters(rd_boot_t *b)
     pthread_mutex_unlock(&q->lock);
 }
 
+void rd_boot_say_unread(rd_boot_t *b)
+{
+    rd_questions_t *q = &b->questions;
+
+    pthread_mutex_lock(&q->lock);
+    if (q->on_letter)
+        q->on_letter(q->arg);
+    pthread_mutex_unlock(&q->lock);
+}
+
 void rd_boot_on_letter(rd_boot_t *b, void (*on_letter)(void *arg), void *arg)
 {
     pthread_mutex_lock(&b->lock);

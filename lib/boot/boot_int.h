@@ -106,6 +106,9 @@ void rd_boot_heard_name(rd_boot_t *b, const unsigned char *data, size_t bytes);
 void rd_boot_heard_letter(rd_boot_t *b, const unsigned char *data, size_t bytes);
 /* Says that there are letters, if there are. The caller holds the lock, or has set `busy`. Likewise. */
 void rd_boot_say_letters(rd_boot_t *b);
+/* Says, by the same function, that connections are to be read whether or not there is an event. The caller holds the
+ * lock. Likewise. */
+void rd_boot_say_unread(rd_boot_t *b);
 /* Tells the neighbours who became known to be gone during an allgather. The caller holds the lock. */
 void rd_boot_tell_gone(rd_boot_t *b);
 /* Sends a farewell, as rd_boot_pass_on. The caller holds the lock or has set `busy`. */

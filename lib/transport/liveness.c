@@ -206,13 +206,13 @@ static void on_socket(slot_t *s)
     take_letters(w);
 }
 
-/* Takes the letters that another thread has read, in an exchange of its own. */
-static void take_all_letters(void)
+/* Takes the letters that another thread has read, in an exchange of its own, and what one that failed has not read. */
+static void hear_all_sockets(void)
 {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < nslots; i++)
         if (slots[i].liveness && !slots[i].is_pidfd && !slots[i].lifeline)
-            take_letters(slots[i].liveness);
+            on_socket(&slots[i]);
     pthread_mutex_unlock(&lock);
 }
 
@@ -289,7 +289,7 @@ static bool on_event(uint64_t which, uint32_t events)
     if (which == WAKE) {
         uint64_t times;
         (void)!read(wake_fd, &times, sizeof times);
-        take_all_letters();
+        hear_all_sockets();
         return atomic_load(&ending);
     }
     if (which == SERVE) {

@@ -356,6 +356,41 @@ static void exchange(void)
     rd_chan_free(to.there);
 }
 
+static void note_call(void *called)
+{
+    *(int *)called += 1;
+}
+
+/* One neighbour's word ends an exchange, while another one's lies in its socket. That raises no edge any more, so
+ * whoever waits for edges is told to read. */
+static void unread(void)
+{
+    const int32_t failed[3] = {RONDO_ERR_REMOTE, 2, 2 + 1}, dead = 0;
+    rd_boot_news_t news;
+    int32_t all[RANKS] = {0};
+    int called = 0;
+    pair_t pair[4];
+    room_t r;
+
+    enter(&r, "what a neighbour has said before an exchange failed by another one's word");
+    for (int k = 0; k < 4; k++) {
+        pair[k] = connect_pair((rd_hello_t){.purpose = RD_FOR_NEIGHBOUR});
+        *(k % 2 ? &r.b.to[k / 2] : &r.b.from[k / 2]) = (rd_neighbour_t){.chan = pair[k].here};
+    }
+    r.b.from[0].rank = 2;
+    r.b.from[1].rank = r.b.to[1].rank = 3;
+    rd_boot_on_letter(&r.b, note_call, &called);
+    rd_chan_send(pair[0].there, RD_REC_FAREWELL, failed, sizeof failed);
+    rd_chan_send(pair[2].there, RD_REC_DEATH, &dead, sizeof dead);
+    CHECK(rd_boot_allgather(&r.b, all, sizeof all[0]) == RONDO_ERR_REMOTE && rd_stop_get(&r.stop) == RONDO_ERR_REMOTE);
+    CHECK(called && !rd_boot_is_dead(&r.b, 0), "called %d times", called);
+    CHECK(rd_boot_socket_ready(&r.b, pair[2].here->fd, &news) == RONDO_SUCCESS && rd_boot_is_dead(&r.b, 0));
+    for (int k = 0; k < 4; k++) {
+        rd_chan_free(pair[k].here);
+        rd_chan_free(pair[k].there);
+    }
+}
+
 int main(void)
 {
     alarm(30);
@@ -370,5 +405,6 @@ int main(void)
     gone();
     names();
     exchange();
+    unread();
     return failures != 0;
 }
