@@ -1,4 +1,5 @@
-/* The list of a communicator's own operators. A number is never used twice, so a destroyed op is distinguished from a
+/* The list of a communicator's own operators. Numbers are those of the process, and go round: a program that makes an
+ * op for each call comes to the first one again after some 2^31, and until then a destroyed op is distinguished from a
  * new one. */
 #include "core/op.h"
 
@@ -16,7 +17,9 @@ struct rd_user_op {
     rd_op_scalar_t scalar;
 };
 
-static _Atomic int last_number = RONDO_NUM_OPS;
+#define NUMBERS 0x70000000u /* so many from RONDO_NUM_OPS on, all of them positive */
+
+static _Atomic unsigned made_so_far;
 
 const rd_reducer_t *rd_op_reducer(rondo_comm_t comm, rondo_op_t op, rondo_type_t type, const char *call)
 {
@@ -53,6 +56,26 @@ const rd_op_scalar_t *rd_op_scalar(rondo_comm_t comm, rondo_op_t op)
     return NULL;
 }
 
+static bool has_number(rondo_comm_t comm, rondo_op_t number)
+{
+    const struct rd_user_op *u = comm->user_ops;
+
+    while (u && u->number != number)
+        u = u->next;
+    return u != NULL;
+}
+
+/* The caller has entered the communicator. */
+static rondo_op_t new_number(rondo_comm_t comm)
+{
+    rondo_op_t number;
+
+    do
+        number = RONDO_NUM_OPS + (rondo_op_t)(atomic_fetch_add(&made_so_far, 1) % NUMBERS);
+    while (has_number(comm, number));
+    return number;
+}
+
 static bool scales(rondo_type_t type)
 {
     return type != RONDO_BOOL && rd_op_valid(RONDO_SUM, type);
@@ -79,7 +102,6 @@ rondo_result_t rondo_op_create_premulsum(rondo_op_t *op, const void *scalar, ron
     made = calloc(1, sizeof *made);
     if (!made)
         return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for an op");
-    made->number = atomic_fetch_add(&last_number, 1);
     made->type = type;
     if (scalar_on_device) {
         made->scalar.device = scalar;
@@ -92,6 +114,7 @@ rondo_result_t rondo_op_create_premulsum(rondo_op_t *op, const void *scalar, ron
         free(made);
         return rd_comm_leave(comm, result);
     }
+    made->number = new_number(comm);
     made->next = comm->user_ops;
     comm->user_ops = made;
     *op = made->number;

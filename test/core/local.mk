@@ -40,6 +40,7 @@ check_PROGRAMS += \
 	test/core/one_process \
 	test/core/process_state \
 	test/core/nonblocking \
+	test/core/op_numbers \
 	test/core/opposite_orders \
 	test/core/order \
 	test/core/progress_across \
@@ -103,6 +104,7 @@ test_core_one_process_LDADD = libtest.la
 # It loads the library itself.
 test_core_process_state_LDADD = -lm -ldl
 test_core_nonblocking_LDADD = libtest.la
+test_core_op_numbers_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_opposite_orders_LDADD = libtest.la
 test_core_progress_across_LDADD = libtest.la
 test_core_revoke_all_LDADD = libtest.la
