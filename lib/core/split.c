@@ -241,15 +241,15 @@ static rondo_result_t make_all(maker_t *makers, int n)
 }
 
 /* blocking = 0: every rank is made on a thread of its own in any case. */
-static rondo_result_t begin_all(const maker_t *makers, int n, rondo_comm_t *comms)
+static rondo_result_t begin_all(maker_t *makers, int n)
 {
     for (int r = 0; r < n; r++) {
-        rondo_result_t result = rondo_comm_create(&comms[r], n, makers[r].id, r, &makers[r].config);
+        rondo_result_t result = rondo_comm_create(&makers[r].comm, n, makers[r].id, r, &makers[r].config);
         if (result == RONDO_IN_PROGRESS)
             continue;
         rd_boot_cancel(makers[r].id, 1, r, result);
         while (r-- > 0)
-            rondo_comm_abort(comms[r]);
+            rondo_comm_abort(makers[r].comm);
         return result;
     }
     return RONDO_IN_PROGRESS;
@@ -278,11 +278,12 @@ static rondo_result_t create_all(rondo_comm_t *comms, int ndevices, const int *d
         }
     }
     bool waits = makers[0].config.blocking;
-    result = waits ? make_all(makers, ndevices) : begin_all(makers, ndevices, comms);
-    for (int r = 0; r < ndevices && waits; r++) {
-        if (result == RONDO_SUCCESS)
+    result = waits ? make_all(makers, ndevices) : begin_all(makers, ndevices);
+    const bool made = result == (waits ? RONDO_SUCCESS : RONDO_IN_PROGRESS);
+    for (int r = 0; r < ndevices; r++) {
+        if (made)
             comms[r] = makers[r].comm;
-        else if (makers[r].comm)
+        else if (waits && makers[r].comm)
             rondo_comm_abort(makers[r].comm);
     }
     free(makers);

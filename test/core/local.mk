@@ -2,6 +2,7 @@ check_PROGRAMS += \
 	test/core/closed_descriptors \
 	test/core/completed \
 	test/core/core_dump \
+	test/core/create_all \
 	test/core/dump_asked \
 	test/core/dump_now \
 	test/core/dump_wait \
@@ -62,6 +63,8 @@ check_PROGRAMS += \
 test_core_closed_descriptors_LDADD = libtest.la
 test_core_completed_LDADD = libtest.la
 test_core_core_dump_LDADD = libtest.la
+test_core_create_all_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_core_create_all_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rondo_comm_create
 test_core_report_LDADD = libtest.la
 test_core_dump_asked_LDADD = libtest.la
 test_core_dump_now_LDADD = libtest.la
