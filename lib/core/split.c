@@ -271,6 +271,8 @@ static rondo_result_t create_all(rondo_comm_t *comms, int ndevices, const int *d
             makers[r].config.device = devices[r];
         if (makers[r].config.device == RONDO_DEVICE_AUTO) /* the caller's device: these threads have none yet */
             result = rd_cuda_device(RONDO_DEVICE_AUTO, &makers[r].config.device);
+        if (result == RONDO_SUCCESS) /* before any of them waits for this one */
+            result = rd_comm_check(&makers[r].config);
         if (result != RONDO_SUCCESS) {
             rd_boot_cancel(id, 1, r, result);
             free(makers);

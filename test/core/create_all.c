@@ -1,5 +1,5 @@
 /* rondo_comm_create_all where one rank cannot be made: the error is that rank's, and the caller gets no communicator,
- * not one that has been aborted.
+ * not one that has been aborted. A device that is none is found before any rank waits for the others.
  */
 #include <stdio.h>
 
@@ -39,6 +39,9 @@ static void body(test_rank_t *t, void *arg)
 {
     (void)arg;
     gives(t, RONDO_ERR_NO_MEMORY, RONDO_DEVICE_HOST, 0);
+    TEST_TRUE(t, begun == N);
+    gives(t, RONDO_ERR_INVALID_ARGUMENT, RONDO_DEVICE_AUTO - 1, 0);
+    gives(t, RONDO_ERR_INVALID_ARGUMENT, RONDO_DEVICE_AUTO - 1, 1);
     TEST_TRUE(t, begun == N);
 }
 
