@@ -614,7 +614,8 @@ typedef struct {
 rondo_result_t rondo_work_last(rondo_comm_t comm, rondo_work_t *work);
 
 /* The i-th operation, from 0 on, of those of a request that are on host communicators, in the order in which they were
- * called, messages of a rank to itself left out. */
+ * called: its collectives and messages. One-sided operations are not counted, because what a group puts, gets and
+ * signals has no entry in the record, nor are messages of a rank to itself. */
 rondo_result_t rondo_request_work(rondo_request_t request, int i, rondo_work_t *work);
 
 /* What is known of it. Never waits, any thread, any time, also when the communicator has been destroyed: it is read in

@@ -239,7 +239,7 @@ rondo_result_t rondo_request_work(rondo_request_t request, int i, rondo_work_t *
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "rondo_request_work: there was no memory for the request's works");
     if (i < 0 || i >= request->nworks)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
-                        "rondo_request_work: i is %d: the request has %d operations on host memory", i,
+                        "rondo_request_work: i is %d: the request has %d collectives and messages on host memory", i,
                         request->nworks);
     *work = request->works[i];
     return RONDO_SUCCESS;

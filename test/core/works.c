@@ -145,6 +145,30 @@ static void requested(test_rank_t *t, rondo_comm_t comm)
     expect(t, works[2], RONDO_WORK_COMPLETED, t->rank ? 2 : 1, "recv");
 }
 
+/* What a request does by one-sided operations is not counted. */
+static void one_sided(test_rank_t *t, rondo_comm_t comm)
+{
+    const rondo_wait_desc_t wait = {.count = 1, .peer = 1 - t->rank};
+    int one = 1, sum = 0;
+    rondo_request_t request = NULL;
+    rondo_window_t window = NULL;
+    rondo_work_t work;
+
+    test_note(t, "one-sided operations");
+    TEST_OK(t, comm, rondo_window_create(comm, NULL, 8, &window, 0));
+    TEST_OK(t, comm, rondo_group_start());
+    TEST_OK(t, comm, rondo_signal(1 - t->rank, 0, 0, 0, comm, NULL));
+    TEST_OK(t, comm, rondo_allreduce(&one, &sum, 1, RONDO_INT32, RONDO_SUM, comm, NULL));
+    TEST_OK(t, comm, rondo_wait_signal(1, &wait, comm, NULL));
+    TEST_OK(t, comm, rondo_group_submit(&request));
+    TEST_OK(t, comm, rondo_request_work(request, 0, &work));
+    TEST_GIVES(t, NULL, RONDO_ERR_INVALID_ARGUMENT, rondo_request_work(request, 1, &work));
+    TEST_OK(t, comm, rondo_request_wait(&request));
+    expect(t, work, RONDO_WORK_COMPLETED, 2, "allreduce, collective number 2"); /* the window was the first */
+    TEST_TRUE(t, sum == 2);
+    TEST_OK(t, comm, rondo_window_destroy(comm, window));
+}
+
 /* ---- failures ---- */
 
 /* Rank 1 leaves while rank 0 has begun a call that it repeats, which fails, and so does the next one. */
@@ -201,6 +225,7 @@ static void body(test_rank_t *t, void *arg)
     TEST_GIVES(t, NULL, RONDO_ERR_INVALID_ARGUMENT, rondo_work_wait(none, -2));
     blocking(t, comm);
     requested(t, comm);
+    one_sided(t, other);
     failing(t, comm);
     TEST_OK(t, other, rondo_comm_destroy(other));
 }
