@@ -1,9 +1,7 @@
 /* See args.h. */
 #include "api/args.h"
 
-#include "core/cuda_windows.h"
 #include "core/op.h"
-#include "core/rma_calls.h"
 
 #define BAD RONDO_ERR_INVALID_ARGUMENT
 
@@ -16,7 +14,7 @@ rondo_result_t rd_args_start_slow(rd_at_t at, rondo_type_t type, rondo_stream_t 
     if ((unsigned)type >= RONDO_NUM_TYPES)
         return rd_error(&at.comm->ctx, BAD, "%s: type is %d, types are 0 to %d", at.call, (int)type,
                         RONDO_NUM_TYPES - 1);
-    if (stream && !at.comm->cuda)
+    if (stream && !rd_args_on_device(at))
         return rd_error(&at.comm->ctx, BAD, "%s: stream is %p on a host communicator: pass NULL", at.call,
                         (void *)stream);
     return RONDO_SUCCESS;
@@ -39,12 +37,4 @@ rondo_result_t rd_args_op(rd_at_t at, rondo_op_t op, rondo_type_t type)
         return RONDO_SUCCESS;
     return rd_error(&at.comm->ctx, BAD, "%s: op %s makes no sense for type %s", at.call, rd_op_name(op),
                     rd_type_name(type));
-}
-
-rondo_result_t rd_args_window(rd_at_t at, rondo_window_t window)
-{
-    if (at.comm->cuda ? rd_comm_has_cuda_window(at.comm, window) : rd_comm_has_window(at.comm, window))
-        return RONDO_SUCCESS;
-    return rd_error(&at.comm->ctx, BAD, "%s: window is %s", at.call,
-                    window ? "not one of this communicator, or has been destroyed" : "NULL");
 }

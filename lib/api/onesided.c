@@ -1,5 +1,5 @@
-/* The public entries of one-sided operations: each refuses what is wrong, and passes the rest to core/rma_calls.c. The
- * contracts are in rondo.h. */
+/* The public entries of one-sided operations: each refuses what is wrong, and passes the rest to core/rma_calls.c,
+ * which looks at windows, for those go with a communicator that another thread aborts. The contracts are in rondo.h. */
 #include "api/args.h"
 #include "core/rma_calls.h"
 #include "core/submit.h"
@@ -11,7 +11,7 @@ static rondo_result_t start(rd_at_t at, rondo_type_t type, rondo_stream_t stream
 {
     rondo_result_t result = rd_args_start(at, type, stream);
 
-    if (result == RONDO_SUCCESS && at.comm->cuda)
+    if (result == RONDO_SUCCESS && rd_args_on_device(at))
         result =
             rd_error(&at.comm->ctx, RONDO_ERR_UNSUPPORTED,
                      "%s: one-sided operations are for host communicators, and this one is on device %d, where "
@@ -43,11 +43,6 @@ static rondo_result_t check_call(rd_at_t at, int peer, int context, unsigned fla
         result = rd_args_rank(at, "peer", peer);
     if (result == RONDO_SUCCESS)
         result = check_number(at, "context", context, at.comm->contexts);
-    if (result == RONDO_SUCCESS && !at.comm->rma)
-        result = rd_error(&at.comm->ctx, RONDO_ERR_INVALID_USAGE,
-                          "%s: the communicator has had no window yet: rondo_window_create, on all ranks, sets up "
-                          "one-sided operations",
-                          at.call);
     return result;
 }
 
@@ -56,7 +51,7 @@ static rondo_result_t check_access(rd_at_t at, rd_rma_op_t *op, size_t count, ro
 {
     rondo_result_t result = rd_args_rank(at, "peer", op->peer);
 
-    if (result != RONDO_SUCCESS || (result = rd_args_window(at, op->window)))
+    if (result != RONDO_SUCCESS)
         return result;
     if (count > rd_args_most(type))
         return rd_error(&at.comm->ctx, BAD, "%s: count is %zu, more than memory can hold (a negative number?)", at.call,
@@ -64,11 +59,6 @@ static rondo_result_t check_access(rd_at_t at, rd_rma_op_t *op, size_t count, ro
     op->bytes = count * rondo_type_size(type);
     if (!op->local && op->bytes)
         return rd_error(&at.comm->ctx, BAD, "%s: buffer is NULL, but %zu bytes are needed", at.call, op->bytes);
-    size_t has = op->window->parts[op->peer].bytes;
-    if (op->offset > has || op->bytes > has - op->offset)
-        return rd_error(&at.comm->ctx, BAD,
-                        "%s: %zu bytes at offset %zu leave the part of rank %d, which has %zu bytes", at.call,
-                        op->bytes, op->offset, op->peer, has);
     return RONDO_SUCCESS;
 }
 
@@ -76,8 +66,7 @@ static rondo_result_t finish(rd_at_t at, rd_rma_op_t *op, rondo_result_t result)
 {
     if (result != RONDO_SUCCESS)
         return rd_message_refused(result);
-    op->rma = at.comm->rma;
-    return rd_call_rma(at.comm, op);
+    return rd_call_rma(at.comm, op, at.call);
 }
 
 rondo_result_t rondo_window_create(rondo_comm_t comm, void *buffer, size_t bytes, rondo_window_t *window,
@@ -97,8 +86,8 @@ rondo_result_t rondo_window_create(rondo_comm_t comm, void *buffer, size_t bytes
     if (bytes > rd_args_most(RONDO_INT8))
         return rd_error(&comm->ctx, BAD, "%s: bytes is %zu, more than memory can hold (a negative number?)", at.call,
                         bytes);
-    return comm->cuda ? rd_comm_cuda_window_create(comm, buffer, bytes, window)
-                      : rd_comm_window_create(comm, buffer, bytes, window);
+    return rd_args_on_device(at) ? rd_comm_cuda_window_create(comm, buffer, bytes, window)
+                                 : rd_comm_window_create(comm, buffer, bytes, window);
 }
 
 rondo_result_t rondo_window_destroy(rondo_comm_t comm, rondo_window_t window)
@@ -108,11 +97,9 @@ rondo_result_t rondo_window_destroy(rondo_comm_t comm, rondo_window_t window)
 
     if (result == RONDO_SUCCESS)
         result = rd_group_refuse(comm, at.call);
-    if (result == RONDO_SUCCESS)
-        result = rd_args_window(at, window);
     if (result != RONDO_SUCCESS)
         return result;
-    return comm->cuda ? rd_comm_cuda_window_destroy(comm, window) : rd_comm_window_destroy(comm, window);
+    return rd_args_on_device(at) ? rd_comm_cuda_window_destroy(comm, window) : rd_comm_window_destroy(comm, window);
 }
 
 rondo_result_t rondo_window_buffer(rondo_comm_t comm, rondo_window_t window, void **buffer)
@@ -120,15 +107,12 @@ rondo_result_t rondo_window_buffer(rondo_comm_t comm, rondo_window_t window, voi
     const rd_at_t at = {"rondo_window_buffer", comm};
     rondo_result_t result = rd_args_start(at, RONDO_INT8, NULL);
 
-    if (result == RONDO_SUCCESS)
-        result = rd_args_window(at, window);
     if (result != RONDO_SUCCESS)
         return result;
     if (!buffer)
         return rd_error(&comm->ctx, BAD, "%s: buffer is NULL", at.call);
-    *buffer = comm->cuda ? rd_comm_cuda_window_buffer(comm, window)
-                         : (void *)(uintptr_t)window->parts[comm->team.rank].address;
-    return RONDO_SUCCESS;
+    return rd_args_on_device(at) ? rd_comm_cuda_window_buffer(comm, window, buffer)
+                                 : rd_comm_window_buffer(comm, window, buffer);
 }
 
 rondo_result_t rondo_put(const void *buffer, size_t count, rondo_type_t type, int peer, rondo_window_t window,
@@ -223,8 +207,6 @@ rondo_result_t rondo_get(void *buffer, size_t count, rondo_type_t type, int peer
 
     if (result == RONDO_SUCCESS && (result = check_call(at, peer, context, flags)) == RONDO_SUCCESS)
         result = check_access(at, &op, count, type);
-    if (result == RONDO_SUCCESS && op.bytes == 0)
-        return RONDO_SUCCESS;
     return finish(at, &op, result);
 }
 

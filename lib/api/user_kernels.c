@@ -3,7 +3,6 @@
 #include "api/args.h"
 #include "core/submit.h"
 #include "core/cuda_windows.h"
-#include "exec/cuda/cuda.h"
 
 #define BAD RONDO_ERR_INVALID_ARGUMENT
 
@@ -11,7 +10,7 @@ static rondo_result_t start(rd_at_t at)
 {
     rondo_result_t result = rd_args_start(at, RONDO_INT8, NULL);
 
-    if (result == RONDO_SUCCESS && !at.comm->cuda)
+    if (result == RONDO_SUCCESS && !rd_args_on_device(at))
         result = rd_error(&at.comm->ctx, RONDO_ERR_UNSUPPORTED,
                           "%s: kernels work on CUDA communicators, and this one is on host memory (config.device); its "
                           "ranks have rondo_put, rondo_signal and rondo_wait_signal",
@@ -74,11 +73,7 @@ rondo_result_t rondo_device_destroy(rondo_comm_t comm, rondo_device_t *device)
         result = rd_group_refuse(comm, at.call);
     if (result == RONDO_SUCCESS)
         result = check_size(at, "device", device ? &device->size : NULL, sizeof *device);
-    if (result != RONDO_SUCCESS)
-        return result;
-    if (!rd_cuda_has_device(comm->cuda, device))
-        return rd_error(&comm->ctx, BAD, "%s: device is not one of this communicator, or has been destroyed", at.call);
-    return rd_comm_device_destroy(comm, device);
+    return result == RONDO_SUCCESS ? rd_comm_device_destroy(comm, device) : result;
 }
 
 rondo_result_t rondo_device_window(rondo_comm_t comm, rondo_window_t window, rondo_device_window_t *view)
@@ -88,9 +83,5 @@ rondo_result_t rondo_device_window(rondo_comm_t comm, rondo_window_t window, ron
 
     if (result == RONDO_SUCCESS)
         result = check_size(at, "view", view ? &view->size : NULL, sizeof *view);
-    if (result == RONDO_SUCCESS)
-        result = rd_args_window(at, window);
-    if (result == RONDO_SUCCESS)
-        rd_comm_cuda_window_view(comm, window, view);
-    return result;
+    return result == RONDO_SUCCESS ? rd_comm_cuda_window_view(comm, window, view) : result;
 }

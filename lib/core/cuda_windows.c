@@ -2,6 +2,7 @@
  * call that takes one has its communicator, too, which says what kind it is. */
 #include "core/cuda_windows.h"
 
+#include "core/rma_calls.h"
 #include "core/submit.h"
 #include "exec/cuda/cuda.h"
 
@@ -10,16 +11,11 @@ static rd_cuda_window_t *window_of(rondo_window_t window)
     return (rd_cuda_window_t *)(void *)window;
 }
 
-/* What is collective goes over the bootstrap, as it does when windows of the host are made. */
-static rondo_result_t begin(rondo_comm_t comm, uint64_t *entry)
+/* What is collective goes over the bootstrap, as it does when windows of the host are made. The caller is inside. */
+static void begin(rondo_comm_t comm, uint64_t *entry)
 {
-    rondo_result_t result = rd_comm_enter(comm);
-
-    if (result == RONDO_SUCCESS) {
-        *entry = rd_call_begin_other(comm, RD_MONITOR_WINDOW);
-        rd_comm_pause(comm);
-    }
-    return result;
+    *entry = rd_call_begin_other(comm, RD_MONITOR_WINDOW);
+    rd_comm_pause(comm);
 }
 
 static rondo_result_t end(rondo_comm_t comm, uint64_t entry, rondo_result_t result)
@@ -35,57 +31,85 @@ rondo_result_t rd_comm_cuda_window_create(rondo_comm_t comm, void *buffer, size_
 {
     rd_cuda_window_t *made = NULL;
     uint64_t entry = 0;
-    rondo_result_t result = begin(comm, &entry);
+    rondo_result_t result = rd_comm_enter(comm);
 
     if (result != RONDO_SUCCESS)
         return rd_comm_leave(comm, result);
+    begin(comm, &entry);
     result = rd_cuda_window_create(comm->cuda, buffer, bytes, &made);
     if (result == RONDO_SUCCESS)
         *window = (rondo_window_t)(void *)made;
     return end(comm, entry, result);
 }
 
+/* The caller is inside. */
+static rondo_result_t check_window(rondo_comm_t comm, rondo_window_t window, const char *call)
+{
+    if (window && rd_cuda_has_window(comm->cuda, window_of(window)))
+        return RONDO_SUCCESS;
+    return rd_window_refused(comm, window, call);
+}
+
 rondo_result_t rd_comm_cuda_window_destroy(rondo_comm_t comm, rondo_window_t window)
 {
     uint64_t entry = 0;
-    rondo_result_t result = begin(comm, &entry);
+    rondo_result_t result = rd_comm_enter(comm);
 
+    if (result == RONDO_SUCCESS)
+        result = check_window(comm, window, "rondo_window_destroy");
     if (result != RONDO_SUCCESS)
         return rd_comm_leave(comm, result);
+    begin(comm, &entry);
     return end(comm, entry, rd_cuda_window_destroy(comm->cuda, window_of(window)));
 }
 
-bool rd_comm_has_cuda_window(rondo_comm_t comm, rondo_window_t window)
+rondo_result_t rd_comm_cuda_window_buffer(rondo_comm_t comm, rondo_window_t window, void **buffer)
 {
-    return window && rd_cuda_has_window(comm->cuda, window_of(window));
+    const char *call = "rondo_window_buffer";
+    rondo_result_t result = rd_comm_query(comm, call);
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if ((result = check_window(comm, window, call)) == RONDO_SUCCESS)
+        *buffer = rd_cuda_window_buffer(comm->cuda, window_of(window));
+    rd_comm_query_leave(comm);
+    return result;
 }
 
-void *rd_comm_cuda_window_buffer(rondo_comm_t comm, rondo_window_t window)
+rondo_result_t rd_comm_cuda_window_view(rondo_comm_t comm, rondo_window_t window, rondo_device_window_t *view)
 {
-    return rd_cuda_window_buffer(comm->cuda, window_of(window));
-}
+    const char *call = "rondo_device_window";
+    rondo_result_t result = rd_comm_query(comm, call);
 
-void rd_comm_cuda_window_view(rondo_comm_t comm, rondo_window_t window, rondo_device_window_t *view)
-{
-    rd_cuda_window_view(comm->cuda, window_of(window), view);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if ((result = check_window(comm, window, call)) == RONDO_SUCCESS)
+        rd_cuda_window_view(comm->cuda, window_of(window), view);
+    rd_comm_query_leave(comm);
+    return result;
 }
 
 rondo_result_t rd_comm_device_create(rondo_comm_t comm, const rondo_device_config_t *config, rondo_device_t *device)
 {
     uint64_t entry = 0;
-    rondo_result_t result = begin(comm, &entry);
+    rondo_result_t result = rd_comm_enter(comm);
 
     if (result != RONDO_SUCCESS)
         return rd_comm_leave(comm, result);
+    begin(comm, &entry);
     return end(comm, entry, rd_cuda_device_create(comm->cuda, config, device));
 }
 
 rondo_result_t rd_comm_device_destroy(rondo_comm_t comm, rondo_device_t *device)
 {
     uint64_t entry = 0;
-    rondo_result_t result = begin(comm, &entry);
+    rondo_result_t result = rd_comm_enter(comm);
 
+    if (result == RONDO_SUCCESS && !rd_cuda_has_device(comm->cuda, device))
+        result = rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT,
+                          "rondo_device_destroy: device is not one of this communicator, or has been destroyed");
     if (result != RONDO_SUCCESS)
         return rd_comm_leave(comm, result);
+    begin(comm, &entry);
     return end(comm, entry, rd_cuda_device_destroy(comm->cuda, device));
 }

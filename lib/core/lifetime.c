@@ -152,6 +152,13 @@ void rd_comm_query_leave(rondo_comm_t comm)
     atomic_fetch_sub(&comm->queries, 1);
 }
 
+rondo_result_t rd_comm_query(rondo_comm_t comm, const char *call)
+{
+    if (rd_comm_query_enter(comm))
+        return RONDO_SUCCESS;
+    return rd_error(NULL, RONDO_ERR_ABORTED, "%s: comm has been aborted", call);
+}
+
 void rd_comm_empty(rondo_comm_t comm)
 {
     int yields = 0;

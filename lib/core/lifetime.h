@@ -53,6 +53,9 @@ static inline bool rd_comm_gone(rondo_comm_t comm)
  * rd_comm_query_leave. */
 bool rd_comm_query_enter(rondo_comm_t comm);
 void rd_comm_query_leave(rondo_comm_t comm);
+/* The same for a call that can say nothing without the modules. Returns RONDO_SUCCESS, and rd_comm_query_leave must
+ * follow, or the error of `call`: another thread has aborted the communicator since the call began. */
+rondo_result_t rd_comm_query(rondo_comm_t comm, const char *call);
 
 /* After a failure: notifies the other ranks of the node, and takes back what was posted. The caller is inside, or no
  * thread is. */

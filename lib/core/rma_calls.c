@@ -69,13 +69,40 @@ static rondo_result_t record(struct rd_group *group, rondo_comm_t comm, const rd
     return rd_group_record_rma(group, comm, copy);
 }
 
-rondo_result_t rd_call_rma(rondo_comm_t comm, const rd_rma_op_t *op)
+static rondo_result_t check_part(rondo_comm_t comm, const rd_rma_op_t *op, const char *call)
+{
+    if (!rd_comm_has_window(comm, op->window))
+        return rd_window_refused(comm, op->window, call);
+    size_t has = op->window->parts[op->peer].bytes;
+    if (op->offset > has || op->bytes > has - op->offset)
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT,
+                        "%s: %zu bytes at offset %zu leave the part of rank %d, which has %zu bytes", call, op->bytes,
+                        op->offset, op->peer, has);
+    return RONDO_SUCCESS;
+}
+
+/* The caller is inside, so that the windows stay. */
+static rondo_result_t check(rondo_comm_t comm, rd_rma_op_t *op, const char *call)
+{
+    if (!comm->rma)
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_USAGE,
+                        "%s: the communicator has had no window yet: rondo_window_create, on all ranks, sets up "
+                        "one-sided operations",
+                        call);
+    op->rma = comm->rma;
+    return op->kind == RD_RMA_PUT || op->kind == RD_RMA_GET ? check_part(comm, op, call) : RONDO_SUCCESS;
+}
+
+rondo_result_t rd_call_rma(rondo_comm_t comm, rd_rma_op_t *op, const char *call)
 {
     rondo_result_t result = rd_comm_enter(comm);
     struct rd_group *group = rd_caller_group(rd_caller());
 
     rd_call_limit(rd_caller(), comm);
     if (result == RONDO_SUCCESS)
+        result = check(comm, op, call);
+    bool nothing = op->kind == RD_RMA_GET && op->bytes == 0;
+    if (result == RONDO_SUCCESS && !nothing)
         result = group ? record(group, comm, op) : run(comm, op);
     rd_limit_own_end(&comm->queue.limit);
     if (result != RONDO_SUCCESS)

@@ -9,11 +9,16 @@
 rondo_result_t rd_comm_window_create(rondo_comm_t comm, void *buffer, size_t bytes, rondo_window_t *window);
 /* Ends it, and frees what was allocated for it; collective. */
 rondo_result_t rd_comm_window_destroy(rondo_comm_t comm, rondo_window_t window);
-/* Returns true if it is one of the communicator's. */
+/* Says where this rank's part lies. */
+rondo_result_t rd_comm_window_buffer(rondo_comm_t comm, rondo_window_t window, void **buffer);
+/* Returns true if it is one of the communicator's. The caller is inside. */
 bool rd_comm_has_window(rondo_comm_t comm, rondo_window_t window);
+/* Says what is wrong with one that is not. */
+rondo_result_t rd_window_refused(rondo_comm_t comm, rondo_window_t window, const char *call);
 
-/* Runs a one-sided operation, whose arguments have been checked, or records it in this thread's group. */
-rondo_result_t rd_call_rma(rondo_comm_t comm, const rd_rma_op_t *op);
+/* Runs a one-sided operation of `call`, or records it in this thread's group. Its arguments have been checked, but for
+ * the window and what it has of memory; its `rma` is set here. */
+rondo_result_t rd_call_rma(rondo_comm_t comm, rd_rma_op_t *op, const char *call);
 
 /* The one-sided operations of a group, in the order of the calls. */
 typedef struct rd_rma_list {

@@ -337,14 +337,41 @@ bool rd_comm_has_window(rondo_comm_t comm, rondo_window_t window)
     return window && comm->rma && rd_rma_has(comm->rma, window);
 }
 
+rondo_result_t rd_window_refused(rondo_comm_t comm, rondo_window_t window, const char *call)
+{
+    return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "%s: window is %s", call,
+                    window ? "not one of this communicator, or has been destroyed" : "NULL");
+}
+
+rondo_result_t rd_comm_window_buffer(rondo_comm_t comm, rondo_window_t window, void **buffer)
+{
+    const char *call = "rondo_window_buffer";
+    rondo_result_t result = rd_comm_query(comm, call);
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (rd_comm_has_window(comm, window))
+        *buffer = (void *)(uintptr_t)window->parts[comm->team.rank].address;
+    else
+        result = rd_window_refused(comm, window, call);
+    rd_comm_query_leave(comm);
+    return result;
+}
+
 /* Nobody uses the window any more when all ranks have had their puts flushed and have said so. Those of submitted
- * groups may wait in any context; what they have sent is in front of the flush. */
+ * groups may wait in any context; what they have sent is in front of the flush. A communicator that is gone has taken
+ * it along. */
 rondo_result_t rd_comm_window_destroy(rondo_comm_t comm, rondo_window_t window)
 {
-    rd_rma_op_t flush = {.rma = comm->rma, .kind = RD_RMA_FLUSH, .peer = RONDO_PEER_ALL};
     rondo_result_t result = rd_comm_enter(comm);
     uint64_t entry = 0;
     bool entered = result == RONDO_SUCCESS;
+
+    if (!rd_comm_gone(comm) && !rd_comm_has_window(comm, window))
+        result = rd_window_refused(comm, window, "rondo_window_destroy");
+    if (rd_comm_gone(comm) || !rd_comm_has_window(comm, window))
+        return rd_comm_leave(comm, result);
+    rd_rma_op_t flush = {.rma = comm->rma, .kind = RD_RMA_FLUSH, .peer = RONDO_PEER_ALL};
 
     if (entered)
         entry = rd_call_begin_other(comm, RD_MONITOR_WINDOW);
@@ -358,8 +385,7 @@ rondo_result_t rd_comm_window_destroy(rondo_comm_t comm, rondo_window_t window)
         result = exchange(comm, NULL, 0);
     if (entered)
         rd_call_end_other(comm, entry, result);
-    if (!rd_comm_gone(comm)) /* else it went with the communicator */
-        rd_rma_window_free(comm->rma, window);
+    rd_rma_window_free(comm->rma, window);
     return rd_comm_leave(comm, result);
 }
 

@@ -17,8 +17,8 @@ rondo_result_t rondo_work_last(rondo_comm_t comm, rondo_work_t *work)
         return result;
     if (!work)
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_work_last: work is NULL");
-    if (!rd_comm_query_enter(comm))
-        return rd_comm_valid(comm, "rondo_work_last");
+    if ((result = rd_comm_query(comm, "rondo_work_last")))
+        return result;
     rd_track_t track = rd_monitor_last_track(&comm->seat);
     *work = rd_name_of(&comm->seat, track, atomic_load(&comm->seat.board->calls[track].begun));
     rd_comm_query_leave(comm);
