@@ -79,7 +79,7 @@ static void log_has(test_rank_t *t, const char *path)
     static const char *const words[] = {"Max CTAs 32",          "Min CTAs 1",
                                         "CGA cluster size 4",   "Split share 1",
                                         "Using network Socket", "config->trafficClass: Traffic class 3"};
-    static char text[1 << 16];
+    char text[1 << 16]; /* ranks may be threads */
     FILE *file = fopen(path, "r");
 
     TEST_TRUE(t, file != NULL);
