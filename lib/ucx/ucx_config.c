@@ -240,6 +240,16 @@ static bool devices_of_others(void)
     return true;
 }
 
+/* Of an interface that has addresses of both kinds UCX takes the IPv4 one. Where ranks meet by IPv6 on it, that need
+ * not lead from one to another. Up to 1.13 UCX reads this setting in the environment alone, which is left as it is; on
+ * loopback both lead to all. */
+static void family_put(ucp_config_t *config, const char *address)
+{
+    const char *name = "TCP_AF_PRIO";
+    if (strchr(address, ':') && strcmp(address, "::1") != 0 && !rd_ucx_said(name))
+        (void)rd_ucp.config_modify(config, name_of("TCP_", name), "inet6,inet");
+}
+
 /* UCX's own thresholds are made for such devices. But where a lost peer with an announced message would end this
  * process, nothing is announced. The devices are those that were found, and the interface on which ranks meet, for tcp.
  */
@@ -249,6 +259,7 @@ static rondo_result_t fast_put(rd_ucx_net_t *net, ucp_config_t *config, const ch
     bool found = iface_of(address, iface);
     snprintf(devices, sizeof devices, "%s%s%s", net->devices, found ? "," : "", found ? iface : "");
     rondo_result_t result = setting_put(net, config, "NET_DEVICES", devices);
+    family_put(config, address);
     if (result == RONDO_SUCCESS && rd_ucx_announcing_ends() && !rd_ucx_said("RNDV_THRESH"))
         result = setting_put(net, config, "RNDV_THRESH", "inf");
     return result;
@@ -312,10 +323,10 @@ rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, cons
         return fast_put(net, config, address);
     bool others = rd_ucx_tcp_alone(env->ucx_tls) && devices_of_others();
     others_named(net, env, others);
-    if (result == RONDO_SUCCESS && rd_ucx_tcp_alone(env->ucx_tls) && (others || !rd_ucx_said("NET_DEVICES")) &&
-        iface_of(address, iface))
-        result = setting_put(net, config, "NET_DEVICES", iface);
-    return result;
+    if (result != RONDO_SUCCESS || !rd_ucx_tcp_alone(env->ucx_tls) || (!others && rd_ucx_said("NET_DEVICES")))
+        return result;
+    family_put(config, address);
+    return iface_of(address, iface) ? setting_put(net, config, "NET_DEVICES", iface) : RONDO_SUCCESS;
 }
 
 /* UCX lets everybody who speaks its protocol fetch by keys, so it is only enabled where there may be device memory to

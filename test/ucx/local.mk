@@ -4,6 +4,7 @@ network_tests = \
 if HAVE_UCX
 network_tests += \
 	test/ucx/choose \
+	test/ucx/family \
 	test/ucx/fpenv \
 	test/ucx/greeting_lost \
 	test/ucx/half_connect \
@@ -44,6 +45,7 @@ test_ucx_gdr_cost_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_ucx_refuse_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_ucx_choose_LDADD = libtest_parts.la $(LDADD)
 test_ucx_choose_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+test_ucx_family_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_ucx_fpenv_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_ucx_fpenv_LDADD = librondo_core.la $(cuda_parts) -lm
 test_ucx_greeting_lost_LDADD = libtest_parts.la $(LDADD)
