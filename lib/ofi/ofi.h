@@ -90,9 +90,12 @@ struct rd_ofi_net {
     struct fid_av *av;
     struct fid_cq *cq;
     struct fid_ep *ep;
-    rd_ofi_memory_t mirrors; /* the communicator's */
-    rd_ofi_memory_t arena;   /* requests that copy, and buffers */
-    rd_ofi_memory_t *slabs;  /* of further requests */
+    char *mirrored;           /* the communicator's memory for connections, in equal pieces, */
+    size_t piece;             /* each of so many bytes, for one direction of one of them, */
+    size_t npieces;           /* and their number */
+    rd_ofi_memory_t *mirrors; /* of each; NULL: none is registered */
+    rd_ofi_memory_t arena;    /* requests that copy, and buffers */
+    rd_ofi_memory_t *slabs;   /* of further requests */
     int nslabs;
     rd_ofi_request_t *free, *free_copying;
     rd_ofi_buffer_t *buffers, *unposted;
@@ -159,6 +162,8 @@ rondo_result_t rd_ofi_enter(rd_log_ctx_t *ctx, rd_net_quiet_t *quiet);
 rondo_result_t rd_ofi_open(rd_ofi_net_t *net);
 void rd_ofi_cut(rd_ofi_net_t *net);          /* after a failure: gives up all that is being sent */
 void rd_ofi_mirrors_back(rd_ofi_net_t *net); /* the communicator's memory, in which nothing is being sent any more */
+/* Finds the provider's descriptor for a slot of the communicator's memory that is about to be sent from. */
+rondo_result_t rd_ofi_mirror(rd_ofi_net_t *net, const char *slot, void **desc);
 void rd_ofi_close(rd_ofi_net_t *net);
 
 /* ofi_forgotten.c: before the endpoint is closed, and when everything is. */

@@ -1,8 +1,9 @@
 /* The endpoint of one communicator: its objects, its memory, and the buffers that are posted for what comes.
  *
  * A provider may want all memory registered that it sends from or receives into (FI_MR_LOCAL). So there are few pieces:
- * the mirrors of the communicator, one arena with the buffers and the requests that copy, and slabs of further
- * requests. */
+ * one arena with the buffers and the requests that copy, slabs of further requests, and, of the communicator's memory,
+ * the mirror of each connection from when it first sends a message out of a slot. The rest of that memory is reserved
+ * for all pairs of ranks and hardly ever touched, and what is registered is pinned. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -63,6 +64,13 @@ static long mr_enable(rd_ofi_net_t *net, rd_ofi_memory_t *m)
     return error;
 }
 
+static void unreg(rd_ofi_memory_t *m)
+{
+    if (m->mr)
+        (void)fi_close(&m->mr->fid);
+    m->mr = NULL;
+}
+
 static rondo_result_t reg(rd_ofi_net_t *net, rd_ofi_memory_t *m)
 {
     if (!net->regs || m->bytes == 0)
@@ -70,19 +78,30 @@ static rondo_result_t reg(rd_ofi_net_t *net, rd_ofi_memory_t *m)
     long error = fi_mr_reg(net->domain, m->base, m->bytes, FI_SEND | FI_RECV, 0, net->key++, 0, &m->mr, NULL);
     if (error == 0)
         error = mr_enable(net, m);
-    if (error != 0)
+    if (error != 0) {
+        unreg(m);
         return rd_error(net->base.ctx, RONDO_ERR_SYSTEM,
                         "libfabric's provider %s cannot register %zu bytes of memory: %s (is `ulimit -l` unlimited?)",
                         net->info->fabric_attr->prov_name, m->bytes, rd_ofi_strerror(error));
+    }
     m->desc = fi_mr_desc(m->mr);
     return RONDO_SUCCESS;
 }
 
-static void unreg(rd_ofi_memory_t *m)
+rondo_result_t rd_ofi_mirror(rd_ofi_net_t *net, const char *slot, void **desc)
 {
-    if (m->mr)
-        (void)fi_close(&m->mr->fid);
-    m->mr = NULL;
+    *desc = NULL;
+    if (!net->regs)
+        return RONDO_SUCCESS;
+    size_t number = (size_t)(slot - net->mirrored) / net->piece;
+    rd_ofi_memory_t *m = &net->mirrors[number];
+    rondo_result_t result = RONDO_SUCCESS;
+    if (!m->mr) {
+        *m = (rd_ofi_memory_t){.base = net->mirrored + number * net->piece, .bytes = net->piece};
+        result = reg(net, m);
+    }
+    *desc = m->desc;
+    return result;
 }
 
 static bool map(rd_ofi_memory_t *m, size_t bytes)
@@ -200,9 +219,10 @@ static rondo_result_t memory_make(rd_ofi_net_t *net)
     net->buffers = calloc((size_t)net->nbuffers, sizeof *net->buffers);
     if (!net->buffers || !map(&net->arena, bytes))
         return rd_error(net->base.ctx, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of network buffers", bytes);
+    if (net->regs && !(net->mirrors = calloc(net->npieces ? net->npieces : 1, sizeof *net->mirrors)))
+        return rd_error(net->base.ctx, RONDO_ERR_NO_MEMORY, "no memory for the %zu pieces of network buffers",
+                        net->npieces);
     rondo_result_t result = reg(net, &net->arena);
-    if (result == RONDO_SUCCESS)
-        result = reg(net, &net->mirrors);
     if (result != RONDO_SUCCESS)
         return result;
     requests_put(&net->free_copying, &net->arena, RD_OFI_COPIES, true);
@@ -293,7 +313,8 @@ void rd_ofi_cut(rd_ofi_net_t *net)
 
 void rd_ofi_mirrors_back(rd_ofi_net_t *net)
 {
-    unreg(&net->mirrors);
+    for (size_t i = 0; net->mirrors && i < net->npieces; i++)
+        unreg(&net->mirrors[i]);
 }
 
 /* The endpoint goes first: from then on nothing uses the memory. */
@@ -303,7 +324,8 @@ void rd_ofi_close(rd_ofi_net_t *net)
         rd_ofi_sockets_note(net);
         (void)fi_close(&net->ep->fid);
     }
-    unreg(&net->mirrors);
+    rd_ofi_mirrors_back(net);
+    free(net->mirrors);
     unmap(&net->arena);
     for (int i = 0; i < net->nslabs; i++)
         slab_free(&net->slabs[i]);

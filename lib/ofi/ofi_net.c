@@ -25,8 +25,11 @@ static rd_ofi_net_t *net_make(const rd_transport_args_t *args)
     net->longest = args->conns ? args->conns->layout.long_bytes : LONGEST;
     if (net->longest < RD_OFI_SHORT)
         net->longest = RD_OFI_SHORT;
-    if (args->conns)
-        net->mirrors = (rd_ofi_memory_t){.base = args->conns->mirrors, .bytes = args->conns->mirror_bytes};
+    if (args->conns) {
+        net->mirrored = args->conns->mirrors;
+        net->piece = args->conns->layout.mirror_bytes;
+        net->npieces = args->conns->mirror_bytes / net->piece;
+    }
     for (int r = 0; r < net->base.nranks; r++)
         rd_ofi_peer(net, r)->dialled = -1;
     return net;
@@ -93,8 +96,12 @@ static rondo_result_t post(rd_send_t *send, size_t bytes, int more)
     if (r->copies) {
         memcpy(r->copy, slot_of(send, bytes), bytes);
     } else if (bytes != 0) {
+        rd_ofi_net_t *net = rd_ofi_net_of(&r->peer->base);
         r->data = slot_of(send, bytes);
-        r->desc = rd_ofi_net_of(&r->peer->base)->mirrors.desc;
+        if ((result = rd_ofi_mirror(net, r->data, &r->desc)) != RONDO_SUCCESS) {
+            rd_ofi_release(r);
+            return result;
+        }
         send->slot++;
     }
     rd_ofi_push(r);
