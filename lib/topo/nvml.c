@@ -7,8 +7,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#define NVML_ERROR_FUNCTION_NOT_FOUND 13
-
 /* The members of rd_nvml_t, in their order. */
 static const char *const names[] = {"nvmlInit_v2",
                                     "nvmlErrorString",

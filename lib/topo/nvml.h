@@ -15,7 +15,12 @@ typedef struct nvmlMemory {
     unsigned long long total, free, used;
 } nvmlMemory_t;
 
-enum { NVML_SUCCESS = 0 };
+enum {
+    NVML_SUCCESS = 0,
+    NVML_ERROR_INVALID_ARGUMENT = 2,
+    NVML_ERROR_NOT_SUPPORTED = 3,
+    NVML_ERROR_FUNCTION_NOT_FOUND = 13
+};
 enum { NVML_NVLINK_DEVICE_TYPE_GPU = 0, NVML_NVLINK_DEVICE_TYPE_SWITCH = 2, NVML_NVLINK_DEVICE_TYPE_UNKNOWN = 255 };
 enum { NVML_CLOCK_SM = 1 };
 enum { NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 1, NVML_VOLATILE_ECC = 0 };

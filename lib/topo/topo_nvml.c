@@ -2,16 +2,20 @@
  * node they belong to, from the paths in /sys. */
 #include <dirent.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "topo/nvml.h"
 #include "topo/topo_gpu.h"
 #include "base/fd.h"
 
-/* Where each device's folder lies, resolved; "" where /sys does not show it (containers, virtual machines). */
+/* What is found on the way. Where each device's folder lies, resolved; "" where /sys does not show it (containers,
+ * virtual machines). */
 typedef struct folders {
     char gpu[RD_GPUS_MOST][PATH_MAX], nic[RD_NICS_MOST][PATH_MAX];
+    bool unanswered[RD_GPUS_MOST]; /* NVML has not said what NVLinks the GPU has */
 } folders_t;
 
 static int number_read(const char *folder, const char *file)
@@ -62,32 +66,68 @@ static void gpu_ask(const rd_nvml_t *nvml, nvmlDevice_t device, rd_gpu_t *gpu)
         gpu->pcie_width = (int)number;
 }
 
-/* NVLinks of GPU `g`: to a switch, or straight to another GPU. A driver that cannot tell which still says where a link
- * goes, and what is no GPU's address is a switch's. */
-static void links_ask(const rd_nvml_t *nvml, nvmlDevice_t device, rd_gpu_topo_t *t, int g)
+/* Returns true for an error that says nothing about the machine: the driver was busy, or another failure of the moment.
+ */
+static bool is_passing(int error)
 {
-    for (unsigned link = 0; link < NVML_NVLINK_MAX_LINKS; link++) {
-        unsigned active = 0, type = NVML_NVLINK_DEVICE_TYPE_UNKNOWN;
-        int known = 0;
-        nvmlPciInfo_t pci;
-        char bus[20];
+    return error != NVML_SUCCESS && error != NVML_ERROR_INVALID_ARGUMENT && error != NVML_ERROR_NOT_SUPPORTED &&
+           error != NVML_ERROR_FUNCTION_NOT_FOUND;
+}
 
-        if (nvml->DeviceGetNvLinkState(device, link, &active) != NVML_SUCCESS || !active)
+/* What is known of one link. */
+typedef struct link {
+    unsigned active, type;
+    char bus[20]; /* at its other end */
+} link_t;
+
+/* Returns NVML's error; NVML_SUCCESS also for a link that is not there. A driver that cannot tell what is at the other
+ * end still says where a link goes. */
+static int link_ask(const rd_nvml_t *nvml, nvmlDevice_t device, unsigned number, link_t *link)
+{
+    nvmlPciInfo_t pci;
+
+    memset(&pci, 0, sizeof pci);
+    *link = (link_t){0, NVML_NVLINK_DEVICE_TYPE_UNKNOWN, ""};
+    int error = nvml->DeviceGetNvLinkState(device, number, &link->active);
+    if (error != NVML_SUCCESS)
+        link->active = 0;
+    if (link->active && is_passing(error = nvml->DeviceGetNvLinkRemoteDeviceType(device, number, &link->type)))
+        return error;
+    if (link->active && link->type != NVML_NVLINK_DEVICE_TYPE_SWITCH &&
+        (error = nvml->DeviceGetNvLinkRemotePciInfo_v2(device, number, &pci)) != NVML_SUCCESS)
+        link->active = 0;
+    bus_shorten(link->bus, pci.busId);
+    return is_passing(error) ? error : NVML_SUCCESS;
+}
+
+/* NVLinks of GPU `g`: to a switch, or straight to another GPU; what is no GPU's address is a switch's. Returns false if
+ * NVML fails with one of them however often it is asked: then nothing must be concluded from a link that is missing. */
+static bool links_ask(const rd_nvml_t *nvml, nvmlDevice_t device, rd_gpu_topo_t *t, int g)
+{
+    const struct timespec millisecond = {0, 1000000};
+    bool answered = true;
+
+    for (unsigned number = 0; number < NVML_NVLINK_MAX_LINKS; number++) {
+        bool known = false;
+        link_t link;
+
+        int error = link_ask(nvml, device, number, &link);
+        for (int again = 0; again < 5 && error != NVML_SUCCESS; again++) {
+            nanosleep(&millisecond, NULL);
+            error = link_ask(nvml, device, number, &link);
+        }
+        answered = answered && error == NVML_SUCCESS;
+        if (error != NVML_SUCCESS || !link.active)
             continue;
-        (void)nvml->DeviceGetNvLinkRemoteDeviceType(device, link, &type);
-        memset(&pci, 0, sizeof pci);
-        if (type != NVML_NVLINK_DEVICE_TYPE_SWITCH &&
-            nvml->DeviceGetNvLinkRemotePciInfo_v2(device, link, &pci) != NVML_SUCCESS)
-            continue;
-        bus_shorten(bus, pci.busId);
         for (int i = 0; i < t->count; i++)
-            if (i != g && strcmp(t->gpu[i].bus, bus) == 0) {
+            if (i != g && strcmp(t->gpu[i].bus, link.bus) == 0) {
                 t->gpu[g].to[i].links++;
-                known = 1;
+                known = true;
             }
         t->gpu[g].switched +=
-            !known && (type == NVML_NVLINK_DEVICE_TYPE_SWITCH || type == NVML_NVLINK_DEVICE_TYPE_UNKNOWN);
+            !known && (link.type == NVML_NVLINK_DEVICE_TYPE_SWITCH || link.type == NVML_NVLINK_DEVICE_TYPE_UNKNOWN);
     }
+    return answered;
 }
 
 /* ---- network devices ---- */
@@ -150,7 +190,9 @@ static void distances(rd_gpu_topo_t *t, const folders_t *at)
                 gpu->to[i].links = switched;
             gpu->to[i].near = i == g             ? RD_NEAR_SELF
                               : gpu->to[i].links ? RD_NEAR_NVLINK
-                                                 : near_of(at->gpu[g], gpu->numa, at->gpu[i], other->numa);
+                              : at->unanswered[g] || at->unanswered[i]
+                                  ? RD_NEAR_UNKNOWN
+                                  : near_of(at->gpu[g], gpu->numa, at->gpu[i], other->numa);
         }
         for (int i = 0; i < t->nnics; i++)
             gpu->nic[i] = near_of(at->gpu[g], gpu->numa, at->nic[i], t->nic[i].numa);
@@ -179,7 +221,7 @@ rondo_result_t rd_gpu_topo_walk(rd_gpu_topo_t *t, const char *sys)
             t->count++;
         }
     for (int g = 0; g < t->count; g++) {
-        links_ask(nvml, device[g], t, g);
+        at->unanswered[g] = !links_ask(nvml, device[g], t, g);
         snprintf(link, sizeof link, "%s/bus/pci/devices/%s", sys, t->gpu[g].bus);
         if (!realpath(link, at->gpu[g]))
             at->gpu[g][0] = '\0';

@@ -93,6 +93,24 @@ static void switched(void)
     nvml_played.switched = nvml_played.untold = 0;
 }
 
+/* NVML that fails for a moment is asked again; of one that goes on failing no link is missing, but unknown. */
+static void busy(void)
+{
+    rd_gpu_topo_t t;
+
+    nvml_played.switched = 18;
+    for (int questions = 1; questions <= 3; questions++) {
+        memset(&t, 0, sizeof t);
+        nvml_played.busy = questions;
+        CHECK(rd_gpu_topo_walk(&t, sys) == RONDO_SUCCESS && near(&t, 0, 3) == RD_NEAR_NVLINK, "%d", near(&t, 0, 3));
+        CHECK(t.gpu[0].switched == 18 && nvml_played.busy == 0, "%d links", t.gpu[0].switched);
+    }
+    memset(&t, 0, sizeof t);
+    nvml_played.busy = 1000000;
+    CHECK(rd_gpu_topo_walk(&t, sys) == RONDO_SUCCESS && near(&t, 0, 3) == RD_NEAR_UNKNOWN, "%d", near(&t, 0, 3));
+    nvml_played.switched = nvml_played.busy = 0;
+}
+
 static void paths(void)
 {
     const char *a = "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0/0000:03:00.0";
@@ -202,6 +220,7 @@ int main(void)
     paths();
     asked(&t);
     switched();
+    busy();
     cloud();
     files(&t);
     run("rm -rf $PWD", "", "");

@@ -3,6 +3,7 @@
 #include "util/nvml_played.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 struct nvml_played nvml_played;
 
-enum { INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3 };
+enum { INVALID_ARGUMENT = NVML_ERROR_INVALID_ARGUMENT, NOT_SUPPORTED = NVML_ERROR_NOT_SUPPORTED, BUSY = 10 };
 
 static char library; /* its handle */
 
@@ -129,8 +130,15 @@ static int link_peer(int g, unsigned link)
     return -1;
 }
 
+static bool is_busy(void)
+{
+    return nvml_played.busy > 0 && nvml_played.busy-- > 0;
+}
+
 static int link_state(nvmlDevice_t device, unsigned link, unsigned *active)
 {
+    if (is_busy())
+        return BUSY;
     if (link >= NVML_NVLINK_MAX_LINKS)
         return INVALID_ARGUMENT;
     *active = nvml_played.switched ? link < (unsigned)nvml_played.switched : link_peer(index_of(device), link) >= 0;
@@ -140,6 +148,8 @@ static int link_state(nvmlDevice_t device, unsigned link, unsigned *active)
 static int link_type(nvmlDevice_t device, unsigned link, unsigned *type)
 {
     (void)device, (void)link;
+    if (is_busy())
+        return BUSY;
     if (nvml_played.untold)
         return NOT_SUPPORTED;
     *type = nvml_played.switched ? NVML_NVLINK_DEVICE_TYPE_SWITCH : NVML_NVLINK_DEVICE_TYPE_GPU;
@@ -150,6 +160,8 @@ static int link_pci(nvmlDevice_t device, unsigned link, nvmlPciInfo_t *pci)
 {
     int peer = link_peer(index_of(device), link);
 
+    if (is_busy())
+        return BUSY;
     if (peer < 0 && !nvml_played.switched)
         return INVALID_ARGUMENT;
     if (peer >= 0)

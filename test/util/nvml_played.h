@@ -10,6 +10,7 @@ extern struct nvml_played {
     int links[PLAYED_MOST][PLAYED_MOST];             /* NVLinks straight to another GPU */
     int switched;                                    /* NVLinks of each GPU to an NVSwitch */
     int untold;                                      /* the driver does not say what is at the other end */
+    int busy;                                        /* so many questions about links fail, from the next one on */
     unsigned clock[PLAYED_MOST], limit[PLAYED_MOST]; /* MHz: the most, and what applications get; 0: 1980 */
     unsigned persistence_off, exclusive, ecc_off;    /* a bit for each GPU */
     unsigned narrow;                                 /* a bit for each GPU: its PCIe link has half its lanes */
