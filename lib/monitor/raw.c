@@ -85,5 +85,9 @@ int rd_raw_copy(int to)
     error = copy_page(from, to);
     if (!error) /* odd: it is being written */
         error = copy_items(from, to, head.comms_at, head.ncomms, head.comm_bytes, 1);
-    return error ? error : copy_items(from, to, head.events_at, head.nevents, head.event_bytes, 0);
+    if (!error)
+        error = copy_items(from, to, head.events_at, head.nevents, head.event_bytes, 0);
+    if (!error) /* these are written once, and without RONDO_STACKS there are none */
+        error = copy_items(from, to, head.stacks_at, head.nstacks, head.stack_bytes, 0);
+    return error ? error : copy_items(from, to, head.modules_at, head.nmodules, head.module_bytes, 0);
 }

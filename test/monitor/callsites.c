@@ -1,7 +1,8 @@
 /* RONDO_STACKS: the record has from which functions each call was made, and dumps name them. Calls that are alike but
  * come from two places are two entries, and a loop is one. When a call fails, the log of each rank has that call's
  * functions, of a call in a group, too; where there is no time for names, files and addresses alone. PyTorch's format
- * has them as frames. Without the variable there is nothing of this.
+ * has them as frames, and so has a copy of the record that the program makes. Without the variable there is nothing of
+ * this.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -19,7 +20,7 @@
 #define RANKS 2
 #define LOOP 20
 
-enum { LOOK = 1, LAST };
+enum { LOOK = 1, LAST, COPY };
 
 static char dir[] = "/tmp/rondo-callsites-XXXXXX";
 
@@ -76,9 +77,22 @@ static rondo_result_t fail(rondo_comm_t comm)
     return result == RONDO_SUCCESS ? ended : result;
 }
 
+/* As a handler of a crash would. */
+static rondo_result_t copy_record(int rank)
+{
+    char path[160];
+
+    snprintf(path, sizeof path, "%s/raw/%d.rondo-record", dir, rank);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    rondo_result_t result = rondo_dump_fd(fd, RONDO_DUMP_RECORD);
+    close(fd);
+    return result;
+}
+
 static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
 {
-    (void)rank;
+    if (what == COPY)
+        return copy_record(rank);
     if (what == LAST)
         return fail(comm);
     if (what != LOOK)
@@ -148,9 +162,10 @@ static void check_dump(const char *name)
     value_free(&values);
 }
 
-/* While the job lives, and of its dump again, which loses nothing. */
+/* While the job lives, and of its dump again, which loses nothing, and of copies of the records. */
 static void dumps(void)
 {
+    char raw[160];
     size_t n;
 
     ras("dump -o %s/%s", "one");
@@ -160,6 +175,11 @@ static void dumps(void)
     ras("convert --format fr %s/%s %s/fr", "one");
     const char *pickle = read_text("fr/rondo_trace_0", &n);
     CHECK(memmem(pickle, n, "callsites_second+0x", 19) && memmem(pickle, n, "filename", 8), "no frames for PyTorch");
+    snprintf(raw, sizeof raw, "%s/raw", dir);
+    CHECK(mkdir(raw, 0700) == 0, "cannot make %s", raw);
+    obedient_order_all(COPY);
+    ras("dump --from %s/%s -o %s/three", "raw");
+    check_dump("three/rondo_dump_1.json");
 }
 
 /* Rank 1 dies, and rank 0's call fails. Its log must have all of these words, and not that one. */
