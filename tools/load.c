@@ -210,21 +210,21 @@ static bool load_folder(past_t *past, const char *path)
 }
 
 /* The view looks twice, as it did when the dumps were made. */
-static bool look_twice(past_t *past)
+static bool look_twice(past_t *past, int job)
 {
-    bool good = rd_view_look(past->view, 0);
+    bool good = rd_view_look(past->view, job);
 
     for (int i = 0; i < past->view->nprocesses; i++) {
         load_t *l = &past->loads[i];
         memcpy(l->comms, l->later, l->head->ncomms * sizeof *l->comms);
     }
-    return (good && rd_view_look(past->view, 0)) || say("the dumps", "there is no memory for them");
+    return (good && rd_view_look(past->view, job)) || say("the dumps", "there is no memory for them");
 }
 
 /* Ends the loading. Returns whether there is something to look at. */
-static bool finish(past_t *past, bool good)
+static bool finish(past_t *past, bool good, int job)
 {
-    good = good && look_twice(past);
+    good = good && look_twice(past, job);
     for (int i = 0; i < past->view->nprocesses; i++)
         free(past->loads[i].later);
     free(past->loads);
@@ -233,7 +233,7 @@ static bool finish(past_t *past, bool good)
     return good;
 }
 
-bool load_files(rd_view_t *view, const char *name, const load_file_t *files, int n)
+bool load_files(rd_view_t *view, const char *name, const load_file_t *files, int n, int job)
 {
     past_t past = {.view = view};
     int good = 0;
@@ -241,7 +241,7 @@ bool load_files(rd_view_t *view, const char *name, const load_file_t *files, int
     memset(view, 0, sizeof *view);
     for (int i = 0; i < n; i++)
         good += load_text(&past, name, files[i].bytes, files[i].n);
-    return finish(&past, good > 0);
+    return finish(&past, good > 0, job);
 }
 
 bool load_dumps(rd_view_t *view, const char *path)
@@ -258,5 +258,5 @@ bool load_dumps(rd_view_t *view, const char *path)
     }
     bool good = S_ISDIR(st.st_mode) ? load_folder(&past, path) : load_file(&past, path, fd);
     close(fd);
-    return finish(&past, good);
+    return finish(&past, good, 0);
 }

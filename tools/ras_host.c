@@ -166,7 +166,7 @@ bool ras_find_hosts(rd_view_t *view, const ras_options_t *options)
     }
     ask_all(options->hosts, &secret, files);
     rd_wire_forget(&secret);
-    bool good = files->n > 0 && load_files(view, options->hosts, files->all, files->n);
+    bool good = files->n > 0 && load_files(view, options->hosts, files->all, files->n, options->job);
     for (int i = 0; i < files->n; i++)
         free(files->all[i].bytes);
     free(files);

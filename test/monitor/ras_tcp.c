@@ -134,6 +134,26 @@ static void crowd(void)
     }
 }
 
+/* Of two jobs that listen, the one that is asked for is shown, and no other. */
+static void one_job(void)
+{
+    const int first = port;
+    char line[512];
+
+    set_address(key);
+    rondo_comm_t other_job = create();
+    snprintf(line, sizeof line, "status --host 127.0.0.1:%d,127.0.0.1:%d --key %s", first, port, key);
+    int got = obedient_ras(line, (int)getpid());
+    snprintf(line, sizeof line, "job %d, ", (int)getpid());
+    CHECK(got == 0 && strstr(obedient_text, line) == obedient_text && !strstr(obedient_text, "a job") &&
+              !strstr(obedient_text, "rondo-ras: "),
+          "one job of two: exit %d\n%s", got, obedient_text);
+    destroy(other_job);
+    unsetenv("RONDO_RAS_ADDR");
+    unsetenv("RONDO_RAS_KEY");
+    port = first;
+}
+
 /* ---- in this process ---- */
 
 static void bad_address(const char *address, const char *why)
@@ -258,6 +278,7 @@ int main(void)
     obedient_order_all(NO_FILES);
     ask("status -v", key, 0, "rank 3");
     ask("who", key, 0, "nobody is waited for");
+    one_job();
     obedient_order_all(OBEDIENT_END);
     CHECK(!is_open(), "the port is open after the job");
     obedient_end();
