@@ -233,14 +233,14 @@ static bool finish(past_t *past, bool good, int job)
     return good;
 }
 
-bool load_files(rd_view_t *view, const char *name, const load_file_t *files, int n, int job)
+bool load_files(rd_view_t *view, const load_file_t *files, int n, int job)
 {
     past_t past = {.view = view};
     int good = 0;
 
     memset(view, 0, sizeof *view);
     for (int i = 0; i < n; i++)
-        good += load_text(&past, name, files[i].bytes, files[i].n);
+        good += load_text(&past, files[i].from, files[i].bytes, files[i].n);
     return finish(&past, good > 0, job);
 }
 

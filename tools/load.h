@@ -37,11 +37,12 @@ const char *load_fr(load_t *load, const value_t *file, int number);
 /* Reads a file, or all dumps in a folder, and looks at them. Returns false, and says why, if one cannot be read, or
  * there is none. */
 bool load_dumps(rd_view_t *view, const char *path);
-/* The same of files in memory, which stay the caller's. `name`: where they are from; `job`: as of rd_view_look. */
+/* The same of files in memory, which stay the caller's; `job`: as of rd_view_look. */
 typedef struct load_file {
+    const char *from; /* is named where it cannot be read */
     unsigned char *bytes;
     size_t n;
 } load_file_t;
-bool load_files(rd_view_t *view, const char *name, const load_file_t *files, int n, int job);
+bool load_files(rd_view_t *view, const load_file_t *files, int n, int job);
 
 #endif

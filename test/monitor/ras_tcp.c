@@ -154,6 +154,43 @@ static void one_job(void)
     port = first;
 }
 
+static int listen_at(int at)
+{
+    struct sockaddr_in name = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)at), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    CHECK(bind(fd, (struct sockaddr *)&name, sizeof name) == 0 && listen(fd, 4) == 0, "nobody can listen at %d", at);
+    return fd;
+}
+
+/* Hosts are asked at once: one that says nothing keeps none from being asked, though the client waits for it. */
+static void at_once(void)
+{
+    const int first = port;
+    struct pollfd p[2] = {{.events = POLLIN}, {.events = POLLIN}};
+    char line[512];
+
+    p[0].fd = listen_at(first);
+    port = free_port();
+    p[1].fd = listen_at(port);
+    snprintf(line, sizeof line, "%s/rondo-ras who --host 127.0.0.1:%d,127.0.0.1:%d --key %s 2>&1",
+             getenv("top_builddir") ? getenv("top_builddir") : ".", first, port, key);
+    FILE *f = popen(line, "r");
+    CHECK(f && poll(p, 2, 30000) > 0, "no host is asked");
+    const int one = p[0].revents ? 0 : 1, asked = accept(p[one].fd, NULL, NULL);
+    struct pollfd next[2] = {p[1 - one], {.fd = asked, .events = POLLIN}};
+    CHECK(poll(next, 2, 30000) > 0 && next[0].revents, "the other host is not asked while one is waited for");
+    close(asked);
+    close(p[0].fd);
+    close(p[1].fd);
+    size_t n = f ? fread(obedient_text, 1, sizeof obedient_text - 1, f) : 0;
+    obedient_text[n] = 0;
+    int status = f ? pclose(f) : -1;
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1, "hosts that say nothing: 0x%x\n%s", status, obedient_text);
+}
+
 /* ---- in this process ---- */
 
 static void bad_address(const char *address, const char *why)
@@ -282,6 +319,7 @@ int main(void)
     obedient_order_all(OBEDIENT_END);
     CHECK(!is_open(), "the port is open after the job");
     obedient_end();
+    at_once();
     without_secret("no file", "/nowhere/to/be/found");
     write_key(key, 31, 0600);
     without_secret("a short secret", key);
