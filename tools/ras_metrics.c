@@ -174,6 +174,13 @@ static int write_once(const rd_view_t *view, const ras_options_t *options)
     return bad;
 }
 
+/* Finds what is there now. Other hosts that do not answer, which has been said, may do so the next time. */
+static bool find_again(rd_view_t *view, const ras_options_t *options)
+{
+    rd_view_free(view);
+    return ras_find(view, options) || options->hosts;
+}
+
 /* Once, or each so many seconds if they are given. */
 int ras_metrics(rd_view_t *view, const ras_options_t *options)
 {
@@ -181,11 +188,9 @@ int ras_metrics(rd_view_t *view, const ras_options_t *options)
     int bad = 0;
 
     for (int n = 0; (once ? n < 1 : !options->count || n < options->count) && !bad; n++) {
-        if (n > 0) {
+        if (n > 0)
             ras_pause(options->seconds > 0 ? options->seconds : 15);
-            rd_view_free(view);
-        }
-        if ((n > 0 && !ras_find(view, options)) || !ras_look_again(view, options)) {
+        if ((n > 0 && !find_again(view, options)) || !ras_look_again(view, options)) {
             fprintf(stderr, "rondo-ras: no memory\n");
             return RAS_NOTHING;
         }

@@ -134,6 +134,32 @@ static void crowd(void)
     }
 }
 
+/* Reads lines until there is this one. */
+static int has_line(FILE *f, const char *wanted)
+{
+    char line[512];
+
+    while (f && fgets(line, sizeof line, f))
+        if (strcmp(line, wanted) == 0)
+            return 1;
+    return 0;
+}
+
+/* Metrics of a job that ends go on, without it. */
+static void metrics_after(rondo_comm_t comm)
+{
+    char line[512];
+
+    snprintf(line, sizeof line, "%s/rondo-ras metrics -d 0.05 --host 127.0.0.1:%d --key %s 2>/dev/null",
+             getenv("top_builddir") ? getenv("top_builddir") : ".", port, key);
+    FILE *f = popen(line, "r");
+    CHECK(has_line(f, "rondo_processes 1\n"), "no metrics of a job");
+    destroy(comm);
+    CHECK(has_line(f, "rondo_processes 0\n"), "no metrics after a job");
+    if (f)
+        pclose(f); /* what it writes then ends it */
+}
+
 /* Of two jobs that listen, the one that is asked for is shown, and no other. */
 static void one_job(void)
 {
@@ -148,7 +174,7 @@ static void one_job(void)
     CHECK(got == 0 && strstr(obedient_text, line) == obedient_text && !strstr(obedient_text, "a job") &&
               !strstr(obedient_text, "rondo-ras: "),
           "one job of two: exit %d\n%s", got, obedient_text);
-    destroy(other_job);
+    metrics_after(other_job);
     unsetenv("RONDO_RAS_ADDR");
     unsetenv("RONDO_RAS_KEY");
     port = first;
