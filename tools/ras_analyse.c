@@ -115,7 +115,7 @@ static void add_rank(const analysis_t *a, const member_t *m, char *text, size_t 
 
 void ras_add_ranks(const analysis_t *a, const int *of, int mark, char *text, size_t bytes)
 {
-    int n = 0, written = 0;
+    int n = 0, written = 0, more = 0;
 
     for (int i = 0; i < a->nmembers; i++)
         n += of[i] == mark;
@@ -131,11 +131,17 @@ void ras_add_ranks(const analysis_t *a, const int *of, int mark, char *text, siz
             continue;
         while (last + 1 < a->nmembers && of[last + 1] == mark && a->members[last + 1].rank == a->members[last].rank + 1)
             last++;
-        ras_add(text, bytes, "%s%d", written++ ? ", " : "", a->members[i].rank);
-        if (last > i)
-            ras_add(text, bytes, "-%d", a->members[last].rank);
+        if (written == RAS_RUNS) {
+            more += last - i + 1;
+        } else {
+            ras_add(text, bytes, "%s%d", written++ ? ", " : "", a->members[i].rank);
+            if (last > i)
+                ras_add(text, bytes, "-%d", a->members[last].rank);
+        }
         i = last;
     }
+    if (more)
+        ras_add(text, bytes, " and %d more", more);
 }
 
 void ras_add_call(const rd_monitor_event_t *e, char *text, size_t bytes)
@@ -184,12 +190,13 @@ int ras_count_of(const analysis_t *a, const int *sort, int k)
     return n;
 }
 
-/* Who is in the smaller part is to blame; two halves are named without that. */
+/* Who is in the smaller part is to blame; two halves are named without that. Where all call otherwise, some are named.
+ */
 static void say_differ(analysis_t *a, const char *name, uint64_t number, const char *what, const int *sort,
                        const rd_monitor_event_t **calls, int nsorts)
 {
     char text[2048] = "";
-    int callers = 0, most = 0;
+    int callers = 0, most = 0, said = 0, others = 0;
 
     for (int k = 0; k < nsorts; k++) {
         callers += ras_count_of(a, sort, k);
@@ -199,13 +206,16 @@ static void say_differ(analysis_t *a, const char *name, uint64_t number, const c
     ras_add(text, sizeof text, "ranks do not call the same: they differ in %s, in collective number %llu%s. ", what,
             (unsigned long long)number, clear ? "" : ", and nobody can know who is wrong");
     for (int k = 0; k < nsorts; k++) {
-        if (k == most)
+        others += k != most && said >= RAS_SORTS ? ras_count_of(a, sort, k) : 0;
+        if (k == most || said++ >= RAS_SORTS)
             continue;
         ras_add_ranks(a, sort, k, text, sizeof text);
         ras_add(text, sizeof text, ras_count_of(a, sort, k) == 1 ? " calls " : " call ");
         ras_add_call(calls[k], text, sizeof text);
         ras_add(text, sizeof text, "; ");
     }
+    if (others)
+        ras_add(text, sizeof text, "%d more call%s something else; ", others, others == 1 ? "s" : "");
     ras_add_ranks(a, sort, most, text, sizeof text);
     ras_add(text, sizeof text, ras_count_of(a, sort, most) == 1 ? " calls " : " call ");
     ras_add_call(calls[most], text, sizeof text);

@@ -30,11 +30,16 @@ typedef struct analysis {
  */
 const rd_history_run_t *ras_run_at(const analysis_t *a, member_t *m, uint64_t number, uint64_t *first);
 
+/* What a sentence has room for. */
+#define RAS_RUNS 12 /* of ranks that follow each other */
+#define RAS_SORTS 4 /* of ranks that do the same, beside that of most */
+
 /* Says a sentence about the communicator of that name: `status` as of a verdict. */
 void ras_say(analysis_t *a, int status, const char *name, const char *sentence);
 /* Append to a text that holds `bytes`. */
 __attribute__((format(printf, 3, 4))) void ras_add(char *text, size_t bytes, const char *format, ...);
-/* "rank 2" or "ranks 0-1, 3": those members that `of` marks with `mark`; and how many these are. */
+/* "rank 2", "ranks 0-1, 3" or "ranks 0, 2, ... and 88 more": those members that `of` marks with `mark`; and how many
+ * these are. */
 void ras_add_ranks(const analysis_t *a, const int *of, int mark, char *text, size_t bytes);
 int ras_count_of(const analysis_t *a, const int *of, int mark);
 void ras_add_call(const rd_monitor_event_t *event, char *text, size_t bytes);

@@ -40,7 +40,7 @@ static void say_outputs(analysis_t *a, const char *name, uint64_t number, const 
                         const int *sort, const uint64_t *outputs, int nsorts)
 {
     char text[2048] = "";
-    int most = 0;
+    int most = 0, others = 0;
 
     for (int k = 0; k < nsorts; k++)
         most = ras_count_of(a, sort, k) > ras_count_of(a, sort, most) ? k : most;
@@ -49,7 +49,13 @@ static void say_outputs(analysis_t *a, const char *name, uint64_t number, const 
     ras_add_call(call, text, sizeof text);
     for (int i = 0; i < nsorts; i++) {
         const int k = i + 1 == nsorts ? most : i < most ? i : i + 1; /* most of them come last */
+        if (i >= RAS_SORTS && k != most) {
+            others += ras_count_of(a, sort, k);
+            continue;
+        }
         ras_add(text, sizeof text, "%s", i ? "; " : ": ");
+        if (others)
+            ras_add(text, sizeof text, "%d more got something else; ", others);
         ras_add_ranks(a, sort, k, text, sizeof text);
         ras_add(text, sizeof text, " got %016llx", (unsigned long long)outputs[k]);
     }

@@ -89,6 +89,8 @@ class Job:
                     one["root"] = call["root"]
                 if "tag" in call:
                     one["tag"] = call["tag"]
+                if "output" in call:
+                    one["output_hash"] = call["output"]
                 calls.append(one)
             begun = sum(n for _, n in self.calls[rank])
             none = {"begun": 0, "ended": 0, "entry": 0, "bytes": 0}
@@ -135,6 +137,16 @@ class Job:
                 pickle.dump(dump, f, protocol=2 + rank % 3)
 
 
+class Crowd(Job):
+    """Each rank has made one call."""
+
+    def __init__(self, calls):
+        self.size = len(calls)
+        self.calls = [[(call, 1)] for call in calls]
+        self.over = [1] * self.size
+        self.kept = [0] * self.size
+
+
 def run(tool, *arguments):
     done = subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=60)
     return done.returncode, done.stdout + done.stderr
@@ -176,6 +188,26 @@ def convert(tool, job, folder):
     assert run(tool, "analyse", folder + ".fr")[0] == {"none": 0, "late": 3, "inside": 5}.get(job.fault, 4)
 
 
+def crowds(tool, folder):
+    """Of more ranks than a sentence has room for some are named, and it goes on to its end."""
+    call = dict(kind="allreduce", type="float32", count=4, op="sum", root=0)
+    evens, odds = (f"ranks {', '.join(str(r) for r in range(first, 24, 2))} and 438 more" for first in (0, 1))
+    for calls, differ, got in [
+            ([dict(call, op=("max", "sum")[r % 2], output=f"{r % 2 + 1:016x}") for r in range(900)],
+             f". {odds} call allreduce (4 float32, sum); {evens} call allreduce (4 float32, max)\n", f"; {evens} got {1:016x}\n"),
+            ([dict(call, count=1 + r, output=f"{r + 1:016x}") for r in range(300)],
+             "; 295 more call something else; rank 0 calls allreduce (1 float32, sum)\n",
+             f"; 295 more got something else; rank 0 got {1:016x}\n")]:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.mkdir(folder)
+        Crowd(calls).write_json(folder)
+        status, text = run(tool, "analyse", folder)
+        if status != 4 or differ not in text or not text.endswith(got):
+            print(f"a crowd: exit {status}, and there is no '{differ}' or no '{got}': {text}")
+            return 1
+    return 0
+
+
 def main():
     tool = sys.argv[1]
     first = int(os.environ.get("RONDO_TEST_SEED", "1"))
@@ -199,7 +231,7 @@ def main():
                       f"exit {status}: {text}")
                 return 1
         print(f"{CASES} jobs")
-        return 0
+        return crowds(tool, f"{folder}/crowd")
     finally:
         shutil.rmtree(folder)
 
