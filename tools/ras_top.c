@@ -11,6 +11,7 @@
 #include "ras.h"
 
 #define BAR 20
+#define LEAST 6 /* lines of a communicator, its first rank, and what is left out */
 
 /* What a rank had done by the last page. */
 typedef struct past {
@@ -159,15 +160,11 @@ static void print_rank(const pages_t *p, const rd_view_t *view, const rd_view_ra
     printf("%.*s%s\n", room > 0 ? room : 0, where, *color ? "\033[0m" : "");
 }
 
-/* Whoever holds the communicator up, whether it stands still or is slow. Returns how many lines that takes. */
-static int print_verdict(const pages_t *p, const rd_view_t *view, const rd_view_comm_t *c)
+/* How many lines the verdict takes, which says whoever holds the communicator up, whether it stands still or is slow.
+ */
+static int lines_of(const pages_t *p, const rd_monitor_verdict_t *v)
 {
-    rd_monitor_verdict_t v;
-
-    rd_verdict_judge(view, c, &v);
-    if (!rd_verdict_names(v.status))
-        return 0;
-    return (printf("%s\n", v.text) - 2) / p->width + 1;
+    return rd_verdict_names(v->status) ? ((int)strlen(v->text) - 1) / p->width + 1 : 0;
 }
 
 static int of_job(const rd_view_t *view, int job)
@@ -180,7 +177,8 @@ static int of_job(const rd_view_t *view, int job)
 }
 
 /* Returns the number of its lines so far. */
-static int print_comm(const pages_t *p, const rd_view_t *view, const rd_view_comm_t *c, double seconds, int lines)
+static int print_comm(const pages_t *p, const rd_view_t *view, const rd_view_comm_t *c, const rd_monitor_verdict_t *v,
+                      double seconds, int lines)
 {
     const rd_monitor_comm_t *m = &c->ranks[0].comm;
     double most = 0;
@@ -191,10 +189,12 @@ static int print_comm(const pages_t *p, const rd_view_t *view, const rd_view_com
     }
     printf("\n'%s', %d rank%s on %d node%s\n", m->name, m->size, m->size == 1 ? "" : "s", m->nodes,
            m->nodes == 1 ? "" : "s");
-    lines += 3 + print_verdict(p, view, c);
+    lines += 3 + lines_of(p, v);
+    if (rd_verdict_names(v->status))
+        printf("%s\n", v->text);
     print_titles(p);
     for (int r = 0; r < c->nranks; r++, lines++) {
-        if (p->live && lines >= p->height - 2 && r + 1 < c->nranks) {
+        if (p->live && lines >= p->height - 3 && r + 1 < c->nranks) {
             printf("and %d more\n", c->nranks - r);
             return lines + 1;
         }
@@ -203,18 +203,40 @@ static int print_comm(const pages_t *p, const rd_view_t *view, const rd_view_com
     return lines;
 }
 
+/* Those that are held up come first: there may be more than a terminal has room for. */
+static void print_comms(const pages_t *p, const rd_view_t *view, const rd_monitor_verdict_t *verdicts, double seconds)
+{
+    int lines = 1, shown = 0;
+
+    for (int calm = 0; calm < 2; calm++)
+        for (int i = 0; i < view->ncomms; i++) {
+            if (rd_verdict_names(verdicts[i].status) == calm)
+                continue;
+            if (p->live && shown > 0 && lines + LEAST + lines_of(p, &verdicts[i]) > p->height) {
+                printf("and %d more communicator%s\n", view->ncomms - shown, view->ncomms - shown == 1 ? "" : "s");
+                return;
+            }
+            lines = print_comm(p, view, &view->comms[i], &verdicts[i], seconds, lines);
+            shown++;
+        }
+}
+
 static void print_page(const pages_t *p, const rd_view_t *view, int job)
 {
     double seconds = (double)(rd_clock_ns() - p->ns) / 1e9;
-    int lines = 1, n = of_job(view, job);
+    int n = of_job(view, job);
+    rd_monitor_verdict_t *verdicts = calloc((size_t)view->ncomms + 1, sizeof *verdicts);
 
+    for (int i = 0; verdicts && i < view->ncomms; i++)
+        rd_verdict_judge(view, &view->comms[i], &verdicts[i]);
     if (p->live)
         fputs("\033[H\033[2J", stdout);
     printf("rondo-ras top: %d process%s, %d communicator%s\n", n, n == 1 ? "" : "es", view->ncomms,
            view->ncomms == 1 ? "" : "s");
-    for (int i = 0; i < view->ncomms; i++)
-        lines = print_comm(p, view, &view->comms[i], seconds, lines);
+    if (verdicts)
+        print_comms(p, view, verdicts, seconds);
     fflush(stdout);
+    free(verdicts);
 }
 
 static void find_size(pages_t *p)

@@ -1,16 +1,24 @@
 /* rondo-ras on a job of this test's own: who is late, stopped or dead is named, with its call, and nobody where nobody
- * is; all of it is read while every thread of the job is stopped; and a job without records is not there.
+ * is; all of it is read while every thread of the job is stopped; and a job without records is not there. A page of top
+ * has no more lines than the terminal, of however many communicators.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include "monitor/obedient.h"
 #include "util/check.h"
 #include "util/harness.h"
 
 #define RANKS 3
+#define ROWS 20
+#define PARTS 6
+#define SPLIT 2 /* an order: another communicator is made */
 
 static void start(void)
 {
@@ -108,6 +116,71 @@ static void without(void)
     obedient_end();
 }
 
+/* Reduces in the last part. */
+static rondo_result_t split(int what, int rank, rondo_comm_t comm)
+{
+    static rondo_comm_t parts[PARTS];
+    static int n;
+    rondo_config_t config = RONDO_CONFIG_INIT;
+
+    config.device = RONDO_DEVICE_HOST;
+    config.name = n + 1 == PARTS ? "the last part" : "a part";
+    if (what == SPLIT)
+        return rondo_comm_split(comm, 0, rank, &parts[n++], &config);
+    if (what == OBEDIENT_REDUCE)
+        return obedient_reduce(what, rank, parts[n - 1]);
+    while (n > 0)
+        rondo_comm_destroy(parts[--n]);
+    return obedient_reduce(what, rank, comm);
+}
+
+/* What top writes to a terminal of so many rows. */
+static const char *page(int rows)
+{
+    static char text[16384];
+    struct winsize size = {.ws_row = (unsigned short)rows, .ws_col = 100};
+    char command[128];
+    size_t have = 0;
+    int ours = posix_openpt(O_RDWR | O_NOCTTY), theirs = -1;
+
+    if (ours >= 0 && grantpt(ours) == 0 && unlockpt(ours) == 0)
+        theirs = open(ptsname(ours), O_RDWR | O_NOCTTY);
+    CHECK(theirs >= 0 && ioctl(theirs, TIOCSWINSZ, &size) == 0, "there is no terminal");
+    snprintf(command, sizeof command, "top -n 1 -d 0.1 --job %d >%s && echo END >%s", obedient_job, ptsname(ours),
+             ptsname(ours));
+    int status = obedient_ras(command, 0);
+    CHECK(status == 0, "top on a terminal: exit %d\n%s", status, obedient_text);
+    for (ssize_t n = 1; status == 0 && n > 0 && !strstr(text, "END"); have += (size_t)n)
+        n = read(ours, text + have, sizeof text - 1 - have);
+    close(theirs);
+    close(ours);
+    return text;
+}
+
+static void pages(void)
+{
+    const char *text;
+    int lines = 0;
+
+    obedient_start(RANKS, "whole", split);
+    for (int i = 0; i < PARTS; i++)
+        obedient_order_all(SPLIT);
+    obedient_order(0, OBEDIENT_REDUCE);
+    wait_for(3, "is late");
+    text = page(ROWS);
+    for (const char *at = text; *at; at++)
+        lines += *at == '\n';
+    const char *first = strchr(text, '\'');
+    CHECK(lines <= ROWS && strstr(text, " more communicators") && first && strncmp(first, "'the last part'", 15) == 0,
+          "%d lines for %d rows:\n%s", lines, ROWS, text);
+    obedient_order(1, OBEDIENT_REDUCE);
+    obedient_order(2, OBEDIENT_REDUCE);
+    for (int r = 0; r < RANKS; r++)
+        CHECK(obedient_settled(r), "rank %d does not come back", r);
+    obedient_order_all(OBEDIENT_END);
+    obedient_end();
+}
+
 int main(void)
 {
     test_begin("monitor/ras", 120);
@@ -116,6 +189,7 @@ int main(void)
     dead();
     obedient_end();
     without();
+    pages();
     printf("%d failures\n", failures);
     return failures != 0;
 }
