@@ -1,4 +1,5 @@
-/* One JSON object: what was run, where, and a result for every size. Times in microseconds, bandwidths in GB/s. */
+/* One JSON object: what was run, where, and a result for every size; of several operations a list of such objects.
+ * Times in microseconds, bandwidths in GB/s. */
 #include "perf.h"
 
 static bool first;
@@ -9,15 +10,17 @@ static void begin(const options_t *options)
 
     machine_describe(&machine);
     first = true;
+    if (options->nops > 1)
+        printf(options->number == 0 ? "[\n" : ",\n");
     printf("{\n  \"program\": \"rondo-perf\",\n  \"version\": %d,\n  \"operation\": \"%s\",\n", rondo_version(),
            options->op->name);
     printf("  \"type\": \"%s\",\n  \"op\": \"%s\",\n  \"root\": %d,\n  \"ranks\": %d,\n", type_name(options->type),
            options->op->reduces ? reduction_name(options->reduction) : "none", options->op->rooted ? options->root : -1,
            world.nranks);
-    printf("  \"launcher\": \"%s\",\n  \"memory\": \"%s\",\n  \"graph\": %s,\n  \"in_place\": %s,\n  \"registered\": %s,\n",
+    printf("  \"launcher\": \"%s\",\n  \"memory\": \"%s\",\n  \"graph\": %s,\n  \"in_place\": %s,\n  \"registered\": "
+           "%s,\n",
            world.launcher, options->cuda ? "cuda" : "host", options->graph ? "true" : "false",
-           options->in_place || options->op->in_place_only ? "true" : "false",
-           options->registered ? "true" : "false");
+           options->in_place || options->op->in_place_only ? "true" : "false", options->registered ? "true" : "false");
     printf("  \"offset\": %zu,\n  \"skew\": %s,\n  \"pieces\": %d,\n  \"turns\": %d,\n", options->offset,
            options->skew ? "true" : "false", options->pieces, options->turns);
     printf("  \"algo\": \"%s\",\n  \"proto\": \"%s\",\n", options->algo ? options->algo : "",
@@ -75,8 +78,9 @@ static void row(const options_t *options, const row_t *row, const row_t *in)
 
 static void end(const options_t *options, long wrong)
 {
-    (void)options;
     printf("\n  ],\n  \"wrong\": %ld\n}\n", wrong);
+    if (options->nops > 1 && options->number == options->nops - 1)
+        printf("]\n");
 }
 
 const output_t output_json = {begin, row, end};

@@ -111,4 +111,12 @@ assert [r["bytes"] for r in run["results"]] == [8, 64, 512, 4096] and run["wrong
         { echo "JSON: a parser refuses it"; failed=1; }
 fi
 
+get allreduce,barrier --format json
+if command -v python3 >/dev/null 2>&1; then
+    python3 -c '
+import json, sys
+assert [r["operation"] for r in json.load(open(sys.argv[1]))] == ["allreduce", "barrier"]' "$out" ||
+        { echo "JSON of two operations: a parser refuses it"; failed=1; }
+fi
+
 exit $failed
