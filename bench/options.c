@@ -127,7 +127,7 @@ static bool parse_bytes(const char *text, size_t *bytes)
     static const char suffixes[] = "KMG";
     char *end;
     double value = strtod(text, &end);
-    const char *suffix = *end ? strchr(suffixes, *end & ~0x20) : NULL;
+    const char *suffix = *end & ~0x20 ? strchr(suffixes, *end & ~0x20) : NULL; /* not of a space */
 
     if (end == text || value < 0)
         return false;

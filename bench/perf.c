@@ -85,7 +85,10 @@ int main(int argc, char **argv)
     if (!start(&options, &argc, &argv))
         return 2;
     end = run(&options);
-    fflush(stdout);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && end == 0) {
+        fprintf(stderr, "rondo-perf: what was measured could not be written\n");
+        end = 1;
+    }
     free(world.pids);
     world.end();
     return end;

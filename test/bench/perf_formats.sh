@@ -119,4 +119,9 @@ assert [r["operation"] for r in json.load(open(sys.argv[1]))] == ["allreduce", "
         { echo "JSON of two operations: a parser refuses it"; failed=1; }
 fi
 
+"$perf" barrier --ranks 2 --turns 1 --turn-ms 0.5 >/dev/full 2>"$out" && { echo "what cannot be written is no failure"; failed=1; }
+grep -q "could not be written" "$out" || { echo "nothing says that it cannot be written"; failed=1; }
+"$perf" barrier -e '8 ' --ranks 2 >"$out" 2>&1
+[ $? = 2 ] || { echo "'8 ' is a size"; failed=1; }
+
 exit $failed
