@@ -31,6 +31,10 @@ bool ras_find(rd_view_t *view, const ras_options_t *options);
 /* May a descriptor or a file of that name, as readlink of /proc gives it, be a record? */
 bool ras_is_record(const char *name);
 
+/* Reads copies of files again, before a further look: those that are no more there are left out. Returns false if there
+ * is no memory. */
+bool ras_find_again(rd_view_t *view, const ras_options_t *options);
+
 /* Adds to a view what is new, and looks again. The records that it has stay, also of processes that have ended. */
 bool ras_find_more(rd_view_t *view, const ras_options_t *options);
 

@@ -18,13 +18,24 @@
 typedef struct found {
     rd_view_t *view;
     rd_origin_t here;
-    bool poor;
+    bool poor, again; /* again: nothing is added that was not there */
 } found_t;
+
+static bool is_stale(const rd_view_t *v, int fd)
+{
+    struct stat st;
+
+    for (int i = 0; fstat(fd, &st) == 0 && i < v->nprocesses; i++)
+        if (v->processes[i].reader.dev == st.st_dev && v->processes[i].reader.ino == st.st_ino)
+            return v->processes[i].stale;
+    return false;
+}
 
 /* Takes over the descriptor. */
 static void add(found_t *found, int fd)
 {
-    found->poor |= !rd_view_add(found->view, fd);
+    if (!found->again || is_stale(found->view, fd))
+        found->poor |= !rd_view_add(found->view, fd);
     close(fd);
 }
 
@@ -206,6 +217,16 @@ bool ras_find(rd_view_t *view, const ras_options_t *options)
     if (view->nprocesses)
         qsort(view->processes, (size_t)view->nprocesses, sizeof *view->processes, by_pid);
     return !found.poor && rd_view_look(view, options->job);
+}
+
+bool ras_find_again(rd_view_t *view, const ras_options_t *options)
+{
+    found_t found = {.view = view, .again = true};
+
+    if (rd_view_stale(view))
+        scan(&found, options);
+    rd_view_drop_stale(view);
+    return !found.poor;
 }
 
 bool ras_find_more(rd_view_t *view, const ras_options_t *options)

@@ -452,14 +452,6 @@ static void judge_all(follow_t *f)
 
 /* ---- ends ---- */
 
-/* A file that is no more there says nothing of now. */
-static void drop_removed(const follow_t *f)
-{
-    for (int i = f->view->nprocesses - 1; i >= 0; i--)
-        if (f->view->processes[i].stale)
-            rd_view_drop(f->view, i);
-}
-
 /* Forgets the records of a job, or, of 0, those whose process has another one by now. */
 static void drop_records(follow_t *f, int job)
 {
@@ -517,7 +509,7 @@ static void look(follow_t *f)
     f->mono_ns = rd_clock_ns();
     follow_processes(f);
     follow_comms(f);
-    drop_removed(f);
+    rd_view_drop_stale(f->view); /* a file that is no more there says nothing of now */
     judge_all(f);
     end_jobs(f);
     drop_records(f, 0);

@@ -117,7 +117,7 @@ bool ras_look_again(rd_view_t *view, const ras_options_t *options)
     if (options->hosts)
         return true; /* there they have looked twice */
     ras_pause(RD_VERDICT_MS / 1000.0);
-    return rd_view_look(view, options->job);
+    return ras_find_again(view, options) && rd_view_look(view, options->job);
 }
 
 int ras_who(rd_view_t *view, const ras_options_t *options)

@@ -96,7 +96,9 @@ static int look(rd_view_t *view)
     if (!view->nprocesses)
         return ENODATA;
     nanosleep(&between, NULL);
-    return rd_view_look(view, 0) ? 0 : ENOMEM;
+    if (!rd_held_again(view) || !rd_view_look(view, 0))
+        return ENOMEM;
+    return view->nprocesses && view->processes[0].reader.head.pid == (int32_t)getpid() ? 0 : ENODATA;
 }
 
 /* This process is the first of the view. Returns 0 or an error. */

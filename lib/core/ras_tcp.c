@@ -61,7 +61,7 @@ static bool send_all(rd_wire_t *wire, const rd_dump_t *dump)
 static bool look(rd_ras_server_t *s, rd_view_t *view)
 {
     return rd_held_view(view) && rd_view_look(view, 0) && view->nprocesses && rd_ras_server_pause(s, RD_VERDICT_MS) &&
-           rd_view_look(view, 0);
+           rd_held_again(view) && view->nprocesses && rd_view_look(view, 0);
 }
 
 static void answer(rd_ras_server_t *s, int fd)
@@ -95,7 +95,7 @@ static void monitor_nccl(rd_ras_server_t *s, rd_nccl_ras_t *client, rd_view_t *v
     while (rd_held_view(view) && rd_view_look(view, 0) && rd_nccl_ras_tell(client, &events, view) &&
            rd_ras_server_pause(s, MONITOR_MS))
         continue;
-    free(events.gone);
+    free(events.processes);
 }
 
 static void answer_nccl(rd_ras_server_t *s, int fd)

@@ -104,13 +104,20 @@ int rd_held_list(int from, int *fds, int most)
 
 bool rd_held_view(rd_view_t *view)
 {
+    rd_view_stale(view);
     rd_record_lock();
     bool added = !rd_record() || rd_view_add(view, rd_record()->fd);
     for (int i = 0; i < nall && added; i++)
         if (all[i].users)
             added = rd_view_add(view, all[i].fd);
     rd_record_unlock();
+    rd_view_drop_stale(view);
     return added;
+}
+
+bool rd_held_again(rd_view_t *view)
+{
+    return !rd_view_stale(view) || rd_held_view(view);
 }
 
 void rd_held_forget(void)

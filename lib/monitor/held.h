@@ -13,8 +13,11 @@ void rd_held_drop(int held);
 int rd_held_list(int from, int *fds, int most);
 /* The process's rank by its launcher's variables, and how many there are; -1: they say nothing, or it is not held. */
 void rd_held_job_rank(int held, int *rank, int *size);
-/* Adds this process's own record and all that it holds. Returns false if there is no memory. */
+/* Adds this process's own record and all that it holds. Of a view that has some, copies of files are read again, and
+ * those that are held no more are left out. Returns false if there is no memory. */
 bool rd_held_view(rd_view_t *view);
+/* The same before a further look, which only copies need. */
+bool rd_held_again(rd_view_t *view);
 void rd_held_forget(void); /* in a forked child, whose descriptors have been closed */
 
 #endif

@@ -51,12 +51,18 @@ typedef struct rd_nccl_ras_stall {
     int said;  /* the status that was told, plus one; 0: none was */
 } rd_nccl_ras_stall_t;
 
+typedef struct rd_nccl_ras_process {
+    uint64_t started;
+    int pid;
+    bool gone;
+} rd_nccl_ras_process_t;
+
 /* What is remembered from one look to the next. */
 typedef struct rd_nccl_ras_events {
     rd_out_t *out;
     int groups;
     bool json;
-    bool *gone; /* of each process of the view: it had gone; the caller frees it */
+    rd_nccl_ras_process_t *processes; /* of the view; the caller frees them */
     int nprocesses;
     rd_nccl_ras_stall_t stalls[RD_NCCL_RAS_STALLS];
 } rd_nccl_ras_events_t;

@@ -45,6 +45,17 @@ static void tell(rd_nccl_ras_events_t *e, const rd_view_t *view, int group, cons
     rd_out_printf(e->out, "\n}\n");
 }
 
+/* Had the process of that rank been there, at the look before? */
+static bool had_been(const rd_nccl_ras_events_t *e, const rd_view_t *view, const rd_view_rank_t *rank)
+{
+    const rd_monitor_head_t *head = &view->processes[rank->process].reader.head;
+
+    for (int i = 0; i < e->nprocesses; i++)
+        if (e->processes[i].pid == head->pid && e->processes[i].started == head->started)
+            return !e->processes[i].gone;
+    return false;
+}
+
 /* A rank has ended its part, has failed, or its process has gone. */
 static void tell_rank(rd_nccl_ras_events_t *e, const rd_view_t *view, const rd_view_rank_t *was,
                       const rd_view_rank_t *now)
@@ -56,8 +67,7 @@ static void tell_rank(rd_nccl_ras_events_t *e, const rd_view_t *view, const rd_v
                  rondo_result_string((rondo_result_t)now->comm.result));
         tell(e, view, RD_NCCL_RAS_LIFECYCLE, "COMM_FAILED", now, text);
     }
-    if (now->process < e->nprocesses && !e->gone[now->process] && rd_view_gone(view, now) &&
-        now->comm.state != RD_MONITOR_ENDED) {
+    if (rd_view_gone(view, now) && now->comm.state != RD_MONITOR_ENDED && had_been(e, view, now)) {
         snprintf(text, sizeof text, "has died as a member of '%s'", now->comm.name);
         tell(e, view, RD_NCCL_RAS_LIFECYCLE, "PEER_DEAD", now, text);
     }
@@ -134,15 +144,16 @@ static void tell_stall(rd_nccl_ras_events_t *e, const rd_view_t *view, const rd_
 
 static void note_processes(rd_nccl_ras_events_t *e, const rd_view_t *view)
 {
-    bool *gone = realloc(e->gone, ((size_t)view->nprocesses + 1) * sizeof *gone);
+    rd_nccl_ras_process_t *all = realloc(e->processes, ((size_t)view->nprocesses + 1) * sizeof *all);
 
-    if (!gone)
+    if (!all)
         return;
-    e->gone = gone;
+    e->processes = all;
     e->nprocesses = view->nprocesses;
     for (int i = 0; i < view->nprocesses; i++) {
+        const rd_monitor_head_t *head = &view->processes[i].reader.head;
         const rd_view_rank_t rank = {.process = i};
-        gone[i] = rd_view_gone(view, &rank);
+        all[i] = (rd_nccl_ras_process_t){head->started, head->pid, rd_view_gone(view, &rank)};
     }
 }
 

@@ -67,10 +67,13 @@ const char *rd_view_add_past(rd_view_t *v, char *base, size_t bytes, const rd_vi
     return NULL;
 }
 
-void rd_view_stale(rd_view_t *v)
+bool rd_view_stale(rd_view_t *v)
 {
+    bool any = false;
+
     for (int i = 0; i < v->nprocesses; i++)
-        v->processes[i].stale = !v->processes[i].reader.mapped && !v->processes[i].past;
+        any |= v->processes[i].stale = !v->processes[i].reader.mapped && !v->processes[i].past;
+    return any;
 }
 
 /* ---- processes ---- */
@@ -290,6 +293,13 @@ void rd_view_drop(rd_view_t *v, int process)
             (size_t)(v->nprocesses - process) * sizeof *v->processes);
     v->ncomms = drop_ranks(v->comms, v->ncomms, process);
     v->nbefore = drop_ranks(v->before, v->nbefore, process);
+}
+
+void rd_view_drop_stale(rd_view_t *v)
+{
+    for (int i = v->nprocesses - 1; i >= 0; i--)
+        if (v->processes[i].stale)
+            rd_view_drop(v, i);
 }
 
 bool rd_view_look(rd_view_t *v, int job)

@@ -67,8 +67,11 @@ typedef struct rd_view {
 bool rd_view_add(rd_view_t *view, int fd);
 /* Is that file's record there, so that it need not be added? One that is stale is not. */
 bool rd_view_has(const rd_view_t *view, uint64_t dev, uint64_t ino);
-/* For a view that is kept for long: records that are copies, of files, are read again when they are added again. */
-void rd_view_stale(rd_view_t *view);
+/* Records that are copies, of files, do not change by themselves: before a further look they are to be added again.
+ * Marks them until that is done, and returns whether there are any. */
+bool rd_view_stale(rd_view_t *view);
+/* Leaves out those that were not added again: their files are no more there, as their processes have ended in order. */
+void rd_view_drop_stale(rd_view_t *view);
 /* Leaves out a process, in all looks. Those behind it have numbers that are less by one then. */
 void rd_view_drop(rd_view_t *view, int process);
 /* Reads all records and the states of their processes. Communicators that all have ended are left out, and so are those

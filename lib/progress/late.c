@@ -93,7 +93,7 @@ static bool judge(rd_queue_t *q, rd_monitor_verdict_t *verdict)
     rd_view_t *view = q->late.view;
     const rd_seat_t *seat = q->team->seat;
 
-    if (!view || !seat || !seat->record || !rd_view_look(view, 0))
+    if (!view || !seat || !seat->record || !rd_held_again(view) || !rd_view_look(view, 0))
         return false;
     const rd_view_comm_t *comm = rd_view_comm_of(view->comms, view->ncomms, seat->board->id);
     if (!comm)

@@ -100,7 +100,7 @@ static void lines(int fd)
         break;
     case RD_NCCL_RAS_MONITOR:
         (void)rd_nccl_ras_tell(&client, &events, &nothing);
-        free(events.gone);
+        free(events.processes);
         break;
     default:
         break;

@@ -250,6 +250,57 @@ static void remains(void)
     ras_files("trace --from %s/records -o %s/remains.trace", 0, "");
 }
 
+/* How many collectives had begun between the two looks of a dump; -1: it has not both of them. */
+static long between(const char *name)
+{
+    static const char word[] = "\"collectives\": {\"begun\": ";
+    static char text[65536];
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = 0;
+    if (f)
+        fclose(f);
+    const char *first = strstr(text, word), *second = first ? strstr(first + 1, word) : NULL;
+    return second ? atol(second + sizeof word - 1) - atol(first + sizeof word - 1) : -1;
+}
+
+/* Records that are files are read at both looks, by rondo-ras and by the process itself. A look may come to a moment in
+ * which the machine did something else: then there is another one. */
+static void looks_at_files(void)
+{
+    char folder[128], own[160], name[96];
+    long tool = 0, process = 0;
+
+    snprintf(folder, sizeof folder, "%s/files", dir);
+    snprintf(own, sizeof own, "%s/own", dir);
+    CHECK(mkdir(folder, 0700) == 0 && mkdir(own, 0700) == 0, "no %s", folder);
+    setenv("RONDO_MONITOR_DIR", folder, 1);
+    setenv("RONDO_DUMP_DIR", own, 1);
+    setenv("RONDO_DUMP_SIGNAL", "USR1", 1);
+    obedient_start(RANKS, "files", obey);
+    unsetenv("RONDO_MONITOR_DIR");
+    unsetenv("RONDO_DUMP_DIR");
+    unsetenv("RONDO_DUMP_SIGNAL");
+    for (int r = 0; r < RANKS; r++)
+        obedient_order(r, GO_ON);
+    for (int i = 0; i < 10 && (tool <= 0 || process <= 0); i++) {
+        kill(obedient_pids[0], SIGUSR1);
+        snprintf(name, sizeof name, "dump -o %%s/file%d", i);
+        ras(name, 0, "4 dumps in");
+        snprintf(name, sizeof name, "file%d/rondo_dump_0.json", i);
+        tool = tool > 0 ? tool : between(name);
+        snprintf(name, sizeof name, "own/rondo_dump.%d.%d.json", (int)obedient_pids[0], i);
+        for (int ms = 0; ms < 20000 && between(name) < 0; ms++)
+            obedient_pause(1);
+        process = process > 0 ? process : between(name);
+    }
+    CHECK(tool > 0 && process > 0, "of files there is but one look: %ld and %ld calls between two", tool, process);
+    obedient_end();
+}
+
 int main(void)
 {
     char line[128];
@@ -271,6 +322,7 @@ int main(void)
     obedient_end();
     remains();
     running();
+    looks_at_files();
     snprintf(line, sizeof line, "rm -rf %s", dir);
     CHECK(system(line) == 0, "%s is still there", dir);
     printf("%d failures\n", failures);

@@ -41,7 +41,7 @@ static const rd_view_comm_t *look(const rd_cuda_t *cuda, rd_view_t *view)
 {
     const rd_seat_t *seat = cuda->team->seat;
 
-    if (!seat || !seat->record || !rd_view_look(view, 0))
+    if (!seat || !seat->record || !rd_held_again(view) || !rd_view_look(view, 0))
         return NULL;
     return rd_view_comm_of(view->comms, view->ncomms, seat->board->id);
 }
