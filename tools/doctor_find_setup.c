@@ -92,17 +92,24 @@ static void networks(const nodes_view_t *view)
 /* TCP finds the shorter one of two ends, so a difference alone does no harm; what stalls is said elsewhere. */
 static void mtus(const nodes_view_t *view)
 {
-    int which = 0;
+    const nodes_node_t *first = NULL, *other = NULL; /* of those whose MTU is known */
+    int known = 0;
 
-    for (int i = 1; i < view->n && !which && view->node[0].meet.mtu > 0; i++)
-        which = view->node[i].meet.mtu > 0 && view->node[i].meet.mtu != view->node[0].meet.mtu ? i : 0;
-    if (which)
+    for (int i = 0; i < view->n; i++) {
+        const nodes_node_t *node = &view->node[i];
+        if (node->meet.mtu <= 0)
+            continue;
+        known++;
+        first = first ? first : node;
+        other = !other && node->meet.mtu != first->meet.mtu ? node : other;
+    }
+    if (other)
         info_found(INFO_NOTE, "MTU", "one MTU on all of them: `ip link set dev NAME mtu N`",
-                   "%s of %s has %d, %s of %s has %d", view->node[0].meet.name, view->node[0].name,
-                   view->node[0].meet.mtu, view->node[which].meet.name, view->node[which].name,
-                   view->node[which].meet.mtu);
-    else if (view->n > 1)
-        info_found(INFO_WELL, "MTU", NULL, "%d everywhere", view->node[0].meet.mtu);
+                   "%s of %s has %d, %s of %s has %d", first->meet.name, first->name, first->meet.mtu, other->meet.name,
+                   other->name, other->meet.mtu);
+    else if (known > 1)
+        info_found(INFO_WELL, "MTU", NULL, "%d %s", first->meet.mtu,
+                   known == view->n ? "everywhere" : "where it is known");
 }
 
 /* "tcp/eth0 tcp/eth1" says by which transports, whatever the names of devices are. */

@@ -183,6 +183,16 @@ static void setup(void)
     look();
     CHECK(counts[INFO_WRONG] == 0 && strstr(said, "1 networks: n0 is on 10.0.0.1/24 (eth0), but n1 on 10.1.0.2/24"),
           "%s", said);
+    make(4, 1);
+    node[0].meet.mtu = -1; /* unknown, as of an address that no interface shows */
+    look();
+    CHECK(counts[INFO_WRONG] == 0 && counts[INFO_NOTE] == 0 && strstr(said, "MTU: 1500 where it is known"), "%s", said);
+    node[2].meet.mtu = 9000;
+    look();
+    CHECK(counts[INFO_NOTE] == 1 && strstr(said, "MTU: eth0 of n1 has 1500, eth0 of n2 has 9000"), "%s", said);
+    node[1].meet.mtu = node[2].meet.mtu = node[3].meet.mtu = -1;
+    look();
+    CHECK(counts[INFO_NOTE] == 0 && !strstr(said, "MTU: "), "%s", said);
     make(3, 1);
     node[1].fastest = (nodes_interface_t){.name = "eth1", .address = "10.9.0.2", .prefix = 24, .mbit = 100000};
     look();
