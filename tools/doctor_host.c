@@ -20,7 +20,8 @@
 #include "node/fd_pass.h"
 #include "topo/topo.h"
 
-#define OWN_DESCRIPTORS 64 /* of a process beside those for the ranks of its node */
+#define OWN_DESCRIPTORS 64 /* of a process beside those for the ranks of its node, of each of which it has */
+#define RANK_DESCRIPTORS 2 /* a pidfd and a record */
 
 static void cores(const rd_topo_t *topo)
 {
@@ -63,7 +64,7 @@ static void memory(const rd_env_t *env, int ranks)
 static void descriptors(int ranks)
 {
     struct rlimit limit;
-    unsigned long need = OWN_DESCRIPTORS + (unsigned long)ranks;
+    unsigned long need = OWN_DESCRIPTORS + RANK_DESCRIPTORS * (unsigned long)ranks;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
         info_found(INFO_WELL, "open files", NULL, "without limit");

@@ -29,6 +29,10 @@ port=$((20000 + $$ % 10000))
 # Limits are this machine's, so only what was made wrong here is known to be wrong.
 check '[01]' '^[0-9]* checked: ' "$info" doctor
 check 1 'WRONG  open files ' sh -c 'ulimit -n 50 && "$0" doctor' "$info"
+ranks=$("$info" | sed -n 's/^usable  *\([0-9]*\):.*/\1/p')
+[ "$ranks" -gt 1 ] || ranks=2
+check 1 'WRONG  open files ' sh -c 'ulimit -n $1 && "$0" doctor' "$info" $((63 + 2 * ranks))
+check '[01]' 'ok     open files ' sh -c 'ulimit -n $1 && "$0" doctor' "$info" $((64 + 2 * ranks))
 check 1 'WRONG  memory .*ulimit -f' sh -c 'ulimit -f 64 && "$0" doctor' "$info"
 check '[01]' 'note   peers. memory .*RONDO_CMA=0' env RONDO_CMA=0 "$info" doctor
 check 1 'WRONG  interface .*RONDO_IFACE=nosuch' env RONDO_IFACE=nosuch "$info" doctor
