@@ -85,8 +85,9 @@ static const char usage[] =
     "    --nccl       what libnccl.so.2 serves of NCCL, function by function, and of its environment\n"
     "\n"
     "EXIT STATUS\n"
-    "    0 good; 1 what is forced cannot serve, a variable has a value that is not allowed, or the doctor finds\n"
-    "    something wrong; 2 usage.\n"
+    "    0 good; 1 what is forced cannot serve, a variable has a value that is not allowed, the doctor finds "
+    "something\n"
+    "    wrong, or the output cannot be written; 2 usage.\n"
     "\n"
     "EXAMPLES\n"
     "    rondo-info plan allreduce 1M --ranks 4\n"
@@ -100,7 +101,7 @@ static int failed(void)
     return 1;
 }
 
-int main(int argc, char **argv)
+static int serve(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     rd_env_t env;
@@ -142,4 +143,14 @@ int main(int argc, char **argv)
            : strcmp(what, "memory") == 0 ? info_memory(&env, argc - 2, argv + 2)
                                          : info_plan(&env, argc - 2, argv + 2);
     return code == 1 ? failed() : code;
+}
+
+int main(int argc, char **argv)
+{
+    int code = serve(argc, argv);
+
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || code != 0)
+        return code;
+    fprintf(stderr, "rondo-info: the output could not be written\n");
+    return 1;
 }

@@ -25,6 +25,8 @@ check 0 '^NAME' "$info" --help
 check 0 '^rondo-info [0-9]*\.[0-9]*\.[0-9]*$' "$info" --version
 check 0 '^usable  *[1-9]' "$info"
 check 0 '^reductions ' "$info"
+check 1 'could not be written' sh -c '"$0" >/dev/full' "$info"
+check 1 'could not be written' sh -c '"$0" --env >/dev/full' "$info"
 port=$((20000 + $$ % 10000))
 # Limits are this machine's, so only what was made wrong here is known to be wrong.
 check '[01]' '^[0-9]* checked: ' "$info" doctor
