@@ -38,6 +38,7 @@ static int make(const char *path, const char *final, int mode, ras_writer_fn wri
 
     if (fd < 0)
         return complain(path, errno);
+    (void)fchmod(fd, (mode_t)mode); /* the umask may have taken some of it */
     int error = fill(fd, write_it, arg);
     if (close(fd) != 0 && !error)
         error = errno;

@@ -144,6 +144,7 @@ static int write_beside(const rd_metrics_look_t *look, int *kept)
     int fd = rd_fd_high(open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
     if (fd < 0)
         return errno;
+    (void)fchmod(fd, 0644); /* another user's program reads it, whatever the umask is */
     rd_out_begin(&out, fd);
     rd_metrics_write(&out, look);
     int error = rd_out_end(&out);

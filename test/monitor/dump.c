@@ -193,6 +193,9 @@ static void alive(void)
     look("fr", "fr");
     ras("dump --format xml -o %s/xml", 2, "json, fr or chrome");
     ras("metrics -o %s/metrics.prom", 0, "");
+    struct stat metrics;
+    snprintf(path, sizeof path, "%s/metrics.prom", dir);
+    CHECK(stat(path, &metrics) == 0 && (metrics.st_mode & 0777) == 0644, "others may not read %s", path);
     look("metrics", "metrics.prom");
     metrics_while_read();
     if (!look("json", "alive"))
@@ -306,6 +309,7 @@ int main(void)
     char line[128];
 
     test_begin("monitor/dump", 120);
+    umask(077);
     if (!mkdtemp(dir))
         return 1;
     obedient_start(RANKS, "dump \"test\"", obey);

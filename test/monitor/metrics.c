@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "monitor/obedient.h"
@@ -111,6 +112,16 @@ static void look(void)
     }
 }
 
+/* Others may read it, whatever the umask is. */
+static void has_mode(void)
+{
+    char path[128];
+    struct stat file;
+
+    snprintf(path, sizeof path, "%s/rondo.%d.prom", dir, (int)obedient_pids[0]);
+    CHECK(stat(path, &file) == 0 && (file.st_mode & 0777) == 0644, "%s has mode %o", path, (unsigned)file.st_mode);
+}
+
 static int is_empty(void)
 {
     char line[128];
@@ -199,6 +210,7 @@ static void one_name(void)
 int main(void)
 {
     test_begin("monitor/metrics", 90);
+    umask(077);
     for (char *name = "RANK\0PMIX_RANK\0PMI_RANK\0SLURM_PROCID\0OMPI_COMM_WORLD_RANK\0"; *name;
          name += strlen(name) + 1)
         unsetenv(name);
@@ -213,6 +225,7 @@ int main(void)
     while_replaced();
     no_commas();
     look();
+    has_mode();
     come();
     obedient_order_all(OBEDIENT_END);
     CHECK(is_empty(), "something is left of communicators that were destroyed");
