@@ -265,6 +265,14 @@ static void let_go(pid_t pid, bool failed)
     }
 }
 
+/* Names of threads and of functions are the process's, and may be meant for a terminal. */
+static void clean(char *text)
+{
+    for (char *at = text; at && *at; at++)
+        if (((unsigned char)*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7f)
+            *at = '?';
+}
+
 /* Prints the lines that are wanted. Returns how many there were. */
 static int print_lines(const stack_tool_t *tool, char *text)
 {
@@ -295,6 +303,7 @@ bool stack_by_tool(const stack_tool_t *tool, pid_t pid, double seconds)
     close(run.fd);
     while (waitpid(run.pid, NULL, 0) < 0 && errno == EINTR)
         continue;
+    clean(run.text);
     if (run.n)
         snprintf(first, sizeof first, "%.*s", (int)strcspn(run.text, "\n"), run.text);
     int n = print_lines(tool, run.text);

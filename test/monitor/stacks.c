@@ -78,6 +78,8 @@ static void frames(void)
     CHECK(!is_said("rank 0 of") && !is_said("rank 2 of"), "others are there, too:\n%s", obedient_text);
     EXPECT("stacks 0 2", 0, "rank 2 of");
     CHECK(is_said("rank 0 of") && !is_said("rank 1 of"), "others are there:\n%s", obedient_text);
+    play("printf '#0 \\033[31mframe\\n'");
+    EXPECT("stacks 1", 0, "#0 ?[31mframe");
     EXPECT("stacks 3", 2, "there is no rank 3 of 'stacks'");
     EXPECT("stacks x", 2, "there is no rank x of 'stacks'");
     EXPECT("stacks --tool lldb", 2, "there are eu-stack, gdb, pstack and none");
@@ -125,7 +127,7 @@ static void without_frames(void)
     play("kill -STOP $4; kill -KILL $$"); /* it dies of itself, and leaves the process stopped */
     by_kernel(ENOUGH, "says nothing of the threads");
     play("echo '#0 frame'");
-    EXPECT("stacks 1 --tool none", 0, "thread ");
+    EXPECT("stacks 1 --tool none", 0, " \"?[31mname\": state ");
     CHECK(!is_said("#0 frame"), "%s", obedient_text);
 }
 
@@ -277,6 +279,7 @@ int main(void)
     if (!mkdtemp(dir) || !path)
         return 1;
     setenv("RONDO_DEBUG", "none", 1);
+    (void)prctl(PR_SET_NAME, "\033[31mname"); /* the ranks have it, too */
     obedient_start(RANKS, "stacks", obedient_reduce);
     setenv("PATH", dir, 1);
     for (int i = 0; i < 2; i++)
