@@ -19,6 +19,7 @@ typedef struct found {
     rd_view_t *view;
     rd_origin_t here;
     bool poor, again; /* again: nothing is added that was not there */
+    bool more;        /* it was searched before, and so is not where nothing can be new */
 } found_t;
 
 static bool is_stale(const rd_view_t *v, int fd)
@@ -83,13 +84,46 @@ static void scan_process(int pid, found_t *found)
         closedir(d);
 }
 
+/* Returns a number that is another one once a communicator has been made since; 0: all have ended, so that the process
+ * may have another record by now. */
+static uint64_t made(const rd_reader_t *reader)
+{
+    rd_monitor_comm_t c;
+    uint64_t sum = 0;
+    bool lives = false;
+
+    for (int e = 0; e < rd_reader_comms(reader); e++)
+        if (rd_reader_comm(reader, e, &c)) {
+            sum += c.version + 1;
+            lives |= c.state != RD_MONITOR_ENDED;
+        }
+    return lives ? sum : 0;
+}
+
+/* A process takes the records of others when a communicator is made, so what it has opened by then is known when it was
+ * searched once more. Of n ranks that leaves few descriptors out of n * n. */
+static bool has_nothing_new(int pid, const found_t *found)
+{
+    for (int i = 0; found->more && i < found->view->nprocesses; i++) {
+        rd_view_process_t *p = &found->view->processes[i];
+        if (p->reader.head.pid != pid || p->reader.head.pid_space != found->here.pid_space || !p->reader.mapped ||
+            p->state == RD_VIEW_ENDED || p->state == RD_VIEW_ELSEWHERE)
+            continue;
+        const uint64_t now = made(&p->reader);
+        p->searches = now && p->searched == now ? p->searches + 1 : 0;
+        p->searched = now;
+        return p->searches > 1;
+    }
+    return false;
+}
+
 static void scan_proc(found_t *found)
 {
     DIR *d = opendir("/proc");
     int pid;
 
     for (struct dirent *e; d && (e = readdir(d));)
-        if (number(e->d_name, &pid) && pid != (int)getpid())
+        if (number(e->d_name, &pid) && pid != (int)getpid() && !has_nothing_new(pid, found))
             scan_process(pid, found);
     if (d)
         closedir(d);
@@ -231,7 +265,7 @@ bool ras_find_again(rd_view_t *view, const ras_options_t *options)
 
 bool ras_find_more(rd_view_t *view, const ras_options_t *options)
 {
-    found_t found = {.view = view};
+    found_t found = {.view = view, .more = true};
 
     rd_view_stale(view);
     scan(&found, options);

@@ -35,6 +35,8 @@ typedef struct rd_view_process {
     struct rd_stacks *stacks;   /* from where its calls were made (stacks.h); NULL: that was not read */
     bool past;                  /* the record is of a dump: state and clocks are those of then, and are left alone */
     bool stale;                 /* its record is a copy, which rd_view_add is to replace */
+    uint64_t searched; /* for who looks for further records again and again: the communicators that it had then, */
+    int searches;      /* and how often there were the same */
 } rd_view_process_t;
 
 /* A rank of a communicator, as its process's record has it. */
