@@ -29,11 +29,6 @@ static void drop_members(analysis_t *a)
     a->nmembers = 0;
 }
 
-static bool is_of(const rd_stream_t *s, const rd_monitor_comm_t *c)
-{
-    return c->id == s->id && (s->from < 0 || s->from == c->rank || s->to == c->rank);
-}
-
 static bool add_member(analysis_t *a, const rd_stream_t *s, int process, int comm)
 {
     const rd_history_t *h = &a->dump->histories[process];
@@ -58,7 +53,7 @@ static bool find_members(analysis_t *a, const rd_stream_t *s)
     drop_members(a);
     for (int i = 0; i < a->dump->view->nprocesses; i++)
         for (int k = 0; k < a->dump->histories[i].ncomms; k++)
-            if (is_of(s, &a->dump->histories[i].comms[k]) && !add_member(a, s, i, k))
+            if (a->dump->histories[i].comms[k].id == s->id && !add_member(a, s, i, k))
                 return false;
     return true;
 }
@@ -363,15 +358,78 @@ static void say_bytes(analysis_t *a, const member_t *from, const member_t *to, c
     ras_say(a, RD_VERDICT_BLAMED, name, text);
 }
 
-static void look_at_messages(analysis_t *a, const rd_stream_t *s, const char *name, bool judged)
-{
-    member_t *from = NULL, *to = NULL;
+/* The runs of a rank's messages, by their streams. */
+typedef struct message {
+    const rd_stream_t *stream;
+    size_t run;
+} message_t;
 
-    for (int i = 0; i < a->nmembers; i++) {
-        from = a->members[i].rank == s->from ? &a->members[i] : from;
-        to = a->members[i].rank == s->to ? &a->members[i] : to;
+typedef struct messages {
+    message_t *all;
+    size_t *runs, n; /* the runs alone, in the same order */
+} messages_t;
+
+static int by_stream(const void *a, const void *b)
+{
+    const message_t *x = a, *y = b;
+
+    return x->stream != y->stream ? (x->stream > y->stream) - (x->stream < y->stream)
+                                  : (x->run > y->run) - (x->run < y->run);
+}
+
+static bool sort_messages(const analysis_t *a, const member_t *m, messages_t *of)
+{
+    const rd_history_t *h = history_of(a, m);
+
+    *of = (messages_t){.all = calloc(h->nruns + 1, sizeof *of->all), .runs = calloc(h->nruns + 1, sizeof *of->runs)};
+    for (size_t i = 0; of->all && of->runs && i < h->nruns; i++) {
+        const rd_history_run_t *r = &h->runs[i];
+        const rd_stream_t *stream =
+            r->comm == m->comm && r->track != RD_TRACK_COLLECTIVE ? rd_streams_of(a->streams, r) : NULL;
+        if (stream)
+            of->all[of->n++] = (message_t){stream, i};
     }
-    for (size_t i = 0; from && to && i < s->ends; i++) {
+    if (of->all)
+        qsort(of->all, of->n, sizeof *of->all, by_stream);
+    for (size_t i = 0; of->runs && i < of->n; i++)
+        of->runs[i] = of->all[i].run;
+    return of->all && of->runs;
+}
+
+/* Finds a rank, with its runs in the stream. Returns false if there is no such rank. */
+static bool find_side(const analysis_t *a, const messages_t *sorted, const rd_stream_t *s, int rank, member_t *side)
+{
+    size_t low = 0, high = (size_t)a->nmembers;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (a->members[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == (size_t)a->nmembers || a->members[low].rank != rank)
+        return false;
+    const messages_t *of = &sorted[low];
+    *side = a->members[low];
+    side->at = side->nruns = 0;
+    for (low = 0, high = of->n; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (of->all[middle].stream < s)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    side->runs = of->runs + low;
+    while (low + side->nruns < of->n && of->all[low + side->nruns].stream == s)
+        side->nruns++;
+    return true;
+}
+
+static void look_at_messages(analysis_t *a, const rd_stream_t *s, member_t *from, member_t *to, const char *name,
+                             bool judged)
+{
+    for (size_t i = 0; i < s->ends; i++) {
         uint64_t number = a->streams->ends[s->first + i], sent_from = 0, taken_from = 0;
         const rd_history_run_t *sent = ras_run_at(a, from, number, &sent_from);
         const rd_history_run_t *taken = ras_run_at(a, to, number, &taken_from);
@@ -421,6 +479,27 @@ static bool is_printed(const analysis_t *a, const rd_monitor_verdict_t *v)
     return false;
 }
 
+/* `s`: the collectives of the communicator whose members were found, behind which lie its messages. */
+static void look_at_all_messages(analysis_t *a, const rd_stream_t *s, const char *name, bool judged)
+{
+    messages_t *sorted = calloc((size_t)a->nmembers + 1, sizeof *sorted);
+    bool good = sorted;
+
+    for (int i = 0; i < a->nmembers && good; i++)
+        good = sort_messages(a, &a->members[i], &sorted[i]);
+    a->memory |= !good;
+    for (const rd_stream_t *m = s + 1; good && m < a->streams->streams + a->streams->nstreams && m->id == s->id; m++) {
+        member_t from, to;
+        if (!m->left_out && find_side(a, sorted, m, m->from, &from) && find_side(a, sorted, m, m->to, &to))
+            look_at_messages(a, m, &from, &to, name, judged);
+    }
+    for (int i = 0; sorted && i < a->nmembers; i++) {
+        free(sorted[i].all);
+        free(sorted[i].runs);
+    }
+    free(sorted);
+}
+
 /* `s`: its collectives. Streams of one communicator lie one behind the other. */
 static void look_at_comm(analysis_t *a, const rd_stream_t *s)
 {
@@ -442,10 +521,7 @@ static void look_at_comm(analysis_t *a, const rd_stream_t *s)
     if (!judge(a, c, name, &v) && !find_difference(a, s, name) && !two_looks && !find_late(a, s, name))
         find_waiting(a, name, first->size);
     ras_outputs(a, s, name);
-    for (const rd_stream_t *m = s + 1; m < a->streams->streams + a->streams->nstreams && m->id == s->id; m++) {
-        if (!m->left_out && find_members(a, m))
-            look_at_messages(a, m, name, two_looks);
-    }
+    look_at_all_messages(a, s, name, two_looks);
     if (a->said == before && v.status != RD_VERDICT_NONE && is_printed(a, &v))
         a->worst = rd_verdict_worse(v.status, a->worst);
     else if (a->said == before && v.status != RD_VERDICT_NONE)

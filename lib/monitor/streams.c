@@ -279,13 +279,15 @@ static uint64_t over_on_all(const rd_dump_t *dump, uint64_t id)
 static bool find_last(rd_streams_t *s, const rd_dump_t *dump)
 {
     uint64_t *sent = calloc(s->nstreams + 1, sizeof *sent), *taken = calloc(s->nstreams + 1, sizeof *taken);
-    bool good = sent && taken;
+    bool good = sent && taken, on = false;
 
     if (good)
         count_over(s, dump, sent, taken);
     for (size_t i = 0; good && i < s->nstreams; i++) {
         rd_stream_t *stream = &s->streams[i];
-        if (goes_on(dump, stream->id))
+        if (i == 0 || stream->id != s->streams[i - 1].id)
+            on = goes_on(dump, stream->id);
+        if (on)
             stream->last = stream->from < 0 ? over_on_all(dump, stream->id) : sent[i] < taken[i] ? sent[i] : taken[i];
     }
     free(sent);

@@ -208,6 +208,37 @@ def crowds(tool, folder):
     return 0
 
 
+def pairs(tool, folder, rng):
+    """Each rank has sent to each other one and got from it, in an order of its own; one expects another length."""
+    size, wrong = 12, rng.sample(range(12), 2)
+    os.mkdir(folder)
+    for rank in range(size):
+        peers = [p for p in range(size) if p != rank] * 2
+        rng.shuffle(peers)
+        calls = []
+        for n, peer in enumerate(peers):
+            for kind in ("send", "recv"):
+                odd = kind == "recv" and [rank, peer] == wrong and peer not in peers[n + 1:]
+                calls.append({"index": len(calls), "communicator": "00000000000000aa", "rank": rank, "call": kind, "number": n + 1,
+                              "calls": 1, "begun_ns": 10**9 + n, "ended_ns": 10**9 + n + 1, "thread": 1, "count": 16 + odd,
+                              "bytes": 16 + odd, "peer": peer})
+        done = {"begun": len(peers), "ended": len(peers), "entry": 0, "bytes": 0}
+        board = {"state": "alive", "collectives": {"begun": 0, "ended": 0, "entry": 0, "bytes": 0}, "sends": done, "recvs": done}
+        comm = {"id": "00000000000000aa", "name": "world", "rank": rank, "size": size, "nodes": 1, "device": -1, "entry": 0,
+                "boards": [board]}
+        dump = {"format": "rondo-dump", "version": 1, "process": {"pid": 100 + rank, "job_rank": rank, "state": "?", "host": "n1"},
+                "communicators": [comm], "lost_calls": 0, "calls": calls}
+        with open(f"{folder}/rondo_dump_{rank}.json", "w") as f:
+            json.dump(dump, f)
+    want = (f"'world': rank {wrong[1]} sends 16 bytes to rank {wrong[0]}, which expects 17, in message 2 from the one to the "
+            "other\n")
+    status, text = run(tool, "analyse", folder)
+    if (status, text) != (4, want):
+        print(f"pairs: exit {status}, want '{want}': {text}")
+        return 1
+    return 0
+
+
 def main():
     tool = sys.argv[1]
     first = int(os.environ.get("RONDO_TEST_SEED", "1"))
@@ -231,7 +262,7 @@ def main():
                       f"exit {status}: {text}")
                 return 1
         print(f"{CASES} jobs")
-        return crowds(tool, f"{folder}/crowd")
+        return crowds(tool, f"{folder}/crowd") or pairs(tool, f"{folder}/pairs", random.Random(first))
     finally:
         shutil.rmtree(folder)
 
