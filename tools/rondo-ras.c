@@ -1,11 +1,13 @@
 /* rondo-ras: what the jobs of this host do, and who holds them up. It reads the records that rondo's processes keep of
  * their calls (lib/monitor); no thread of a job takes part, so it also works while all of them are stopped. */
+#include <errno.h>
 #include <getopt.h>
 #include <pwd.h>
 #include <rondo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ras.h"
 
@@ -262,6 +264,12 @@ static int no_record(const rd_view_t *view, const ras_options_t *options)
         fprintf(stderr, "rondo-ras: %d record%s cannot be read: %s\n", view->unreadable,
                 view->unreadable == 1 ? "" : "s", view->why);
     if (view->unreadable && !options->job)
+        return RAS_NOTHING;
+    const char *folder = options->from ? options->from : options->dir;
+    const bool lacks = folder && access(folder, R_OK | X_OK) != 0;
+    if (lacks)
+        fprintf(stderr, "rondo-ras: %s cannot be read: %s\n", folder, strerror(errno));
+    if (lacks && options->from)
         return RAS_NOTHING;
     if (options->from)
         fprintf(stderr,

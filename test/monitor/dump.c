@@ -205,6 +205,7 @@ static void alive(void)
     ras("dump", 2, "-o DIR");
     convert();
     ras("dump --from %s/alive -o from", 1, "there is no record in");
+    ras("dump --from %s/nowhere -o from", 1, "nowhere cannot be read: No such file");
 }
 
 /* Its record is what the others hold. */
