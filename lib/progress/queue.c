@@ -64,16 +64,15 @@ void rd_queue_free(rd_queue_t *q)
 {
     rd_deadlock_leave(q);
     rd_late_end(q);
-    while (q->spent) {
-        rd_task_t *t = q->spent;
+    for (rd_task_t *t; (t = q->spent) != NULL; free(t))
         q->spent = t->next;
-        free(t);
-    }
     free(q->run.lanes);
     free(q->spare);
     free(q->scratch);
     free(q->tails);
-    memset(q, 0, sizeof *q);
+    /* All but `outstanding`, which a thread reads that enters in this moment: rd_comm_enter. */
+    memset(q, 0, offsetof(rd_queue_t, outstanding));
+    memset(&q->elsewhere, 0, sizeof *q - offsetof(rd_queue_t, elsewhere));
 }
 
 static rondo_result_t lanes_room(rd_queue_t *q, rd_run_t *run, const rd_plan_t *plan)
