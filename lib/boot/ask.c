@@ -179,7 +179,7 @@ void rd_boot_say_letters(rd_boot_t *b)
 
     pthread_mutex_lock(&q->lock);
     if (q->on_letter && (q->claimed || (q->nasked && !b->busy)))
-        q->on_letter(q->arg);
+        q->on_letter(q->arg, false);
     pthread_mutex_unlock(&q->lock);
 }
 
@@ -189,11 +189,11 @@ void rd_boot_say_unread(rd_boot_t *b)
 
     pthread_mutex_lock(&q->lock);
     if (q->on_letter)
-        q->on_letter(q->arg);
+        q->on_letter(q->arg, true);
     pthread_mutex_unlock(&q->lock);
 }
 
-void rd_boot_on_letter(rd_boot_t *b, void (*on_letter)(void *arg), void *arg)
+void rd_boot_on_letter(rd_boot_t *b, void (*on_letter)(void *arg, bool unread), void *arg)
 {
     pthread_mutex_lock(&b->lock);
     pthread_mutex_lock(&b->questions.lock);

@@ -169,9 +169,9 @@ bool rd_boot_claimed(rd_boot_t *boot, rd_boot_claim_t *claim);
 /* A claim or a question may be read by any thread, in an exchange or a check. Sets what is called then: at once for a
  * claim, and for questions when an exchange, in which they cannot be answered, is over; also if there is one by now. It
  * is called as well when an exchange has failed: it has read no further, and for what neighbours had sent by then there
- * is no edge any more, so that all sockets are to be read. It is called with locks of the bootstrap held. NULL: nothing
- * is called once this has returned. */
-void rd_boot_on_letter(rd_boot_t *boot, void (*on_letter)(void *arg), void *arg);
+ * is no edge any more, so that all sockets are to be read: `unread`. It is called with locks of the bootstrap held.
+ * NULL: nothing is called once this has returned. */
+void rd_boot_on_letter(rd_boot_t *boot, void (*on_letter)(void *arg, bool unread), void *arg);
 
 /* What it means that a neighbour's socket has ended without a farewell. */
 typedef enum {

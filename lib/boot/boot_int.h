@@ -36,8 +36,8 @@ typedef struct rd_questions {
         rd_boot_answer_t answer;
     } of[RD_QUESTIONERS];
     bool claimed;
-    rd_boot_claim_t claim;        /* that has come, and is to be said */
-    void (*on_letter)(void *arg); /* NULL: nobody is told */
+    rd_boot_claim_t claim;                     /* that has come, and is to be said */
+    void (*on_letter)(void *arg, bool unread); /* NULL: nobody is told */
     void *arg;
 } rd_questions_t;
 

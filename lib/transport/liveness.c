@@ -6,8 +6,7 @@
  * the kernels' own heartbeat ends the socket, and the thread checks a few times a second whether a socket needs a
  * faster one. A process that has ended while a child of it holds its sockets is seen by its lifeline (boot/lifeline.c).
  * When a peer is gone, the thread writes the communicator's stop word, which every wait checks, and passes the news on.
- * Everything that it uses is guarded by one lock, held while an event is handled, so that after rd_liveness_remove
- * nothing of the communicator is used. */
+ * One lock, held while an event is handled, guards all that it uses: nothing is used after rd_liveness_remove. */
 #include "transport/liveness.h"
 
 #include <errno.h>
@@ -30,7 +29,7 @@
 
 #define MOST_SOCKETS 64
 #define PARTING_MS 2000  /* within which a farewell that was sent before a lifeline ended has come */
-#define WAKE UINT64_MAX  /* the event that ends the thread, or tells it of callbacks or letters */
+#define WAKE UINT64_MAX  /* the event that ends the thread, or tells it of callbacks, letters or unread sockets */
 #define SERVE (WAKE - 1) /* somebody asks for the record of this process */
 
 /* A descriptor that the thread observes. An event names a slot and its age, so that an event that was on its way when
@@ -48,14 +47,14 @@ typedef struct slot {
     uint32_t age;
 } slot_t;
 
-static pthread_mutex_t life =
-    PTHREAD_MUTEX_INITIALIZER; /* guards the start and the end of the thread; taken before `lock` */
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* guards starting and ending the thread; before `lock` */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the slots */
 static slot_t *slots;
 static int nslots;
 static int users; /* communicators in liveness */
 static rd_liveness_t *pollers;
 static _Atomic int polled, ending; /* polled: callbacks and sockets that are polled from time to time */
+static _Atomic bool some_unread;   /* an exchange has failed before it had read all that had come */
 static int epoll_fd = -1, wake_fd = -1;
 static pthread_t thread;
 
@@ -88,11 +87,12 @@ static void fork_child(void)
 
 static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child};
 
-static void wake(void *unused)
+static void wake(void *unused, bool unread)
 {
     const uint64_t one = 1;
 
     (void)unused;
+    some_unread |= unread;
     (void)!write(wake_fd, &one, sizeof one);
 }
 
@@ -207,12 +207,12 @@ static void on_socket(slot_t *s)
 }
 
 /* Takes the letters that another thread has read, in an exchange of its own, and what one that failed has not read. */
-static void hear_all_sockets(void)
+static void hear_woken(bool unread)
 {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < nslots; i++)
         if (slots[i].liveness && !slots[i].is_pidfd && !slots[i].lifeline)
-            on_socket(&slots[i]);
+            unread ? on_socket(&slots[i]) : take_letters(slots[i].liveness);
     pthread_mutex_unlock(&lock);
 }
 
@@ -289,7 +289,7 @@ static bool on_event(uint64_t which, uint32_t events)
     if (which == WAKE) {
         uint64_t times;
         (void)!read(wake_fd, &times, sizeof times);
-        hear_all_sockets();
+        hear_woken(atomic_exchange(&some_unread, false));
         return atomic_load(&ending);
     }
     if (which == SERVE) {
@@ -451,7 +451,7 @@ static int observe_fd(const slot_t *what)
     }
     slots[i].kept = what->lifeline && rd_keeper_hold(i, what->fd);
     if ((what->beats || what->pid || what->lifeline) && atomic_fetch_add(&polled, 1) == 0)
-        wake(NULL);
+        wake(NULL, false);
     return 0;
 }
 
@@ -551,7 +551,7 @@ void rd_liveness_poll(rd_liveness_t *w, void (*on_poll)(void *arg))
     w->next = pollers;
     pollers = w;
     atomic_fetch_add(&polled, 1);
-    wake(NULL);
+    wake(NULL, false);
     pthread_mutex_unlock(&lock);
 }
 

@@ -356,9 +356,9 @@ static void exchange(void)
     rd_chan_free(to.there);
 }
 
-static void note_call(void *called)
+static void note_call(void *called, bool unread)
 {
-    *(int *)called += 1;
+    *(int *)called += unread;
 }
 
 /* One neighbour's word ends an exchange, while another one's lies in its socket. That raises no edge any more, so
