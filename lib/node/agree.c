@@ -110,12 +110,15 @@ static int by_machine(const void *a, const void *b)
 static int machine_cores(const rank_facts_t *all, const machine_rank_t *ranks, int count)
 {
     cpu_set_t together;
-    int cores;
+    int cores, each = 1;
 
     CPU_ZERO(&together);
-    for (int i = 0; i < count; i++)
-        CPU_OR(&together, &together, &all[ranks[i].rank].cores);
-    cores = CPU_COUNT(&together) * all[ranks[0].rank].each;
+    for (int i = 0; i < count; i++) {
+        const rank_facts_t *r = &all[ranks[i].rank];
+        CPU_OR(&together, &together, &r->cores);
+        each = r->each > each ? r->each : each; /* of one that could not tell it is 1 */
+    }
+    cores = CPU_COUNT(&together) * each;
     for (int i = 0; i < count; i++) {
         const rank_facts_t *r = &all[ranks[i].rank];
         if (r->quota > 0 && r->quota < CPU_COUNT(&r->cores) * r->each && r->quota < cores)

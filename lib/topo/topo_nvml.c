@@ -71,7 +71,7 @@ static void gpu_ask(const rd_nvml_t *nvml, nvmlDevice_t device, rd_gpu_t *gpu)
 static bool is_passing(int error)
 {
     return error != NVML_SUCCESS && error != NVML_ERROR_INVALID_ARGUMENT && error != NVML_ERROR_NOT_SUPPORTED &&
-           error != NVML_ERROR_FUNCTION_NOT_FOUND;
+           error != NVML_ERROR_NO_PERMISSION && error != NVML_ERROR_FUNCTION_NOT_FOUND;
 }
 
 /* What is known of one link. */
@@ -105,7 +105,6 @@ static int link_ask(const rd_nvml_t *nvml, nvmlDevice_t device, unsigned number,
 static bool links_ask(const rd_nvml_t *nvml, nvmlDevice_t device, rd_gpu_topo_t *t, int g)
 {
     const struct timespec millisecond = {0, 1000000};
-    bool answered = true;
 
     for (unsigned number = 0; number < NVML_NVLINK_MAX_LINKS; number++) {
         bool known = false;
@@ -116,8 +115,9 @@ static bool links_ask(const rd_nvml_t *nvml, nvmlDevice_t device, rd_gpu_topo_t 
             nanosleep(&millisecond, NULL);
             error = link_ask(nvml, device, number, &link);
         }
-        answered = answered && error == NVML_SUCCESS;
-        if (error != NVML_SUCCESS || !link.active)
+        if (error != NVML_SUCCESS)
+            return false;
+        if (!link.active)
             continue;
         for (int i = 0; i < t->count; i++)
             if (i != g && strcmp(t->gpu[i].bus, link.bus) == 0) {
@@ -127,7 +127,7 @@ static bool links_ask(const rd_nvml_t *nvml, nvmlDevice_t device, rd_gpu_topo_t 
         t->gpu[g].switched +=
             !known && (link.type == NVML_NVLINK_DEVICE_TYPE_SWITCH || link.type == NVML_NVLINK_DEVICE_TYPE_UNKNOWN);
     }
-    return answered;
+    return true;
 }
 
 /* ---- network devices ---- */

@@ -317,8 +317,11 @@ rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, cons
         result = gets_put(net, config);
     if (result == RONDO_SUCCESS)
         result = class_put(net, config, env);
-    if (result == RONDO_SUCCESS && env->net[0] != 0)
+    if (result == RONDO_SUCCESS && env->net[0] != 0) {
+        if (rd_ucx_tcp_alone(env->ucx_tls))
+            family_put(config, address);
         return rd_ucx_device_put(net, config, env->net, local_rank);
+    }
     if (result == RONDO_SUCCESS && net->fast)
         return fast_put(net, config, address);
     bool others = rd_ucx_tcp_alone(env->ucx_tls) && devices_of_others();

@@ -41,7 +41,7 @@ static const rd_view_comm_t *look(const rd_cuda_t *cuda, rd_view_t *view)
 {
     const rd_seat_t *seat = cuda->team->seat;
 
-    if (!seat || !seat->record || !rd_held_again(view) || !rd_view_look(view, 0))
+    if (!seat || !seat->record || !rd_view_look(view, 0))
         return NULL;
     return rd_view_comm_of(view->comms, view->ncomms, seat->board->id);
 }
@@ -99,7 +99,7 @@ void rd_device_late_check(rd_cuda_t *cuda, int peer, int64_t now_ms)
         look_first(cuda);
         return;
     }
-    const rd_view_comm_t *c = l->view ? look(cuda, l->view) : NULL;
+    const rd_view_comm_t *c = l->view && rd_held_again(l->view) ? look(cuda, l->view) : NULL;
     if (c)
         rd_verdict_judge(l->view, c, &v);
     set_verdict(l, rd_verdict_names(v.status), v.status == RD_VERDICT_NONE ? "" : v.text);
