@@ -192,8 +192,9 @@ static bool known(const found_t *found, int pid)
 {
     const rd_view_t *v = found->view;
 
-    for (int i = 0; i < v->nprocesses; i++)
-        if (v->processes[i].reader.head.pid == pid && v->processes[i].reader.head.pid_space == found->here.pid_space)
+    for (int i = 0; i < v->nprocesses; i++) /* a copy that is stale has to be asked for again */
+        if (!v->processes[i].stale && v->processes[i].reader.head.pid == pid &&
+            v->processes[i].reader.head.pid_space == found->here.pid_space)
             return true;
     return false;
 }

@@ -268,9 +268,12 @@ static void let_go(pid_t pid, bool failed)
 /* Names of threads and of functions are the process's, and may be meant for a terminal. */
 static void clean(char *text)
 {
-    for (char *at = text; at && *at; at++)
-        if (((unsigned char)*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7f)
+    for (char *at = text; at && *at; at++) {
+        const unsigned char c = (unsigned char)*at;
+        bool c1 = c >= 0x80 && c < 0xa0 && at > text && (unsigned char)at[-1] == 0xc2; /* in UTF-8 */
+        if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f || c1)
             *at = '?';
+    }
 }
 
 /* Prints the lines that are wanted. Returns how many there were. */

@@ -11,7 +11,7 @@
 #include "ras.h"
 
 #define BAR 20
-#define LEAST 6 /* lines of a communicator, its first rank, and what is left out */
+#define LEAST 7 /* lines of a communicator, its first rank, and what is left out */
 
 /* What a rank had done by the last page. */
 typedef struct past {
@@ -194,7 +194,7 @@ static int print_comm(const pages_t *p, const rd_view_t *view, const rd_view_com
         printf("%s\n", v->text);
     print_titles(p);
     for (int r = 0; r < c->nranks; r++, lines++) {
-        if (p->live && lines >= p->height - 3 && r + 1 < c->nranks) {
+        if (p->live && r > 0 && lines >= p->height - 3 && r + 1 < c->nranks) {
             printf("and %d more\n", c->nranks - r);
             return lines + 1;
         }

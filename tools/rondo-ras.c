@@ -1,5 +1,6 @@
 /* rondo-ras: what the jobs of this host do, and who holds them up. It reads the records that rondo's processes keep of
  * their calls (lib/monitor); no thread of a job takes part, so it also works while all of them are stopped. */
+#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <pwd.h>
@@ -266,9 +267,12 @@ static int no_record(const rd_view_t *view, const ras_options_t *options)
     if (view->unreadable && !options->job)
         return RAS_NOTHING;
     const char *folder = options->from ? options->from : options->dir;
-    const bool lacks = folder && access(folder, R_OK | X_OK) != 0;
+    DIR *there = folder ? opendir(folder) : NULL;
+    const bool lacks = folder && !there && errno != ENOTDIR;
     if (lacks)
         fprintf(stderr, "rondo-ras: %s cannot be read: %s\n", folder, strerror(errno));
+    if (there)
+        closedir(there);
     if (lacks && options->from)
         return RAS_NOTHING;
     if (options->from)
