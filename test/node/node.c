@@ -92,10 +92,10 @@ static int check_memory(const rank_t *r, const rd_node_t *node, rd_boot_t *boot)
     return 0;
 }
 
-/* Segments that are long only in name: what ranks touch of them must be there, and is. */
+/* Segments of 32 GB that are long only in name: what ranks touch of them must be there, and is. */
 static int long_segments(const rank_t *r, rd_boot_t *boot, const rd_env_t *env, rd_log_ctx_t *ctx, rd_stop_t *stop)
 {
-    const size_t segment = (size_t)1 << 40, used[] = {0, 4096, 5000};
+    const size_t segment = (size_t)1 << 35, used[] = {0, 4096, 5000};
     rd_node_t node;
 
     if (rd_node_find(&node, boot, r->rank, r->plan->nranks, env, -1, ctx, stop) != RONDO_SUCCESS)

@@ -241,6 +241,19 @@ static void grouped_abort(test_rank_t *t, void *arg)
     free(own);
 }
 
+/* The least of several counts: the liveness thread opens files for a moment. */
+static int descriptors(void)
+{
+    int least = test_count_entries("/proc/self/fd");
+
+    for (int i = 0; i < 5; i++) {
+        int now = test_count_entries("/proc/self/fd");
+        least = now < least ? now : least;
+        usleep(1000);
+    }
+    return least;
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     way_t way = *(way_t *)arg;
@@ -257,10 +270,11 @@ static void body(test_rank_t *t, void *arg)
     rondo_window_t window = way_window(t, comm, way, BYTES, &part, &own);
     ring(t, comm, window, part, buffer);
     /* A second window, whose parts have different lengths; it takes one descriptor, however many ranks there are. */
-    int files = test_count_entries("/proc/self/fd");
+    int files = descriptors();
     rondo_window_t second = way_window(t, comm, WAY_MAPPED, 64 * (size_t)(t->rank + 1), &second_part, &second_own);
-    if (way == WAY_MAPPED && test_count_entries("/proc/self/fd") > files + 1)
-        test_fail(t, "a window took %d descriptors", test_count_entries("/proc/self/fd") - files);
+    int more = descriptors() - files;
+    if (way == WAY_MAPPED && more > 1)
+        test_fail(t, "a window took %d descriptors", more);
     int last = t->nranks - 1;
     for (int r = 0; r < t->nranks; r++) {
         char byte = (char)(t->rank + 1);
