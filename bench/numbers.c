@@ -121,7 +121,7 @@ value_t value_of(const job_t *job, int rank, size_t i)
     if (!job->op->reduces)
         return value;
     /* Of a narrow type and many ranks: so few of them contribute to a sum that it is exact in any order. */
-    if (job->reduction == RONDO_SUM && rank >= exact_limit(job->type))
+    if (job->reduction == RONDO_SUM && job->type != RONDO_BOOL && rank >= exact_limit(job->type))
         value.a = value.b = 0;
     /* products stay small, and an AND is not always 0: at most one rank differs from the rest */
     if (job->reduction == RONDO_PROD && job->type != RONDO_BOOL)

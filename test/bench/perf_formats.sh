@@ -55,7 +55,7 @@ holds 'OSU, a rate' '
     /^# OSU MPI Bi-Directional Bandwidth Test/ { title = 1 }
     /^# Size +Bandwidth \(MB\/s\)$/ { header = 1 }
     /^#/ || NF == 0 { next }
-    NF != 2 || $2 <= 0 { exit bad = 1 }
+    NF != 2 || $2 !~ /^[0-9]+\.[0-9][0-9]$/ { exit bad = 1 }
     { n++ }
     END { exit bad || !title || !header || n != 4 }'
 
