@@ -153,7 +153,7 @@ static void graph_against_calls(world_t *w, bool before)
     if (!before)
         TEST_OK(w->t, w->comm, rondo_comm_deregister(w->comm, reg));
     w->round++;
-    test_note(w->t, "a graph captured %s, against plain calls", before ? "before the first" : "with a registered buffer");
+    test_note(w->t, "a graph captured %s, against calls", before ? "before the first" : "with a registered buffer");
     fill(w, block);
     if (w->t->rank == 0)
         TEST_CUDA(w->t, cudaGraphLaunch(exec[0], w->stream));

@@ -1,7 +1,8 @@
 #!/bin/sh
 # What rondo would do on machines that are recorded in test/topo/*.gpus: how their GPUs are said to reach each other,
 # what is chosen for every operation and size, and some plans in full, compared with test/topo/*.choices. With --write
-# those files are made anew, for a commit that means to change choices: sh ../test/topo/choices.sh --write in the build folder.
+# those files are made anew, for a commit that means to change choices (in the build folder:
+# sh ../test/topo/choices.sh --write).
 set -u
 : "${top_builddir=.}" "${top_srcdir=$(cd "$(dirname "$0")/../.." && pwd)}"
 info=$top_builddir/rondo-info
