@@ -28,18 +28,6 @@ static rondo_result_t failed(const rd_plug_net_t *net, const char *call, int err
 
 /* ---- this rank's part */
 
-/* Copies entry `i` of "a:1,b:1", counted round and round, without the port. */
-static void entry(const char *list, int i, char name[NAME])
-{
-    int n = 1;
-
-    for (const char *c = list; *c; c++)
-        n += *c == ',';
-    for (i %= n; i > 0; list++)
-        i -= *list == ',';
-    snprintf(name, NAME, "%.*s", (int)strcspn(list, ",:"), list);
-}
-
 /* Lists the plugin's devices for rd_node_rail, by their folders where the plugin tells them. Returns NCCL's result. */
 static int devices_list(const rd_plug_net_t *net, char *list, size_t bytes)
 {
@@ -79,8 +67,8 @@ static rondo_result_t device_choose(rd_plug_net_t *net, const rd_env_t *env, con
 
     if (!*env->net)
         return device_share(net, node);
-    int rail = rd_node_rail(node, env->net, rd_locality_sys());
-    entry(env->net, rail, name);
+    rd_node_rail_name(env->net, rd_node_rail(node, env->net, rd_locality_sys()), name, sizeof name);
+    name[strcspn(name, ":")] = '\0'; /* without the port */
     for (int d = 0; d < net->plug->ndevices; d++) {
         int error = rd_plug_device(net->plug, d, &what);
         if (error != 0)

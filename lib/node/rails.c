@@ -167,3 +167,14 @@ int rd_node_rail(const rd_node_t *node, const char *list, const char *sys)
         mine = share_by_sys(node, list, n, sys);
     return mine < 0 ? node->self : mine;
 }
+
+void rd_node_rail_name(const char *list, int rail, char *name, size_t bytes)
+{
+    int n = 1;
+
+    for (const char *c = list; *c; c++)
+        n += *c == ',';
+    for (rail %= n; rail > 0; rail--)
+        list += strcspn(list, ",") + 1;
+    snprintf(name, bytes, "%.*s", (int)strcspn(list, ","), list);
+}

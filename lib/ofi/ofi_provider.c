@@ -173,13 +173,7 @@ static struct fi_info *pick(struct fi_info *all, const char *name, bool named, c
 static site_t site_of(const rd_env_t *env, const char *address, int local_rank, size_t longest)
 {
     site_t site = {.address = address, .local_rank = local_rank, .longest = longest + sizeof(rd_net_header_t)};
-    const char *devices = env->net;
-    int n = 1;
-    for (const char *c = devices; *c != 0; c++)
-        n += *c == ',';
-    for (int k = local_rank % n; k > 0; k--)
-        devices += strcspn(devices, ",") + 1;
-    snprintf(site.device, sizeof site.device, "%.*s", (int)strcspn(devices, ","), devices);
+    rd_node_rail_name(env->net, local_rank, site.device, sizeof site.device);
     return site;
 }
 

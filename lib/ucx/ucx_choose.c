@@ -241,9 +241,7 @@ static void share(rd_ucx_net_t *net, const rd_node_t *node)
         n += *c == ',';
     if (n > node->nlocal)
         return;
-    for (int k = rd_node_rail(node, d, rd_locality_sys()) % n; k > 0; k--)
-        d += strcspn(d, ",") + 1;
-    snprintf(device, sizeof device, "%.*s", (int)strcspn(d, ","), d);
+    rd_node_rail_name(d, rd_node_rail(node, d, rd_locality_sys()), device, sizeof device);
     memcpy(net->devices, device, sizeof device);
 }
 

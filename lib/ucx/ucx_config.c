@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "node/rails.h"
 #include "ucx/ucx.h"
 
 /* Finds the name of the interface that has this address. */
@@ -51,12 +52,7 @@ static rondo_result_t setting_put(rd_ucx_net_t *net, ucp_config_t *config, const
 rondo_result_t rd_ucx_device_put(rd_ucx_net_t *net, ucp_config_t *config, const char *devices, int local_rank)
 {
     char device[128];
-    int n = 1;
-    for (const char *c = devices; *c != 0; c++)
-        n += *c == ',';
-    for (local_rank %= n; local_rank > 0; local_rank--)
-        devices += strcspn(devices, ",") + 1;
-    snprintf(device, sizeof device, "%.*s", (int)strcspn(devices, ","), devices);
+    rd_node_rail_name(devices, local_rank, device, sizeof device);
     return setting_put(net, config, "NET_DEVICES", device);
 }
 
