@@ -14,7 +14,7 @@ rondo_result_t rd_args_start_slow(rd_at_t at, rondo_type_t type, rondo_stream_t 
     if ((unsigned)type >= RONDO_NUM_TYPES)
         return rd_error(&at.comm->ctx, BAD, "%s: type is %d, types are 0 to %d", at.call, (int)type,
                         RONDO_NUM_TYPES - 1);
-    if (stream && !rd_args_on_device(at))
+    if (stream && !rd_comm_on_device(at.comm))
         return rd_error(&at.comm->ctx, BAD, "%s: stream is %p on a host communicator: pass NULL", at.call,
                         (void *)stream);
     return RONDO_SUCCESS;

@@ -13,12 +13,6 @@ typedef struct rd_at {
     rondo_comm_t comm;
 } rd_at_t;
 
-/* Unlike its modules this stays, whichever thread aborts the communicator meanwhile. */
-static inline bool rd_args_on_device(rd_at_t at)
-{
-    return at.comm->team.device >= 0;
-}
-
 /* What is wrong with the communicator, the type or the stream, and with a rank, if anything is. Calls ask the two
  * functions below, which take few instructions where all is well. */
 rondo_result_t rd_args_start_slow(rd_at_t at, rondo_type_t type, rondo_stream_t stream);
@@ -27,7 +21,7 @@ rondo_result_t rd_args_rank_slow(rd_at_t at, const char *what, int rank);
 static inline rondo_result_t rd_args_start(rd_at_t at, rondo_type_t type, rondo_stream_t stream)
 {
     bool sound = at.comm && atomic_load_explicit(&at.comm->alive, memory_order_acquire) == rd_comm_mark &&
-                 !rd_caller()->in_hook && (unsigned)type < RONDO_NUM_TYPES && (!stream || rd_args_on_device(at));
+                 !rd_caller()->in_hook && (unsigned)type < RONDO_NUM_TYPES && (!stream || rd_comm_on_device(at.comm));
 
     return sound ? RONDO_SUCCESS : rd_args_start_slow(at, type, stream);
 }

@@ -11,7 +11,7 @@ static rondo_result_t start(rd_at_t at, rondo_type_t type, rondo_stream_t stream
 {
     rondo_result_t result = rd_args_start(at, type, stream);
 
-    if (result == RONDO_SUCCESS && rd_args_on_device(at))
+    if (result == RONDO_SUCCESS && rd_comm_on_device(at.comm))
         result =
             rd_error(&at.comm->ctx, RONDO_ERR_UNSUPPORTED,
                      "%s: one-sided operations are for host communicators, and this one is on device %d, where "
@@ -86,8 +86,8 @@ rondo_result_t rondo_window_create(rondo_comm_t comm, void *buffer, size_t bytes
     if (bytes > rd_args_most(RONDO_INT8))
         return rd_error(&comm->ctx, BAD, "%s: bytes is %zu, more than memory can hold (a negative number?)", at.call,
                         bytes);
-    return rd_args_on_device(at) ? rd_comm_cuda_window_create(comm, buffer, bytes, window)
-                                 : rd_comm_window_create(comm, buffer, bytes, window);
+    return rd_comm_on_device(at.comm) ? rd_comm_cuda_window_create(comm, buffer, bytes, window)
+                                      : rd_comm_window_create(comm, buffer, bytes, window);
 }
 
 rondo_result_t rondo_window_destroy(rondo_comm_t comm, rondo_window_t window)
@@ -99,7 +99,8 @@ rondo_result_t rondo_window_destroy(rondo_comm_t comm, rondo_window_t window)
         result = rd_group_refuse(comm, at.call);
     if (result != RONDO_SUCCESS)
         return result;
-    return rd_args_on_device(at) ? rd_comm_cuda_window_destroy(comm, window) : rd_comm_window_destroy(comm, window);
+    return rd_comm_on_device(at.comm) ? rd_comm_cuda_window_destroy(comm, window)
+                                      : rd_comm_window_destroy(comm, window);
 }
 
 rondo_result_t rondo_window_buffer(rondo_comm_t comm, rondo_window_t window, void **buffer)
@@ -111,8 +112,8 @@ rondo_result_t rondo_window_buffer(rondo_comm_t comm, rondo_window_t window, voi
         return result;
     if (!buffer)
         return rd_error(&comm->ctx, BAD, "%s: buffer is NULL", at.call);
-    return rd_args_on_device(at) ? rd_comm_cuda_window_buffer(comm, window, buffer)
-                                 : rd_comm_window_buffer(comm, window, buffer);
+    return rd_comm_on_device(at.comm) ? rd_comm_cuda_window_buffer(comm, window, buffer)
+                                      : rd_comm_window_buffer(comm, window, buffer);
 }
 
 rondo_result_t rondo_put(const void *buffer, size_t count, rondo_type_t type, int peer, rondo_window_t window,

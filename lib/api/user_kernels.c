@@ -10,7 +10,7 @@ static rondo_result_t start(rd_at_t at)
 {
     rondo_result_t result = rd_args_start(at, RONDO_INT8, NULL);
 
-    if (result == RONDO_SUCCESS && !rd_args_on_device(at))
+    if (result == RONDO_SUCCESS && !rd_comm_on_device(at.comm))
         result = rd_error(&at.comm->ctx, RONDO_ERR_UNSUPPORTED,
                           "%s: kernels work on CUDA communicators, and this one is on host memory (config.device); its "
                           "ranks have rondo_put, rondo_signal and rondo_wait_signal",

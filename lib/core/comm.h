@@ -111,6 +111,11 @@ static inline bool rd_comm_inherited(rondo_comm_t comm) /* it is the parent's */
     return atomic_load_explicit(&comm->alive, memory_order_relaxed) != rd_comm_mark && rd_comm_not_own(comm);
 }
 
+static inline bool rd_comm_on_device(const struct rondo_comm *comm) /* whichever thread aborts it meanwhile */
+{
+    return comm->team.device >= 0;
+}
+
 static inline bool rd_comm_busy(rondo_comm_t comm) /* a call with blocking = 0 uses it */
 {
     return atomic_load_explicit(&comm->alive, memory_order_acquire) == (rd_comm_mark | RD_COMM_BUSY);

@@ -58,7 +58,7 @@ rondo_result_t rondo_timeout_extend(rondo_comm_t comm, int64_t timeout_ms)
         return result;
     if (timeout_ms < 0 || timeout_ms > MOST_MS)
         return refuse(comm, "rondo_timeout_extend", "milliseconds that are added", timeout_ms);
-    if (comm->team.device >= 0)
+    if (rd_comm_on_device(comm))
         return rd_error(&comm->ctx, RONDO_ERR_UNSUPPORTED,
                         "rondo_timeout_extend: comm is on a GPU, where rondo_timeout_set changes limits");
     if (!rd_comm_query_enter(comm))

@@ -9,11 +9,6 @@
 #include "exec/cuda/cuda.h"
 #include "core/binding.h"
 
-static bool on_device(rondo_comm_t comm)
-{
-    return comm->team.device >= 0;
-}
-
 struct rondo_registration {
     rondo_comm_t comm;
     int number; /* on a CUDA communicator: see exec/cuda/cuda.h */
@@ -36,9 +31,9 @@ rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buffer, size_t bytes
     if (!made)
         return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a registration");
     *made = (struct rondo_registration){comm, -1};
-    if (on_device(comm) && (result = rd_comm_enter(comm)) == RONDO_SUCCESS)
+    if (rd_comm_on_device(comm) && (result = rd_comm_enter(comm)) == RONDO_SUCCESS)
         result = rd_call_spoiled(comm, rd_cuda_register(comm->cuda, buffer, bytes, &made->number));
-    if (on_device(comm))
+    if (rd_comm_on_device(comm))
         result = rd_comm_leave(comm, result);
     if (result == RONDO_SUCCESS)
         *reg = made;
@@ -59,7 +54,7 @@ rondo_result_t rondo_comm_deregister(rondo_comm_t comm, rondo_registration_t reg
     if (!reg || reg->comm != comm)
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "%s: reg is %s", call,
                         reg ? "a registration of another communicator" : "NULL");
-    if (on_device(comm) && (result = rd_comm_query(comm, call)) == RONDO_SUCCESS) {
+    if (rd_comm_on_device(comm) && (result = rd_comm_query(comm, call)) == RONDO_SUCCESS) {
         result = rd_cuda_deregister(comm->cuda, reg->number);
         rd_comm_query_leave(comm);
     }
@@ -72,7 +67,7 @@ rondo_result_t rondo_comm_windows(rondo_comm_t comm)
     const char *call = "rondo_comm_windows";
     rondo_result_t result = rd_comm_valid(comm, call);
 
-    if (result == RONDO_SUCCESS && on_device(comm) && (result = rd_comm_query(comm, call)) == RONDO_SUCCESS) {
+    if (result == RONDO_SUCCESS && rd_comm_on_device(comm) && (result = rd_comm_query(comm, call)) == RONDO_SUCCESS) {
         rd_cuda_windows(comm->cuda);
         rd_comm_query_leave(comm);
     }
@@ -112,7 +107,7 @@ rondo_result_t rondo_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm)
         return result;
     if (!buffer)
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "%s: buffer is NULL", call);
-    if (on_device(comm))
+    if (rd_comm_on_device(comm))
         return alloc_on_device(buffer, bytes, comm, call);
     if (bytes > SIZE_MAX / 2)
         return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "%s: %zu bytes are more than there can be", call, bytes);
@@ -133,7 +128,7 @@ rondo_result_t rondo_mem_free(void *buffer, rondo_comm_t comm)
 
     if (result != RONDO_SUCCESS || !buffer)
         return result;
-    if (on_device(comm))
+    if (rd_comm_on_device(comm))
         return free_on_device(buffer, comm);
     if ((uintptr_t)buffer % 4096)
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_mem_free: %p is not from rondo_mem_alloc",

@@ -95,7 +95,7 @@ rondo_result_t rondo_op_create_premulsum(rondo_op_t *op, const void *scalar, ron
     if (!rd_type_name(type) || !scales(type))
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "%s: type %d cannot be scaled and summed", call,
                         (int)type);
-    if (scalar_on_device && comm->team.device < 0)
+    if (scalar_on_device && !rd_comm_on_device(comm))
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT,
                         "%s: scalar_on_device is 1 on a host communicator, where there is no device memory: pass 0",
                         call);

@@ -122,7 +122,7 @@ static void poll_devices(struct rondo_request *request)
     rd_completion_fail(&request->completion, result);
     for (int i = 0; i < request->nheld; i++) {
         rondo_comm_t comm = request->comms[i];
-        if (comm->team.device >= 0)
+        if (rd_comm_on_device(comm))
             rd_completion_fail(&request->completion,
                                i < request->ncomms ? device_health(comm) : rd_health_check(&comm->health));
     }

@@ -6,7 +6,7 @@
 /* Returns why a tuner is not asked for this communicator, or NULL. What is said here is the same on all ranks. */
 static const char *unasked(const struct rondo_comm *comm)
 {
-    if (comm->team.device >= 0)
+    if (rd_comm_on_device(comm))
         return "between GPUs nothing tells ranks apart that choose differently";
     if (!comm->env.monitor)
         return "with RONDO_MONITOR=0 nothing tells ranks apart that choose differently";
