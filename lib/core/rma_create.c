@@ -367,10 +367,10 @@ rondo_result_t rd_comm_window_destroy(rondo_comm_t comm, rondo_window_t window)
     uint64_t entry = 0;
     bool entered = result == RONDO_SUCCESS;
 
-    if (!rd_comm_gone(comm) && !rd_comm_has_window(comm, window))
-        result = rd_window_refused(comm, window, "rondo_window_destroy");
-    if (rd_comm_gone(comm) || !rd_comm_has_window(comm, window))
+    if (rd_comm_gone(comm))
         return rd_comm_leave(comm, result);
+    if (!rd_comm_has_window(comm, window))
+        return rd_comm_leave(comm, rd_window_refused(comm, window, "rondo_window_destroy"));
     rd_rma_op_t flush = {.rma = comm->rma, .kind = RD_RMA_FLUSH, .peer = RONDO_PEER_ALL};
 
     if (entered)

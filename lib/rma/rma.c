@@ -270,8 +270,8 @@ rd_rma_window_t *rd_rma_window_make(rd_rma_t *rma, uint32_t number, const rd_nod
     for (int m = 0; memory->base && m < memory->nlocal; m++)
         if (allocated[memory->local[m]])
             parts[memory->local[m]].mapped = memory->base + (size_t)m * memory->segment_bytes;
-    for (int r = 0; r < rma->team->nranks;
-         r++) /* a rank may share the counters, and not this memory: see rd_node_find */
+    /* A rank may share the counters, and not this memory: see rd_node_find. */
+    for (int r = 0; r < rma->team->nranks; r++)
         parts[r].way = parts[r].mapped && rma->counters[r] ? RD_RMA_MAPPED : way_to(rma, r, &parts[r]);
     made->memory = *memory;
     return made;
