@@ -344,6 +344,28 @@ static int is_victim_run(int ranks, const until_t *u)
     return test_run_directed(&d, ranks, 30, die, (void *)(uintptr_t)u);
 }
 
+static int layouts_run(void)
+{
+    const layout_t layouts[] = {
+        {2, 4, "collnet_chain", "", "switch11", "plain"},
+        {2, 4, "collnet_direct", "collnet_direct", "switch8", "lazy"},
+        {3, 3, "collnet_chain", "collnet_direct", "switch9", "narrow"},
+        {3, 7, "collnet_direct", "", "switch10", "lazy,narrow"},
+        {3, 6, "collnet_chain", "collnet_direct", "switch11", "adds,lazy"},
+        {2, 2, "collnet_chain", "collnet_direct", "switch8", "adds"},
+        {2, 4, "", "", "switch11", "plain"},
+    };
+    int bad = 0;
+
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
+        int wrong = test_run(TEST_PROCESSES, layouts[i].ranks, 120, right, (void *)(uintptr_t)&layouts[i]);
+        if (wrong)
+            printf("collnet: layout %zu went wrong\n", i);
+        bad += wrong;
+    }
+    return bad;
+}
+
 int main(int argc, char **argv)
 {
     const rondo_result_t good = RONDO_SUCCESS, no = RONDO_ERR_UNSUPPORTED, remote = RONDO_ERR_REMOTE,
@@ -355,15 +377,6 @@ int main(int argc, char **argv)
     snprintf(folder, sizeof folder, "%s/.libs", build ? build : ".");
     (void)argc;
     start_with(folder, argv);
-    const layout_t layouts[] = {
-        {2, 4, "collnet_chain", "", "switch11", "plain"},
-        {2, 4, "collnet_direct", "collnet_direct", "switch8", "lazy"},
-        {3, 3, "collnet_chain", "collnet_direct", "switch9", "narrow"},
-        {3, 7, "collnet_direct", "", "switch10", "lazy,narrow"},
-        {3, 6, "collnet_chain", "collnet_direct", "switch11", "adds,lazy"},
-        {2, 2, "collnet_chain", "collnet_direct", "switch8", "adds"},
-        {2, 4, "", "", "switch11", "plain"},
-    };
     const trial_t trials[] = {
         {"switch11", "plain", 63, "1", good, good, "", "", 1},
         {"switch8", "plain", 63, "-1", good, good, "", "", 1},
@@ -391,12 +404,7 @@ int main(int argc, char **argv)
     unsetenv("NCCL_NET_PLUGIN");
     unsetenv("RONDO_ALGO");
     unsetenv("TEST_SWITCH");
-    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
-        int wrong = test_run(TEST_PROCESSES, layouts[i].ranks, 120, right, (void *)(uintptr_t)&layouts[i]);
-        if (wrong)
-            printf("collnet: layout %zu went wrong\n", i);
-        bad += wrong;
-    }
+    bad += layouts_run();
     for (size_t i = 0; i < sizeof trials / sizeof trials[0]; i++) {
         int wrong = test_run(TEST_PROCESSES, 6, 20, body, (void *)(uintptr_t)&trials[i]);
         if (wrong)
