@@ -122,6 +122,15 @@ static void nodes(judge_t *j)
     }
 }
 
+/* What a direction that is slow loses, where the sender's kernel knows it. */
+static const char *resent(const nodes_way_t *way, char text[48])
+{
+    text[0] = 0;
+    if (way->resent > 0)
+        snprintf(text, 48, "; %.1f %% of it is sent again", 100 * way->resent);
+    return text;
+}
+
 static bool is_slow(const judge_t *j, int a, int b, double median)
 {
     const nodes_way_t *way = nodes_way(j->view, a, b);
@@ -140,7 +149,7 @@ static int links(judge_t *j)
 {
     int n = j->view->n, said = 0;
     double median = usual(j);
-    char is[32], others[32];
+    char is[32], others[32], lost[48];
 
     for (int a = 0; a < n; a++)
         for (int b = a + 1; b < n; b++) {
@@ -160,9 +169,10 @@ static int links(judge_t *j)
                 info_found(INFO_WRONG, "slow direction",
                            "one direction of a cable loses packets (`nstat -az TcpRetransSegs` on the sender, `ethtool "
                            "-S`), the duplex differs (`ethtool`), or the two ways have different routes",
-                           "from %s to %s there are %s, back %s", j->view->node[from].name, j->view->node[to].name,
+                           "from %s to %s there are %s, back %s%s", j->view->node[from].name, j->view->node[to].name,
                            word(value, j->measure, is),
-                           word(goodness(nodes_way(j->view, to, from), j->measure), j->measure, others));
+                           word(goodness(nodes_way(j->view, to, from), j->measure), j->measure, others),
+                           resent(nodes_way(j->view, from, to), lost));
         }
     if (said > MOST_SAID)
         info_found(INFO_WRONG, "slow links", NULL, "%d pairs in all are far from the usual %s", said,

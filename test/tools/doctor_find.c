@@ -269,6 +269,13 @@ static void lost(void)
         for (int k = 2; k < 4; k++)
             resent(i, (i + k) % 8, 0.02);
     lost_is(9, "16 ways in all lose packets");
+    make(4, 5);
+    rate(2, 0, 0.1);
+    resent(2, 0, 0.08);
+    look();
+    CHECK(counts[INFO_WRONG] == 1 && counts[INFO_NOTE] == 1 && strstr(said, "2 slow direction: from n2 to n0 ") &&
+              strstr(said, "; 8.0 % of it is sent again -> "),
+          "%s", said);
 }
 
 static void segments(void)
