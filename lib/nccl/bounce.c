@@ -39,14 +39,25 @@ static rondo_result_t make(ncclComm_t comm, size_t bytes, struct nc_bounce **mad
     return RONDO_SUCCESS;
 }
 
+/* How long a buffer of an alltoall in place is; 0 for anything else. rondo itself refuses one that is too long. */
+static size_t bytes_in_place(const nc_op_t *op)
+{
+    const size_t elements = op->count * (size_t)op->comm->nranks;
+    size_t bytes;
+
+    return op->what != NC_ALLTOALL || op->send != op->recv ||
+                   __builtin_mul_overflow(elements, rondo_type_size(op->type), &bytes)
+               ? 0
+               : bytes;
+}
+
 rondo_result_t nc_bounce_copy(nc_op_t *op)
 {
-    size_t elements = op->count * (size_t)op->comm->nranks, bytes;
+    const size_t elements = op->count * (size_t)op->comm->nranks, bytes = bytes_in_place(op);
     rondo_result_t result, ended;
 
-    if (op->what != NC_ALLTOALL || op->send != op->recv ||
-        __builtin_mul_overflow(elements, rondo_type_size(op->type), &bytes) || bytes == 0)
-        return RONDO_SUCCESS; /* rondo itself refuses an operation that is too long */
+    if (bytes == 0)
+        return RONDO_SUCCESS;
     if (!(op->bounce = find(op->comm, bytes)) && (result = make(op->comm, bytes, &op->bounce)) != RONDO_SUCCESS)
         return result;
     op->bounce->taken = 1;
@@ -57,6 +68,11 @@ rondo_result_t nc_bounce_copy(nc_op_t *op)
     ended = rondo_group_end();
     op->send = op->bounce->buffer;
     return result == RONDO_SUCCESS ? ended : result;
+}
+
+void nc_bounce_simulate(nc_op_t *op)
+{
+    op->send = (const char *)op->send + bytes_in_place(op);
 }
 
 void nc_bounce_release(const nc_op_t *op)

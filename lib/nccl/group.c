@@ -507,6 +507,8 @@ static ncclResult_t simulate(batch_t *b, double *us, const char *call)
         batch_drop(b);
         return result;
     }
+    for (size_t i = 0; i < b->nops; i++)
+        nc_bounce_simulate(&b->ops[i]);
     (void)rondo_group_start();
     result = ops_hand_on(b);
     ended = nc_result(NULL, NULL, rondo_group_estimate(us));

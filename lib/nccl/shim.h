@@ -233,6 +233,7 @@ void nc_call_config(nc_said_t said);         /* what a config says of this threa
 /* Called before nc_op_run and outside a group of rondo. It may replace `send` by a copy, which is kept until
  * nc_bounce_release. */
 rondo_result_t nc_bounce_copy(nc_op_t *op);
+void nc_bounce_simulate(nc_op_t *op); /* for an estimate, which reads nothing: as if there were a bounce buffer */
 void nc_bounce_release(const nc_op_t *op);
 void nc_bounce_free_all(ncclComm_t comm); /* called before rondo's communicator ends */
 

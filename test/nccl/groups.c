@@ -155,6 +155,16 @@ static void simulated(test_rank_t *t, ncclComm_t *comms, int n)
     }
     NCCL_OK(t, ncclGroupStart());
     NCCL_OK(t, ncclGroupSimulateEnd(NULL));
+    test_note(t, "an all-to-all in place has a price");
+    for (int here = 0; here < 2; here++) {
+        ncclSimInfo_t sim = NCCL_SIM_INFO_INITIALIZER;
+
+        in[3] = 3;
+        NCCL_OK(t, ncclGroupStart());
+        NCCL_OK(t, ncclAlltoAll(in, here ? in : out, 1000, ncclFloat, comms[0], NULL));
+        NCCL_OK(t, ncclGroupSimulateEnd(&sim));
+        TEST_TRUE(t, (sim.estimatedTime > 0 || t->nranks == 1) && in[3] == 3);
+    }
     test_note(t, "messages have no price");
     for (int self = 0; self < 2; self++) {
         ncclSimInfo_t sim = NCCL_SIM_INFO_INITIALIZER;
