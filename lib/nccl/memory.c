@@ -182,10 +182,11 @@ ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, n
 }
 NC_TWIN(CommWindowRegister);
 
-/* The window is in the list until here: a group that fails leaves it to the program. */
+/* The window stays in the list where it is refused (a group that fails, a communicator that is suspended): the program
+ * can try again. */
 static ncclResult_t window_deregister(nc_job_t *job)
 {
-    nc_registration_t *gone = find(job->comm, job->registration, 1, 1);
+    nc_registration_t *gone = find(job->comm, job->registration, 1, 0);
     rondo_result_t result = RONDO_SUCCESS;
 
     if (!gone)
@@ -194,7 +195,8 @@ static ncclResult_t window_deregister(nc_job_t *job)
         result = rondo_window_close(job->comm->rondo, gone->opened);
     if (gone->rondo)
         result = rondo_comm_deregister(job->comm->rondo, gone->rondo);
-    free(gone);
+    if (result == RONDO_SUCCESS)
+        free(find(job->comm, gone, 1, 1));
     return nc_result(job->comm, job->comm->rondo, result);
 }
 

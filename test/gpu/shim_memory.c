@@ -89,6 +89,9 @@ void shim_memory(test_rank_t *t, void *arg)
         TEST_CUDA(t, cudaStreamSynchronize(stream));
         TEST_TRUE(t, host[0] == t->nranks - 1 && host[count - 1] == (int32_t)count + t->nranks - 2);
         gathers(t, comm, stream, buffer, count);
+        NCCL_OK(t, pncclCommSuspend(comm, NCCL_SUSPEND_MEM));
+        NCCL_GIVES(t, ncclInvalidUsage, ncclCommWindowDeregister(comm, win)); /* and can do it later */
+        NCCL_OK(t, pncclCommResume(comm));
         if (round) /* as PyTorch does before it aborts */
             NCCL_OK(t, ncclCommDeregister(comm, win));
         else
