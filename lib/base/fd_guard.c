@@ -50,7 +50,7 @@ static void fork_child(void)
     pthread_mutex_unlock(&lock);
 }
 
-static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child};
+static const rd_fork_handlers_t at_fork = {.prepare = fork_prepare, .parent = fork_parent, .child = fork_child};
 
 /* Nothing can be written into the placeholder, and nothing is read from it. Without one, the descriptors of other
  * libraries go where they go. */

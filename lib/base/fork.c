@@ -1,7 +1,6 @@
 /* The handlers of fork, see fork.h. */
 #include "base/fork.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -18,21 +17,33 @@ static void prepare(void)
         prepared[i] = atomic_load_explicit(&table[i], memory_order_acquire);
         if (prepared[i] && prepared[i]->prepare)
             prepared[i]->prepare();
+        if (prepared[i] && prepared[i]->lock)
+            pthread_mutex_lock(prepared[i]->lock);
     }
+}
+
+static void let_go(const rd_fork_handlers_t *handlers)
+{
+    if (handlers && handlers->lock)
+        pthread_mutex_unlock(handlers->lock);
 }
 
 static void parent(void)
 {
-    for (int i = 0; i < RD_FORK_ORDERS; i++)
+    for (int i = 0; i < RD_FORK_ORDERS; i++) {
+        let_go(prepared[i]);
         if (prepared[i] && prepared[i]->parent)
             prepared[i]->parent();
+    }
 }
 
 static void child(void)
 {
-    for (int i = 0; i < RD_FORK_ORDERS; i++)
+    for (int i = 0; i < RD_FORK_ORDERS; i++) {
+        let_go(prepared[i]);
         if (prepared[i] && prepared[i]->child)
             prepared[i]->child();
+    }
 }
 
 static void install(void)

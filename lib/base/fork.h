@@ -7,8 +7,13 @@
 #ifndef RD_BASE_FORK_H
 #define RD_BASE_FORK_H
 
+#include <pthread.h>
+
 typedef enum rd_fork_order {
     RD_FORK_ERROR,          /* it is the first in the child, so that every other handler may report an error */
+    RD_FORK_SETTINGS,       /* values that programs set; like the next two it is held for a moment, and takes nothing */
+    RD_FORK_TOKEN,          /* the number of this process */
+    RD_FORK_PLAIN,          /* memory that ranks of one process share */
     RD_FORK_GUARD,          /* the places of closed descriptors */
     RD_FORK_SOCKETS,        /* its lock is taken while a descriptor is opened or closed, by every entry below */
     RD_FORK_MONITOR,        /* the record of this process; opens descriptors while it holds its lock */
@@ -28,6 +33,7 @@ typedef struct rd_fork_handlers {
     void (*prepare)(void); /* each may be NULL */
     void (*parent)(void);
     void (*child)(void);
+    pthread_mutex_t *lock; /* is held while the process forks, and free in both; NULL: none */
 } rd_fork_handlers_t;
 
 /* Registers handlers. May be called again, with the same handlers and from any thread, and takes no lock: its caller

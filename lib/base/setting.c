@@ -9,6 +9,7 @@
 
 #include "base/env.h"
 #include "base/env_alias.h"
+#include "base/fork.h"
 
 typedef struct setting {
     struct setting *next;
@@ -17,6 +18,7 @@ typedef struct setting {
 
 static setting_t *settings;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const rd_fork_handlers_t at_fork = {.lock = &lock};
 
 const char *rd_setting_text(const char *name, char *text)
 {
@@ -26,6 +28,7 @@ const char *rd_setting_text(const char *name, char *text)
         value = getenv(old);
     if (value && *value)
         return value;
+    rd_fork_register(RD_FORK_SETTINGS, &at_fork);
     pthread_mutex_lock(&lock);
     for (setting_t *s = settings; s && !found; s = s->next)
         if (strcmp(s->name, name) == 0 && *s->value)
@@ -42,6 +45,7 @@ rondo_result_t rondo_setting_set(const char *name, const char *value)
     if (result != RONDO_SUCCESS)
         return result;
     name = rd_env_alias_now(name);
+    rd_fork_register(RD_FORK_SETTINGS, &at_fork);
     pthread_mutex_lock(&lock);
     for (s = settings; s && strcmp(s->name, name) != 0;)
         s = s->next;

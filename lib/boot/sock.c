@@ -47,7 +47,8 @@ void rd_fd_fork_unlock(void)
     pthread_mutex_unlock(&fork_lock);
 }
 
-static const rd_fork_handlers_t at_fork = {rd_fd_fork_lock, rd_fd_fork_unlock, fork_child};
+static const rd_fork_handlers_t at_fork = {
+    .prepare = rd_fd_fork_lock, .parent = rd_fd_fork_unlock, .child = fork_child};
 
 /* If the table cannot grow, the descriptor merely stays open in children. */
 int rd_fd_keep(int fd)

@@ -50,7 +50,7 @@ static void fork_child(void)
     rd_ras_tcp_forget();
 }
 
-static const rd_fork_handlers_t at_fork = {rd_living_lock, rd_living_unlock, fork_child};
+static const rd_fork_handlers_t at_fork = {.prepare = rd_living_lock, .parent = rd_living_unlock, .child = fork_child};
 
 bool rd_comm_not_own(rondo_comm_t comm)
 {

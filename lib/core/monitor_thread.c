@@ -187,7 +187,7 @@ static void fork_child(void)
     rd_metrics_forget();
 }
 
-static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child};
+static const rd_fork_handlers_t at_fork = {.prepare = fork_prepare, .parent = fork_parent, .child = fork_child};
 
 bool rd_monitor_thread_join(void)
 {

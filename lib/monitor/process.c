@@ -259,7 +259,7 @@ static void fork_child(void)
     rd_held_forget();
 }
 
-static const rd_fork_handlers_t at_fork = {rd_record_lock, rd_record_unlock, fork_child};
+static const rd_fork_handlers_t at_fork = {.prepare = rd_record_lock, .parent = rd_record_unlock, .child = fork_child};
 
 bool rd_record_join(const rd_env_t *env, const rd_log_ctx_t *ctx)
 {

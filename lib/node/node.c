@@ -19,6 +19,7 @@
 #include "node/node_mem.h"
 #include "node/fd_pass.h"
 #include "base/fd.h"
+#include "base/fork.h"
 
 typedef struct identity {
     unsigned char host[16];  /* equal: the ranks try to reach each other */
@@ -47,9 +48,11 @@ typedef struct finding {
 static unsigned char token[16];
 static pid_t token_pid;
 static pthread_mutex_t token_lock = PTHREAD_MUTEX_INITIALIZER;
+static const rd_fork_handlers_t at_fork = {.lock = &token_lock};
 
 static void process_token(unsigned char out[16])
 {
+    rd_fork_register(RD_FORK_TOKEN, &at_fork);
     pthread_mutex_lock(&token_lock);
     if (token_pid != getpid()) {
         token_pid = getpid();

@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/fd.h"
+#include "base/fork.h"
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define AMPLE 16                 /* times what is needed: pages need not be reserved */
@@ -291,6 +292,7 @@ typedef struct plain {
 } plain_t;
 
 static pthread_mutex_t plain_lock = PTHREAD_MUTEX_INITIALIZER;
+static const rd_fork_handlers_t at_fork = {.lock = &plain_lock};
 static plain_t *plains;
 
 rondo_result_t rd_mem_plain(size_t bytes, int huge, char **base, char text[RD_MEM_TEXT])
@@ -305,6 +307,7 @@ rondo_result_t rd_mem_plain(size_t bytes, int huge, char **base, char text[RD_ME
     if (huge)
         make_huge(at, bytes, 0, bytes, 0);
     *p = (plain_t){.base = at, .bytes = bytes, .users = 1};
+    rd_fork_register(RD_FORK_PLAIN, &at_fork);
     pthread_mutex_lock(&plain_lock);
     p->next = plains;
     plains = p;

@@ -103,7 +103,7 @@ static void fork_child(void)
     pthread_mutex_unlock(&lock);
 }
 
-static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child};
+static const rd_fork_handlers_t at_fork = {.prepare = fork_prepare, .parent = fork_parent, .child = fork_child};
 
 /* ---- the callers */
 

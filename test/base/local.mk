@@ -7,3 +7,5 @@ check_PROGRAMS += \
 	test/base/version \
 	test/base/wait \
 	test/base/word_list
+
+test_base_setting_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=strcmp

@@ -1,8 +1,15 @@
 /* rondo_setting_set: a value set by call counts as if it stood in the environment, which stands above it; what does not
  * exist or is not allowed is refused.
  */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/env.h"
 #include "base/setting.h"
@@ -45,6 +52,49 @@ static void got(void)
     CHECK(rondo_setting_get("RONDO_HOSTID", NULL, 9) == RONDO_ERR_INVALID_ARGUMENT);
 }
 
+static atomic_int inside; /* the reader is among the values, and stays there for a moment */
+static _Thread_local bool is_reader;
+
+int __real_strcmp(const char *a, const char *b);
+int __wrap_strcmp(const char *a, const char *b);
+int __wrap_strcmp(const char *a, const char *b)
+{
+    if (is_reader && __real_strcmp(a, "RONDO_HOSTID") == 0 && __real_strcmp(b, a) == 0) {
+        atomic_store(&inside, 1);
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    }
+    return __real_strcmp(a, b);
+}
+
+static void *reads(void *arg)
+{
+    char text[RD_SETTING_BYTES];
+
+    unsetenv("RONDO_HOSTID");
+    is_reader = true;
+    (void)rd_setting_text("RONDO_HOSTID", text);
+    return arg;
+}
+
+/* A child that is forked while another thread reads a value can read one, too. */
+static void forked(void)
+{
+    char text[RD_SETTING_BYTES];
+    pthread_t thread;
+    int status = 1;
+
+    CHECK(pthread_create(&thread, NULL, reads, NULL) == 0);
+    while (!atomic_load(&inside))
+        sched_yield();
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(10);
+        _exit(rd_setting_text("RONDO_HOSTID", text) == NULL);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "the child ended with %#x", status);
+    pthread_join(thread, NULL);
+}
+
 int main(void)
 {
     setenv("RONDO_DEBUG", "none", 1);
@@ -67,5 +117,6 @@ int main(void)
     CHECK(strstr(rondo_last_error(NULL), "RONDO_SLOT_BYTES=63") != NULL);
     CHECK(rondo_setting_set(NULL, "1") == RONDO_ERR_INVALID_ARGUMENT);
     got();
+    forked();
     return failures != 0;
 }
