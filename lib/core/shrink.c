@@ -31,11 +31,6 @@ static rondo_result_t begin(rondo_comm_t comm, rd_agree_shrink_t **agreement)
     const rd_agree_shrink_ops_t ops = {&comm->closed, died, comm};
     rondo_result_t result = enter(comm);
 
-    if (result == RONDO_SUCCESS && comm->survived)
-        result =
-            rd_error(&comm->ctx, RONDO_ERR_INVALID_USAGE,
-                     "rondo_comm_shrink: this communicator has been shrunk to its survivors before: shrink the one "
-                     "that came of it");
     if (result == RONDO_SUCCESS)
         result = rd_agree_shrink_begin(agreement, comm->boot, comm->rounds, &ops);
     rd_comm_leave(comm, RONDO_SUCCESS);

@@ -184,6 +184,10 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
         result = rd_group_refuse(comm, "rondo_comm_shrink");
     if (result != RONDO_SUCCESS)
         return result;
+    if (comm->survived)
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_USAGE,
+                        "rondo_comm_shrink: this communicator has been shrunk to its survivors before: shrink the one "
+                        "that came of it");
     if (!newcomm)
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_shrink: newcomm is NULL");
     if (nexcluded == RONDO_SURVIVORS)

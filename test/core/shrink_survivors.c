@@ -217,11 +217,13 @@ static void whole_body(test_rank_t *t, void *arg)
 {
     rondo_config_t config = test_host_config();
     rondo_comm_t comm = test_comm(t, &config), next = NULL;
+    const int last = t->nranks - 1;
     (void)arg;
     if (TEST_OK(t, comm, rondo_comm_shrink(comm, NULL, RONDO_SURVIVORS, &next, &config))) {
         TEST_TRUE(t, test_group(next, t->rank) == (1u << t->nranks) - 1);
         TEST_TRUE(t, test_group(comm, t->rank) == (1u << t->nranks) - 1); /* it had not failed */
         TEST_GIVES(t, comm, RONDO_ERR_INVALID_USAGE, rondo_comm_shrink(comm, NULL, RONDO_SURVIVORS, &next, &config));
+        TEST_GIVES(t, comm, RONDO_ERR_INVALID_USAGE, rondo_comm_shrink(comm, &last, 1, &next, &config));
         rondo_comm_destroy(next);
     }
     rondo_comm_destroy(comm);
