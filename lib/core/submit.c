@@ -73,6 +73,15 @@ static uint64_t begin(rondo_comm_t comm, const rd_monitor_call_t *call)
     return entry;
 }
 
+/* A call is over, or was refused after it had begun. */
+static void end(rondo_comm_t comm, rd_track_t track, uint64_t entry, rondo_result_t result)
+{
+    if (rd_monitor_refuses((int)result))
+        rd_monitor_take_back(&comm->seat, track, entry, (int)result);
+    else
+        rd_monitor_end(&comm->seat, track, entry, (int)result);
+}
+
 /* The record says by what the call of that entry runs. */
 static void note_choice(rondo_comm_t comm, uint64_t entry, const rd_plan_t *plan)
 {
@@ -298,7 +307,7 @@ static rondo_result_t run_on_host(rondo_comm_t comm, const rd_call_t *call)
     rondo_result_t result = run(comm, call, custom, &what, entry);
     if (comm->shown && result == RONDO_SUCCESS)
         rd_shown_wrote(comm, entry);
-    rd_monitor_end(&comm->seat, RD_TRACK_COLLECTIVE, entry, result);
+    end(comm, RD_TRACK_COLLECTIVE, entry, result);
     return result;
 }
 
@@ -323,7 +332,7 @@ static rondo_result_t run_on_device(rondo_comm_t comm, const rd_call_t *call)
     uint64_t entry = begin(comm, &what);
     whole.number = atomic_load_explicit(&comm->seat.board->calls[RD_TRACK_COLLECTIVE].begun, memory_order_relaxed);
     result = rd_cuda_collective(comm->cuda, &whole);
-    rd_monitor_end(&comm->seat, RD_TRACK_COLLECTIVE, entry, result);
+    end(comm, RD_TRACK_COLLECTIVE, entry, result);
     return result;
 }
 
@@ -365,7 +374,7 @@ static rondo_result_t message_on_device(rondo_comm_t comm, const rd_message_t *m
         return result;
     uint64_t entry = begin_message(comm, m, m->bytes);
     result = rd_cuda_message(comm->cuda, m);
-    rd_monitor_end(&comm->seat, track_of(m), entry, result);
+    end(comm, track_of(m), entry, result);
     return result;
 }
 

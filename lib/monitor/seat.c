@@ -165,11 +165,9 @@ uint64_t rd_monitor_begin_run(rd_seat_t *seat, rd_track_t track, const rd_monito
     return entry;
 }
 
-/* What is refused leaves the communicator as it was. */
 static bool fails(int result)
 {
-    return result > RONDO_IN_PROGRESS && result != RONDO_ERR_INVALID_ARGUMENT && result != RONDO_ERR_INVALID_USAGE &&
-           result != RONDO_ERR_UNSUPPORTED;
+    return result > RONDO_IN_PROGRESS && !rd_monitor_refuses(result);
 }
 
 void rd_monitor_end_event(rd_seat_t *seat, rd_track_t track, uint64_t entry, int result)
@@ -192,6 +190,21 @@ void rd_monitor_end_event(rd_seat_t *seat, rd_track_t track, uint64_t entry, int
     atomic_store_explicit((_Atomic int32_t *)(void *)&event->result, result, memory_order_relaxed);
     atomic_store_explicit((_Atomic uint64_t *)(void *)&event->ended, rd_ticks_now(record->clock), memory_order_release);
     close_event(event, stamp);
+}
+
+void rd_monitor_take_back(rd_seat_t *seat, rd_track_t track, uint64_t entry, int result)
+{
+    rd_monitor_calls_t *calls = &seat->board->calls[track];
+
+    if (seat->ended)
+        seat->ended(seat, track, entry, result);
+    if (entry) { /* the next call has an event of its own, and the bytes of this one are not counted */
+        rd_monitor_end_event(seat, track, entry, result);
+        seat->runs[track].number = seat->runs[track].entry = 0;
+        atomic_store_explicit(&calls->entry, 0, memory_order_release);
+    }
+    atomic_store_explicit(&calls->begun, atomic_load_explicit(&calls->begun, memory_order_relaxed) - 1,
+                          memory_order_release);
 }
 
 static void store_in(rd_seat_t *seat, uint64_t entry, size_t offset, uint64_t word)

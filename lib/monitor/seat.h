@@ -136,6 +136,16 @@ static inline void rd_monitor_end(rd_seat_t *seat, rd_track_t track, uint64_t en
         seat->ended(seat, track, entry, result);
 }
 
+/* What is refused leaves the communicator as it was. */
+static inline bool rd_monitor_refuses(int result)
+{
+    return result == RONDO_ERR_INVALID_ARGUMENT || result == RONDO_ERR_INVALID_USAGE || result == RONDO_ERR_UNSUPPORTED;
+}
+
+/* The call that has begun last is refused: other ranks call nothing of its number, so it does not count. Its event
+ * stays, with what it got. */
+void rd_monitor_take_back(rd_seat_t *seat, rd_track_t track, uint64_t entry, int result);
+
 /* Finds what the call of that number was, by the entry that its beginning has returned. Returns false if that is not
  * known any more. */
 bool rd_seat_call(const rd_seat_t *seat, rd_track_t track, uint64_t entry, uint64_t number, rd_monitor_event_t *event);

@@ -130,6 +130,27 @@ static void grouped(test_rank_t *t, rondo_comm_t comm)
     logged(t, 3, "allreduce of 1 ", " by simple");
 }
 
+/* A call that is refused on one rank is none of the communicator's: the next one has the same number everywhere. */
+static void refused_alone(test_rank_t *t, rondo_comm_t comm)
+{
+    rondo_status_t status = {.size = sizeof status};
+    int in[8] = {1}, out[8];
+
+    test_note(t, "what is refused on one rank");
+    if (t->rank == 0) {
+        TEST_OK(t, comm, rondo_force_next("tree", NULL));
+        TEST_GIVES(t, comm, RONDO_ERR_UNSUPPORTED, rondo_alltoall(in, out, 1, RONDO_INT32, comm, NULL));
+    }
+    TEST_OK(t, comm, rondo_comm_status(comm, &status));
+    test_agree(t, status.collectives, "calls behind one that was refused");
+    test_agree(t, status.collectives_ended, "calls that have ended behind it");
+    test_agree(t, status.bytes, "bytes behind it");
+    TEST_OK(t, comm, sum(t, comm));
+    TEST_OK(t, comm, rondo_comm_status(comm, &status));
+    test_agree(t, status.collectives, "calls behind the next one");
+    test_agree(t, status.bytes, "bytes behind the next one");
+}
+
 static void refused(test_rank_t *t, rondo_comm_t comm)
 {
     int counts[8] = {0}, in[8] = {1}, out[64];
@@ -233,6 +254,7 @@ static void body(test_rank_t *t, void *arg)
     alone(t, comm, nodes);
     grouped(t, comm);
     refused(t, comm);
+    refused_alone(t, comm);
     no_kernel(t, comm);
     TEST_OK(t, comm, rondo_comm_destroy(comm));
 }
