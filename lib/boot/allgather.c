@@ -20,6 +20,7 @@ typedef struct round {
     const unsigned char *out;
     unsigned char *in;
     size_t out_left, in_left; /* bytes still to be queued, and to be received */
+    int through;              /* so many ranks from `from` on must have come before that can send */
     rd_boot_news_t news;
     int64_t until_ms;
 } round_t;
@@ -128,6 +129,24 @@ static rondo_result_t gone(round_t *r, rd_neighbour_t *one)
     return RONDO_ERR_REMOTE;
 }
 
+/* The rank that this one waits for may wait itself for one that its block comes through. */
+static rondo_result_t late(round_t *r)
+{
+    const rd_boot_t *b = r->b;
+    const char *whois = rd_boot_whois(b, r->from->rank);
+    char who[128];
+
+    if (r->through == 1)
+        snprintf(who, sizeof(who), "rank %d (%s)", r->from->rank, whois);
+    else
+        snprintf(who, sizeof(who), "one of the %d ranks from rank %d (%s) on", r->through, r->from->rank, whois);
+    r->news.failure.failed_rank = -1;
+    snprintf(r->news.failure.text, sizeof(r->news.failure.text),
+             "%s did not take part in an exchange within %lld ms (RONDO_CREATE_TIMEOUT_MS)", who,
+             (long long)b->timeout_ms);
+    return RONDO_ERR_TIMEOUT;
+}
+
 static rondo_result_t run_round(round_t *r)
 {
     rd_boot_t *b = r->b;
@@ -146,14 +165,8 @@ static rondo_result_t run_round(round_t *r)
             code = rd_stop_get(b->stop);
         if (code)
             return code;
-        if (r->until_ms && rd_clock_ms() > r->until_ms) {
-            r->news.failure.failed_rank = -1;
-            snprintf(r->news.failure.text, sizeof(r->news.failure.text),
-                     "rank %d (%s) did not take part in an exchange within %lld ms "
-                     "(RONDO_CREATE_TIMEOUT_MS)",
-                     r->from->rank, rd_boot_whois(b, r->from->rank), (long long)b->timeout_ms);
-            return RONDO_ERR_TIMEOUT;
-        }
+        if (r->until_ms && rd_clock_ms() > r->until_ms)
+            return late(r);
     }
 }
 
@@ -201,6 +214,7 @@ rondo_result_t rd_boot_rounds(rd_boot_t *b, rd_boot_round_fn each, void *arg)
     for (int k = 0; k < b->rounds && !code; k++) {
         r.from = &b->from[k];
         r.to = &b->to[k];
+        r.through = b->nranks - (1 << k) < 1 << k ? b->nranks - (1 << k) : 1 << k;
         r.out_left = r.in_left = each(arg, k, &r.out, &r.in);
         code = run_round(&r);
     }

@@ -34,6 +34,7 @@ check_PROGRAMS += \
 	test/core/status_lines \
 	test/core/config \
 	test/core/late_far \
+	test/core/late_split \
 	test/core/left_before \
 	test/core/suspend \
 	test/core/timeout_once \
@@ -97,6 +98,7 @@ test_core_status_lines_LDADD = libtest.la
 test_core_suspend_LDADD = libtest.la
 test_core_config_LDADD = libtest.la
 test_core_late_far_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_core_late_split_LDADD = libtest.la
 test_core_left_before_LDADD = libtest.la
 test_core_first_thread_LDADD = libtest.la
 test_core_force_next_LDADD = libtest.la

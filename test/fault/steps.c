@@ -355,7 +355,7 @@ static bool dumps_meanwhile(const rank_t *r, const char *text)
     char who[32];
 
     snprintf(who, sizeof who, ":%d) did not take part", (int)r->trial->board->pid[plan->victim]);
-    return plan->way == BY_CORE && strstr(text, who);
+    return plan->way == BY_CORE && (strstr(text, who) || strstr(text, ") on did not take part"));
 }
 
 /* A new rank that died before it came is missed; one that came when the maker had died found nobody. */
