@@ -9,16 +9,18 @@
 #define ON_WAIT_YIELDS 8       /* yields between two */
 #define MISMATCH_MISSES 100000 /* in a row, until a rank no longer looks for a mismatch that another rank has found */
 
-/* Returns the rank that the first active task waits for, or with which a finished task still shares zero-copy memory;
- * -1: no particular rank. */
+/* Returns the rank that the blocking call waits for, or else the first active task, or with which a finished task still
+ * shares zero-copy memory; -1: no particular rank. */
 static int waited_for(rd_queue_t *q)
 {
+    if (q->run.open && q->run.waits_for >= 0)
+        return q->run.waits_for;
     for (rd_task_t *t = q->active; t; t = t->next) {
         if (t->run.open && t->run.waits_for >= 0)
             return t->run.waits_for;
     }
     if (q->run.open)
-        return q->run.waits_for;
+        return -1;
     if (q->side && q->side->waits_for(q->side) >= 0)
         return q->side->waits_for(q->side);
     int peer = rd_transport_gdr_peer(q->net);
@@ -35,18 +37,32 @@ static int waited_far(const rd_queue_t *q)
     return q->run.open ? q->run.waits_far : -1;
 }
 
-/* Returns how a rank has left: RONDO_SUCCESS in order, or RONDO_ERR_MISMATCH. RONDO_IN_PROGRESS: it has not left. */
-static rondo_result_t farewell(rd_queue_t *q, int peer)
+/* Returns how a rank has left: RONDO_SUCCESS in order, or RONDO_ERR_MISMATCH. RONDO_IN_PROGRESS: it has not left.
+ * `net`: by which its farewell comes from another node. */
+static rondo_result_t farewell(const rd_queue_t *q, rd_transport_t *net, int peer)
 {
     rd_control_t *control = peer < 0 ? NULL : q->controls[peer];
-    bool by_side = !q->active && !q->run.open && q->side && q->side->waits_for(q->side) >= 0;
-
-    if (peer >= 0 && !control && by_side && q->side->net) /* what it has sent comes this way */
-        return rd_transport_farewell(q->side->net, peer);
 
     if (control)
         return atomic_load_explicit(&control->left, memory_order_acquire) ? RONDO_SUCCESS : RONDO_IN_PROGRESS;
-    return peer >= 0 ? rd_transport_farewell(q->net, peer) : RONDO_IN_PROGRESS;
+    return peer >= 0 ? rd_transport_farewell(net, peer) : RONDO_IN_PROGRESS;
+}
+
+/* Finds a rank that has left, of all for which something of this rank waits, and sets *how to how it has left. What
+ * another task waits for may be long in coming, so the one that is waited for first does not stand for all. */
+static int who_left(rd_queue_t *q, rondo_result_t *how)
+{
+    int peer = q->run.open ? q->run.waits_for : -1;
+
+    *how = farewell(q, q->net, peer);
+    for (const rd_task_t *t = q->active; t && *how == RONDO_IN_PROGRESS; t = t->next)
+        if (t->run.open)
+            *how = farewell(q, q->net, peer = t->run.waits_for);
+    if (*how == RONDO_IN_PROGRESS && q->side)
+        *how = farewell(q, q->side->net ? q->side->net : q->net, peer = q->side->waits_for(q->side));
+    if (*how == RONDO_IN_PROGRESS && !q->run.open && !q->active)
+        *how = farewell(q, q->net, peer = waited_for(q));
+    return peer;
 }
 
 /* It may still be on its way to a thread of this process, which gets no core as long as this one polls. */
@@ -62,8 +78,8 @@ bool rd_queue_news(rd_queue_t *q, int ms)
 /* What a rank has sent was there before it left: so one more poll is due before the wait is given up. */
 rondo_result_t rd_queue_peer_left(rd_queue_t *q)
 {
-    int peer = waited_for(q);
-    rondo_result_t left = farewell(q, peer);
+    rondo_result_t left;
+    int peer = who_left(q, &left);
     int mismatch = left == RONDO_ERR_MISMATCH || rd_health_noticed(q->health) == RONDO_ERR_MISMATCH;
 
     if (!mismatch && left != RONDO_SUCCESS) {

@@ -157,11 +157,11 @@ static bool busy(const rd_side_t *side)
     return rma->first || (rma->peers && !rd_transport_idle(rma->net.queue->net));
 }
 
-/* The rank that the first operation waits for. */
+/* The rank that the caller's operation waits for, or else the first one. */
 static int waits_for(const rd_side_t *side)
 {
     const rd_rma_t *rma = (const rd_rma_t *)(const void *)side;
-    const rd_rma_op_t *op = rma->first;
+    const rd_rma_op_t *op = rma->own && !rma->own->over ? rma->own : rma->first;
 
     if (!op)
         return -1;

@@ -97,6 +97,7 @@ typedef struct rd_rma {
     rd_rma_net_t net;
     rd_rma_peer_t *peers; /* how messages stand with each rank; NULL: there is no net */
     rd_rma_op_t *first, *last;
+    const rd_rma_op_t *own; /* the one for which the calling thread waits; NULL: for none */
     uint64_t ids;
 } rd_rma_t;
 

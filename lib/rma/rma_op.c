@@ -68,6 +68,7 @@ static rondo_result_t go_on_until(rd_rma_t *rma, const rd_rma_op_t *op, const rd
 {
     rondo_result_t result = RONDO_SUCCESS;
 
+    rma->own = op;
     rd_queue_wait_begin(rma->queue);
     rma->queue->wait.slow = rma->peers && rd_transport_polled(rma->net.queue->net);
     while (result == RONDO_SUCCESS &&
@@ -79,6 +80,7 @@ static rondo_result_t go_on_until(rd_rma_t *rma, const rd_rma_op_t *op, const rd
         else if (result == RONDO_SUCCESS)
             result = rd_queue_backoff(rma->queue);
     }
+    rma->own = NULL;
     if (result != RONDO_SUCCESS)
         rd_queue_flush(rma->queue, result);
     return result;
