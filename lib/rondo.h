@@ -233,7 +233,7 @@ typedef struct {
     const char *name; /* printed in every message of this communicator; copied, at most 63 characters; NULL: a number */
     /* An operation that waits longer than this many milliseconds for a live rank fails with RONDO_ERR_TIMEOUT. 0:
      * never, but who holds it up is said in the log (RONDO_STALL_MS). -1: RONDO_TIMEOUT_MS. A dead rank ends every wait
-     * at once in any case. */
+     * at once in any case. Of a submitted group only time in calls is a wait, and up to 10 ms between two tests. */
     int64_t timeout_ms;
     int on_error; /* RONDO_ON_ERROR_*; -1: RONDO_ON_ERROR, and in a split or shrink what the old communicator has */
     /* The same as timeout_ms until the communicator's first call (or group) on this rank is over: other ranks may be

@@ -259,10 +259,14 @@ rondo_result_t rondo_request_test(rondo_request_t *request, int *done)
     if (!*request)
         return RONDO_SUCCESS;
     rd_request_enter(*request);
+    for (int i = 0; i < (*request)->ncomms; i++)
+        rd_queue_wait_resume(&(*request)->comms[i]->queue);
     if (!over(*request) && !rd_request_turn(*request))
         back_off(*request);
     if (over(*request))
         return dispose(request);
+    for (int i = 0; i < (*request)->ncomms; i++)
+        rd_queue_wait_pause(&(*request)->comms[i]->queue);
     rd_request_leave(*request);
     *done = 0;
     return RONDO_SUCCESS;
@@ -280,6 +284,8 @@ rondo_result_t rondo_request_wait(rondo_request_t *request)
     if (result != RONDO_SUCCESS)
         return result;
     rd_request_enter(*request);
+    for (int i = 0; i < (*request)->ncomms; i++)
+        rd_queue_wait_begin(&(*request)->comms[i]->queue); /* what the program did since is no wait */
     rd_request_finish(*request);
     return dispose(request);
 }

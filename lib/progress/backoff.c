@@ -5,9 +5,28 @@
 #include <time.h>
 
 #define SEEK_MS 1000           /* a rank is told when another one has waited for it this long */
+#define AWAY_MS 10             /* between two tests so much counts as waiting */
 #define ON_WAIT_PAUSES 64      /* pauses between two calls of on_wait */
 #define ON_WAIT_YIELDS 8       /* yields between two */
 #define MISMATCH_MISSES 100000 /* in a row, until a rank no longer looks for a mismatch that another rank has found */
+
+void rd_queue_wait_pause(rd_queue_t *q)
+{
+    q->paused_ms = q->wait.began_ms ? rd_clock_ms() : 0;
+}
+
+void rd_queue_wait_resume(rd_queue_t *q)
+{
+    int64_t away = q->paused_ms ? rd_clock_ms() - q->paused_ms - AWAY_MS : 0;
+
+    q->paused_ms = 0;
+    if (away <= 0)
+        return;
+    if (q->late.wait_ms == q->wait.began_ms) /* it stays the same wait */
+        q->late.wait_ms += away;
+    q->wait.began_ms += away;
+    q->wait.named_ms += away;
+}
 
 /* Returns the rank that the blocking call waits for, or else the first active task, or with which a finished task still
  * shares zero-copy memory; -1: no particular rank. */

@@ -220,6 +220,7 @@ static void wait_begin(rd_queue_t *q, int spin)
 {
     rd_wait_begin(&q->wait, &q->health->stop, spin, rd_queue_limit(q));
     q->wait.spin_us = q->spin_us;
+    q->paused_ms = 0;
 }
 
 void rd_queue_wait_begin(rd_queue_t *q)

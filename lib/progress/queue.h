@@ -115,6 +115,7 @@ typedef struct rd_queue {
     char *spare; /* larger scratch, reserved: replaces `scratch` when a collective begins that needs it */
     size_t spare_bytes;
     rd_wait_t wait;
+    int64_t paused_ms; /* since when the program makes no call that waits, though the wait goes on; 0: it does not */
     rd_outstanding_t outstanding; /* for waits in other communicators, while a submitted request is not over */
     bool elsewhere;               /* a call of all ranks waits for sockets, and the network may bring questions */
     rd_deadlock_t deadlock;       /* RONDO_CHECK=1 */
@@ -178,6 +179,10 @@ static inline int64_t rd_queue_limit(rd_queue_t *queue)
 
 /* Starts the clock of waits, with that limit. */
 void rd_queue_wait_begin(rd_queue_t *queue);
+/* A wait that goes on from one call to the next, as tests of a request do: the time in between counts as waiting only
+ * up to some milliseconds at a time. A program that polls waits, and one that computes does not. */
+void rd_queue_wait_pause(rd_queue_t *queue);
+void rd_queue_wait_resume(rd_queue_t *queue);
 /* The waits of the call that goes on, also one that has begun, have that limit until rd_limit_own_end. */
 static inline void rd_queue_own_limit(rd_queue_t *queue, int64_t ms)
 {

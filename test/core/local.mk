@@ -37,6 +37,7 @@ check_PROGRAMS += \
 	test/core/late_split \
 	test/core/left_before \
 	test/core/left_other \
+	test/core/request_clock \
 	test/core/suspend \
 	test/core/timeout_once \
 	test/core/timeout_set \
@@ -102,6 +103,7 @@ test_core_late_far_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_late_split_LDADD = libtest.la
 test_core_left_before_LDADD = libtest.la
 test_core_left_other_LDADD = libtest.la
+test_core_request_clock_LDADD = libtest.la
 test_core_first_thread_LDADD = libtest.la
 test_core_force_next_LDADD = libtest.la
 test_core_many_creations_LDADD = libtest.la
