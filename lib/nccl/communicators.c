@@ -187,6 +187,7 @@ static ncclResult_t create(const char *call, ncclComm_t *newcomm, int nranks, co
 
     if (!newcomm)
         return nc_error(NULL, ncclInvalidArgument, "%s: the pointer for the communicator is NULL", call);
+    *newcomm = NULL; /* as in NCCL, also if it fails from here on */
     if (nranks < 1 || rank < 0 || rank >= nranks)
         return nc_error(NULL, ncclInvalidArgument, "%s: rank %d of %d: nranks must be at least 1, rank from 0 to %d",
                         call, rank, nranks, nranks < 1 ? 0 : nranks - 1);

@@ -137,6 +137,7 @@ static ncclResult_t record_grow(ncclComm_t comm, int nRanks, const ncclUniqueId 
 
     if (!newcomm)
         return nc_error(NULL, ncclInvalidArgument, "%s: newcomm is NULL", call);
+    *newcomm = NULL; /* as in NCCL, also if it fails from here on */
     job.number[0] = nRanks;
     job.number[1] = rank;
     result = comm ? grow_member(&job, uniqueId, &read, config) : grow_new(&job, uniqueId, &read, config);

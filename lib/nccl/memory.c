@@ -150,6 +150,8 @@ static ncclResult_t record_window(ncclComm_t comm, void *buff, size_t size, nccl
     const char *call = "ncclCommWindowRegister";
     ncclResult_t result = nc_comm_ready(comm, call);
 
+    if (win)
+        *win = NULL; /* as in NCCL, also if it fails */
     if (result != ncclSuccess)
         return result;
     if (!win || !buff || !size)

@@ -29,6 +29,13 @@ static void said(test_rank_t *t, const char *call)
     } while (0)
 #define ARGUMENT(call) WRONG(ncclInvalidArgument, call)
 #define USAGE(call) WRONG(ncclInvalidUsage, call)
+/* It makes no communicator, and none is left where there was something else. */
+#define UNMADE(comm, call)                                                                                             \
+    do {                                                                                                               \
+        (comm) = (ncclComm_t)(void *)x;                                                                                \
+        ARGUMENT(call);                                                                                                \
+        TEST_TRUE(t, (comm) == NULL);                                                                                  \
+    } while (0)
 
 static void creation(test_rank_t *t)
 {
@@ -42,34 +49,35 @@ static void creation(test_rank_t *t)
     ARGUMENT(ncclGetUniqueId(NULL));
     NCCL_OK(t, ncclGetUniqueId(&id));
     ARGUMENT(ncclCommInitRank(NULL, 1, id, 0));
-    ARGUMENT(ncclCommInitRank(&comm, 0, id, 0));
-    ARGUMENT(ncclCommInitRank(&comm, 2, id, 2));
-    ARGUMENT(ncclCommInitRank(&comm, 2, id, -1));
+    UNMADE(comm, ncclCommInitRank(&comm, 0, id, 0));
+    UNMADE(comm, ncclCommInitRank(&comm, 2, id, 2));
+    UNMADE(comm, ncclCommInitRank(&comm, 2, id, -1));
     NCCL_GIVES(t, ncclInvalidArgument, ncclCommInitRank(&comm, 1, garbage, 0));
     TEST_TRUE(t, strstr(ncclGetLastError(NULL), "unique id") != NULL && comm == NULL);
     ARGUMENT(ncclCommInitRankConfig(NULL, 1, id, 0, &good));
     memset(&bad, 0, sizeof bad);
-    ARGUMENT(ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
+    UNMADE(comm, ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
     bad = good;
     bad.blocking = 2;
-    ARGUMENT(ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
+    UNMADE(comm, ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
     bad = good;
     bad.splitShare = -1;
-    ARGUMENT(ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
+    UNMADE(comm, ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
     bad = good;
     bad.minCTAs = 4;
     bad.maxCTAs = 2;
-    ARGUMENT(ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
+    UNMADE(comm, ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
     ARGUMENT(ncclCommInitRankScalable(&comm, 1, 0, 0, &id, NULL));
     ARGUMENT(ncclCommInitRankScalable(&comm, 1, 0, 2, &id, NULL));
     ARGUMENT(ncclCommInitRankScalable(&comm, 1, 0, 1, NULL, NULL));
+    UNMADE(comm, ncclCommInitRankScalable(&comm, 1, 1, 1, &id, NULL));
     ARGUMENT(ncclCommInitAll(NULL, 1, NULL));
     ARGUMENT(ncclCommInitAll(&comm, 0, NULL));
     ARGUMENT(ncclCommInitAll(&comm, 1, negative));
     USAGE(ncclCommInitAll(&comm, 2, twice));
-    ARGUMENT(pncclCommGrow(NULL, 2, NULL, 1, &comm, NULL));
-    ARGUMENT(pncclCommGrow(NULL, 2, &id, 2, &comm, NULL));
-    ARGUMENT(pncclCommGrow(NULL, 2, &id, -1, &comm, NULL));
+    UNMADE(comm, pncclCommGrow(NULL, 2, NULL, 1, &comm, NULL));
+    UNMADE(comm, pncclCommGrow(NULL, 2, &id, 2, &comm, NULL));
+    UNMADE(comm, pncclCommGrow(NULL, 2, &id, -1, &comm, NULL));
     ARGUMENT(pncclCommGrow(NULL, 2, &id, 1, NULL, NULL));
     TEST_TRUE(t, comm == NULL);
 }
@@ -206,7 +214,9 @@ static void others(test_rank_t *t, ncclComm_t comm)
     NCCL_OK(t, pncclCommMemStats(comm, ncclStatGpuMemTotal, &bytes));
     TEST_TRUE(t, bytes == 0); /* of a GPU there is none */
     ARGUMENT(ncclCommWindowRegister(comm, x, 8, NULL, 0));
+    win = (ncclWindow_t)(void *)x;
     ARGUMENT(ncclCommWindowRegister(comm, x, 8, &win, 64));
+    TEST_TRUE(t, win == NULL);
     ARGUMENT(ncclCommWindowDeregister(comm, (ncclWindow_t)(void *)x));
     NCCL_OK(t, ncclCommWindowDeregister(comm, NULL)); /* as in NCCL */
     ARGUMENT(ncclRedOpCreatePreMulSum(NULL, x, ncclFloat, ncclScalarHostImmediate, comm));
