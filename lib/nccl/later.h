@@ -45,9 +45,9 @@ ncclTeam_t pncclTeamCftMultimem(ncclComm_t comm);
 ncclResult_t pncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr);
 
 typedef enum {
-    ncclStatGpuMemSuspend = 0, /* bytes that a suspension would give back */
-    ncclStatGpuMemSuspended = 1,
-    ncclStatGpuMemPersist = 2, /* bytes that it would not */
+    ncclStatGpuMemSuspend = 0,   /* bytes that a suspension would give back */
+    ncclStatGpuMemSuspended = 1, /* no bytes: 1 between a suspension and the end of it, else 0 */
+    ncclStatGpuMemPersist = 2,   /* bytes that it would not */
     ncclStatGpuMemTotal = 3
 } ncclCommMemStat_t;
 

@@ -260,7 +260,7 @@ ncclResult_t pncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t
     result = nc_result(comm, comm->rondo, rondo_comm_memory_now(comm->rondo, &memory));
     if (result == ncclSuccess)
         *value = stat == ncclStatGpuMemSuspend     ? memory.suspend
-                 : stat == ncclStatGpuMemSuspended ? memory.suspended
+                 : stat == ncclStatGpuMemSuspended ? (uint64_t)atomic_load(&comm->suspended)
                  : stat == ncclStatGpuMemPersist   ? memory.device - memory.suspend
                                                    : memory.device;
     return result;
@@ -269,12 +269,20 @@ NC_TWIN(CommMemStats);
 
 static ncclResult_t suspend(nc_job_t *job)
 {
-    return nc_result(job->comm, job->comm->rondo, rondo_comm_suspend(job->comm->rondo));
+    ncclResult_t result = nc_result(job->comm, job->comm->rondo, rondo_comm_suspend(job->comm->rondo));
+
+    if (result == ncclSuccess)
+        atomic_store(&job->comm->suspended, 1);
+    return result;
 }
 
 static ncclResult_t resume(nc_job_t *job)
 {
-    return nc_result(job->comm, job->comm->rondo, rondo_comm_resume(job->comm->rondo));
+    ncclResult_t result = nc_result(job->comm, job->comm->rondo, rondo_comm_resume(job->comm->rondo));
+
+    if (result == ncclSuccess)
+        atomic_store(&job->comm->suspended, 0);
+    return result;
 }
 
 /* They complete before they return, or at the end of the group, also with config.blocking = 0, as registering does. */

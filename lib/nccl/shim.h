@@ -112,7 +112,7 @@ struct ncclComm {
     int pending;            /* its creation is not over (nc_lock) */
     int dropped;            /* it was aborted before that, so the job frees it (nc_lock) */
     rondo_comm_t making;    /* rondo's, while that is created; else NULL (nc_lock) */
-    _Atomic int revoked, finalized;
+    _Atomic int revoked, finalized, suspended;
     _Atomic int complete; /* it is finalized, and no operation was cut short: another rank's end is no error any more */
     struct nc_user_op *ops;
     struct nc_registration *registrations;

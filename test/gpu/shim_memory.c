@@ -48,11 +48,11 @@ static void statistics(test_rank_t *t, ncclComm_t comm)
     TEST_TRUE(t, statistic(t, comm, ncclStatGpuMemSuspended) == 0);
     NCCL_GIVES(t, ncclInvalidArgument, pncclCommSuspend(comm, 2));
     NCCL_OK(t, pncclCommSuspend(comm, NCCL_SUSPEND_MEM));
-    TEST_TRUE(t,
-              statistic(t, comm, ncclStatGpuMemSuspended) == rests && statistic(t, comm, ncclStatGpuMemSuspend) == 0);
+    TEST_TRUE(t, statistic(t, comm, ncclStatGpuMemSuspended) == 1 && statistic(t, comm, ncclStatGpuMemSuspend) == 0);
     TEST_TRUE(t, statistic(t, comm, ncclStatGpuMemTotal) == total - rests);
     NCCL_GIVES(t, ncclInvalidUsage, pncclCommSuspend(comm, NCCL_SUSPEND_MEM));
     NCCL_OK(t, pncclCommResume(comm));
+    TEST_TRUE(t, statistic(t, comm, ncclStatGpuMemSuspended) == 0);
     TEST_TRUE(t, statistic(t, comm, ncclStatGpuMemTotal) == total);
     config.device = shim_device(t);
     shape.nranks = t->nranks;

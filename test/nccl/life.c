@@ -87,6 +87,20 @@ static void derived(test_rank_t *t, void *arg)
     NCCL_GIVES(t, ncclInvalidArgument, ncclCommDestroy(comm)); /* once more */
 }
 
+/* Whether it is suspended is a flag in NCCL, and no length. */
+static void suspended(test_rank_t *t, ncclComm_t comm)
+{
+    uint64_t value = 17;
+
+    test_note(t, "suspension");
+    NCCL_OK(t, pncclCommSuspend(comm, NCCL_SUSPEND_MEM));
+    NCCL_OK(t, pncclCommMemStats(comm, ncclStatGpuMemSuspended, &value));
+    TEST_TRUE(t, value == 1);
+    NCCL_OK(t, pncclCommResume(comm));
+    NCCL_OK(t, pncclCommMemStats(comm, ncclStatGpuMemSuspended, &value));
+    TEST_TRUE(t, value == 0);
+}
+
 static void memory(test_rank_t *t, void *arg)
 {
     int blocking = *(int *)arg;
@@ -95,6 +109,7 @@ static void memory(test_rank_t *t, void *arg)
     void *buffer = NULL, *handle = NULL;
     int32_t *data;
 
+    suspended(t, comm);
     test_note(t, "memory, registration, windows");
     if (!NCCL_OK(t, ncclMemAlloc(&buffer, 100000 * sizeof *data)))
         return;
