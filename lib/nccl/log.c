@@ -218,7 +218,8 @@ const char *pncclGetLastError(ncclComm_t comm)
     static _Thread_local char copy[sizeof last_error];
 
     pthread_mutex_lock(&lock);
-    snprintf(copy, sizeof copy, "%s", comm && comm->alive == NC_ALIVE ? comm->error : last_error);
+    const bool own = comm && comm->alive == NC_ALIVE && *comm->error;
+    snprintf(copy, sizeof copy, "%s", own ? comm->error : last_error);
     pthread_mutex_unlock(&lock);
     return copy;
 }
@@ -236,15 +237,16 @@ void pncclResetDebugInit(void)
 }
 NC_TWIN(ResetDebugInit);
 
+/* They begin with NCCL's words, which scripts look for in the logs of programs. */
 const char *pncclGetErrorString(ncclResult_t result)
 {
     switch (result) {
     case ncclSuccess:
         return "no error";
     case ncclUnhandledCudaError:
-        return "a CUDA call failed (ncclGetLastError says which)";
+        return "unhandled cuda error (ncclGetLastError says which)";
     case ncclSystemError:
-        return "a system call failed (ncclGetLastError says which)";
+        return "unhandled system error (ncclGetLastError says which)";
     case ncclInternalError:
         return "internal error";
     case ncclInvalidArgument:
@@ -252,9 +254,9 @@ const char *pncclGetErrorString(ncclResult_t result)
     case ncclInvalidUsage:
         return "invalid usage (ncclGetLastError says why)";
     case ncclRemoteError:
-        return "another rank died, left or failed, or the network did";
+        return "remote process exited or there was a network error (ncclGetLastError says which)";
     case ncclInProgress:
-        return "operation in progress";
+        return "NCCL operation in progress";
     case ncclTimeout:
         return "timeout";
     case ncclNumResults:

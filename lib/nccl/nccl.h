@@ -189,8 +189,8 @@ ncclResult_t pncclGetVersion(int *version);
 const char *ncclGetErrorString(ncclResult_t result);
 const char *pncclGetErrorString(ncclResult_t result);
 
-/* The last error's sentence, "" if there was none: the communicator's, or with NULL this process's. It stays as it is
- * until this thread's next call of this. */
+/* The last error's sentence, "" if there was none: the communicator's, or this process's where that has had none or is
+ * NULL. It stays as it is until this thread's next call of this. */
 const char *ncclGetLastError(ncclComm_t comm);
 const char *pncclGetLastError(ncclComm_t comm);
 
