@@ -525,11 +525,12 @@ ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
     double us = 0;
     batch_t b;
 
-    if (simInfo && (simInfo->magic != SIM_MAGIC || simInfo->size < offsetof(ncclSimInfo_t, estimatedTime)))
-        return nc_group_check(
-            nc_error(NULL, ncclInvalidArgument, "%s: initialise simInfo with NCCL_SIM_INFO_INITIALIZER", call));
     if (!take(&b, &result, call))
         return result;
+    if (simInfo && (simInfo->magic != SIM_MAGIC || simInfo->size < offsetof(ncclSimInfo_t, estimatedTime))) {
+        batch_drop(&b); /* as in NCCL, the group is over */
+        return nc_error(NULL, ncclInvalidArgument, "%s: initialise simInfo with NCCL_SIM_INFO_INITIALIZER", call);
+    }
     result = simulate(&b, &us, call);
     if (result == ncclSuccess && simInfo && simInfo->size >= sizeof *simInfo)
         simInfo->estimatedTime = (float)us;

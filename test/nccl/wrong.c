@@ -227,7 +227,11 @@ static void others(test_rank_t *t, ncclComm_t comm)
     ARGUMENT(ncclRedOpDestroy((ncclRedOp_t)77, comm));
     USAGE(ncclGroupEnd());
     USAGE(ncclGroupSimulateEnd(NULL));
+    USAGE(ncclGroupSimulateEnd(&sim));
+    NCCL_OK(t, ncclGroupStart());
+    NCCL_OK(t, ncclAllReduce(x, y, 1, ncclFloat, ncclSum, comm, NULL));
     ARGUMENT(ncclGroupSimulateEnd(&sim));
+    USAGE(ncclGroupEnd()); /* as in NCCL, that was the end of the group */
     NCCL_OK(t, ncclCommGetAsyncError(comm, &error));
     NCCL_GIVES(t, ncclSuccess, error);
 }
