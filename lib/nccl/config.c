@@ -32,12 +32,12 @@ static const field_t fields[] = {
     {"minCTAs", AT(minCTAs), 21700, 1, INT_MAX, "Min CTAs"},
     {"maxCTAs", AT(maxCTAs), 21700, 1, INT_MAX, "Max CTAs"},
     {"splitShare", AT(splitShare), 21800, 0, 1, "Split share"},
-    {"trafficClass", AT(trafficClass), 22500, 0, 255, "Traffic class"},
+    {"trafficClass", AT(trafficClass), 22500, INT_MIN, INT_MAX, "Traffic class"},
     {"collnetEnable", AT(collnetEnable), 22700, 0, 1, NULL},
     {"CTAPolicy", AT(CTAPolicy), 22700, 0, 3, NULL},
     {"shrinkShare", AT(shrinkShare), 22700, 0, 1, NULL},
     {"nvlsCTAs", AT(nvlsCTAs), 22700, 1, INT_MAX, NULL},
-    {"nChannelsPerNetPeer", AT(nChannelsPerNetPeer), 22800, 1, INT_MAX, NULL},
+    {"nChannelsPerNetPeer", AT(nChannelsPerNetPeer), 22800, 1, 64, NULL},
     {"nvlinkCentricSched", AT(nvlinkCentricSched), 22800, 0, 1, NULL},
     {"graphUsageMode", AFTER(1), 22900, 0, 2, NULL},
     {"numRmaCtx", AFTER(2), 22900, 0, INT_MAX, NULL},
@@ -209,6 +209,8 @@ ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, cons
         int traffic = value(given, &fields[5]);
         if (traffic >= 0 && traffic <= 255)
             new.traffic_class = traffic;
+        else if (traffic != NCCL_CONFIG_UNDEF_INT) /* NCCL leaves it to the network */
+            nc_log(NC_SUBSYS_INIT, "%s: config->trafficClass steers nothing in rondo: a class is 0 to 255", call);
         const char *named = network(given, call);
         if (named)
             new.network = named;

@@ -67,6 +67,15 @@ static void creation(test_rank_t *t)
     bad.minCTAs = 4;
     bad.maxCTAs = 2;
     UNMADE(comm, ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
+    bad = good;
+    bad.nChannelsPerNetPeer = 65; /* NCCL has 64 channels */
+    UNMADE(comm, ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
+    bad = good;
+    bad.trafficClass = 4711; /* NCCL leaves it to the network */
+    NCCL_OK(t, ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
+    NCCL_OK(t, ncclCommDestroy(comm));
+    comm = NULL;
+    NCCL_OK(t, ncclGetUniqueId(&id));
     ARGUMENT(ncclCommInitRankScalable(&comm, 1, 0, 0, &id, NULL));
     ARGUMENT(ncclCommInitRankScalable(&comm, 1, 0, 2, &id, NULL));
     ARGUMENT(ncclCommInitRankScalable(&comm, 1, 0, 1, NULL, NULL));
