@@ -98,22 +98,33 @@ static ncclResult_t check(const ncclConfig_t *given, const char *call)
     return ncclSuccess;
 }
 
-/* NCCL's built-in networks. Another name is a plugin's, which rondo does not load. */
-static const char *network(const ncclConfig_t *given, const char *call)
+/* NCCL's built-in networks. Another name is a plugin's, which rondo does not load. `by`: who names it. */
+static void network_named(nc_config_t *config, const char *name, const char *by, const char *call)
 {
     static const char *const networks[][2] = {{"Socket", "tcp"}, {"IB", "ib"}};
 
-    if (!has(given, AT(netName), sizeof given->netName, 21700) || !given->netName)
-        return NULL;
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
-        if (strcasecmp(given->netName, networks[i][0]) == 0) {
-            nc_log(NC_SUBSYS_INIT, "%s: Using network %s between nodes: UCX's transports %s", call, networks[i][0],
-                   networks[i][1]);
-            return networks[i][1];
+        if (strcasecmp(name, networks[i][0]) == 0) {
+            nc_log(NC_SUBSYS_INIT, "%s: %s: Using network %s between nodes: UCX's transports %s", call, by,
+                   networks[i][0], networks[i][1]);
+            config->network = networks[i][1];
+            return;
         }
-    nc_log(NC_SUBSYS_INIT, "%s: config->netName is \"%s\": it steers nothing in rondo, which knows Socket and IB", call,
-           given->netName);
-    return NULL;
+    nc_log(NC_SUBSYS_INIT, "%s: %s is \"%s\": it steers nothing in rondo, which knows Socket and IB", call, by, name);
+}
+
+/* In NCCL, too, NCCL_NET stands above a config; without InfiniBand there are its sockets. */
+static void network(const ncclConfig_t *given, nc_config_t *config, const char *call)
+{
+    const char *name = nc_settings_text("NET", "RONDO_UCX_TLS");
+    const char *off = nc_settings_text("IB_DISABLE", "RONDO_UCX_TLS");
+
+    if (off && atoi(off) != 0)
+        network_named(config, "Socket", "NCCL_IB_DISABLE", call);
+    else if (name)
+        network_named(config, name, "NCCL_NET", call);
+    else if (given && has(given, AT(netName), sizeof given->netName, 21700) && given->netName)
+        network_named(config, given->netName, "config->netName", call);
 }
 
 /* Only on host memory are there one-sided operations. More than rondo can have is as many as it can: an index beyond
@@ -211,15 +222,13 @@ ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, cons
             new.traffic_class = traffic;
         else if (traffic != NCCL_CONFIG_UNDEF_INT) /* NCCL leaves it to the network */
             nc_log(NC_SUBSYS_INIT, "%s: config->trafficClass steers nothing in rondo: a class is 0 to 255", call);
-        const char *named = network(given, call);
-        if (named)
-            new.network = named;
         one_sided(given, &new);
         cta_policy(given, &new);
         if (has(given, AT(commName), sizeof given->commName, 22700) && given->commName)
             snprintf(new.name, sizeof new.name, "%s", given->commName);
     }
     budgets(given, &new);
+    network(given, &new, call);
     (void)nc_settings_blocking(&new.blocking);
     (void)nc_settings_cta_policy(&new.cta_policy);
     *config = new;

@@ -491,6 +491,19 @@ static void collnet(const char *text)
     hand_on("COLLNET_ENABLE", "RONDO_COLLNET", strcmp(text, "0") == 0 ? "0" : "-1");
 }
 
+static void traffic_class(const char *text)
+{
+    char value[32], *end;
+    const long number = strtol(text, &end, 0);
+
+    if (*end || number < 0 || number > 255) {
+        not_taken("IB_TC", text, "a class is 0 to 255");
+        return;
+    }
+    snprintf(value, sizeof value, "%ld", number);
+    hand_on("IB_TC", "RONDO_TRAFFIC_CLASS", value);
+}
+
 static void read_all(void)
 {
     static const struct {
@@ -503,6 +516,7 @@ static void read_all(void)
                  {"ALGO", algo},
                  {"BUFFSIZE", slot_bytes},
                  {"COMM_BLOCKING", blocking},
+                 {"IB_TC", traffic_class},
                  {"CTA_POLICY", cta_policy}};
     static const char *const peers[] = {"P2P_DISABLE", "P2P_LEVEL"};
     const char *host = nc_env("RONDO_NCCL_HOST"), *hostid = variable("HOSTID"), *text;

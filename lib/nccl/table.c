@@ -140,6 +140,11 @@ const nc_variable_t nc_variables[] = {
      "1: ranks do not read each other's memory; GPUs go through pinned host memory"},
     {"P2P_LEVEL", NC_TO_RONDO, "RONDO_CMA, RONDO_P2P", "LOC, 0: the same; all others allow it"},
     {"BUFFSIZE", NC_TO_RONDO, "RONDO_SLOT_BYTES", "an eighth of it a slot"},
+    {"NET", NC_HERE, NULL,
+     "Socket is UCX's tcp, IB its ib, as netName of the config, over which it takes precedence, and RONDO_UCX_TLS over "
+     "it; another name has no effect"},
+    {"IB_DISABLE", NC_HERE, NULL, "1: UCX's tcp, as NCCL_NET=Socket; RONDO_UCX_TLS takes precedence"},
+    {"IB_TC", NC_TO_RONDO, "RONDO_TRAFFIC_CLASS", "0 to 255; trafficClass of the config takes precedence"},
     {"HOSTID", NC_TO_RONDO, "RONDO_HOSTID", "ranks with different values count as on different nodes"},
     {"PROFILER_PLUGIN", NC_TO_RONDO, "RONDO_PROFILER",
      "a file, NAME of libnccl-profiler-NAME.so, none, STATIC_PLUGIN; unset: libnccl-profiler.so, if there is one"},

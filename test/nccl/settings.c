@@ -1,6 +1,6 @@
 /* NCCL_ALGO becomes a RONDO_ALGO of algorithms that serve, on host memory and between GPUs, each by the protocol that
- * NCCL_PROTO asks for, and files of topologies and graphs become rondo's. Variables are read once a process: each case
- * has one.
+ * NCCL_PROTO asks for, and files of topologies and graphs become rondo's; networks that the environment names stand
+ * above those of a config. Variables are read once a process: each case has one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +148,49 @@ static void files(void)
     refused("NCCL_TOPO_DUMP_FILE", "/none/such", ""); /* which a line of the log says */
 }
 
+/* The network of a communicator with this netName ("": none), in a child of its own. */
+static void network_is(const char *net, const char *off, const char *own, const char *named, const char *want)
+{
+    int status = -1;
+    pid_t child;
+
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+        nc_config_t read;
+
+        setenv("RONDO_NCCL_HOST", "1", 1);
+        setenv("NCCL_NET", net, 1);
+        setenv("NCCL_IB_DISABLE", off, 1);
+        setenv("RONDO_UCX_TLS", own, 1);
+        config.netName = *named ? named : NULL;
+        if (nc_config_read(&read, &config, NULL, "test") != ncclSuccess)
+            _exit(1);
+        const char *got = read.network ? read.network : "";
+        if (strcmp(got, want) != 0)
+            printf("the network is \"%s\", not \"%s\"\n", got, want);
+        fflush(stdout);
+        _exit(strcmp(got, want) != 0);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0,
+          "NCCL_NET=%s NCCL_IB_DISABLE=%s RONDO_UCX_TLS=%s, netName %s", net, off, own, named);
+}
+
+static void networks(void)
+{
+    network_is("", "", "", "", "");
+    network_is("", "", "", "Socket", "tcp");
+    network_is("socket", "", "", "", "tcp");
+    network_is("IB", "0", "", "Socket", "ib"); /* as in NCCL, it stands above a config */
+    network_is("IB", "1", "", "IB", "tcp");    /* NCCL would have no network at all */
+    network_is("", "1", "", "", "tcp");
+    network_is("AWS Libfabric", "", "", "", "");
+    network_is("Socket", "1", "all", "", ""); /* rondo's own variable counts */
+    file_named("NCCL_IB_TC", "106", "RONDO_TRAFFIC_CLASS", "106");
+    file_named("NCCL_IB_TC", "256", "RONDO_TRAFFIC_CLASS", "");
+}
+
 int main(void)
 {
     const char *rings = "broadcast=ring,reduce=ring,allgather=ring,reduce_scatter=ring,allreduce=ring";
@@ -187,6 +230,7 @@ int main(void)
     refused("NCCL_ALGO", "ring,collnetdirect;allreduce:tree,ring;broadcast:^NVLS", "");
     refused("NCCL_PROTO", "LL,Simple;allreduce:^LL", "");
     files();
+    networks();
     asks_at("localhost:28028", "", "localhost:28028");
     asks_at("localhost:28028", "1", "localhost:28028");
     asks_at("localhost:28028", "0", "");
