@@ -51,7 +51,7 @@ ncclResult_t nc_comm_ready(ncclComm_t comm, const char *call)
                         call);
     if (atomic_load(&comm->revoked) || atomic_load(&comm->finalized))
         return nc_error(comm, ncclInvalidUsage, "%s: the communicator has been %s", call,
-                        comm->revoked ? "revoked: shrink, destroy or abort it" : "finalized: destroy it");
+                        comm->revoked ? "revoked: shrink, split, destroy or abort it" : "finalized: destroy it");
     return ncclSuccess;
 }
 
@@ -331,6 +331,12 @@ static ncclResult_t finalize(nc_job_t *job)
     return ended;
 }
 
+bool nc_comm_rests_revoked(ncclComm_t comm)
+{
+    return atomic_load(&comm->revoked) && !atomic_load(&comm->finalized) && !nc_comm_busy(comm) &&
+           !atomic_load(&comm->result);
+}
+
 /* NCCL's communicators outlive a shrink with NCCL_SHRINK_ABORT. rondo's are revoked by it, but may be finalized:
  * nothing is under way any more. */
 static bool was_shrunk(ncclComm_t comm)
@@ -454,6 +460,7 @@ ncclResult_t nc_comm_revoke(ncclComm_t comm)
 
     nc_comm_wait_calls(comm);
     atomic_store(&comm->revoked, 1);
+    atomic_store(&comm->result, ncclSuccess); /* as in NCCL, whatever was cut short in the background */
     return nc_result(comm, comm->rondo, result);
 }
 

@@ -5,6 +5,23 @@
 #include "nccl/later.h"
 #include "nccl/shim.h"
 
+/* NCCL's communicators may be split when they have been revoked. rondo's then exchange nothing any more, so that the
+ * ranks meet anew, by a shrink that leaves nobody out: in host memory, for as long as the split takes. */
+static rondo_result_t split_revoked(nc_job_t *job, rondo_comm_t *made, const rondo_config_t *config)
+{
+    rondo_config_t host = RONDO_CONFIG_INIT;
+    rondo_comm_t all = NULL;
+
+    host.device = RONDO_DEVICE_HOST;
+    host.blocking = 1;
+    rondo_result_t result = rondo_comm_shrink(job->parent->rondo, NULL, 0, &all, &host);
+    if (result != RONDO_SUCCESS)
+        return result;
+    result = rondo_comm_split(all, job->number[0], job->number[1], made, config);
+    (void)rondo_comm_destroy(all);
+    return result;
+}
+
 static ncclResult_t split(nc_job_t *job)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
@@ -13,7 +30,8 @@ static ncclResult_t split(nc_job_t *job)
 
     if (job->comm)
         config = nc_comm_config(job->comm);
-    result = rondo_comm_split(job->parent->rondo, job->number[0], job->number[1], &made, &config);
+    result = job->shrinks ? split_revoked(job, &made, &config)
+                          : rondo_comm_split(job->parent->rondo, job->number[0], job->number[1], &made, &config);
     ncclResult_t code = nc_result(job->parent, NULL, result);
     return job->comm ? nc_comm_made(job->comm, made, job->call, code) : code;
 }
@@ -21,10 +39,13 @@ static ncclResult_t split(nc_job_t *job)
 static ncclResult_t record_split(ncclComm_t comm, int color, int key, ncclComm_t *newcomm, ncclConfig_t *config)
 {
     const char *call = "ncclCommSplit";
-    ncclResult_t result = nc_comm_ready(comm, call);
+    ncclResult_t result = nc_comm_valid(comm, call);
     nc_config_t read;
 
     if (result != ncclSuccess)
+        return result;
+    const bool revoked = nc_comm_rests_revoked(comm);
+    if (!revoked && (result = nc_comm_ready(comm, call)))
         return result;
     if (!newcomm)
         return nc_error(comm, ncclInvalidArgument, "%s: newcomm is NULL", call);
@@ -34,6 +55,7 @@ static ncclResult_t record_split(ncclComm_t comm, int color, int key, ncclComm_t
     if ((result = nc_config_read(&read, config, &comm->config, call)))
         return result;
     nc_job_t job = {.run = split, .call = call, .parent = comm, .newcomm = newcomm, .number = {color, key}};
+    job.shrinks = revoked;
     job.blocking = comm->config.blocking; /* as in NCCL, where the config of the new one decides for its own calls */
     if (color != NCCL_SPLIT_NOCOLOR) {
         job.creates = 1;

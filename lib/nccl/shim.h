@@ -128,6 +128,8 @@ extern pthread_mutex_t nc_lock;
 /* Check that the communicator exists, and that an operation may be called on it. Errors name `call`. */
 ncclResult_t nc_comm_valid(ncclComm_t comm, const char *call);
 ncclResult_t nc_comm_ready(ncclComm_t comm, const char *call);
+/* Returns true if it has been revoked and may be split or shrunk. */
+bool nc_comm_rests_revoked(ncclComm_t comm);
 bool nc_comm_busy(ncclComm_t comm); /* returns true if something is under way in the background */
 ncclComm_t nc_comm_new(int rank, int nranks, int device, const nc_config_t *config);
 /* Called when rondo's communicator has been created, or NULL if that failed. If the object has been aborted in the
@@ -197,7 +199,8 @@ typedef struct nc_job {
     struct nc_job *next;
     ncclResult_t (*run)(struct nc_job *job);
     int creates; /* `comm` is new, and is freed if its creation fails and the caller waits */
-    int shrinks; /* `parent`: a rank that does not come to it holds it up, whatever is done to the parent but its end */
+    int shrinks; /* `parent`, or splits it when it has been revoked: a rank that does not come to it holds it up,
+                    whatever is done to the parent but its end */
     const char *call;
     ncclComm_t comm;     /* that is created or used; NULL: a split without a color */
     ncclComm_t parent;   /* NULL: there is none */

@@ -41,7 +41,7 @@ const nc_function_t nc_functions[] = {
      "CTAPolicy have an effect, on "
      "host memory numRmaSig and numRmaCtx, too"},
     {"CommFinalize", "2.14", NC_SERVED, NULL},
-    {"CommSplit", "2.18", NC_PARTLY, "splitShare shares nothing; not from a revoked parent"},
+    {"CommSplit", "2.18", NC_PARTLY, "splitShare shares nothing"},
     {"MemAlloc", "2.19", NC_SERVED, NULL},
     {"MemFree", "2.19", NC_SERVED, NULL},
     {"CommRegister", "2.19", NC_PARTLY, "recorded; nothing is faster for it"},

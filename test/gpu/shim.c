@@ -1,7 +1,7 @@
 /* libnccl.so.2 on devices: every operation with NCCL's types and operators, calls on several streams, groups over
  * streams and communicators, configs of single calls, one thread with all devices (shim_one_thread.c), blocking = 0,
  * operators, memory and windows (shim_memory.c), graphs, communicators that are aborted while kernels wait
- * (shim_aborted.c), and calls behind another rank's end (shim_gone.c).
+ * (shim_aborted.c), and calls behind another rank's end, or a revocation (shim_gone.c).
  *
  *   shim [--seed S] [--part NAME]
  */
@@ -546,6 +546,7 @@ int main(int argc, char **argv)
         {"lost", shim_lost, 2, 1},
         {"unmatched", shim_unmatched, 2, 3},
         {"shrunk", shim_shrunk, 3, 3},
+        {"resplit", shim_resplit, 3, 3},
     };
     const char *only = NULL;
     int bad = 0;

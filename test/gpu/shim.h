@@ -39,6 +39,7 @@ void shim_one_thread(test_rank_t *t, void *arg);
 /* Parts of shim_gone.c. shim_gone_killed runs those in which a rank is killed, and returns the number of failures. */
 void shim_gone(test_rank_t *t, void *arg);
 void shim_shrunk(test_rank_t *t, void *arg);
+void shim_resplit(test_rank_t *t, void *arg);
 void shim_unmatched(test_rank_t *t, void *arg);
 void shim_traps(test_rank_t *t, void *arg);
 void shim_lost(test_rank_t *t, void *arg);

@@ -138,6 +138,28 @@ void shim_shrunk(test_rank_t *t, void *arg)
     device_end(t, NULL, &stream, 1);
 }
 
+/* What all ranks have revoked is split, into communicators of the same devices. */
+void shim_resplit(test_rank_t *t, void *arg)
+{
+    const int n = t->nranks;
+    ncclComm_t comm = shim_comm(t, 1), part = NULL;
+    cudaStream_t stream = shim_stream(t);
+    int device = -1;
+
+    (void)arg;
+    shim_sum_is(t, comm, stream, n);
+    test_barrier(t);
+    test_note(t, "split what has been revoked");
+    NCCL_OK(t, ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT));
+    NCCL_OK(t, ncclCommSplit(comm, t->rank % 2, 0, &part, NULL));
+    NCCL_OK(t, ncclCommCuDevice(part, &device));
+    TEST_TRUE(t, device == shim_device(t));
+    shim_sum_is(t, part, stream, (n + 1 - t->rank % 2) / 2);
+    NCCL_OK(t, ncclCommDestroy(comm));
+    NCCL_OK(t, ncclCommDestroy(part));
+    device_end(t, NULL, &stream, 1);
+}
+
 /* As CuPy's sparse gather, where the root raises an exception before it receives: the others send a group of three
  * arrays and destroy their communicators, the root only does the latter. Short messages are complete when they have
  * been sent; long ones wait for the root, and its end is an error. Nothing waits for ever. */

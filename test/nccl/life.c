@@ -212,6 +212,34 @@ static void ended(test_rank_t *t, void *arg)
         NCCL_OK(t, ncclCommAbort(comm));
 }
 
+/* As in NCCL, what has been revoked may be split, several times. */
+static void split_revoked(test_rank_t *t, void *arg)
+{
+    const int n = t->nranks;
+    ncclComm_t comm = comm_of(t, *(int *)arg), part = NULL;
+    int32_t one = 1, sum = 0, rank = -1;
+
+    sum_is(t, comm, n);
+    test_barrier(t); /* nobody revokes before all have the sum */
+    test_note(t, "split what has been revoked");
+    NCCL_OK(t, nccl_settled(comm, ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT)));
+    for (int round = 0; round < 2; round++) {
+        ncclResult_t result = ncclCommSplit(comm, t->rank % 2, -t->rank, &part, NULL);
+        nccl_result(t, both_settled(comm, part, result), ncclSuccess, "ncclCommSplit");
+        NCCL_OK(t, ncclCommUserRank(part, &rank));
+        TEST_TRUE(t, rank == (n - 1 - t->rank) / 2); /* the keys turn the order round */
+        sum_is(t, part, (n + 1 - t->rank % 2) / 2);
+        NCCL_OK(t, ncclCommDestroy(part));
+        result = ncclCommSplit(comm, t->rank ? NCCL_SPLIT_NOCOLOR : 0, 0, &part, NULL);
+        nccl_result(t, both_settled(comm, part, result), ncclSuccess, "ncclCommSplit");
+        TEST_TRUE(t, (part == NULL) == (t->rank != 0));
+        if (part)
+            NCCL_OK(t, ncclCommDestroy(part));
+    }
+    NCCL_GIVES(t, ncclInvalidUsage, ncclAllReduce(&one, &sum, 1, ncclInt, ncclSum, comm, NULL));
+    NCCL_OK(t, ncclCommDestroy(comm));
+}
+
 static void *shrink(void *arg)
 {
     waiter_t *w = arg;
@@ -468,6 +496,7 @@ int main(void)
         bad += test_run(TEST_PROCESSES, 2, 40, memory, flag);
         bad += test_run(TEST_PROCESSES, 3, 40, ended, flag);
         bad += test_run(TEST_PROCESSES, 2, 40, unshrunk, flag);
+        bad += test_run(*flag ? TEST_THREADS : TEST_PROCESSES, 4, 40, split_revoked, flag);
         bad += test_run_directed(&d, 3, 40, survivors, flag);
     }
     if (!bad)
