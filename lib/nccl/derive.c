@@ -192,11 +192,11 @@ static ncclResult_t shrink_check(ncclComm_t comm, const int *list, int count, nc
 
     if (result != ncclSuccess)
         return result;
-    if (!newcomm || count < 0 || (count > 0 && !list))
+    if (!newcomm || !list || count < 1)
         return nc_error(comm, ncclInvalidArgument, "%s: %s", call,
-                        !newcomm    ? "newcomm is NULL"
-                        : count < 0 ? "excludeRanksCount is negative"
-                                    : "excludeRanksList is NULL");
+                        !newcomm ? "newcomm is NULL"
+                        : !list  ? "excludeRanksList is NULL"
+                                 : "excludeRanksCount is less than 1");
     if (flags != NCCL_SHRINK_DEFAULT && flags != NCCL_SHRINK_ABORT)
         return nc_error(comm, ncclInvalidArgument, "%s: shrinkFlags is %d: NCCL_SHRINK_DEFAULT or NCCL_SHRINK_ABORT",
                         call, flags);
@@ -233,15 +233,14 @@ static ncclResult_t record_shrink(ncclComm_t comm, const int *excludeRanksList, 
     nc_job_t job = {.run = shrink, .creates = 1, .shrinks = 1, .call = call, .parent = comm, .newcomm = newcomm};
     job.number[1] = excludeRanksCount;
     job.blocking = comm->config.blocking;
-    job.list = malloc((size_t)excludeRanksCount * sizeof *job.list + 1);
+    job.list = malloc((size_t)excludeRanksCount * sizeof *job.list);
     job.comm = nc_comm_new(0, 0, comm->device, &read);
     if (!job.list || !job.comm) {
         free(job.list);
         free(job.comm);
         return nc_error(comm, ncclSystemError, "%s: no memory", call);
     }
-    if (excludeRanksCount)
-        memcpy(job.list, excludeRanksList, (size_t)excludeRanksCount * sizeof *job.list);
+    memcpy(job.list, excludeRanksList, (size_t)excludeRanksCount * sizeof *job.list);
     return nc_group_job(&job);
 }
 

@@ -127,7 +127,7 @@ static void deferred_errors(test_rank_t *t, ncclComm_t *comms, int n)
         NCCL_GIVES(t, ncclInvalidArgument,
                    way == 0   ? ncclSend(NULL, 1, ncclFloat, 0, comms[0], NULL)
                    : way == 1 ? ncclCommSplit(comms[0], -5, 0, &made, NULL)
-                   : way == 2 ? ncclCommShrink(comms[0], NULL, -1, &made, NULL, 0)
+                   : way == 2 ? ncclCommShrink(comms[0], NULL, 0, &made, NULL, 0)
                    : way == 3 ? pncclCommGrow(comms[0], n, NULL, -1, &made, NULL)
                               : ncclCommWindowRegister(comms[0], NULL, 8, &win, 0));
         NCCL_GIVES(t, ncclInvalidArgument, ncclGroupEnd());
@@ -380,7 +380,7 @@ static void rank_is(test_rank_t *t, ncclComm_t comm, int expected)
 static void parent_of_several(test_rank_t *t, ncclComm_t *comms, int n)
 {
     static int32_t memory[MOST][2000];
-    ncclComm_t up[MOST], down[MOST], none[MOST], all[MOST];
+    ncclComm_t up[MOST], down[MOST], none[MOST], rest[MOST];
     ncclWindow_t win[MOST];
     int last = n - 1;
 
@@ -392,26 +392,29 @@ static void parent_of_several(test_rank_t *t, ncclComm_t *comms, int n)
             NCCL_OK(t, ncclCommSplit(comms[r], r == last ? NCCL_SPLIT_NOCOLOR : 1, 0, &none[r], NULL));
             NCCL_OK(t, ncclCommWindowRegister(comms[r], memory[r], sizeof memory[r], &win[r], NCCL_WIN_COLL_SYMMETRIC));
             NCCL_OK(t, ncclCommSplit(comms[r], 0, -r, &down[r], NULL));
-            NCCL_OK(t, ncclCommShrink(comms[r], NULL, 0, &all[r], NULL, NCCL_SHRINK_DEFAULT));
+            if (r != last)
+                NCCL_OK(t, ncclCommShrink(comms[r], &last, 1, &rest[r], NULL, NCCL_SHRINK_DEFAULT));
         }
         if (!NCCL_OK(t, ncclGroupEnd()))
             test_stop(t, "cannot go on");
         for (int r = 0; r < n; r++) {
             rank_is(t, up[r], r);
             rank_is(t, down[r], last - r);
-            rank_is(t, all[r], r);
-            if (r != last)
+            if (r != last) {
+                rank_is(t, rest[r], r);
                 rank_is(t, none[r], r);
+            }
             TEST_TRUE(t, (none[r] == NULL) == (r == last));
         }
         every_sum(t, up, n);
         every_sum(t, down, n);
-        every_sum(t, all, n);
+        every_sum(t, rest, last);
         for (int r = 0; r < n; r++) {
             NCCL_OK(t, ncclCommWindowDeregister(comms[r], win[r]));
             NCCL_OK(t, ncclCommDestroy(up[r]));
             NCCL_OK(t, ncclCommDestroy(down[r]));
-            NCCL_OK(t, ncclCommDestroy(all[r]));
+            if (r != last)
+                NCCL_OK(t, ncclCommDestroy(rest[r]));
             NCCL_OK(t, ncclCommDestroy(none[r]));
         }
     }

@@ -244,8 +244,9 @@ static void *shrink(void *arg)
 {
     waiter_t *w = arg;
     ncclComm_t rest = NULL;
+    int out = 2;
 
-    w->result = ncclCommShrink(w->comm, NULL, 0, &rest, NULL, NCCL_SHRINK_DEFAULT);
+    w->result = ncclCommShrink(w->comm, &out, 1, &rest, NULL, NCCL_SHRINK_DEFAULT);
     w->second = rest != NULL;
     return NULL;
 }
@@ -495,7 +496,7 @@ int main(void)
                test_run(TEST_PROCESSES, 4, 40, grown, flag);
         bad += test_run(TEST_PROCESSES, 2, 40, memory, flag);
         bad += test_run(TEST_PROCESSES, 3, 40, ended, flag);
-        bad += test_run(TEST_PROCESSES, 2, 40, unshrunk, flag);
+        bad += test_run(TEST_PROCESSES, 3, 40, unshrunk, flag);
         bad += test_run(*flag ? TEST_THREADS : TEST_PROCESSES, 4, 40, split_revoked, flag);
         bad += test_run_directed(&d, 3, 40, survivors, flag);
     }

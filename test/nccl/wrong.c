@@ -196,6 +196,8 @@ static void others(test_rank_t *t, ncclComm_t comm)
     ARGUMENT(ncclCommSplit(comm, 0, 0, NULL, NULL));
     ARGUMENT(ncclCommShrink(comm, NULL, 1, &made, NULL, 0));
     ARGUMENT(ncclCommShrink(comm, &out, -1, &made, NULL, 0));
+    ARGUMENT(ncclCommShrink(comm, &out, 0, &made, NULL, NCCL_SHRINK_ABORT)); /* as in NCCL, nobody is left out */
+    ARGUMENT(ncclCommShrink(comm, NULL, 0, &made, NULL, NCCL_SHRINK_DEFAULT));
     ARGUMENT(ncclCommShrink(comm, &out, 1, NULL, NULL, 0));
     ARGUMENT(ncclCommShrink(comm, &out, 1, &made, NULL, 2));
     ARGUMENT(ncclCommShrink(comm, &out, 1, &made, NULL, 0)); /* itself */
@@ -206,7 +208,8 @@ static void others(test_rank_t *t, ncclComm_t comm)
     ARGUMENT(ncclCommSplit(comm, 0, 0, &made, &bad));
     TEST_TRUE(t, made == NULL);
     made = comm;
-    ARGUMENT(ncclCommShrink(comm, NULL, 0, &made, &bad, 0));
+    int other = 1; /* none of this communicator */
+    ARGUMENT(ncclCommShrink(comm, &other, 1, &made, &bad, 0));
     TEST_TRUE(t, made == NULL);
     ARGUMENT(ncclCommRevoke(comm, 1));
     ARGUMENT(ncclMemAlloc(NULL, 8));
