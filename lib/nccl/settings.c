@@ -3,15 +3,12 @@
  * needs them. What rondo has no setting for is logged once at NCCL_DEBUG=INFO and is no error: a script written for
  * NCCL must not fail for it. A word that NCCL refuses is refused here, too.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/word_list.h"
@@ -88,46 +85,6 @@ static void debug_file(const char *text)
         hand_on("DEBUG_FILE", "RONDO_DEBUG_FILE", text);
 }
 
-/* Matches NCCL's list of prefixes of names; after "=" it has whole names, and "^" before all excludes those it has. */
-static bool name_fits(const char *name, const char *list)
-{
-    int exclude = *list == '^', exact, found = 0;
-
-    list += exclude;
-    exact = *list == '=';
-    list += exact;
-    for (const char *p = list; *p && !found; p += strcspn(p, ","), p += *p == ',') {
-        size_t n = strcspn(p, ",");
-        found = n && strncmp(name, p, n) == 0 && (!exact || name[n] == '\0');
-    }
-    return exclude ? !found : found;
-}
-
-/* Writes the first address that matches as text, and prefers IPv4 to IPv6. Returns 0 if there is none. */
-static int address_find(const char *names, int family, char text[VALUE_BYTES])
-{
-    struct ifaddrs *all;
-    int best = 0;
-
-    if (getifaddrs(&all) != 0)
-        return 0;
-    for (struct ifaddrs *i = all; i; i = i->ifa_next) {
-        int kind = i->ifa_addr ? i->ifa_addr->sa_family : 0, fit = kind == AF_INET ? 2 : 1;
-        socklen_t bytes = kind == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-
-        if ((kind != AF_INET && kind != AF_INET6) || (family && kind != family) || !(i->ifa_flags & IFF_UP))
-            continue;
-        if (names ? !name_fits(i->ifa_name, names) : (i->ifa_flags & IFF_LOOPBACK) != 0)
-            continue;
-        if (kind == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr))
-            continue;
-        if (fit > best && getnameinfo(i->ifa_addr, bytes, text, VALUE_BYTES, NULL, 0, NI_NUMERICHOST) == 0)
-            best = fit;
-    }
-    freeifaddrs(all);
-    return best;
-}
-
 static void interface(void)
 {
     const char *names = variable("SOCKET_IFNAME"), *family = variable("SOCKET_FAMILY");
@@ -141,7 +98,7 @@ static void interface(void)
         not_taken("SOCKET_FAMILY", family, "it must be AF_INET or AF_INET6");
     if (!names && !kind)
         return;
-    if (address_find(names, kind, text))
+    if (nc_address_find(names, kind, text, sizeof text))
         hand_on(name, "RONDO_IFACE", text);
     else
         not_taken(name, variable(name), "no interface that is up fits");

@@ -55,6 +55,10 @@ bool nc_settings_cta_policy(int *);  /* returns true if NCCL_CTA_POLICY is set; 
 /* Returns what NCCL_`name` says, or NULL: nothing, or `rondo`, RONDO_'s own variable for the same, is set. */
 const char *nc_settings_text(const char *name, const char *rondo);
 
+/* interfaces.c: writes the first address of the interfaces that NCCL's list `names` means (NULL: any but loopback) as
+ * text, of `family` (0: any, and IPv4 before IPv6). Returns 0 if there is none. */
+int nc_address_find(const char *names, int family, char *text, size_t bytes);
+
 /* ---- configs ---- (config.c) */
 
 #define NC_NAME_BYTES 64
