@@ -21,6 +21,12 @@ rondo_result_t rondo_call_refuse(rondo_comm_t comm, rondo_result_t result, const
  * RONDO_CUDA_COPY concerns registered buffers only, and refuses no others. NCCL's symmetric windows are like this. */
 rondo_result_t rondo_comm_windows(rondo_comm_t comm);
 
+/* Refuses a buffer that the communicator's GPU cannot reach, as its operations do, and memory of another GPU, which
+ * they take where they reach it. NCCL does so where it is asked to check pointers. On host communicators everything
+ * passes.
+ */
+rondo_result_t rondo_buffer_check(rondo_comm_t comm, const char *call, const char *what, const void *buffer);
+
 /* Local: this rank's part of a window takes no messages any more, and its memory is the caller's again, who knows that
  * no rank accesses it. The rest of the window goes with the communicator. NCCL's deregistration is like this. */
 rondo_result_t rondo_window_close(rondo_comm_t comm, rondo_window_t window);

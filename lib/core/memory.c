@@ -74,6 +74,17 @@ rondo_result_t rondo_comm_windows(rondo_comm_t comm)
     return result;
 }
 
+rondo_result_t rondo_buffer_check(rondo_comm_t comm, const char *call, const char *what, const void *buffer)
+{
+    rondo_result_t result = rd_comm_valid(comm, call);
+
+    if (result == RONDO_SUCCESS && rd_comm_on_device(comm) && (result = rd_comm_query(comm, call)) == RONDO_SUCCESS) {
+        result = rd_cuda_buffer_own(comm->cuda, call, what, buffer);
+        rd_comm_query_leave(comm);
+    }
+    return result;
+}
+
 static rondo_result_t alloc_on_device(void **buffer, size_t bytes, rondo_comm_t comm, const char *call)
 {
     rondo_result_t result = rd_comm_query(comm, call);

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "core/binding.h"
 #include "nccl/selection.h"
 
 int nc_type(ncclDataType_t type, rondo_type_t *to)
@@ -152,6 +153,19 @@ static ncclResult_t check(const nc_op_t *op, const char *call)
     return ncclSuccess;
 }
 
+/* Where it is asked for, pointers are checked at the call, also in a group, and memory of another GPU is refused. */
+static ncclResult_t check_pointers(const nc_op_t *op, const char *call)
+{
+    rondo_comm_t rondo = op->comm->rondo;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    if (needs(shapes[op->what].sends, op))
+        result = rondo_buffer_check(rondo, call, "sendbuff", op->send);
+    if (result == RONDO_SUCCESS && needs(shapes[op->what].receives, op))
+        result = rondo_buffer_check(rondo, call, "recvbuff", op->recv);
+    return nc_result(op->comm, NULL, result);
+}
+
 /* In NCCL's words, because scripts read these lines. */
 static void log_call(const nc_op_t *op, ncclDataType_t type, ncclRedOp_t redop)
 {
@@ -170,7 +184,7 @@ static ncclResult_t record(nc_op_t op, ncclDataType_t type, ncclRedOp_t redop, c
         return result;
     if (nc_type(type, &op.type) != 0)
         return nc_error(op.comm, ncclInvalidArgument, "%s: datatype is %d: 0 to %d", call, (int)type, ncclNumTypes - 1);
-    if ((result = check(&op, call)))
+    if ((result = check(&op, call)) || (nc_settings_checks_pointers() && (result = check_pointers(&op, call))))
         return result;
     if (shapes[op.what].reduces && nc_builtin_op(redop, &op.op) != 0) {
         op.user_op = nc_user_op_get(op.comm, redop);

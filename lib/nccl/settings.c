@@ -22,7 +22,7 @@
 #define LIST_BYTES 1024
 
 static struct {
-    int host, blocking, has_blocking, cta_policy, has_cta_policy;
+    int host, blocking, has_blocking, cta_policy, has_cta_policy, checks_pointers;
     const char *proto[5]; /* the one protocol of each function; NULL: none was requested */
     char wrong[400];      /* why no communicator can be made; "": it can */
 } settings;
@@ -332,6 +332,24 @@ static void blocking(const char *text)
         not_taken("COMM_BLOCKING", text, "it must be 0 or 1");
 }
 
+static void check_pointers(const char *text)
+{
+    settings.checks_pointers = atoi(text) != 0;
+}
+
+static void check_mode(const char *text)
+{
+    static const char *const modes[] = {"DEFAULT", "DEBUG_LOCAL", "DEBUG_GLOBAL"};
+    const int mode = find(modes, COUNT(modes), text, strlen(text));
+
+    if (mode < 0)
+        not_taken("CHECK_MODE", text, "it must be DEFAULT, DEBUG_LOCAL or DEBUG_GLOBAL");
+    else if (mode > 0) /* DEFAULT leaves NCCL_CHECK_POINTERS as it is, as in NCCL */
+        settings.checks_pointers = 1;
+    if (mode == 2)
+        hand_on("CHECK_MODE", "RONDO_CHECK", "1");
+}
+
 /* NCCL's three policies, by number, or as words between bars; of the last two the last one counts. */
 static int policy_of(const char *text)
 {
@@ -472,6 +490,8 @@ static void read_all(void)
                  {"PROTO", proto},
                  {"ALGO", algo},
                  {"BUFFSIZE", slot_bytes},
+                 {"CHECK_POINTERS", check_pointers},
+                 {"CHECK_MODE", check_mode},
                  {"COMM_BLOCKING", blocking},
                  {"IB_TC", traffic_class},
                  {"CTA_POLICY", cta_policy}};
@@ -515,6 +535,11 @@ bool nc_settings_host(void)
 {
     nc_settings();
     return settings.host;
+}
+
+bool nc_settings_checks_pointers(void)
+{
+    return settings.checks_pointers;
 }
 
 bool nc_settings_blocking(int *value)

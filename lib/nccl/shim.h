@@ -48,10 +48,11 @@ ncclResult_t nc_result(ncclComm_t comm, rondo_comm_t of, rondo_result_t result);
 /* ---- settings ---- (settings.c) */
 
 void nc_settings(void); /* hands NCCL_* on to rondo, once a process; before anything else is asked of rondo */
-const char *nc_settings_wrong(void); /* why no communicator can be made; NULL: it can */
-bool nc_settings_host(void);         /* RONDO_NCCL_HOST=1 */
-bool nc_settings_blocking(int *);    /* returns true if NCCL_COMM_BLOCKING is set */
-bool nc_settings_cta_policy(int *);  /* returns true if NCCL_CTA_POLICY is set; rondo's number */
+const char *nc_settings_wrong(void);    /* why no communicator can be made; NULL: it can */
+bool nc_settings_host(void);            /* RONDO_NCCL_HOST=1 */
+bool nc_settings_checks_pointers(void); /* NCCL_CHECK_POINTERS, NCCL_CHECK_MODE */
+bool nc_settings_blocking(int *);       /* returns true if NCCL_COMM_BLOCKING is set */
+bool nc_settings_cta_policy(int *);     /* returns true if NCCL_CTA_POLICY is set; rondo's number */
 /* Returns what NCCL_`name` says, or NULL: nothing, or `rondo`, RONDO_'s own variable for the same, is set. */
 const char *nc_settings_text(const char *name, const char *rondo);
 

@@ -163,7 +163,11 @@ const nc_variable_t nc_variables[] = {
     {"CTA_POLICY", NC_HERE, NULL,
      "DEFAULT, EFFICIENCY, ZERO, or their numbers: takes precedence over CTAPolicy of the config"},
     {"CONF_FILE", NC_HERE, NULL, "a file with lines NAME=value, in place of ~/.nccl.conf"},
-    {"CHECK_POINTERS", NC_HERE, NULL, "pointers are checked in any case"},
+    {"CHECK_POINTERS", NC_HERE, NULL,
+     "1: between GPUs, a buffer is checked at the call, also in a group, and memory of another GPU is refused; "
+     "otherwise as rondo needs it"},
+    {"CHECK_MODE", NC_TO_RONDO, "RONDO_CHECK",
+     "DEBUG_LOCAL: as NCCL_CHECK_POINTERS=1; DEBUG_GLOBAL: calls are compared across ranks, too"},
     {"LAUNCH_ORDER_IMPLICIT", NC_NO_EFFECT, NULL,
      "only the operations of one communicator take effect in call order, and always do"},
     {"SHM_DISABLE", NC_NO_EFFECT, NULL, "ranks of a node always meet in shared memory"},

@@ -538,6 +538,7 @@ int main(int argc, char **argv)
         {"derived", derived, 3, 3},
         {"grown", grown, 3, 3},
         {"memory", shim_memory, 2, 3},
+        {"pointers", shim_pointers, 2, 1},
         {"graphs", graphs, 2, 3},
         {"aborted", shim_aborted, 3, 3},
         {"watched", shim_watched, 3, 3},

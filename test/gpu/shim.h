@@ -30,8 +30,9 @@ void shim_sum_is(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, int expec
 void shim_aborted(test_rank_t *t, void *arg);
 void shim_watched(test_rank_t *t, void *arg);
 
-/* A part: shim_memory.c. */
+/* Parts: shim_memory.c. */
 void shim_memory(test_rank_t *t, void *arg);
+void shim_pointers(test_rank_t *t, void *arg);
 
 /* A part: one rank, which is that thread. */
 void shim_one_thread(test_rank_t *t, void *arg);

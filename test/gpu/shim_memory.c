@@ -1,6 +1,7 @@
 /* A part of shim.c: memory and windows of libnccl.so.2, what is counted of them, and communicators that are suspended.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "gpu/shim.h"
 #include "nccl/later.h"
@@ -102,5 +103,39 @@ void shim_memory(test_rank_t *t, void *arg)
     NCCL_OK(t, ncclCommDestroy(comm));
     NCCL_OK(t, ncclMemFree(buffer));
     NCCL_GIVES(t, ncclUnhandledCudaError, ncclMemAlloc(&buffer, (size_t)1 << 62));
+    device_end(t, NULL, &stream, 1);
+}
+
+/* With NCCL_CHECK_POINTERS a call in a group is refused itself, as in NCCL, and so is memory of another GPU, which
+ * rondo would take. */
+void shim_pointers(test_rank_t *t, void *arg)
+{
+    static int32_t pageable;
+    int count = 0, device = -1;
+
+    (void)arg;
+    setenv("NCCL_CHECK_POINTERS", "1", 1);
+    ncclComm_t comm = shim_comm(t, 1);
+    cudaStream_t stream = shim_stream(t);
+    int32_t *n = shim_number(t, 5), *own = device_memory(t, sizeof *own, 0), *other = NULL;
+
+    test_note(t, "pointers that are checked");
+    NCCL_OK(t, ncclGroupStart());
+    NCCL_OK(t, ncclAllReduce(n, own, 1, ncclInt, ncclSum, comm, stream));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclAllReduce(n, &pageable, 1, ncclInt, ncclSum, comm, stream));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclSend(&pageable, 1, ncclInt, 0, comm, stream));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclGroupEnd());
+    NCCL_OK(t, ncclReduce(n, t->rank ? &pageable : own, 1, ncclInt, ncclSum, 0, comm, stream)); /* the root's alone */
+    TEST_CUDA(t, cudaGetDeviceCount(&count));
+    if (count > 1) {
+        TEST_CUDA(t, cudaGetDevice(&device));
+        TEST_CUDA(t, cudaSetDevice((device + 1) % count));
+        TEST_CUDA(t, cudaMalloc((void **)&other, sizeof *other));
+        TEST_CUDA(t, cudaSetDevice(device));
+        NCCL_GIVES(t, ncclInvalidArgument, ncclAllReduce(n, other, 1, ncclInt, ncclSum, comm, stream));
+        TEST_TRUE(t, strstr(ncclGetLastError(comm), "lies on device") != NULL);
+    }
+    shim_sum_is(t, comm, stream, t->nranks); /* unharmed */
+    NCCL_OK(t, ncclCommDestroy(comm));
     device_end(t, NULL, &stream, 1);
 }

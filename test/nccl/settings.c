@@ -231,6 +231,8 @@ int main(void)
     refused("NCCL_PROTO", "LL,Simple;allreduce:^LL", "");
     files();
     networks();
+    file_named("NCCL_CHECK_MODE", "debug_global", "RONDO_CHECK", "1");
+    file_named("NCCL_CHECK_MODE", "DEBUG_LOCAL", "RONDO_CHECK", "");
     asks_at("localhost:28028", "", "localhost:28028");
     asks_at("localhost:28028", "1", "localhost:28028");
     asks_at("localhost:28028", "0", "");

@@ -11,22 +11,34 @@ static bool remembered(const rd_cuda_t *cuda, uintptr_t page)
     return cuda->known[page % (sizeof cuda->known / sizeof cuda->known[0])] == page;
 }
 
+/* Asks CUDA what the buffer is. Pageable memory is refused. */
+static rondo_result_t ask(rd_log_ctx_t *ctx, const char *call, const char *what, const void *buffer,
+                          struct cudaPointerAttributes *a)
+{
+    cudaError_t error = cudaPointerGetAttributes(a, buffer);
+
+    if (error != cudaSuccess)
+        return rd_cuda_error(ctx, error, "cudaPointerGetAttributes");
+    if (a->type == cudaMemoryTypeUnregistered)
+        return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
+                        "%s: %s (%p) is pageable host memory, which a CUDA communicator cannot reach: pass device, "
+                        "managed or pinned memory, or make the communicator with RONDO_DEVICE_HOST",
+                        call, what, buffer);
+    return RONDO_SUCCESS;
+}
+
 rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *what, const void *buffer, size_t bytes)
 {
     uintptr_t page = (uintptr_t)buffer >> PAGE_BITS;
     rd_log_ctx_t *ctx = cuda->team->ctx;
     struct cudaPointerAttributes a;
+    cudaError_t error;
 
     if (!bytes || !buffer || remembered(cuda, page))
         return RONDO_SUCCESS;
-    cudaError_t error = cudaPointerGetAttributes(&a, buffer);
-    if (error != cudaSuccess)
-        return rd_cuda_error(ctx, error, "cudaPointerGetAttributes");
-    if (a.type == cudaMemoryTypeUnregistered)
-        return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
-                        "%s: %s (%p) is pageable host memory, which a CUDA communicator cannot reach: pass device, "
-                        "managed or pinned memory, or make the communicator with RONDO_DEVICE_HOST",
-                        call, what, buffer);
+    rondo_result_t result = ask(ctx, call, what, buffer, &a);
+    if (result != RONDO_SUCCESS)
+        return result;
     if (a.type == cudaMemoryTypeDevice && a.device == cuda->device)
         cuda->known[page % (sizeof cuda->known / sizeof cuda->known[0])] = page;
     if (a.type == cudaMemoryTypeDevice && (error = rd_device_reach(cuda->device, a.device)) != cudaSuccess) {
@@ -36,6 +48,18 @@ rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *wh
                         what, buffer, a.device, cuda->device, cudaGetErrorString(error));
     }
     return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_cuda_buffer_own(rd_cuda_t *cuda, const char *call, const char *what, const void *buffer)
+{
+    struct cudaPointerAttributes a;
+    rondo_result_t result = ask(cuda->team->ctx, call, what, buffer, &a);
+
+    if (result == RONDO_SUCCESS && a.type == cudaMemoryTypeDevice && a.device != cuda->device)
+        result = rd_error(cuda->team->ctx, RONDO_ERR_INVALID_ARGUMENT,
+                          "%s: %s (%p) lies on device %d, and the communicator is on device %d", call, what, buffer,
+                          a.device, cuda->device);
+    return result;
 }
 
 bool rd_buffer_hosts(const rd_cuda_t *cuda, const void *buffer)

@@ -85,6 +85,8 @@ rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending);
 rondo_result_t rd_cuda_register(rd_cuda_t *cuda, void *buffer, size_t bytes, int *number);
 rondo_result_t rd_cuda_deregister(rd_cuda_t *cuda, int number);
 void rd_cuda_windows(rd_cuda_t *cuda); /* see rondo_comm_windows */
+rondo_result_t rd_cuda_buffer_own(rd_cuda_t *cuda, const char *call, const char *what,
+                                  const void *buffer); /* see rondo_buffer_check */
 
 /* user_window.c, user_device.c: what kernels of the program's own use (rondo_device.cuh). Creation and destruction are
  * collective. rd_cuda_window_buffer returns where this rank's part lies. */

@@ -218,6 +218,12 @@ void rd_cuda_windows(rd_cuda_t *cuda)
     (void)cuda;
 }
 
+rondo_result_t rd_cuda_buffer_own(rd_cuda_t *cuda, const char *call, const char *what, const void *buffer)
+{
+    (void)cuda, (void)call, (void)what, (void)buffer;
+    return RONDO_SUCCESS;
+}
+
 rondo_result_t rd_cuda_mem_alloc(rd_cuda_t *cuda, void **buffer, size_t bytes)
 {
     (void)cuda, (void)buffer, (void)bytes;
