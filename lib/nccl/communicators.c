@@ -168,10 +168,23 @@ static void known(rondo_comm_t made, void *arg)
     pthread_mutex_unlock(&nc_lock);
 }
 
+ncclResult_t nc_comm_refused(nc_job_t *job)
+{
+    const char *wrong = nc_settings_wrong();
+
+    return wrong ? nc_comm_made(job->comm, NULL, job->call,
+                                nc_error(job->comm, ncclInvalidUsage, "%s: %s", job->call, wrong))
+                 : ncclSuccess;
+}
+
 static ncclResult_t make(nc_job_t *job)
 {
     rondo_config_t config = nc_comm_config(job->comm);
     rondo_comm_t made = NULL;
+    const ncclResult_t refused = nc_comm_refused(job);
+
+    if (refused != ncclSuccess)
+        return refused;
     rondo_result_t result =
         rondo_comm_create_known(&made, job->comm->nranks, job->ids ? job->ids : &job->id, job->ids ? job->number[0] : 1,
                                 job->comm->rank, &config, known, job->comm);

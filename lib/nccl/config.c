@@ -204,8 +204,6 @@ ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, cons
                        .traffic_class = -1};
     ncclResult_t result;
 
-    if (nc_settings_wrong())
-        return nc_error(NULL, ncclInvalidUsage, "%s: %s", call, nc_settings_wrong());
     if (inherited && !given)
         new = *inherited;
     new.name[0] = '\0'; /* a name is not inherited */

@@ -101,6 +101,10 @@ static ncclResult_t grow(nc_job_t *job)
 {
     rondo_config_t config = nc_comm_config(job->comm);
     rondo_comm_t made = NULL;
+    const ncclResult_t refused = nc_comm_refused(job);
+
+    if (refused != ncclSuccess)
+        return refused;
     if (job->parent) { /* it serves one grow */
         job->parent->has_grow_id = 0;
         explicit_bzero(&job->parent->grow_id, sizeof job->parent->grow_id);

@@ -233,6 +233,8 @@ ncclResult_t nc_group_op(nc_op_t *op);    /* takes ownership of what it refers t
 ncclResult_t nc_group_job(nc_job_t *job); /* copies the job and takes ownership of `list` and `ids` */
 void nc_job_forget(nc_job_t *job); /* frees its ids, and wipes them: in them is the secret by which a rank may join */
 
+/* communicators.c: what a creation returns that NCCL_ALGO or NCCL_PROTO forbid, at the end of its group as in NCCL. */
+ncclResult_t nc_comm_refused(nc_job_t *job);
 rondo_result_t nc_op_run(const nc_op_t *op); /* operations.c */
 void nc_call_config(nc_said_t said);         /* what a config says of this thread's calls from now on */
 

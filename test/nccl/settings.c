@@ -56,6 +56,10 @@ static void refused(const char *variable, const char *value, const char *sentenc
         bad = ncclGetUniqueId(&id) != ncclSuccess;
         bad |= ncclCommInitRank(&comm, 1, id, 0) != (*sentence ? ncclInvalidUsage : ncclSuccess);
         bad |= *sentence && strstr(ncclGetLastError(NULL), sentence) == NULL;
+        if (*sentence) { /* as in NCCL, the group has the error */
+            bad |= ncclGroupStart() != ncclSuccess || ncclCommInitRank(&comm, 1, id, 0) != ncclSuccess;
+            bad |= ncclGroupEnd() != ncclInvalidUsage || comm != NULL;
+        }
         if (bad)
             printf("%s=%s: %s\n", variable, value, ncclGetLastError(NULL));
         fflush(stdout);
