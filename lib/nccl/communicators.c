@@ -276,7 +276,7 @@ NC_TWIN(CommInitRankScalable);
 
 static ncclResult_t check_devices(int ndev, const int *devlist)
 {
-    const char *call = "ncclCommInitAll";
+    const char *call = "ncclCommInitAll", *several = nc_settings_text("MULTI_RANK_GPU_ENABLE", "");
     ncclResult_t result;
     int count;
 
@@ -289,8 +289,10 @@ static ncclResult_t check_devices(int ndev, const int *devlist)
             return nc_error(NULL, ncclInvalidArgument, "%s: devlist[%d] is %d: there is no such device", call, i,
                             devlist[i]);
         for (int k = 0; k < i; k++)
-            if (devlist[k] == devlist[i])
-                return nc_error(NULL, ncclInvalidUsage, "%s: devlist names device %d twice", call, devlist[i]);
+            if (devlist[k] == devlist[i] && (!several || atoi(several) == 0))
+                return nc_error(NULL, ncclInvalidUsage,
+                                "%s: devlist names device %d twice: NCCL_MULTI_RANK_GPU_ENABLE=1 allows it", call,
+                                devlist[i]);
     }
     return ncclSuccess;
 }

@@ -53,7 +53,8 @@ bool nc_settings_host(void);            /* RONDO_NCCL_HOST=1 */
 bool nc_settings_checks_pointers(void); /* NCCL_CHECK_POINTERS, NCCL_CHECK_MODE */
 bool nc_settings_blocking(int *);       /* returns true if NCCL_COMM_BLOCKING is set */
 bool nc_settings_cta_policy(int *);     /* returns true if NCCL_CTA_POLICY is set; rondo's number */
-/* Returns what NCCL_`name` says, or NULL: nothing, or `rondo`, RONDO_'s own variable for the same, is set. */
+/* Returns what NCCL_`name` says, or NULL: nothing, or `rondo`, RONDO_'s own variable for the same ("": there is none),
+ * is set. */
 const char *nc_settings_text(const char *name, const char *rondo);
 
 /* interfaces.c: writes the first address of the interfaces that NCCL's list `names` means (NULL: any but loopback) as

@@ -160,6 +160,8 @@ const nc_variable_t nc_variables[] = {
      "a file, NAME of libnccl-tuner-NAME.so, none, STATIC_PLUGIN; unset: libnccl-tuner.so, if there is one; of host "
      "communicators alone"},
     {"COMM_BLOCKING", NC_HERE, NULL, "0 or 1: takes precedence over blocking of the config"},
+    {"MULTI_RANK_GPU_ENABLE", NC_HERE, NULL,
+     "1: ncclCommInitAll takes a device twice; ranks that programs make themselves may share one in any case"},
     {"CTA_POLICY", NC_HERE, NULL,
      "DEFAULT, EFFICIENCY, ZERO, or their numbers: takes precedence over CTAPolicy of the config"},
     {"CONF_FILE", NC_HERE, NULL, "a file with lines NAME=value, in place of ~/.nccl.conf"},

@@ -41,7 +41,7 @@ static void creation(test_rank_t *t)
 {
     ncclConfig_t good = NCCL_CONFIG_INITIALIZER, bad;
     ncclUniqueId id, garbage;
-    ncclComm_t comm = NULL;
+    ncclComm_t comm = NULL, both[2] = {NULL, NULL};
     const int twice[2] = {0, 0}, negative[1] = {-1};
 
     test_note(t, "creation");
@@ -84,6 +84,11 @@ static void creation(test_rank_t *t)
     ARGUMENT(ncclCommInitAll(&comm, 0, NULL));
     ARGUMENT(ncclCommInitAll(&comm, 1, negative));
     USAGE(ncclCommInitAll(&comm, 2, twice));
+    setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 1);
+    NCCL_OK(t, ncclCommInitAll(both, 2, twice));
+    unsetenv("NCCL_MULTI_RANK_GPU_ENABLE");
+    for (int i = 0; i < 2; i++)
+        NCCL_OK(t, ncclCommDestroy(both[i]));
     UNMADE(comm, pncclCommGrow(NULL, 2, NULL, 1, &comm, NULL));
     UNMADE(comm, pncclCommGrow(NULL, 2, &id, 2, &comm, NULL));
     UNMADE(comm, pncclCommGrow(NULL, 2, &id, -1, &comm, NULL));
