@@ -11,7 +11,8 @@ ncclResult_t pncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *pro
     const char *call = "ncclCommQueryProperties";
     ncclResult_t result = nc_comm_ready(comm, call);
 
-    (void)props;
+    if (result == ncclSuccess && !props)
+        return nc_error(comm, ncclInvalidArgument, "%s: props is NULL", call);
     if (result == ncclSuccess) /* programs only want to know, so this is no error in their logs */
         nc_log(NC_SUBSYS_INIT, "%s: refused: it is newer than NCCL %d.%d.%d, and there is no device-side API", call,
                NC_VERSION_MAJOR, NC_VERSION_MINOR, NC_VERSION_PATCH);

@@ -306,6 +306,7 @@ static void probes(test_rank_t *t, ncclComm_t comm)
     NCCL_GIVES(t, ncclInvalidUsage, pncclCommQueryProperties(comm, &props));
     TEST_TRUE(t, !props.deviceApiSupport && props.nLsaTeams == 0 && !props.hostRmaSupport);
     NCCL_GIVES(t, ncclInvalidArgument, pncclCommQueryProperties(NULL, &props));
+    ARGUMENT(pncclCommQueryProperties(comm, NULL));
 }
 
 /* The texts of results begin as NCCL's, which scripts look for in logs. */
