@@ -215,14 +215,19 @@ static void ended(test_rank_t *t, void *arg)
 /* As in NCCL, what has been revoked may be split, several times. */
 static void split_revoked(test_rank_t *t, void *arg)
 {
-    const int n = t->nranks;
-    ncclComm_t comm = comm_of(t, *(int *)arg), part = NULL;
+    const int n = t->nranks, blocking = *(int *)arg;
+    ncclComm_t comm = comm_of(t, blocking), part = NULL;
     int32_t one = 1, sum = 0, rank = -1;
+    ncclResult_t state = ncclInternalError;
 
     sum_is(t, comm, n);
     test_barrier(t); /* nobody revokes before all have the sum */
     test_note(t, "split what has been revoked");
+    if (!blocking && t->rank == 0) /* what is cut short in the background is no error behind that */
+        NCCL_GIVES(t, ncclInProgress, ncclRecv(&sum, 1, ncclInt, 1, comm, NULL));
     NCCL_OK(t, nccl_settled(comm, ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT)));
+    NCCL_OK(t, ncclCommGetAsyncError(comm, &state));
+    NCCL_GIVES(t, ncclSuccess, state);
     for (int round = 0; round < 2; round++) {
         ncclResult_t result = ncclCommSplit(comm, t->rank % 2, -t->rank, &part, NULL);
         nccl_result(t, both_settled(comm, part, result), ncclSuccess, "ncclCommSplit");
