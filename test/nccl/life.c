@@ -256,10 +256,20 @@ static void *shrink(void *arg)
     return NULL;
 }
 
-/* Rank 0 ends the communicator while its other thread waits in a shrink that rank 1 does not come to. */
-static void unshrunk(test_rank_t *t, void *arg)
+static void *split(void *arg)
 {
-    int revoke = *(int *)arg;
+    waiter_t *w = arg;
+    ncclComm_t part = NULL;
+
+    w->result = ncclCommSplit(w->comm, 0, 0, &part, NULL);
+    w->second = part != NULL;
+    return NULL;
+}
+
+/* Rank 0 ends the communicator while its other thread waits in a shrink, or in a split behind a revocation, that rank 1
+ * does not come to. */
+static void unmet(test_rank_t *t, int revoke, void *(*wait)(void *arg), const char *call)
+{
     ncclComm_t comm = comm_of(t, 1);
     waiter_t waiter = {comm, ncclSuccess, 0, 0};
     ncclResult_t state = ncclSuccess;
@@ -267,8 +277,10 @@ static void unshrunk(test_rank_t *t, void *arg)
 
     test_barrier(t);
     if (t->rank == 0) {
-        test_note(t, "%s while another thread shrinks", revoke ? "revoke and abort" : "abort");
-        if (pthread_create(&thread, NULL, shrink, &waiter) != 0)
+        test_note(t, "%s while another thread is in %s", revoke ? "revoke and abort" : "abort", call);
+        if (wait == split)
+            NCCL_OK(t, ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT));
+        if (pthread_create(&thread, NULL, wait, &waiter) != 0)
             test_stop(t, "no thread");
         while (state != ncclInProgress) {
             NCCL_OK(t, ncclCommGetAsyncError(comm, &state));
@@ -278,12 +290,23 @@ static void unshrunk(test_rank_t *t, void *arg)
             NCCL_OK(t, ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT));
         NCCL_OK(t, ncclCommAbort(comm));
         pthread_join(thread, NULL);
-        nccl_result(t, waiter.result, ncclInvalidUsage, "ncclCommShrink");
+        nccl_result(t, waiter.result, ncclInvalidUsage, call);
         TEST_TRUE(t, !waiter.second);
     }
     test_barrier(t);
     if (t->rank != 0)
         NCCL_OK(t, ncclCommAbort(comm));
+}
+
+static void unshrunk(test_rank_t *t, void *arg)
+{
+    unmet(t, *(int *)arg, shrink, "ncclCommShrink");
+}
+
+static void unsplit(test_rank_t *t, void *arg)
+{
+    (void)arg;
+    unmet(t, 0, split, "ncclCommSplit");
 }
 
 static void *abort_it(void *arg)
@@ -506,7 +529,8 @@ int main(void)
         bad += test_run_directed(&d, 3, 40, survivors, flag);
     }
     if (!bad)
-        bad += test_run(TEST_PROCESSES, 1, 40, recorded, NULL) + test_run(TEST_PROCESSES, 2, 40, aborted, NULL) +
-               test_run(TEST_PROCESSES, 3, 40, at_rest, NULL) + test_run(TEST_THREADS, 3, 40, at_rest, NULL);
+        bad += test_run(TEST_PROCESSES, 2, 40, unsplit, NULL) + test_run(TEST_PROCESSES, 1, 40, recorded, NULL) +
+               test_run(TEST_PROCESSES, 2, 40, aborted, NULL) + test_run(TEST_PROCESSES, 3, 40, at_rest, NULL) +
+               test_run(TEST_THREADS, 3, 40, at_rest, NULL);
     return bad != 0;
 }
