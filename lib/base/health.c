@@ -257,6 +257,19 @@ rondo_result_t rd_health_fail(rd_health_t *h, rondo_result_t code, int failed_ra
     return fail_heard(h, &failure);
 }
 
+rondo_result_t rd_stop_fail(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank,
+                            const char *format, ...)
+{
+    char text[RD_ERROR_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    rd_error_format(text, format, args);
+    va_end(args);
+    return stop->health ? rd_health_fail(stop->health, code, failed_rank, "%s", text)
+                        : rd_stop_set(stop, ctx, code, failed_rank, "%s", text);
+}
+
 rondo_result_t rd_health_died(rd_health_t *h, int rank)
 {
     rd_failure_t failure;

@@ -53,7 +53,8 @@ typedef struct rd_stop {
 } rd_stop_t;
 
 /* Sets the stop word. The first writer wins; later ones are ignored. May be called by any thread. The sentence is the
- * communicator's last error, and has been printed, before the code can be seen. Returns the code that stands.
+ * communicator's last error, and has been printed, before the code can be seen. Returns the code that stands. Nobody is
+ * told: what an operation finds is set by rd_stop_fail.
  *
  * Ranks of a node that find failures at the same time all have the first one, with its sentence, whatever they have
  * found themselves; only what is a rank's own failure stays its own. */
@@ -140,6 +141,10 @@ void rd_health_begin(rd_health_t *health, rd_log_ctx_t *ctx, const _Atomic uint6
  * means that this rank is to blame. Returns the code that stands. */
 rondo_result_t rd_health_fail(rd_health_t *health, rondo_result_t code, int failed_rank, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* The same for what has the word alone, as transports do: if the word is a communicator's, the others are told. */
+rondo_result_t rd_stop_fail(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank,
+                            const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* The same because a rank has died. */
 rondo_result_t rd_health_died(rd_health_t *health, int rank);

@@ -155,6 +155,9 @@ int rd_plug_register(rd_plug_peer_t *peer, bool send, rd_plug_ring_t *rings, rd_
 /* plug_send.c */
 /* Declares the peer lost; `call` has failed with `error` of NCCL's. */
 void rd_plug_peer_lost(rd_plug_peer_t *peer, const char *call, int error);
+/* The same where rd_plug_register has failed with it, which is this rank's own failure, and says nothing of the peer.
+ */
+void rd_plug_unregistered(rd_plug_peer_t *peer, int error);
 void rd_plug_forget(rd_plug_peer_t *peer); /* gives up all that is being sent to it, at the end */
 /* Returns a message with its header filled; NULL: there is no memory, and the stop word says so. */
 rd_plug_message_t *rd_plug_message(rd_plug_peer_t *peer, rd_net_kind_t kind, int channel);

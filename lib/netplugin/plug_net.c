@@ -104,7 +104,7 @@ static rondo_result_t post(rd_send_t *send, size_t bytes, int more)
     m->data = rd_ring_slot(m->ring, send->slot);
     if (!rd_plug_push(peer, m, false))
         send->slot++;
-    return RONDO_SUCCESS;
+    return rd_stop_get(conn->peer->net->stop); /* what has failed by then is this rank's own, or known already */
 }
 
 /* ---- progress */

@@ -50,9 +50,9 @@ static void take_announcement(rd_plug_conn_t *conn, const rd_net_header_t *h, si
     rd_plug_landing_t *l = NULL;
     if (!rd_net_data_due(&conn->base, h, bytes, true) || !(l = malloc(sizeof *l))) {
         rd_net_t *net = peer->base.net;
-        rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->base.rank,
-                    "rank %d (%s) announces %zu bytes that are not due", peer->base.rank,
-                    rd_boot_whois(net->boot, peer->base.rank), bytes);
+        rd_stop_fail(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->base.rank,
+                     "rank %d (%s) announces %zu bytes that are not due", peer->base.rank,
+                     rd_boot_whois(net->boot, peer->base.rank), bytes);
         return;
     }
     *l = (rd_plug_landing_t){.conn = conn,
@@ -151,9 +151,9 @@ static void land(rd_plug_peer_t *peer, size_t bytes)
     if (bytes == l->bytes)
         rd_net_land(&l->conn->base, l->at);
     else
-        rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->base.rank,
-                    "rank %d (%s) has announced %u bytes and sent %zu", peer->base.rank,
-                    rd_boot_whois(net->boot, peer->base.rank), l->bytes, bytes);
+        rd_stop_fail(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->base.rank,
+                     "rank %d (%s) has announced %u bytes and sent %zu", peer->base.rank,
+                     rd_boot_whois(net->boot, peer->base.rank), l->bytes, bytes);
     free(l);
     if (peer->base.left)
         rd_net_confirm(&peer->base);
@@ -176,15 +176,15 @@ static void post_landings(rd_plug_peer_t *peer)
         void *registration;
         if (l->request)
             continue;
-        const char *call = "regMr";
         int error = rd_plug_register(peer, false, l->conn->received, l->ring, &registration);
-        if (error == 0) {
-            call = "irecv";
-            error = rd_plug_recv(net->plug, peer->recvs[RD_PLUG_COMM_LONG], l->slot, l->bytes, RD_PLUG_TAG,
-                                 registration, &l->request);
+        if (error != 0) {
+            rd_plug_unregistered(peer, error);
+            return;
         }
+        error = rd_plug_recv(net->plug, peer->recvs[RD_PLUG_COMM_LONG], l->slot, l->bytes, RD_PLUG_TAG, registration,
+                             &l->request);
         if (error != 0)
-            rd_plug_peer_lost(peer, call, error);
+            rd_plug_peer_lost(peer, "irecv", error);
         if (error != 0 || !l->request)
             return;
     }

@@ -21,7 +21,7 @@ rd_plug_message_t *rd_plug_message(rd_plug_peer_t *peer, rd_net_kind_t kind, int
     else
         m = malloc(sizeof *m);
     if (!m) {
-        rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for a network message");
+        rd_stop_fail(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for a network message");
         return NULL;
     }
     *m = (rd_plug_message_t){.next = NULL};
@@ -121,6 +121,16 @@ void rd_plug_peer_lost(rd_plug_peer_t *peer, const char *call, int error)
         cut(peer, true);
 }
 
+void rd_plug_unregistered(rd_plug_peer_t *peer, int error)
+{
+    const rd_plug_net_t *net = rd_plug_net_of(peer);
+    char text[80];
+    rd_stop_fail(net->base.stop, net->base.ctx, RONDO_ERR_SYSTEM, -1, "the net plugin %.60s of %.200s fails: %s",
+                 net->plug->name, net->plug->file,
+                 rd_plug_failure("regMr (is `ulimit -l` unlimited?)", error, text, sizeof text));
+    rd_plug_peer_lost(peer, "regMr", error);
+}
+
 /* ---- giving messages to the plugin */
 
 /* Returns true if it was given, false if it has to wait or the peer is lost. */
@@ -162,7 +172,7 @@ static bool give_payload(rd_plug_peer_t *peer, rd_plug_message_t *m)
         return false;
     int error = rd_plug_register(peer, true, m->conn->sent, m->ring, &registration);
     if (error != 0) {
-        rd_plug_peer_lost(peer, "regMr", error);
+        rd_plug_unregistered(peer, error);
         return false;
     }
     error = rd_plug_send(net->plug, peer->sends[RD_PLUG_COMM_LONG], (void *)(uintptr_t)m->data, m->bytes, RD_PLUG_TAG,

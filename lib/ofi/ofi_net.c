@@ -86,6 +86,14 @@ static char *slot_of(const rd_send_t *send, size_t bytes)
     return rd_ring_slot(rd_send_ring(send, bytes), send->slot);
 }
 
+/* What has failed by then is this rank's own, or known already: a peer is judged to be lost later. */
+static rondo_result_t pushed(rd_ofi_request_t *r)
+{
+    rd_stop_t *stop = r->peer->base.net->stop;
+    rd_ofi_push(r);
+    return rd_stop_get(stop);
+}
+
 static rondo_result_t post(rd_send_t *send, size_t bytes, int more)
 {
     rondo_result_t result;
@@ -100,12 +108,11 @@ static rondo_result_t post(rd_send_t *send, size_t bytes, int more)
         r->data = slot_of(send, bytes);
         if ((result = rd_ofi_mirror(net, r->data, &r->desc)) != RONDO_SUCCESS) {
             rd_ofi_release(r);
-            return result;
+            return rd_stop_fail(net->base.stop, net->base.ctx, result, -1, "%s", rd_thread_error());
         }
         send->slot++;
     }
-    rd_ofi_push(r);
-    return RONDO_SUCCESS;
+    return pushed(r);
 }
 
 static rondo_result_t post_zcopy(rd_send_t *send, const void *data, size_t bytes, int more)
@@ -122,8 +129,7 @@ static rondo_result_t post_zcopy(rd_send_t *send, const void *data, size_t bytes
         return result;
     r->data = data;
     r->zcopy = true;
-    rd_ofi_push(r);
-    return RONDO_SUCCESS;
+    return pushed(r);
 }
 
 /* During the wireup the lower one of two ranks begins, so that there is one connection and not two that cross. */

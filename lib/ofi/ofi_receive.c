@@ -53,8 +53,8 @@ static bool post_one(rd_ofi_net_t *net, rd_ofi_buffer_t *b)
     b->next = net->unposted;
     net->unposted = b;
     if (error != -FI_EAGAIN)
-        rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_SYSTEM, -1, "libfabric's provider %s takes no buffer: %s",
-                    net->info->fabric_attr->prov_name, rd_ofi_strerror(error));
+        rd_stop_fail(net->base.stop, net->base.ctx, RONDO_ERR_SYSTEM, -1, "libfabric's provider %s takes no buffer: %s",
+                     net->info->fabric_attr->prov_name, rd_ofi_strerror(error));
     return false;
 }
 
@@ -131,8 +131,8 @@ bool rd_ofi_poll(rd_net_t *base)
             completed(net, &entries[i]);
         any |= n > 0 || n == -FI_EAVAIL;
         if (n < 0 && n != -FI_EAVAIL && n != -FI_EAGAIN)
-            rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_SYSTEM, -1, "libfabric's completion queue fails: %s",
-                        rd_ofi_strerror(n));
+            rd_stop_fail(net->base.stop, net->base.ctx, RONDO_ERR_SYSTEM, -1, "libfabric's completion queue fails: %s",
+                         rd_ofi_strerror(n));
         if (n < ENTRIES && n != -FI_EAVAIL)
             break;
     }

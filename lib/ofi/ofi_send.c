@@ -40,7 +40,7 @@ rd_ofi_request_t *rd_ofi_message(rd_ofi_peer_t *peer, rd_net_kind_t kind, int ch
     rd_ofi_net_t *net = rd_ofi_net_of(&peer->base);
     rd_ofi_request_t *r = rd_ofi_request(net, copying);
     if (!r) {
-        rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for a network message");
+        rd_stop_fail(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for a network message");
         return NULL;
     }
     r->next = NULL;
@@ -108,24 +108,31 @@ static long give(rd_ofi_request_t *r)
     return fi_tsendv(net->ep, parts, descs, 2, r->peer->address, tag, &r->context);
 }
 
+/* The provider does not take a message. That there is no memory here says nothing of the peer. */
+static void refused(rd_ofi_request_t *r, long error)
+{
+    rd_ofi_peer_t *peer = r->peer;
+    const rd_net_t *net = peer->base.net;
+    const size_t bytes = r->bytes;
+
+    rd_ofi_complete(r);
+    if (error == -FI_ENOMEM && !net->alone)
+        rd_stop_fail(net->stop, net->ctx, RONDO_ERR_NO_MEMORY, -1, "no memory to send %zu bytes to rank %d (%s)", bytes,
+                     peer->base.rank, rd_boot_whois(net->boot, peer->base.rank));
+    else
+        rd_ofi_peer_lost(peer, rd_ofi_strerror(error));
+}
+
 /* Returns false if it has to wait. */
 static bool try(rd_ofi_request_t *r)
 {
     long error = give(r);
     if (error == -FI_EAGAIN)
         return false;
-    if (error == 0) {
+    if (error == 0)
         rd_ofi_net_of(&r->peer->base)->flying++;
-        return true;
-    }
-    rd_ofi_peer_t *peer = r->peer;
-    size_t bytes = r->bytes;
-    rd_ofi_complete(r);
-    if (error == -FI_ENOMEM) /* here, which says nothing of the peer */
-        rd_stop_set(peer->base.net->stop, peer->base.net->ctx, RONDO_ERR_NO_MEMORY, -1, "no memory to send %zu bytes",
-                    bytes);
     else
-        rd_ofi_peer_lost(peer, rd_ofi_strerror(error));
+        refused(r, error);
     return true;
 }
 
@@ -163,12 +170,10 @@ static void push_waiting(rd_ofi_peer_t *p)
         p->first = next;
         rd_ofi_net_of(&p->base)->waiting--;
         p->dial_ms = 0;
-        if (error == 0) {
+        if (error == 0)
             rd_ofi_net_of(&p->base)->flying++;
-            continue;
-        }
-        rd_ofi_complete(r);
-        rd_ofi_peer_lost(p, rd_ofi_strerror(error));
+        else
+            refused(r, error);
     }
 }
 

@@ -21,7 +21,8 @@
  *     checks the number and length of what arrives nevertheless, because it comes from another process.
  *   - All operations are called by one thread at a time, mostly the rank's own, and progress is made only in such
  *     calls. No operation but `create` and `destroy` waits for a peer. An operation returns an error only if the
- *     communicator cannot go on; a lost peer is no such error, but is reported by the stop word (base/wait.h).
+ *     communicator cannot go on, and has then told the others (rd_stop_fail); a lost peer is no such error, but is
+ *     reported in the same way later, when nothing else has told what has become of it.
  *   - What `create` exchanges over the bootstrap (addresses, versions, keys) is the transport's own matter: it receives
  *     the bytes of the other ranks as they gave them. Only the bind operations are called before all connections are
  *     bound, though a peer that is ahead may have posted by then.

@@ -6,9 +6,15 @@
 #define LET_GO_MS 1000 /* time for UCX to complete what it was told to give up: it waits for no peer */
 #define POLLS 1000     /* the most polls before that */
 
-void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why)
+/* That UCX has no memory is this rank's own failure, and says nothing of the peer. */
+void rd_ucx_peer_lost(rd_ucx_peer_t *peer, ucs_status_t status)
 {
-    if (rd_net_peer_lost(&peer->base, why))
+    const rd_net_t *net = peer->base.net;
+    if (status == UCS_ERR_NO_MEMORY && !net->alone)
+        rd_stop_fail(net->stop, net->ctx, RONDO_ERR_NO_MEMORY, -1,
+                     "UCX has no memory for messages with rank %d (%s): raise `ulimit -v` and `ulimit -d`",
+                     peer->base.rank, rd_boot_whois(net->boot, peer->base.rank));
+    if (rd_net_peer_lost(&peer->base, rd_ucp.status_string(status)))
         rd_ucx_offers_back(peer, 1);
 }
 
@@ -29,7 +35,7 @@ unsigned rd_ucx_poll(rd_ucx_net_t *net)
 static void endpoint_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
     (void)ep;
-    rd_ucx_peer_lost(arg, rd_ucp.status_string(status));
+    rd_ucx_peer_lost(arg, status);
 }
 
 static rondo_result_t unreachable(rd_ucx_peer_t *peer, ucs_status_t status)
@@ -37,15 +43,15 @@ static rondo_result_t unreachable(rd_ucx_peer_t *peer, ucs_status_t status)
     rd_ucx_net_t *net = rd_ucx_net_of(&peer->base);
 
     if (status == UCS_ERR_NO_MEMORY) /* the peer has nothing to do with that */
-        return rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, net->base.rank,
-                           "UCX has no memory for a connection to rank %d (%s): raise `ulimit -v` and `ulimit -d`",
-                           peer->base.rank, rd_boot_whois(net->base.boot, peer->base.rank));
+        return rd_stop_fail(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, net->base.rank,
+                            "UCX has no memory for a connection to rank %d (%s): raise `ulimit -v` and `ulimit -d`",
+                            peer->base.rank, rd_boot_whois(net->base.boot, peer->base.rank));
     rondo_result_t news = rd_net_why_unreached(&net->base);
     if (news != RONDO_SUCCESS)
         return news;
-    return rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_REMOTE, peer->base.rank,
-                       "UCX cannot reach rank %d (%s): %s (RONDO_IFACE and RONDO_UCX_TLS choose the way)",
-                       peer->base.rank, rd_boot_whois(net->base.boot, peer->base.rank), rd_ucp.status_string(status));
+    return rd_stop_fail(net->base.stop, net->base.ctx, RONDO_ERR_REMOTE, peer->base.rank,
+                        "UCX cannot reach rank %d (%s): %s (RONDO_IFACE and RONDO_UCX_TLS choose the way)",
+                        peer->base.rank, rd_boot_whois(net->base.boot, peer->base.rank), rd_ucp.status_string(status));
 }
 
 /* Where the peer takes the connection and dies before the first bytes are sent, UCX's tcp tries once more, gives the
@@ -75,7 +81,7 @@ rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer)
                               .err_handler = {.cb = endpoint_failed, .arg = peer}};
     ucs_status_t status = endpoint_make(net, &params, &peer->ep);
     if (status != UCS_OK && net->base.alone) {
-        rd_ucx_peer_lost(peer, rd_ucp.status_string(status));
+        rd_ucx_peer_lost(peer, status);
         return RONDO_ERR_REMOTE;
     }
     if (status != UCS_OK)
@@ -115,7 +121,8 @@ static rondo_result_t give(rd_ucx_peer_t *peer, const rd_net_header_t *header, c
         rd_ucp.am_send_nbx(peer->ep, RD_UCX_AM, header, header ? sizeof *header : 0, data, count, param);
     rd_ucx_net_of(&peer->base)->kept = rd_ucx_net_of(&peer->base)->keeps;
     if (UCS_PTR_IS_ERR(request)) {
-        rd_ucx_peer_lost(peer, rd_ucp.status_string(UCS_PTR_STATUS(request)));
+        rd_ucx_peer_lost(peer, UCS_PTR_STATUS(request));
+        return rd_stop_get(peer->base.net->stop);
     } else if (request) {
         rd_ucx_net_of(&peer->base)->outstanding++;
         *pending = 1;

@@ -160,7 +160,8 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
     uint64_t ring = rd_net_ring(send->shorter, send->slots_mask);
     int pending = 0;
     if (!conn->headers && (conn->headers = calloc(ring, sizeof *conn->headers)) == NULL)
-        return rd_error(net->base.ctx, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
+        return rd_stop_fail(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, -1,
+                            "no memory for a network connection");
     rd_net_header_t *header = &conn->headers[send->slot & (ring - 1)];
     rondo_result_t result = head(send, bytes, header);
     if (result == RONDO_SUCCESS)

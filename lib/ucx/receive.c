@@ -23,7 +23,7 @@ static void fetched(void *request, ucs_status_t status, size_t bytes, void *arg)
         rd_ucx_net_of(conn->base.peer)->kept = rd_ucx_net_of(conn->base.peer)->keeps; /* UCX's answer to the peer */
         rd_net_land(&conn->base, (uint64_t)(landing - conn->landings));
     } else {
-        rd_ucx_peer_lost(rd_ucx_peer_of(conn->base.peer), rd_ucp.status_string(status));
+        rd_ucx_peer_lost(rd_ucx_peer_of(conn->base.peer), status);
     }
 }
 
@@ -48,7 +48,7 @@ static ucs_status_t fetch(rd_ucx_conn_t *conn, const rd_net_header_t *h, void *d
     if (!rd_net_data_due(&conn->base, h, bytes, true))
         return UCS_OK;
     if (landings_make(conn) != 0) {
-        rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, -1, "no memory to receive %zu bytes", bytes);
+        rd_stop_fail(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, -1, "no memory to receive %zu bytes", bytes);
         return UCS_OK;
     }
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
@@ -60,7 +60,7 @@ static ucs_status_t fetch(rd_ucx_conn_t *conn, const rd_net_header_t *h, void *d
         net->kept = net->keeps;
         rd_net_land(&conn->base, at);
     } else if (UCS_PTR_IS_ERR(request)) {
-        rd_ucx_peer_lost(rd_ucx_peer_of(conn->base.peer), rd_ucp.status_string(UCS_PTR_STATUS(request)));
+        rd_ucx_peer_lost(rd_ucx_peer_of(conn->base.peer), UCS_PTR_STATUS(request));
     } else {
         net->outstanding++;
         net->fetching++;

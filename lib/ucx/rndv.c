@@ -89,8 +89,8 @@ rondo_result_t rd_ucx_rts(rd_ucx_peer_t *peer)
         return RONDO_SUCCESS;
     list_t *list = list_make(peer, n, &bytes);
     if (!list) {
-        return rd_stop_set(peer->base.net->stop, peer->base.net->ctx, RONDO_ERR_NO_MEMORY, -1,
-                           "no memory to announce messages between GPUs");
+        return rd_stop_fail(peer->base.net->stop, peer->base.net->ctx, RONDO_ERR_NO_MEMORY, -1,
+                            "no memory to announce messages between GPUs");
     }
     rondo_result_t result = rd_ucx_send(peer, &list->header, list->items, bytes, list_sent, list, &pending);
     for (uint64_t i = 0; i < n && peer->base.lost_ms == 0 && result == RONDO_SUCCESS; i++)
@@ -203,13 +203,13 @@ const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_net_header_t *h, const 
     if (net->leaving || wrong)
         return net->leaving ? NULL : wrong;
     if (!d) {
-        rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for messages between GPUs");
+        rd_stop_fail(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for messages between GPUs");
         return NULL;
     }
     for (uint64_t i = 0; i < h->bytes && item_next(data, bytes, &at, &item, &packed); i++) {
         key = key_of(peer, &item, packed, key);
         if (!key) {
-            rd_stop_set(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for messages between GPUs");
+            rd_stop_fail(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for messages between GPUs");
             break;
         }
         take(peer, h->number + i, &item, key);
@@ -239,7 +239,7 @@ static void got(void *request, ucs_status_t status, void *arg)
         there(m);
     } else {
         rd_ucx_rkey_release(net, &m->key);
-        rd_ucx_peer_lost(m->peer, rd_ucp.status_string(status));
+        rd_ucx_peer_lost(m->peer, status);
     }
 }
 
@@ -253,7 +253,7 @@ rondo_result_t rd_ucx_get(rd_ucx_message_t *m)
         return RONDO_SUCCESS;
     ucs_status_t status = rd_ucx_rkey_unpack(peer, m->key);
     if (status != UCS_OK) {
-        rd_ucx_peer_lost(peer, rd_ucp.status_string(status));
+        rd_ucx_peer_lost(peer, status);
         return RONDO_SUCCESS;
     }
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
@@ -263,7 +263,7 @@ rondo_result_t rd_ucx_get(rd_ucx_message_t *m)
                                  .user_data = m};
     ucs_status_ptr_t request = rd_ucp.get_nbx(peer->ep, m->ask.data, m->ask.bytes, m->address, m->key->rkey, &param);
     if (UCS_PTR_IS_ERR(request)) {
-        rd_ucx_peer_lost(peer, rd_ucp.status_string(UCS_PTR_STATUS(request)));
+        rd_ucx_peer_lost(peer, UCS_PTR_STATUS(request));
     } else if (request) {
         rd_ucx_net_of(&peer->base)->outstanding++;
         peer->gdr->fetching++;

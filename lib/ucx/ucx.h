@@ -209,7 +209,7 @@ void rd_ucx_asked(rd_ucx_peer_t *peer); /* takes a question */
 
 /* endpoint.c */
 rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer);
-void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why);
+void rd_ucx_peer_lost(rd_ucx_peer_t *peer, ucs_status_t status); /* UCX has given up what was under way with it */
 unsigned rd_ucx_poll(rd_ucx_net_t *net); /* returns the number of events; every poll of UCX is this one */
 /* If *pending is nonzero on return, `done(request, status, arg)` is called later, and `header` and `data` must stay
  * until then. Nothing is sent to a peer that is lost, and that is no error here: the verdict is reported by the stop

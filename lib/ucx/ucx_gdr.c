@@ -53,7 +53,7 @@ static void ended(rd_ucx_message_t *m, void *request, ucs_status_t status)
     if (status == UCS_OK)
         rd_ucx_over(m);
     else
-        rd_ucx_peer_lost(m->peer, rd_ucp.status_string(status));
+        rd_ucx_peer_lost(m->peer, status);
 }
 
 static void sent(void *request, ucs_status_t status, void *m)
@@ -72,7 +72,7 @@ static void begun(rd_ucx_message_t *m, ucs_status_ptr_t request)
     if (!request) {
         rd_ucx_over(m);
     } else if (UCS_PTR_IS_ERR(request)) {
-        rd_ucx_peer_lost(m->peer, rd_ucp.status_string(UCS_PTR_STATUS(request)));
+        rd_ucx_peer_lost(m->peer, UCS_PTR_STATUS(request));
     } else {
         rd_ucx_net_of(&m->peer->base)->outstanding++;
         rd_ucx_flies(m, 1);
@@ -156,14 +156,15 @@ rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_gdr_message_t *ask
     rd_ucx_peer_t *peer = rd_ucx_peer(net, ask->peer);
     rd_ucx_gdr_t *d = rd_ucx_gdr_of(peer);
     if (!d)
-        return rd_error(net->base.ctx, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
+        return rd_stop_fail(net->base.stop, net->base.ctx, RONDO_ERR_NO_MEMORY, -1,
+                            "no memory for messages between GPUs");
     if (peer->base.left && rd_stop_get(net->base.stop) == RONDO_SUCCESS)
         return rd_net_has_left(&peer->base);
     uint64_t number = ask->send ? d->sent : d->requested++;
     rd_ucx_message_t *m = &(ask->send ? d->sends : d->recvs)[number % RD_UCX_GDR_SLOTS];
     if (m->number != number)
-        return rd_error(net->base.ctx, RONDO_ERR_INTERNAL,
-                        "more messages between GPUs are under way than there may be");
+        return rd_stop_fail(net->base.stop, net->base.ctx, RONDO_ERR_INTERNAL, -1,
+                            "more messages between GPUs are under way than there may be");
     m->ask = *ask;
     net->gdr_waited++;
     d->pending++;

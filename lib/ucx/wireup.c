@@ -37,7 +37,7 @@ static void connected(void *request, ucs_status_t status, void *arg)
     bool is_made = status == UCS_OK;
     peer->greeting = is_made ? RD_UCX_CONNECTED : RD_UCX_UNGREETED;
     if (!is_made)
-        rd_ucx_peer_lost(peer, rd_ucp.status_string(status));
+        rd_ucx_peer_lost(peer, status);
     net->greetings |= is_made;
     net->outstanding--;
     rd_ucp.request_free(request);
@@ -58,7 +58,7 @@ static void connect_first(rd_ucx_peer_t *peer)
         net->outstanding++;
     } else if (UCS_PTR_IS_ERR(request)) {
         peer->greeting = RD_UCX_UNGREETED;
-        rd_ucx_peer_lost(peer, rd_ucp.status_string(UCS_PTR_STATUS(request)));
+        rd_ucx_peer_lost(peer, UCS_PTR_STATUS(request));
     } else {
         peer->greeting = RD_UCX_CONNECTED;
         net->greetings = true;

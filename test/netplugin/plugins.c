@@ -73,6 +73,25 @@ static void fail_later(test_rank_t *t, void *arg)
     (void)rondo_comm_destroy(comm);
 }
 
+/* What fails is the rank's own matter: the others hear which rank it is, and why, before it does anything more. */
+static void fail_alone(test_rank_t *t, void *arg)
+{
+    static float in[COUNT], out[COUNT];
+
+    test_play_node(t, *(const int *)arg);
+    setenv("RONDO_NET_PLUGIN", "test11", 1);
+    rondo_comm_t comm = test_comm(t, &(rondo_config_t)RONDO_CONFIG_INIT);
+    if (t->rank == 1)
+        setenv("TEST_NET", "fail=reg/1", 1);
+    TEST_GIVES(t, comm, t->rank == 1 ? RONDO_ERR_SYSTEM : RONDO_ERR_REMOTE,
+               rondo_allreduce(in, out, COUNT, RONDO_FLOAT32, RONDO_SUM, comm, NULL));
+    const char *said = rondo_last_error(comm);
+    if (!strstr(said, "fails: regMr") || (t->rank != 1 && strncmp(said, "rank 1 (", 8) != 0))
+        test_fail(t, "the sentence is: %s", said);
+    test_barrier(t);
+    (void)rondo_comm_destroy(comm);
+}
+
 /* Of the plugin's two devices the second one is on the NUMA node of all ranks, and each is alone on its node. */
 static void near(test_rank_t *t, void *arg)
 {
@@ -188,6 +207,8 @@ int main(int argc, char **argv)
     const char *const later[] = {"fail=test/1", "fail=send/7", "fail=recv/20", "fail=test/500"};
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
         bad += test_run(TEST_PROCESSES, RANKS, 20, fail_later, (void *)(uintptr_t)later[i]);
+    for (int nodes = 2; nodes <= RANKS; nodes++)
+        bad += test_run(TEST_PROCESSES, RANKS, 20, fail_alone, &nodes);
     bad += near_run();
     return bad != 0;
 }

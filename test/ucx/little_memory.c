@@ -1,11 +1,13 @@
 /* A rank whose UCX gets little memory, or none, while a communicator of three nodes is made. What UCX needs for its
  * first messages was reserved for it; where that cannot be, or UCX has no memory for a connection, that rank alone is
- * to blame, whoever is at the connection's other end. */
+ * to blame, whoever is at the connection's other end. So it is where UCX has none for a message later, and all ranks
+ * hear it before that rank does anything more. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -15,12 +17,13 @@
 #define RANKS 3
 #define VICTIM 1
 
-typedef enum { NO_ENDPOINT, NO_ROOM, ROOM_RESERVED, CASES } case_t;
+typedef enum { NO_ENDPOINT, NO_ROOM, ROOM_RESERVED, NO_MESSAGE, CASES } case_t;
 
+static __typeof__(ucp_am_send_nbx) *am_send;
 static __typeof__(ucp_ep_create) *ep_create;
 static __typeof__(ucp_worker_create) *worker_create;
 static case_t now;
-static bool is_victim;
+static bool is_victim, sends_nothing;
 
 /* So that threads take little of what is left. */
 static void small_stacks(void)
@@ -62,8 +65,17 @@ static ucs_status_t create_worker(ucp_context_h context, const ucp_worker_params
     return status;
 }
 
+static ucs_status_ptr_t send_message(ucp_ep_h ep, unsigned id, const void *header, size_t header_length,
+                                     const void *buffer, size_t count, const ucp_request_param_t *param)
+{
+    return sends_nothing ? UCS_STATUS_PTR(UCS_ERR_NO_MEMORY)
+                         : am_send(ep, id, header, header_length, buffer, count, param);
+}
+
 void rd_ucx_loaded(rd_ucp_t *ucp)
 {
+    am_send = ucp->am_send_nbx;
+    ucp->am_send_nbx = send_message;
     ep_create = ucp->ep_create;
     worker_create = ucp->worker_create;
     ucp->ep_create = create_endpoint;
@@ -72,13 +84,38 @@ void rd_ucx_loaded(rd_ucp_t *ucp)
         leave(12);
 }
 
+/* On a communicator that is made: the rank that waits for another one hears it as well. */
+static void no_message(test_rank_t *t, int nodes)
+{
+    test_note(t, "no memory for a message, on %d nodes", nodes);
+    test_play_node(t, nodes);
+    rondo_comm_t comm = test_comm(t, NULL);
+    sends_nothing = is_victim;
+    int data = 0, peer = (t->rank + RANKS - 1) % RANKS; /* the victim's messages alone are sent */
+    test_barrier(t);
+    rondo_result_t result = is_victim ? rondo_send(&data, 1, RONDO_INT32, (VICTIM + 1) % RANKS, comm, NULL)
+                                      : rondo_recv(&data, 1, RONDO_INT32, peer, comm, NULL);
+    (void)test_result(t, comm, result, is_victim ? RONDO_ERR_NO_MEMORY : RONDO_ERR_REMOTE, "no message");
+    const char *said = rondo_last_error(comm);
+    if (!strstr(said, "UCX has no memory for messages") || (!is_victim && strncmp(said, "rank 1 (", 8) != 0))
+        test_fail(t, "the sentence is: %s", said);
+    test_barrier(t);
+    sends_nothing = false;
+    (void)rondo_comm_destroy(comm);
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     int one = 1, sum = 0;
 
     now = *(case_t *)arg;
-    test_play_node(t, RANKS);
     is_victim = t->rank == VICTIM;
+    if (now == NO_MESSAGE) {
+        for (int nodes = 2; nodes <= RANKS; nodes++)
+            no_message(t, nodes);
+        return;
+    }
+    test_play_node(t, RANKS);
     if (is_victim)
         small_stacks();
     if (now == ROOM_RESERVED) {

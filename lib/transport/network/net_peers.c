@@ -62,9 +62,9 @@ rondo_result_t rd_net_has_left(rd_net_peer_t *peer)
         peer->due_ms = 1;
         rd_net_byes_due(net);
     }
-    return rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->rank,
-                       "rank %d (%s) has left the communicator, and an operation here still needs it", peer->rank,
-                       rd_boot_whois(net->boot, peer->rank));
+    return rd_stop_fail(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->rank,
+                        "rank %d (%s) has left the communicator, and an operation here still needs it", peer->rank,
+                        rd_boot_whois(net->boot, peer->rank));
 }
 
 void rd_net_judge_lost(rd_net_t *net)
@@ -76,9 +76,9 @@ void rd_net_judge_lost(rd_net_t *net)
         net->nlost--;
         p->judged = true;
         if (!net->alone)
-            rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, p->rank,
-                        "the network's connection to rank %d (%s) was lost: %s; its process may have ended", p->rank,
-                        rd_boot_whois(net->boot, p->rank), p->lost_why);
+            rd_stop_fail(net->stop, net->ctx, RONDO_ERR_REMOTE, p->rank,
+                         "the network's connection to rank %d (%s) was lost: %s; its process may have ended", p->rank,
+                         rd_boot_whois(net->boot, p->rank), p->lost_why);
     }
 }
 

@@ -141,7 +141,7 @@ bool rd_net_data_due(rd_net_conn_t *conn, const rd_net_header_t *h, size_t bytes
         return false;
     bool in_turn = h->number == conn->next && !later; /* as nearly all are: nothing needs to be remembered of it */
     if (!in_turn && !bits_make(conn)) {
-        rd_stop_set(net->stop, net->ctx, RONDO_ERR_NO_MEMORY, -1, "no memory to receive %zu bytes", bytes);
+        rd_stop_fail(net->stop, net->ctx, RONDO_ERR_NO_MEMORY, -1, "no memory to receive %zu bytes", bytes);
         return false;
     }
     if (!in_turn)
