@@ -336,6 +336,8 @@ rondo_result_t rondo_comm_abort(rondo_comm_t comm)
     }
     if (rd_comm_query_enter(comm)) {
         rd_comm_fail_aborted(comm);
+        if (comm->cuda) /* a query may wait for the device, and its end waits for the query */
+            rd_cuda_release(comm->cuda);
         rd_comm_query_leave(comm);
     }
     if (rd_comm_close(comm))

@@ -81,8 +81,20 @@ void nc_bounce_release(const nc_op_t *op)
         op->bounce->taken = 0;
 }
 
+/* Memory is freed when the device has done all, and a stream that stalls behind another rank's end goes on when the
+ * communicator is revoked. */
+static void end_stall(ncclComm_t comm)
+{
+    rondo_result_t error = RONDO_SUCCESS;
+
+    if (rondo_comm_get_error(comm->rondo, &error) == RONDO_SUCCESS && error != RONDO_SUCCESS)
+        (void)rondo_comm_revoke(comm->rondo);
+}
+
 void nc_bounce_free_all(ncclComm_t comm)
 {
+    if (comm->asides && comm->rondo)
+        end_stall(comm);
     while (comm->asides) {
         struct nc_bounce *a = comm->asides;
         comm->asides = a->next;

@@ -173,6 +173,7 @@ sim_tests = \
 	test/sim/rcache \
 	test/sim/rounds \
 	test/sim/shim \
+	test/sim/stalled \
 	test/sim/suspend \
 	test/sim/force_next \
 	test/sim/launch_event \
@@ -254,6 +255,10 @@ test_sim_late_SOURCES = test/sim/late.c
 test_sim_late_CPPFLAGS = $(sim_cppflags)
 test_sim_late_LDADD = $(sim_ldadd)
 nodist_EXTRA_test_sim_late_SOURCES = dummy.cc
+test_sim_stalled_SOURCES = test/sim/stalled.c
+test_sim_stalled_CPPFLAGS = $(sim_cppflags)
+test_sim_stalled_LDADD = $(sim_ldadd)
+nodist_EXTRA_test_sim_stalled_SOURCES = dummy.cc
 test_sim_devices_SOURCES = examples/devices.c
 test_sim_devices_CPPFLAGS = $(sim_cppflags)
 test_sim_devices_LDADD = $(sim_ldadd)
