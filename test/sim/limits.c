@@ -1,6 +1,6 @@
 /* What lib/cuda lays out and chooses stays within what there is, whatever RONDO_CUDA_* say: banks and fifos within the
- * window, launches within the blocks. And a process goes to no device but its communicators', and keeps what living
- * communicators need when the creation of another one fails. */
+ * window, launches within the blocks. And a process goes to no device but its communicators', a thread keeps its
+ * context, and what living communicators need stays when the creation of another one fails. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -362,6 +362,20 @@ static rondo_comm_t create(int64_t timeout_ms)
     return create_on(1, timeout_ms);
 }
 
+/* By a thread whose context is the program's own, on another device: it has that again after each call. */
+static void *by_own_context(void *unused)
+{
+    void *own = sim_context_own(0), *buffer = NULL;
+    rondo_comm_t comm = create(0);
+
+    CHECK(comm && sim_context() == own);
+    CHECK(rondo_barrier(comm, NULL) == RONDO_SUCCESS && sim_context() == own);
+    CHECK(rondo_mem_alloc(&buffer, 4096, comm) == RONDO_SUCCESS && sim_context() == own);
+    CHECK(rondo_mem_free(buffer, comm) == RONDO_SUCCESS && sim_context() == own);
+    CHECK(rondo_comm_destroy(comm) == RONDO_SUCCESS && sim_context() == own);
+    return unused;
+}
+
 /* By a thread that has never gone to a device. */
 static void *elsewhere(void *arg)
 {
@@ -420,6 +434,8 @@ int main(void)
     CHECK(strcmp(before, after) == 0);
     CHECK(comm && rondo_comm_destroy(comm) == RONDO_SUCCESS);
     CHECK(sim_live(after, sizeof after) == 0);
+    if (pthread_create(&thread, NULL, by_own_context, NULL) != 0 || pthread_join(thread, NULL) != 0)
+        return 1;
     CHECK(cudaSetDevice(0) == cudaSuccess);
     check_auto(0);
     return failures != 0;

@@ -17,6 +17,9 @@
 int sim_live(char *text, size_t size);
 /* The devices that this process has gone to, a bit each: on a GPU each of them costs it a context's memory. */
 unsigned sim_contexts(void);
+/* The calling thread's context; NULL: it has none. The second one gives it another than the device's primary one. */
+void *sim_context(void);
+void *sim_context_own(int device);
 /* A stream's operations wait a little, at random, before they begin. 0: never. */
 void sim_jitter(unsigned seed);
 

@@ -11,6 +11,7 @@ pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t sim_moved = PTHREAD_COND_INITIALIZER;
 
 static _Thread_local int current = -1; /* -1: this thread has no context */
+static _Thread_local int own;          /* the context is one that the program has made */
 static unsigned contexts;
 static _Thread_local cudaError_t last_error;
 static int live[SIM_KINDS];
@@ -91,6 +92,7 @@ cudaError_t cudaSetDevice(int device)
     if (device < 0 || device >= sim_devices())
         return sim_error(cudaErrorInvalidDevice);
     current = device;
+    own = 0;
     __atomic_fetch_or(&contexts, 1u << device, __ATOMIC_RELAXED);
     return cudaSuccess;
 }
@@ -192,16 +194,32 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 
 /* ---- the driver's functions ---- */
 
-/* A thread that has no context is lent one: a device's is its number, plus one. */
+/* A thread that has no context is lent one: a device's primary one is its number, plus one. One of the program's own
+ * is OWN more. */
+#define OWN 0x1000
+
+void *sim_context(void)
+{
+    return (void *)(intptr_t)(current + 1 + own * OWN);
+}
+
+void *sim_context_own(int device)
+{
+    current = device;
+    own = 1;
+    return sim_context();
+}
+
 static int context_get(void **context)
 {
-    *context = (void *)(intptr_t)(current + 1);
+    *context = sim_context();
     return 0;
 }
 
 static int context_set(void *context)
 {
-    current = (int)(intptr_t)context - 1;
+    current = (int)((intptr_t)context % OWN) - 1;
+    own = (intptr_t)context >= OWN;
     return 0;
 }
 

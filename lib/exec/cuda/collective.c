@@ -178,7 +178,7 @@ static bool helps(const rd_klaunch_t *launch)
 
 rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, rd_kwork_t *work, cudaStream_t stream)
 {
-    int before = rd_device_switch(cuda->device);
+    rd_device_before_t before = rd_device_switch(cuda->device);
     rondo_result_t result = rd_order_before(cuda, stream);
 
     if (result == RONDO_SUCCESS) {
@@ -202,7 +202,7 @@ rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, rd_kw
 
 rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t bytes, cudaStream_t stream)
 {
-    int before;
+    rd_device_before_t before;
     rondo_result_t result;
 
     if (to == from || bytes == 0)
@@ -463,7 +463,7 @@ rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, si
 
     if (to + bytes <= from || from + bytes <= to)
         return rd_cuda_copy(cuda, to, from, bytes, stream);
-    int before = rd_device_switch(cuda->device);
+    rd_device_before_t before = rd_device_switch(cuda->device);
     cudaError_t error = cudaMallocAsync(&bounce, bytes, stream);
     if (error == cudaSuccess) {
         result = rd_cuda_copy(cuda, bounce, from, bytes, stream);

@@ -250,7 +250,7 @@ rondo_result_t rd_copies_collective(rd_cuda_t *cuda, const rd_call_t *call)
     if (result != RONDO_SUCCESS)
         return result;
     set_mark(&c, number);
-    int before = rd_device_switch(cuda->device);
+    rd_device_before_t before = rd_device_switch(cuda->device);
     c.result = rd_order_before(cuda, call->stream);
     if (c.result == RONDO_SUCCESS)
         c.result = rd_order_launched(cuda, call->stream);

@@ -232,7 +232,7 @@ static rondo_result_t note(rd_cuda_pending_t *pending, const part_t *part)
     cudaError_t error = cudaStreamIsCapturing(stream, &status);
     if (error != cudaSuccess || status != cudaStreamCaptureStatusNone)
         return RONDO_SUCCESS;
-    int before = rd_device_switch(part->cuda->device);
+    rd_device_before_t before = rd_device_switch(part->cuda->device);
     rondo_result_t result = rd_order_behind(part->cuda, stream);
     if (result != RONDO_SUCCESS) {
         rd_device_back(before, part->cuda->device);

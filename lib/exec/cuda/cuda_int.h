@@ -133,8 +133,14 @@ rondo_result_t rd_cuda_error(rd_log_ctx_t *ctx, cudaError_t error, const char *w
 
 /* rd_device_enter makes the device current, and relaxes the thread's capture mode, so that calls which a capture
  * elsewhere in the process would forbid are allowed. rd_device_leave restores both. */
+typedef struct rd_device_before { /* what was current in a thread */
+    int device;
+    bool known;    /* `context` is */
+    void *context; /* not NULL: it may be the program's own, and not the device's primary one; NULL: there was none */
+} rd_device_before_t;
 typedef struct rd_device_guard {
-    int device, before; /* before: as returned by rd_device_switch */
+    int device;
+    rd_device_before_t before;
     enum cudaStreamCaptureMode mode;
 } rd_device_guard_t;
 rd_device_guard_t rd_device_enter(int device);
@@ -165,20 +171,21 @@ extern rd_driver_t rd_driver;
 bool rd_driver_loaded(void); /* returns true if anything has loaded the driver into this process */
 void rd_driver_find(void);
 
-/* Makes a device current and nothing else, for launches; cheap if it is current already. Returns the value that
- * rd_device_back expects as `before`. */
-int rd_device_go(int device, int before);
-void rd_device_return(int before);
-static inline int rd_device_switch(int device)
+/* Makes a device current and nothing else, for launches; cheap if it is current already. Returns what rd_device_back
+ * expects as `before`. */
+rd_device_before_t rd_device_go(int device, int before);
+void rd_device_return(rd_device_before_t before);
+static inline rd_device_before_t rd_device_switch(int device)
 {
     int before = device;
 
-    return cudaGetDevice(&before) == cudaSuccess && before != device ? rd_device_go(device, before) : device;
+    return cudaGetDevice(&before) == cudaSuccess && before != device ? rd_device_go(device, before)
+                                                                     : (rd_device_before_t){.device = device};
 }
 
-static inline void rd_device_back(int before, int device)
+static inline void rd_device_back(rd_device_before_t before, int device)
 {
-    if (before != device)
+    if (before.device != device)
         rd_device_return(before);
 }
 

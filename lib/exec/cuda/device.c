@@ -169,11 +169,10 @@ void rd_driver_find(void)
 
 /* ---- another device than the current one */
 
-#define NO_CONTEXT (-1)
-
 /* A thread that has not used CUDA has device 0 by name, and no context. Giving it back its device by cudaSetDevice
  * would create a context there, of hundreds of MB. So it gets the other device's context for the call, and has none
- * again afterwards. */
+ * again afterwards. A thread may also have a context of the program's own, in whose place cudaSetDevice would put the
+ * device's primary one: so every thread gets back the context that it had. */
 
 /* Returns a device's primary context. It is kept as long as the process lives, because the communicators' memory lies
  * there. */
@@ -189,25 +188,25 @@ static void *context_of(int device)
     return context;
 }
 
-int rd_device_go(int device, int before)
+rd_device_before_t rd_device_go(int device, int current)
 {
-    void *current = NULL, *zcopies = NULL;
+    rd_device_before_t before = {.device = current};
+    void *context = NULL;
 
     rd_driver_find();
-    if (rd_driver.context && rd_driver.set_context && rd_driver.retain && rd_driver.context(&current) == 0 && !current)
-        zcopies = context_of(device);
-    if (zcopies && rd_driver.set_context(zcopies) == 0)
-        return NO_CONTEXT;
+    before.known = rd_driver.context && rd_driver.set_context && rd_driver.context(&before.context) == 0;
+    if (before.known && !before.context && rd_driver.retain)
+        context = context_of(device);
+    if (context && rd_driver.set_context(context) == 0)
+        return before;
     (void)cudaSetDevice(device);
     return before;
 }
 
-void rd_device_return(int before)
+void rd_device_return(rd_device_before_t before)
 {
-    if (before == NO_CONTEXT)
-        (void)rd_driver.set_context(NULL);
-    else
-        (void)cudaSetDevice(before);
+    if (!before.known || rd_driver.set_context(before.context) != 0)
+        (void)cudaSetDevice(before.device);
 }
 
 rd_device_guard_t rd_device_enter(int device)

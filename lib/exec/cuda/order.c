@@ -178,7 +178,7 @@ rondo_result_t rd_order_launched(rd_cuda_t *cuda, cudaStream_t stream)
 
     if (!event)
         return RONDO_SUCCESS;
-    int before = rd_device_switch(cuda->device); /* NULL is the stream of the current device */
+    rd_device_before_t before = rd_device_switch(cuda->device); /* NULL is the stream of the current device */
     cudaError_t error = cudaEventRecord(event, stream);
     rd_device_back(before, cuda->device);
     return error == cudaSuccess ? RONDO_SUCCESS
@@ -243,7 +243,7 @@ rondo_result_t rd_order_behind(rd_cuda_t *cuda, cudaStream_t stream)
 rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to)
 {
     rd_order_t *o = order_of(cuda);
-    int before = rd_device_switch(cuda->device); /* NULL is the stream of the current device */
+    rd_device_before_t before = rd_device_switch(cuda->device); /* NULL is the stream of the current device */
     cudaError_t error = cudaEventRecord(o->side, from);
 
     if (error == cudaSuccess)
