@@ -116,17 +116,17 @@ static _Noreturn void supervise(int n)
  * scheduler. */
 static void bind_to_core(int rank, int nranks)
 {
-    cpu_set_t allowed, one;
+    cpu_set_t allowed[16], one[16]; /* of 1,024 processors each: Linux counts up to 8,192 */
     int seen = 0;
 
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < nranks)
+    if (sched_getaffinity(0, sizeof allowed, allowed) != 0 || CPU_COUNT_S(sizeof allowed, allowed) < nranks)
         return;
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (!CPU_ISSET(cpu, &allowed) || seen++ != rank)
+    for (size_t cpu = 0; cpu < 8 * sizeof allowed; cpu++) {
+        if (!CPU_ISSET_S(cpu, sizeof allowed, allowed) || seen++ != rank)
             continue;
-        CPU_ZERO(&one);
-        CPU_SET(cpu, &one);
-        (void)sched_setaffinity(0, sizeof one, &one);
+        CPU_ZERO_S(sizeof one, one);
+        CPU_SET_S(cpu, sizeof one, one);
+        (void)sched_setaffinity(0, sizeof one, one);
         return;
     }
 }

@@ -30,7 +30,7 @@ static bool proc_value(const char *path, const char *key, char *value, size_t si
 void machine_describe(machine_t *machine)
 {
     struct utsname name;
-    cpu_set_t allowed;
+    cpu_set_t allowed[16]; /* of 1,024 processors each: Linux counts up to 8,192 */
 
     *machine = (machine_t){.cpu = "unknown", .system = "unknown"};
     (void)proc_value("/proc/cpuinfo", "model name", machine->cpu, sizeof machine->cpu);
@@ -38,7 +38,7 @@ void machine_describe(machine_t *machine)
         snprintf(machine->system, sizeof machine->system, "%.32s %.60s %.20s", name.sysname, name.release,
                  name.machine);
     machine->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    machine->allowed = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 0;
+    machine->allowed = sched_getaffinity(0, sizeof allowed, allowed) == 0 ? CPU_COUNT_S(sizeof allowed, allowed) : 0;
     machine->memory_mb = sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024);
 }
 

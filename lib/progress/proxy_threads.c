@@ -36,12 +36,13 @@ typedef struct proxy {
     pthread_t thread;
     rd_proxy_client_t *clients;
     int nclients, ending;
-    int numa;            /* where the thread runs; -1: wherever the process may */
-    cpu_set_t mask;      /* that it was started with */
-    int64_t awake_ns;    /* how long to stay awake after anything has moved: the most that a client asks for */
-    _Atomic int asking;  /* threads that want the lock, which the proxy would otherwise take again at once */
-    _Atomic int resting; /* the thread sleeps, or is about to */
-    _Atomic int woken;   /* set by wakers, cleared when a turn begins */
+    int numa;             /* where the thread runs; -1: wherever the process may */
+    bool bound;           /* what follows is known: */
+    rd_processors_t mask; /* that it was started with */
+    int64_t awake_ns;     /* how long to stay awake after anything has moved: the most that a client asks for */
+    _Atomic int asking;   /* threads that want the lock, which the proxy would otherwise take again at once */
+    _Atomic int resting;  /* the thread sleeps, or is about to */
+    _Atomic int woken;    /* set by wakers, cleared when a turn begins */
 } proxy_t;
 
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* for starting and ending threads; taken before their locks */
@@ -176,23 +177,22 @@ static int start(proxy_t *p)
     int error = rd_thread_start(&p->thread, run, p);
 
     p->numa = -1;
-    if (error == 0 && pthread_getaffinity_np(p->thread, sizeof p->mask, &p->mask) != 0)
-        CPU_ZERO(&p->mask);
+    p->bound = error == 0 && pthread_getaffinity_np(p->thread, sizeof p->mask, p->mask.sets) == 0;
     return error;
 }
 
 /* Moves the thread to where its clients' devices are. */
 static void settle(proxy_t *p)
 {
-    cpu_set_t mask = p->mask;
+    rd_processors_t mask = p->mask;
     int numa = p->clients ? p->clients->numa : -1;
 
     for (const rd_proxy_client_t *c = p->clients; c; c = c->next)
         numa = c->numa == numa ? numa : -1;
-    if (numa == p->numa || CPU_COUNT(&p->mask) == 0)
+    if (numa == p->numa || !p->bound)
         return;
     (void)rd_locality_narrow(rd_locality_sys(), numa, (int)(p - proxies) + 1, &mask);
-    (void)pthread_setaffinity_np(p->thread, sizeof mask, &mask);
+    (void)pthread_setaffinity_np(p->thread, sizeof mask, mask.sets);
     p->numa = numa;
 }
 

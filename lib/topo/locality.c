@@ -10,16 +10,22 @@
 
 #include "topo/topo.h"
 
-#define LIST 4096
-#define EACH_MOST 1024 /* a million processors */
+#define LIST 32768      /* a list of 4,096 processors, every other one */
+#define NODES_MOST 1024 /* NUMA nodes of Linux */
+#define EACH_MOST 1024  /* a million processors */
+
+static int count(const rd_processors_t *set)
+{
+    return CPU_COUNT_S(sizeof *set, set->sets);
+}
 
 /* Reads a list as "0-3,8,10-11" into a set. Returns the lowest member, or -1 if there is none. */
-static int list_read(const char *path, cpu_set_t *set)
+static int list_read(const char *path, rd_processors_t *set)
 {
     char text[LIST], *c = text, *end;
     long lowest = -1;
 
-    CPU_ZERO(set);
+    CPU_ZERO_S(sizeof *set, set->sets);
     if (rd_topo_line(path, text, sizeof text) != 0)
         return -1;
     while (*c) {
@@ -28,14 +34,14 @@ static int list_read(const char *path, cpu_set_t *set)
             break;
         if (*end == '-')
             to = strtol(end + 1, &end, 10);
-        for (long k = from; k >= 0 && k <= to && k < CPU_SETSIZE; k++)
-            CPU_SET((size_t)k, set);
+        for (long k = from; k >= 0 && k <= to && k < RD_PROCESSORS; k++)
+            CPU_SET_S((size_t)k, sizeof *set, set->sets);
         lowest = lowest < 0 || from < lowest ? from : lowest;
         c = *end == ',' ? end + 1 : end;
         if (*end != ',')
             break;
     }
-    return lowest < CPU_SETSIZE ? (int)lowest : -1;
+    return lowest < RD_PROCESSORS ? (int)lowest : -1;
 }
 
 static int package_of(const char *sys, int cpu)
@@ -46,25 +52,25 @@ static int package_of(const char *sys, int cpu)
     return rd_topo_line(path, text, sizeof text) == 0 ? atoi(text) : -1;
 }
 
-rd_locality_t rd_locality_of(const char *sys, const cpu_set_t *mask)
+rd_locality_t rd_locality_of(const char *sys, const rd_processors_t *mask)
 {
     rd_locality_t found = {-1, -1, 0};
-    cpu_set_t nodes, cpus, both;
-    int left = CPU_COUNT(mask), touched = 0, package = -1;
+    rd_processors_t nodes, cpus;
+    int left = count(mask), touched = 0, package = -1;
     char path[256];
 
     snprintf(path, sizeof path, "%s/devices/system/node/online", sys);
-    if (list_read(path, &nodes) == 0 && CPU_COUNT(&nodes) == 1)
+    if (list_read(path, &nodes) == 0 && count(&nodes) == 1)
         return (rd_locality_t){0, 0, 0};
-    for (int node = 0; node < CPU_SETSIZE && left > 0; node++) {
-        if (!CPU_ISSET((size_t)node, &nodes))
+    for (int node = 0; node < NODES_MOST && left > 0; node++) {
+        if (!CPU_ISSET_S((size_t)node, sizeof nodes, nodes.sets))
             continue;
         snprintf(path, sizeof path, "%s/devices/system/node/node%d/cpulist", sys, node);
         int first = list_read(path, &cpus);
-        CPU_AND(&both, &cpus, mask);
-        if (first < 0 || CPU_COUNT(&both) == 0)
+        CPU_AND_S(sizeof cpus, cpus.sets, cpus.sets, mask->sets);
+        if (first < 0 || count(&cpus) == 0)
             continue;
-        left -= CPU_COUNT(&both);
+        left -= count(&cpus);
         int here = package_of(sys, first);
         package = touched == 0 || here == package ? here : -1;
         found.numa = (int16_t)(touched++ == 0 ? node : -1);
@@ -98,9 +104,9 @@ int rd_locality_mask(cpu_set_t *mask)
 
 __attribute__((weak)) rd_locality_t rd_locality_here(void)
 {
-    cpu_set_t mask;
+    rd_processors_t mask;
 
-    if (sched_getaffinity(0, sizeof mask, &mask) != 0)
+    if (sched_getaffinity(0, sizeof mask, mask.sets) != 0)
         return (rd_locality_t){-1, -1, 0};
     return rd_locality_of(rd_locality_sys(), &mask);
 }
@@ -113,10 +119,10 @@ __attribute__((weak)) const char *rd_locality_sys(void)
 static bool has_one_node(const char *sys)
 {
     char path[256];
-    cpu_set_t nodes;
+    rd_processors_t nodes;
 
     snprintf(path, sizeof path, "%s/devices/system/node/online", sys);
-    return list_read(path, &nodes) < 0 || CPU_COUNT(&nodes) == 1;
+    return list_read(path, &nodes) < 0 || count(&nodes) == 1;
 }
 
 uint32_t rd_pci_number(const char *bus)
@@ -145,19 +151,19 @@ int rd_locality_pci(const char *sys, const char *bus)
     snprintf(path, sizeof path, "%s/bus/pci/devices/%s/numa_node", sys, lower);
     if (has_one_node(sys) || rd_topo_line(path, text, sizeof text) != 0)
         return -1;
-    return atoi(text) < CPU_SETSIZE ? atoi(text) : -1;
+    return atoi(text) < NODES_MOST ? atoi(text) : -1;
 }
 
-bool rd_locality_narrow(const char *sys, int numa, int least, cpu_set_t *mask)
+bool rd_locality_narrow(const char *sys, int numa, int least, rd_processors_t *mask)
 {
     char path[256];
-    cpu_set_t cpus;
+    rd_processors_t cpus;
 
     snprintf(path, sizeof path, "%s/devices/system/node/node%d/cpulist", sys, numa);
     if (numa < 0 || has_one_node(sys) || list_read(path, &cpus) < 0)
         return false;
-    CPU_AND(&cpus, &cpus, mask);
-    if (CPU_COUNT(&cpus) < least || CPU_EQUAL(&cpus, mask))
+    CPU_AND_S(sizeof cpus, cpus.sets, cpus.sets, mask->sets);
+    if (count(&cpus) < least || CPU_EQUAL_S(sizeof cpus, cpus.sets, mask->sets))
         return false;
     *mask = cpus;
     return true;

@@ -13,6 +13,13 @@ typedef struct rd_locality {
     uint32_t gpu;          /* the PCI address of the GPU whose data it moves (rd_pci_number); 0: none */
 } rd_locality_t;
 
+/* Processors, or NUMA nodes, by number. A cpu_set_t has room for 1,024, and Linux counts up to 8,192: the functions of
+ * sched.h that end in _S take `sets` and the size of all. */
+#define RD_PROCESSORS 16384
+typedef struct rd_processors {
+    cpu_set_t sets[RD_PROCESSORS / CPU_SETSIZE];
+} rd_processors_t;
+
 /* A PCI address as "0000:1A:00.0" in one number, by which ranks tell each other of devices; 0: it is none. */
 uint32_t rd_pci_number(const char *bus);
 /* The address in lower case, as /sys has it. */
@@ -25,13 +32,13 @@ int rd_locality_mask(cpu_set_t *mask);
 /* Of this thread. Some microseconds on a machine with one NUMA node, and some for each of several. */
 rd_locality_t rd_locality_here(void);
 /* Of a mask, on the machine whose /sys is `sys`. */
-rd_locality_t rd_locality_of(const char *sys, const cpu_set_t *mask);
+rd_locality_t rd_locality_of(const char *sys, const rd_processors_t *mask);
 
 /* The NUMA node of a PCI device, by its address in any case of letters; -1: not known, or there is only one. */
 int rd_locality_pci(const char *sys, const char *bus);
 /* Takes all processors of other NUMA nodes out of a mask. Returns false, and leaves it, if fewer than `least` are left,
  * or none would go. */
-bool rd_locality_narrow(const char *sys, int numa, int least, cpu_set_t *mask);
+bool rd_locality_narrow(const char *sys, int numa, int least, rd_processors_t *mask);
 
 /* From the first call to the second, pages that this thread is the first to use come on a NUMA node, as long as it has
  * any; -1: as before. */

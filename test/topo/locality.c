@@ -14,6 +14,12 @@
 #include "util/check.h"
 
 static char sys[] = "/tmp/rondo-place-XXXXXX";
+static bool played = true; /* or this machine */
+
+const char *rd_locality_sys(void)
+{
+    return played ? sys : "/sys";
+}
 
 static void file_write(const char *name, const char *text)
 {
@@ -34,11 +40,11 @@ static void file_write(const char *name, const char *text)
 static void place_is(const char *cpus, int package, int numa)
 {
     rd_locality_t place;
-    cpu_set_t mask;
+    rd_processors_t mask;
 
-    CPU_ZERO(&mask);
+    memset(&mask, 0, sizeof mask);
     for (const char *c = cpus; *c; c += strcspn(c, ","), c += *c == ',')
-        CPU_SET((size_t)atoi(c), &mask);
+        CPU_SET_S((size_t)atoi(c), sizeof mask, mask.sets);
     place = rd_locality_of(sys, &mask);
     CHECK(place.package == package && place.numa == numa, "processors %s: package %d, NUMA node %d", cpus,
           place.package, place.numa);
@@ -46,12 +52,14 @@ static void place_is(const char *cpus, int package, int numa)
 
 static int count_of(int numa, int least)
 {
-    cpu_set_t mask;
+    rd_processors_t mask;
 
-    CPU_ZERO(&mask);
+    memset(&mask, 0, sizeof mask);
     for (size_t i = 0; i < 6; i++)
-        CPU_SET(i, &mask);
-    return rd_locality_narrow(sys, numa, least, &mask) ? CPU_COUNT(&mask) : -CPU_COUNT(&mask);
+        CPU_SET_S(i, sizeof mask, mask.sets);
+    bool narrower = rd_locality_narrow(sys, numa, least, &mask);
+    int n = CPU_COUNT_S(sizeof mask, mask.sets);
+    return narrower ? n : -n;
 }
 
 /* After the four NUMA nodes have been written. */
@@ -126,6 +134,28 @@ static void many(void)
     mask_is(0, 2 << 20, 1, 0); /* more than anybody has */
 }
 
+/* The thread may run on those from `from` on, of 2,048: the upper half is on the other NUMA node. */
+static void place_of_many_is(size_t from, int package, int numa)
+{
+    first = from;
+    all = 2048;
+    rd_locality_t place = rd_locality_here();
+    all = 0;
+    CHECK(place.package == package && place.numa == numa, "from processor %zu on: package %d, NUMA node %d", from,
+          place.package, place.numa);
+}
+
+static void many_on_two_nodes(void)
+{
+    file_write("devices/system/node/online", "0-1\n");
+    file_write("devices/system/node/node0/cpulist", "0-1023\n");
+    file_write("devices/system/node/node1/cpulist", "1024-2047\n");
+    file_write("devices/system/cpu/cpu1024/topology/physical_package_id", "1\n");
+    place_of_many_is(1024, 1, 1);
+    place_of_many_is(2047, 1, 1);
+    place_of_many_is(1023, -1, -1);
+}
+
 int main(void)
 {
     alarm(60);
@@ -152,6 +182,8 @@ int main(void)
     devices();
     memory();
     many();
+    many_on_two_nodes();
+    played = false;
     rd_locality_t here = rd_locality_here();
     CHECK(here.package >= -1 && here.numa >= -1, "this machine");
     char command[128];
