@@ -16,6 +16,8 @@
 #include "gpu/device.h"
 
 #define INTS ((size_t)40000)
+#define LONG ((size_t)1100000) /* more than a piece of exec/cuda/copy_over.c, of few ranks */
+#define FEW 3
 #define MESSAGES 12
 
 typedef struct {
@@ -74,22 +76,40 @@ static void sums(world_t *w, int round)
         same(w, "allreduce", i, w->host[i], sum(w->t->nranks, round, i));
 }
 
-/* Rank 0's block is so short that the others' results lie over what is yet to be read of further blocks. */
+/* Blocks of a reduce_scatter. Rank 0's is so short that the others' results lie over what is yet to be read of further
+ * blocks. */
+typedef struct {
+    size_t counts[TEST_MAX_RANKS], before, all; /* before: what lies before this rank's */
+} blocks_t;
+
+static blocks_t blocks_of(const test_rank_t *t, size_t last)
+{
+    blocks_t b = {.before = 0};
+
+    for (int r = 0; r < t->nranks; r++) {
+        b.counts[r] = r == 0 ? 3 : r == t->nranks - 1 ? last : INTS / 2 + (size_t)r;
+        b.before += r < t->rank ? b.counts[r] : 0;
+        b.all += b.counts[r];
+    }
+    return b;
+}
+
+static void scattered_is_right(world_t *w, const blocks_t *b, const int *data, int round)
+{
+    size_t own = b->counts[w->t->rank];
+
+    fetch(w, data, own);
+    for (size_t i = 0; i < own; i++)
+        same(w, "reduce_scatterv", i, w->host[i], sum(w->t->nranks, round, b->before + i));
+}
+
 static void scattered(world_t *w, int round)
 {
-    size_t counts[TEST_MAX_RANKS], before = 0, all = 0;
-    int n = w->t->nranks;
+    const blocks_t b = blocks_of(w->t, INTS - 3);
 
-    for (int r = 0; r < n; r++) {
-        counts[r] = r == 0 ? 3 : INTS / 2 + (size_t)r;
-        before += r < w->t->rank ? counts[r] : 0;
-        all += counts[r];
-    }
-    fill(w, w->in, round, all);
-    TEST_OK(w->t, w->comm, rondo_reduce_scatterv(w->in, w->in, counts, RONDO_INT32, RONDO_SUM, w->comm, w->stream));
-    fetch(w, w->in, counts[w->t->rank]);
-    for (size_t i = 0; i < counts[w->t->rank]; i++)
-        same(w, "reduce_scatterv", i, w->host[i], sum(n, round, before + i));
+    fill(w, w->in, round, b.all);
+    TEST_OK(w->t, w->comm, rondo_reduce_scatterv(w->in, w->in, b.counts, RONDO_INT32, RONDO_SUM, w->comm, w->stream));
+    scattered_is_right(w, &b, w->in, round);
 }
 
 static void gathered(world_t *w, int round)
@@ -295,6 +315,29 @@ static void everybody_replayed(world_t *w)
     device_graphs_destroy(w->t, &exec, 1);
 }
 
+/* A graph that may be instantiated twice, as one with nodes that allocate may not. */
+static void scattered_replayed(world_t *w)
+{
+    const blocks_t b = blocks_of(w->t, w->t->nranks <= FEW ? LONG : INTS - 3);
+    cudaGraphExec_t exec[2];
+    cudaGraph_t graph;
+
+    test_note(w->t, "a graph of a reduce_scatterv in place");
+    TEST_CUDA(w->t, cudaStreamSynchronize(w->stream));
+    TEST_CUDA(w->t, cudaStreamBeginCapture(w->stream, cudaStreamCaptureModeThreadLocal));
+    TEST_OK(w->t, w->comm, rondo_reduce_scatterv(w->in, w->in, b.counts, RONDO_INT32, RONDO_SUM, w->comm, w->stream));
+    TEST_CUDA(w->t, cudaStreamEndCapture(w->stream, &graph));
+    for (int i = 0; i < 2; i++)
+        TEST_CUDA(w->t, cudaGraphInstantiate(&exec[i], graph, 0));
+    TEST_CUDA(w->t, cudaGraphDestroy(graph));
+    for (int round = 0; round < 4; round++) {
+        fill(w, w->in, round, b.all);
+        TEST_CUDA(w->t, cudaGraphLaunch(exec[round % 2], w->stream));
+        scattered_is_right(w, &b, w->in, round);
+    }
+    device_graphs_destroy(w->t, exec, 2);
+}
+
 /* Of a long sum, messages and a short sum; replayed in turns with plain calls. */
 static void graphs(world_t *w)
 {
@@ -330,7 +373,7 @@ static void graphs(world_t *w)
 
 static void begin(world_t *w, test_rank_t *t)
 {
-    *w = (world_t){.t = t, .room = (size_t)t->nranks * INTS};
+    *w = (world_t){.t = t, .room = (size_t)t->nranks * INTS + (t->nranks <= FEW ? LONG : 0)};
     w->comm = device_comm(t);
     w->in = device_memory(t, w->room * sizeof(int), 0);
     w->out = device_memory(t, w->room * sizeof(int), 0);
@@ -358,6 +401,7 @@ static void right(test_rank_t *t, void *arg)
     }
     graphs(&w);
     everybody_replayed(&w);
+    scattered_replayed(&w);
     device_end(t, w.comm, &w.stream, 1);
 }
 

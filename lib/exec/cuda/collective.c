@@ -456,29 +456,6 @@ static rondo_result_t run_bounce(rd_cuda_t *cuda, const rd_call_t *call)
     return result == RONDO_SUCCESS ? rd_cuda_copy(cuda, call->out, own, call->bounce, call->stream) : result;
 }
 
-rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, size_t bytes, cudaStream_t stream)
-{
-    void *bounce;
-    rondo_result_t result;
-
-    if (to + bytes <= from || from + bytes <= to)
-        return rd_cuda_copy(cuda, to, from, bytes, stream);
-    rd_device_before_t before = rd_device_switch(cuda->device);
-    cudaError_t error = cudaMallocAsync(&bounce, bytes, stream);
-    if (error == cudaSuccess) {
-        result = rd_cuda_copy(cuda, bounce, from, bytes, stream);
-        if (result == RONDO_SUCCESS)
-            result = rd_cuda_copy(cuda, to, bounce, bytes, stream);
-        error = cudaFreeAsync(bounce, stream);
-    } else {
-        result = RONDO_SUCCESS;
-    }
-    rd_device_back(before, cuda->device);
-    return error == cudaSuccess
-               ? result
-               : rd_cuda_error(cuda->team->ctx, error, "allocating a copy of a buffer that overlaps its result");
-}
-
 /* A reduce_scatter by tables is done as a reduction to each rank in turn: blocks of different lengths have different
  * roots. */
 static rondo_result_t reduce_each(rd_cuda_t *cuda, const rd_call_t *call)

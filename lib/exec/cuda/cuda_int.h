@@ -90,6 +90,7 @@ struct rd_cuda {
     void *imported[RD_KRANKS];             /* bases to be closed */
     void *scratch;                         /* device memory for the barrier's element */
     struct rd_cuda_window *user_windows;   /* user.h: those of the program's kernels */
+    char *over;                            /* copy_over.c: device memory; NULL: not yet */
     rd_kcontrol_t *kept;                   /* suspend_device.c: the window's control words; NULL: not suspended */
     bool was_captured;                     /* operations have been: graphs may have the window's address */
     bool unposted_captured;                /* a graph has a long message that waits for no post: see register.c */
@@ -372,7 +373,7 @@ rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, rd_kw
 /* Sets the grid of a kernel that any number of warps may run: one that waits for no other rank. */
 void rd_cuda_spread(const rd_cuda_t *cuda, rd_klaunch_t *launch, size_t bytes);
 rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t bytes, cudaStream_t stream);
-/* The same, but the ranges may overlap: the data then goes through memory allocated for it. */
+/* The same, but the ranges may overlap: the data then goes through other memory (copy_over.c). */
 rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, size_t bytes, cudaStream_t stream);
 /* Writes the host's data to `offset` in this rank's own memory (k.own), by kernels whose arguments hold the data, so
  * that a graph keeps it. `offset` and `bytes` are multiples of 8. */

@@ -227,6 +227,7 @@ void rd_cuda_free(rd_cuda_t *cuda, rd_node_t *node)
     rd_device_late_forget(cuda);
     pthread_mutex_destroy(&cuda->late.lock);
     rd_user_end(cuda);
+    (void)cudaFree(cuda->over);
     rd_window_free(cuda, node, controls);
     free(cuda->kept);
     rd_device_leave(guard);

@@ -8,6 +8,7 @@ librondo_core_la_SOURCES += \
 	lib/exec/cuda/collective.c \
 	lib/exec/cuda/copy_engine.c \
 	lib/exec/cuda/copy_engine.h \
+	lib/exec/cuda/copy_over.c \
 	lib/exec/cuda/copy_staging.c \
 	lib/exec/cuda/cuda_group.c \
 	lib/exec/cuda/cuda_int.h \
