@@ -1,5 +1,6 @@
-/* Which of libfabric's providers a communicator uses: the one that RONDO_OFI_PROVIDER names, or the first of `kinds`
- * that every rank has. All exchange what they have, and each draws the same conclusion.
+/* Which of libfabric's providers a communicator uses: the one that RONDO_OFI_PROVIDER names, or the first of
+ * `providers` that every rank has, on the same network. All exchange what they have, and each draws the same
+ * conclusion.
  *
  * What is asked for is the least that serves: endpoints of the kind FI_EP_RDM with tagged messages, in whatever order,
  * whose progress is made by the caller (FI_PROGRESS_MANUAL), so that there are no threads. What a provider wants of its
@@ -13,15 +14,24 @@
 #include "node/rails.h"
 #include "ofi/ofi.h"
 
-/* The best first. libfabric lists psm2, sockets, udp and shm as well: those only if they are named. From 1.18 on "tcp"
- * has such endpoints itself, and in 1.15 to 1.17 the same code is called "net"; before, and beside it, there is the
- * older one below ofi_rxm. */
-static const char *const kinds[] = {"cxi", "efa", "opx", "psm3", "verbs;ofi_rxm", "tcp", "net", "tcp;ofi_rxm"};
-#define KINDS (sizeof kinds / sizeof kinds[0])
-#define NAMED (1U << KINDS) /* the one that RONDO_OFI_PROVIDER names */
+/* The best first. libfabric lists psm2, psm3, sockets, udp and shm as well: those only if they are named. psm3 ends the
+ * process when it loses a peer (its handler of such errors calls exit, and no setting changes that), so no rank would
+ * survive another one. From 1.18 on "tcp" has such endpoints itself, and in 1.15 to 1.17 the same code is called "net";
+ * before, and beside it, there is the older one below ofi_rxm. */
+static const char *const providers[] = {"cxi", "efa", "opx", "verbs;ofi_rxm", "tcp", "net", "tcp;ofi_rxm"};
+#define PROVIDERS (sizeof providers / sizeof providers[0])
+
+/* A card that verbs finds on InfiniBand does not reach one on Ethernet (RoCE). */
+typedef enum { INFINIBAND, ETHERNET, OTHER, NETWORKS } network_t;
+
+/* A kind of devices: those of a provider in one of these networks. Kinds are bits, by their numbers; the last ones are
+ * of the provider that RONDO_OFI_PROVIDER names. */
+#define LISTED (PROVIDERS * NETWORKS)
+#define KINDS (LISTED + NETWORKS)
+_Static_assert(KINDS <= 32, "the kinds of offer_t");
 
 typedef struct offer {
-    uint32_t kinds; /* bits; 0: the rank has none, or no libfabric */
+    uint32_t kinds; /* 0: the rank has none, or no libfabric */
     uint32_t version;
 } offer_t;
 
@@ -68,12 +78,26 @@ static struct fi_info *all_find(void)
 
 /* ---- which of them is this rank's */
 
-/* `name` is one of `kinds`, or what the user names: "verbs" is "verbs;ofi_rxm", too. */
-static bool is_provider(const struct fi_info *info, const char *name, bool named)
+static network_t network_of(const struct fi_info *info)
 {
-    const char *has = info->fabric_attr->prov_name;
+    const char *type = info->nic && info->nic->link_attr ? info->nic->link_attr->network_type : NULL;
+    if (!type || strncmp(info->fabric_attr->prov_name, "verbs", 5) != 0)
+        return OTHER;
+    return strcmp(type, "InfiniBand") == 0 ? INFINIBAND : strcmp(type, "Ethernet") == 0 ? ETHERNET : OTHER;
+}
+
+static const char *provider_of(size_t kind, const rd_env_t *env)
+{
+    return kind < LISTED ? providers[kind / NETWORKS] : env->ofi_provider;
+}
+
+/* What the user names need not be complete: "verbs" is "verbs;ofi_rxm", too. */
+static bool is_of_kind(const struct fi_info *info, size_t kind, const rd_env_t *env)
+{
+    const char *has = info->fabric_attr->prov_name, *name = provider_of(kind, env);
     size_t length = strlen(name);
-    return strcmp(has, name) == 0 || (named && strncmp(has, name, length) == 0 && has[length] == ';');
+    return network_of(info) == kind % NETWORKS &&
+           (strcmp(has, name) == 0 || (kind >= LISTED && strncmp(has, name, length) == 0 && has[length] == ';'));
 }
 
 bool rd_ofi_is_tcp(const struct fi_info *info)
@@ -152,13 +176,13 @@ static int turn_of(struct fi_info *const *found, int n, const site_t *site)
     return rd_node_rail(site->node, list, rd_locality_sys());
 }
 
-/* Returns the provider's device for this rank. NULL: there is none. */
-static struct fi_info *pick(struct fi_info *all, const char *name, bool named, const site_t *site)
+/* Returns the device of this kind for this rank. NULL: there is none. */
+static struct fi_info *pick(struct fi_info *all, size_t kind, const rd_env_t *env, const site_t *site)
 {
     struct fi_info *found[64], *i;
     int n = 0;
     for (i = all; i && n < 64; i = i->next) {
-        if (!is_provider(i, name, named) || !serves(i, site->longest) || !is_up(i) || !is_device(i, site))
+        if (!is_of_kind(i, kind, env) || !serves(i, site->longest) || !is_up(i) || !is_device(i, site))
             continue;
         bool known = false;
         for (int k = 0; k < n; k++)
@@ -180,13 +204,12 @@ static site_t site_of(const rd_env_t *env, const char *address, int local_rank, 
 /* Returns the kinds of which this rank has a device. Where ranks meet on loopback, nothing is to leave the host. */
 static uint32_t kinds_of(struct fi_info *all, const rd_env_t *env, const site_t *site)
 {
+    bool named = strcmp(env->ofi_provider, "auto") != 0;
     bool loopback = strncmp(site->address, "127.", 4) == 0 || strcmp(site->address, "::1") == 0;
     uint32_t has = 0;
-    if (strcmp(env->ofi_provider, "auto") != 0)
-        return pick(all, env->ofi_provider, true, site) ? NAMED : 0;
-    for (size_t k = 0; k < KINDS; k++) {
-        const struct fi_info *info = pick(all, kinds[k], false, site);
-        if (info && (!loopback || rd_ofi_is_tcp(info)))
+    for (size_t k = named ? LISTED : 0; k < (named ? KINDS : LISTED); k++) {
+        const struct fi_info *info = pick(all, k, env, site);
+        if (info && (named || !loopback || rd_ofi_is_tcp(info)))
             has |= 1U << k;
     }
     return has;
@@ -196,11 +219,9 @@ static uint32_t kinds_of(struct fi_info *all, const rd_env_t *env, const site_t 
 static struct fi_info *best(struct fi_info *all, const rd_env_t *env, const site_t *site, uint32_t common)
 {
     struct fi_info *info = NULL;
-    if (common & NAMED)
-        info = pick(all, env->ofi_provider, true, site);
     for (size_t k = 0; k < KINDS && !info; k++)
         if (common & 1U << k)
-            info = pick(all, kinds[k], false, site);
+            info = pick(all, k, env, site);
     return info ? rd_fi.dupinfo(info) : NULL;
 }
 
@@ -216,19 +237,22 @@ static rondo_result_t none_here(rd_log_ctx_t *ctx, const rd_env_t *env, const si
         rd_ofi_version(), site->address, env->ofi_provider, env->net);
 }
 
-/* "tcp net" */
-static const char *kinds_print(uint32_t has, char text[RD_OFI_NAME * 2])
+/* "verbs;ofi_rxm on InfiniBand, tcp" */
+static const char *kinds_print(uint32_t has, const rd_env_t *env, char text[RD_OFI_NAME * 2])
 {
+    static const char *const on[NETWORKS] = {" on InfiniBand", " on Ethernet", ""};
     size_t used = 0;
     *text = 0;
     for (size_t k = 0; k < KINDS; k++)
         if (has & 1U << k && used < RD_OFI_NAME * 2)
-            used += (size_t)snprintf(text + used, RD_OFI_NAME * 2 - used, "%s%s", used ? " " : "", kinds[k]);
+            used += (size_t)snprintf(text + used, RD_OFI_NAME * 2 - used, "%s%s%s", used ? ", " : "",
+                                     provider_of(k, env), on[k % NETWORKS]);
     return text;
 }
 
 /* Every rank comes to the same conclusion. */
-static rondo_result_t agree(const rd_ofi_net_t *net, const offer_t *offers, const char *why, uint32_t *common)
+static rondo_result_t agree(const rd_ofi_net_t *net, const rd_env_t *env, const offer_t *offers, const char *why,
+                            uint32_t *common)
 {
     char one[RD_OFI_NAME * 2], other[RD_OFI_NAME * 2];
     *common = ~0U;
@@ -239,9 +263,10 @@ static rondo_result_t agree(const rd_ofi_net_t *net, const offer_t *offers, cons
             rd_boot_farewell_alike(net->base.boot);
             return rd_error(net->base.ctx, RONDO_ERR_UNSUPPORTED,
                             "libfabric has no provider that all ranks have: rank %d (%s) has %s, those before it %s: "
-                            "let all nodes load the same libfabric, or unset RONDO_TRANSPORT to go by UCX",
-                            r, rd_boot_whois(net->base.boot, r), kinds_print(offers[r].kinds, one),
-                            kinds_print(*common, other));
+                            "let all nodes load the same libfabric, let RONDO_NET name devices that reach each "
+                            "other, or unset RONDO_TRANSPORT to go by UCX",
+                            r, rd_boot_whois(net->base.boot, r), kinds_print(offers[r].kinds, env, one),
+                            kinds_print(*common, env, other));
         }
         *common &= offers[r].kinds;
     }
@@ -288,7 +313,7 @@ rondo_result_t rd_ofi_choose(rd_ofi_net_t *net, const rd_env_t *env, const char 
     snprintf(why, sizeof why, "%s", rd_thread_error());
     rondo_result_t result = rd_boot_allgather(net->base.boot, offers, sizeof *offers);
     if (result == RONDO_SUCCESS)
-        result = agree(net, offers, why, &common);
+        result = agree(net, env, offers, why, &common);
     if (own != RONDO_SUCCESS) {
         result = own;
         rd_thread_error_set(why);
