@@ -4,6 +4,7 @@ check_PROGRAMS += \
 	test/transport/keeper \
 	test/transport/lengths \
 	test/transport/letters \
+	test/transport/lines \
 	test/transport/liveness \
 	test/transport/lost_connection \
 	test/transport/meeting \

@@ -93,41 +93,78 @@ static inline bool rd_ll_may_send(rd_send_t *s, uint32_t lines)
     return s->ll_sent + lines - s->ll_credit <= s->lines_mask + 1u;
 }
 
-/* Returns up to 7 bytes as a word whose other bytes are zero. */
+/* Returns up to 7 bytes as a word whose other bytes are zero. The loads overlap: a loop over bytes takes longer than
+ * the rest of a line. */
 static inline uint64_t rd_ll_tail(const char *data, size_t bytes)
 {
-    uint64_t word = 0;
+    uint32_t low, high;
+    uint16_t first, last;
 
-    for (size_t i = 0; i < bytes; i++)
-        word |= (uint64_t)(unsigned char)data[i] << (8 * i);
-    return word;
+    if (bytes >= 4) {
+        memcpy(&low, data, 4);
+        memcpy(&high, data + bytes - 4, 4);
+        return low | (uint64_t)high << 8 * (bytes - 4);
+    }
+    if (bytes >= 2) {
+        memcpy(&first, data, 2);
+        memcpy(&last, data + bytes - 2, 2);
+        return first | (uint64_t)last << 8 * (bytes - 2);
+    }
+    return bytes ? (unsigned char)data[0] : 0;
 }
 
 static inline void rd_ll_tail_put(char *data, uint64_t word, size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i++)
-        data[i] = (char)(word >> (8 * i));
+    if (bytes >= 4) {
+        const uint32_t low = (uint32_t)word, high = (uint32_t)(word >> 8 * (bytes - 4));
+        memcpy(data, &low, 4);
+        memcpy(data + bytes - 4, &high, 4);
+    } else if (bytes >= 2) {
+        const uint16_t first = (uint16_t)word, last = (uint16_t)(word >> 8 * (bytes - 2));
+        memcpy(data, &first, 2);
+        memcpy(data + bytes - 2, &last, 2);
+    } else if (bytes) {
+        data[0] = (char)word;
+    }
+}
+
+/* Copies 8 to 47 bytes, in pieces that overlap. */
+static inline void rd_ll_rest(char *to, const char *from, size_t bytes)
+{
+    char head[16], rear[16];
+
+    if (bytes < 16) {
+        memcpy(head, from, 8);
+        memcpy(rear, from + bytes - 8, 8);
+        memcpy(to, head, 8);
+        memcpy(to + bytes - 8, rear, 8);
+        return;
+    }
+    memcpy(head, from, 16);
+    memcpy(rear, from + bytes - 16, 16);
+    if (bytes > 32)
+        memcpy(to + 16, from + 16, 16);
+    memcpy(to, head, 16);
+    memcpy(to + bytes - 16, rear, 16);
 }
 
 /* Stores `part` bytes, 1 to 56, into the line with that sequence. */
 static inline void rd_ll_line_store(char *line, uint64_t sequence, const char *data, size_t part)
 {
     uint64_t first;
-    size_t at = 8;
 
+    if (part < 8) {
+        rd_granule_store(line + RD_LINE - RD_LL_GRANULE, rd_ll_tail(data, part), sequence);
+        return;
+    }
+    memcpy(&first, data, 8);
     if (part == RD_LL_LINE_DATA) {
-        memcpy(&first, data, 8);
         memcpy(line, data + 8, RD_LL_LINE_DATA - 8);
-    } else if (part >= 8) {
-        memcpy(&first, data, 8);
-        for (; at + 8 <= part; at += 8)
-            memcpy(line + at - 8, data + at, 8);
-        if (at < part) {
-            uint64_t word = rd_ll_tail(data + at, part - at);
-            memcpy(line + at - 8, &word, 8);
-        }
-    } else {
-        first = rd_ll_tail(data, part);
+    } else if (part >= 16) {
+        rd_ll_rest(line, data + 8, part - 8);
+    } else if (part > 8) {
+        uint64_t word = rd_ll_tail(data + 8, part - 8);
+        memcpy(line, &word, 8);
     }
     rd_granule_store(line + RD_LINE - RD_LL_GRANULE, first, sequence);
 }
@@ -136,7 +173,6 @@ static inline void rd_ll_line_store(char *line, uint64_t sequence, const char *d
 static inline bool rd_ll_line_load(const char *line, uint64_t sequence, char *data, size_t part)
 {
     uint64_t first, word;
-    size_t at = 8;
 
     if (!rd_granule_load(line + RD_LINE - RD_LL_GRANULE, sequence, &first))
         return false;
@@ -147,13 +183,11 @@ static inline bool rd_ll_line_load(const char *line, uint64_t sequence, char *da
     memcpy(data, &first, 8);
     if (part == RD_LL_LINE_DATA) {
         memcpy(data + 8, line, RD_LL_LINE_DATA - 8);
-        return true;
-    }
-    for (; at + 8 <= part; at += 8)
-        memcpy(data + at, line + at - 8, 8);
-    if (at < part) {
-        memcpy(&word, line + at - 8, 8);
-        rd_ll_tail_put(data + at, word, part - at);
+    } else if (part >= 16) {
+        rd_ll_rest(data + 8, line, part - 8);
+    } else if (part > 8) {
+        memcpy(&word, line, 8);
+        rd_ll_tail_put(data + 8, word, part - 8);
     }
     return true;
 }
@@ -172,16 +206,24 @@ static inline void rd_ll_claim(const rd_send_t *s, uint32_t lines)
         rd_line_claim(s->lines + ((s->ll_sent + i) & s->lines_mask) * RD_LINE);
 }
 
+/* Stores line `i` of the message's lines. */
+static inline void rd_ll_send_line(const rd_send_t *s, uint32_t i, const char *data, size_t part, uint64_t sign)
+{
+    const uint64_t number = s->ll_sent + i;
+
+    rd_ll_line_store(s->lines + (number & s->lines_mask) * RD_LINE, rd_ll_sequence(sign, number),
+                     data + i * (size_t)RD_LL_LINE_DATA, part);
+}
+
 static inline void rd_ll_send(rd_send_t *s, const char *data, size_t bytes, uint64_t sign)
 {
     uint32_t lines = rd_ll_lines(bytes);
 
-    for (size_t part; bytes; bytes -= part, data += part) {
-        part = rd_ll_part(bytes);
-        rd_ll_line_store(s->lines + (s->ll_sent & s->lines_mask) * RD_LINE, rd_ll_sequence(sign, s->ll_sent), data,
-                         part);
-        s->ll_sent++;
-    }
+    for (uint32_t i = 0; i + 1 < lines; i++)
+        rd_ll_send_line(s, i, data, RD_LL_LINE_DATA, sign);
+    if (lines)
+        rd_ll_send_line(s, lines - 1, data, bytes - (lines - 1) * (size_t)RD_LL_LINE_DATA, sign);
+    s->ll_sent += lines;
     rd_ll_claim(s, lines);
 }
 
