@@ -16,14 +16,6 @@
 
 #include "base/outstanding.h"
 
-#if defined(__x86_64__) || defined(__i386__)
-#define pause_cpu() __builtin_ia32_pause()
-#elif defined(__aarch64__)
-#define pause_cpu() __asm__ volatile("isb" ::: "memory")
-#else
-#define pause_cpu() __asm__ volatile("" ::: "memory")
-#endif
-
 #define CLOCK_PAUSES 1024 /* pauses between two readings of the clock */
 #define SPIN_PAUSES 32    /* the same of the fine clock */
 #define YIELDS 100        /* to another thread of the process, before the first sleep */
@@ -80,7 +72,7 @@ rondo_result_t rd_wait_backoff(rd_wait_t *w)
         return code;
     if (++w->misses <= w->spin) {
         if (!w->slow)
-            pause_cpu();
+            rd_wait_pause();
         if (w->spin_us && w->misses % SPIN_PAUSES == 0 && spun_long(w))
             w->misses = w->spin; /* the next miss yields */
         return w->misses % CLOCK_PAUSES ? RONDO_SUCCESS : read_clock(w);

@@ -33,6 +33,15 @@ static inline void rd_wait_progress(rd_wait_t *w)
     w->began_ms = 0;
 }
 
+/* A moment's pause between two polls, in which the processor runs ahead of none. */
+#if defined(__x86_64__) || defined(__i386__)
+#define rd_wait_pause() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define rd_wait_pause() __asm__ volatile("isb" ::: "memory")
+#else
+#define rd_wait_pause() __asm__ volatile("" ::: "memory")
+#endif
+
 /* To be called again and again until another thread of this process has done something: yields, and after a while
  * sleeps, so that the other one gets a core. `yields` counts them, from 0. */
 void rd_wait_thread(int *yields);

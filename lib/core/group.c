@@ -136,11 +136,45 @@ static void clear(rd_group_t *group, const struct rondo_request *request)
     rd_request_init(&group->whose);
 }
 
+static void add(struct rondo_request *request, rd_task_t *t)
+{
+    _Atomic int *pending = &request->completion.pending;
+
+    t->completion = &request->completion;
+    atomic_store_explicit(pending, atomic_load_explicit(pending, memory_order_relaxed) + 1, memory_order_relaxed);
+    rd_queue_add(t->queue, t);
+}
+
+static bool is_pending(struct rondo_request *request)
+{
+    return atomic_load_explicit(&request->completion.pending, memory_order_relaxed) != 0;
+}
+
+/* Sends or takes a message at once, or adds the task to its queue. But in a group of two, which is a send and a receive
+ * as a rule, a short message that would have to wait is kept back: when the other one is over, it is polled alone.
+ * `waits`: the first task, if it is kept, or NULL. Returns the one that is kept now. */
+static rd_task_t *at_once_or_add(struct rondo_request *request, rd_task_t *waits, rd_task_t *t, bool two)
+{
+    if (waits && waits->chain == t->chain) { /* it comes first */
+        add(request, waits);
+        waits = NULL;
+    }
+    if (rd_queue_at_once(t->queue, t))
+        return waits;
+    if (two && !waits && t->plan->one_message)
+        return t;
+    if (waits)
+        add(request, waits);
+    add(request, t);
+    return NULL;
+}
+
 /* Hands all recorded tasks to their queues, inside all of the communicators. After a failure none is handed on. */
 static rondo_result_t hand_on(rd_group_t *group, struct rondo_request *request)
 {
     rondo_result_t result = atomic_load(&request->completion.result);
     int tasks = group->rma.n;
+    rd_task_t *waits = NULL;
 
     for (int i = 0; i < request->ncomms && result == RONDO_SUCCESS; i++)
         result = rd_health_check(&request->comms[i]->health);
@@ -156,9 +190,8 @@ static rondo_result_t hand_on(rd_group_t *group, struct rondo_request *request)
         rd_self_copy(&group->self);
     if (request->later)
         request->works = malloc((size_t)tasks * sizeof *request->works + 1);
-    atomic_store_explicit(&request->completion.pending, tasks, memory_order_relaxed); /* none has begun */
-    for (int i = 0; i < request->ncomms; i++)
-        rd_queue_wait_begin(&request->comms[i]->queue);
+    /* Of one-sided operations and of tasks that are added, none of which is over before this thread waits. */
+    atomic_store_explicit(&request->completion.pending, group->rma.n, memory_order_relaxed);
     while (group->first) {
         rd_task_t *t = take_task(group);
         rondo_comm_t comm = rd_comm_of(t->queue);
@@ -167,9 +200,12 @@ static rondo_result_t hand_on(rd_group_t *group, struct rondo_request *request)
         rd_call_begin_task(comm, t);
         if (request->works && t->recorded)
             request->works[request->nworks++] = rd_name_of(&comm->seat, t->track, t->number);
-        t->completion = &request->completion;
-        rd_queue_add(t->queue, t);
+        waits = at_once_or_add(request, waits, t, tasks <= 2);
     }
+    if (waits && (request->later || !rd_queue_soon(waits->queue, waits)))
+        add(request, waits);
+    for (int i = 0; i < request->ncomms && (group->whose.devices || is_pending(request)); i++)
+        rd_queue_wait_begin(&request->comms[i]->queue);
     if (group->rma.n)
         rd_rma_list_hand_on(&group->rma, &request->completion);
     return RONDO_SUCCESS;

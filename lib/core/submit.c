@@ -458,9 +458,11 @@ static rondo_result_t record_message(rondo_comm_t comm, const rd_message_t *m, s
         return result;
     task->recorded = true;
     task->track = track_of(m);
-    task->noted = noted_message(comm, m, bytes);
-    if (comm->shown)
+    task->noted = rd_monitor_message(m->send, bytes, m->peer, message_flags(m), m->tag); /* in its place at once */
+    if (comm->shown) {
+        rd_shown_note(comm, &task->noted);
         rd_shown_record(comm, task);
+    }
     return rd_group_record(m->group, comm, task);
 }
 

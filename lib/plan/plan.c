@@ -562,6 +562,7 @@ static __attribute__((noinline)) rondo_result_t make_p2p(rd_planner_t *p, int pe
         plan_free(made);
         return result;
     }
+    made->one_message = made->nflat == 1;
     remember(p, made);
     *plan = made;
     return RONDO_SUCCESS;

@@ -90,6 +90,7 @@ typedef struct rd_plan {
     rd_lane_plan_t *lanes;
     rd_flat_step_t *flat; /* steps resolved in advance, or NULL: exec/host/run_flat.h */
     int nflat;
+    bool one_message;           /* `flat` is one message of a send or a receive, and no more: exec/host/run_flat.h */
     rd_board_plan_t board;      /* where its messages lie, if they do on boards */
     struct rd_collnet *collnet; /* the switch that its messages go to; NULL: none do. What it adds: */
     rondo_type_t switch_type;

@@ -9,6 +9,7 @@ librondo_core_la_SOURCES += \
 	lib/progress/lengths.h \
 	lib/progress/limit.c \
 	lib/progress/limit.h \
+	lib/progress/message.c \
 	lib/progress/net_comm.h \
 	lib/progress/proxy_threads.c \
 	lib/progress/proxy_threads.h \

@@ -11,9 +11,8 @@
 #include "exec/host/run_flat.h"
 #include "progress/unlike.h"
 
-#define POLLS 8        /* polls of the network in a row, some 300 ns each */
-#define FLAT_POLLS 500 /* a few microseconds */
-#define SPENT_MOST 64  /* tasks whose memory is kept */
+#define POLLS 8       /* polls of the network in a row, some 300 ns each */
+#define SPENT_MOST 64 /* tasks whose memory is kept */
 
 /* One turn of a thread that waits in another communicator, or for sockets in this one. What fails here stays with this
  * communicator and its requests: the thread's last error is that of its own call. */
@@ -94,7 +93,6 @@ static rondo_result_t lanes_room(rd_queue_t *q, rd_run_t *run, const rd_plan_t *
  * the scratch until then, because the one that runs must keep its own. */
 static rondo_result_t reserve(rd_queue_t *q, size_t bytes)
 {
-
     if (bytes <= q->scratch_bytes || bytes <= q->spare_bytes)
         return RONDO_SUCCESS;
     char *more = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
@@ -541,7 +539,7 @@ static void poll_flat(rd_queue_t *q, rd_run_t *run)
     int core;
 
     if (q->spin) {
-        for (int polls = FLAT_POLLS; polls && run->open; polls--)
+        for (int polls = RD_FLAT_POLLS; polls && run->open; polls--)
             rd_flat_advance(run);
         return;
     }
@@ -559,6 +557,10 @@ rondo_result_t rd_queue_run(rd_queue_t *q, rd_plan_t *plan, int chain, const voi
     rd_run_t *run = &q->run;
     rondo_result_t result = RONDO_SUCCESS;
 
+    if (plan->one_message && !q->tails[chain] && !q->polled && rd_queue_message(q, plan, in, out)) {
+        rd_plan_put(plan);
+        return RONDO_SUCCESS;
+    }
     if (q->tails[chain])
         result = wait_turn(q, chain);
     if (result == RONDO_SUCCESS && !plan->flat && plan->program->nlanes > run->room)
@@ -573,7 +575,7 @@ rondo_result_t rd_queue_run(rd_queue_t *q, rd_plan_t *plan, int chain, const voi
         uint64_t program = rd_rounding_begin();
         if (run->open)
             rd_run_advance(run);
-        if (run->open && plan->flat)
+        if (run->open && plan->flat && !plan->one_message)
             poll_flat(q, run);
         rd_rounding_end(program);
         if (run->open || run->result != RONDO_SUCCESS || q->polled)

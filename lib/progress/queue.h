@@ -163,6 +163,18 @@ void rd_task_free(rd_queue_t *queue, rd_task_t *task);
 /* Allocates what the task needs to run. All tasks of a group are prepared before the first one is added, so that none
  * can fail for lack of memory when others have begun. */
 rondo_result_t rd_queue_prepare(rd_queue_t *queue, rd_task_t *task);
+#define RD_FLAT_POLLS 500 /* a few microseconds */
+
+/* Sends or takes what a plan of one message is about, if there is room for it, or it comes within a few microseconds.
+ * Nothing is ahead in its chain. */
+bool rd_queue_message(const rd_queue_t *queue, const rd_plan_t *plan, const void *in, void *out);
+/* Sends or takes a short message whose turn it is, if that can be done at once: then the task is freed, and nobody is
+ * told that it is over but the record. */
+bool rd_queue_at_once(rd_queue_t *queue, rd_task_t *task);
+/* The same for such a message as the only one that its caller waits for: polls for a few microseconds, if nothing else
+ * is active and every rank has a core of its own. Between two polls is a pause: the peer's store would have to wait for
+ * its line, which this core fetches as soon as it is gone. */
+bool rd_queue_soon(rd_queue_t *queue, rd_task_t *task);
 /* Appends the task to its chain. */
 void rd_queue_add(rd_queue_t *queue, rd_task_t *task);
 

@@ -1,5 +1,5 @@
-/* Groups: nesting, several communicators, sends to oneself, sends and receives in any order, many messages per pair,
- * requests that overlap with computation, groups that are empty, hold only zero counts, or hold a wrong call, and
+/* Groups: nesting, several communicators, sends to oneself, sends and receives in any order, many messages per pair or
+ * two, requests that overlap with computation, groups that are empty, hold only zero counts, or hold a wrong call, and
  * groups of several threads at once.
  */
 #define _GNU_SOURCE
@@ -91,6 +91,35 @@ static void many_messages(test_rank_t *t, rondo_comm_t comm, int each, size_t co
                 n++;
             }
     run_messages(t, comm, list, n, test_mix((uint64_t)t->rank + count));
+}
+
+/* Groups of two short operations each: two messages to one peer come in their order, and in an exchange either call may
+ * be the first. */
+static void twos(test_rank_t *t, rondo_comm_t comm)
+{
+    const int right = (t->rank + 1) % t->nranks, left = (t->rank + t->nranks - 1) % t->nranks;
+    const int sends = t->rank % 2 == 0, peer = sends ? t->rank + 1 : t->rank - 1;
+
+    test_note(t, "groups of two");
+    for (int64_t i = 0, bad = 0; i < 2000 && !bad; i++) {
+        int64_t data[4] = {2 * i, 2 * i + 1, -1, -1};
+        TEST_OK(t, comm, rondo_group_start());
+        for (int k = 0; k < 2 && peer < t->nranks; k++)
+            TEST_OK(t, comm,
+                    sends ? rondo_send(&data[k], 1, RONDO_INT64, peer, comm, NULL)
+                          : rondo_recv(&data[2 + k], 1, RONDO_INT64, peer, comm, NULL));
+        TEST_OK(t, comm, rondo_group_end());
+        bad = !sends && (data[2] != 2 * i || data[3] != 2 * i + 1);
+        TEST_OK(t, comm, rondo_group_start());
+        for (int k = 0; k < 2; k++)
+            TEST_OK(t, comm,
+                    (t->rank + i + k) % 2 ? rondo_send(&data[0], 1, RONDO_INT64, right, comm, NULL)
+                                          : rondo_recv(&data[3], 1, RONDO_INT64, left, comm, NULL));
+        TEST_OK(t, comm, rondo_group_end());
+        bad |= data[3] != 2 * i;
+        if (bad)
+            test_fail(t, "round %lld: %lld and %lld", (long long)i, (long long)data[2], (long long)data[3]);
+    }
 }
 
 /* All sends before all receives, each longer than every slot between the two: nobody may wait for the other's first. */
@@ -418,6 +447,7 @@ static void body(test_rank_t *t, void *arg)
     to_oneself(t, comm);
     many_messages(t, comm[0], 10, 50);
     many_messages(t, comm[1], 5, 9000);
+    twos(t, comm[1]);
     long_exchange(t, comm[2]);
     for (i = 0; i < 10; i++) {
         test_note(t, "random messages, round %d", i);
