@@ -111,7 +111,7 @@ static const tunable_t table[] = {
     {"RONDO_SLOTS", COUNT, 1, AT(slots), "0", 1, 64, NULL, "slots of a connection; 0: chosen by the number of ranks"},
     {"RONDO_SLICE_BYTES", BYTES, 1, AT(slice_bytes), "0", 64, 16 << 20, NULL,
      "bytes that one message carries, at most a slot; 0: chosen by cost"},
-    {"RONDO_LL_MAX", BYTES, 1, AT(ll_max), "1024", 64, RD_LL_MOST, NULL,
+    {"RONDO_LL_MAX", BYTES, 1, AT(ll_max), "2048", 64, RD_LL_MOST, NULL,
      "largest message that may go by protocol ll; 0: none"},
     {"RONDO_CMA", FLAG, 1, AT(cma), "1", 0, 1, NULL, "ranks of a node may read each other's memory (process_vm_readv)"},
     {"RONDO_CMA_MIN", BYTES, 1, AT(cma_min), "16384", 64, 1 << 30, NULL,

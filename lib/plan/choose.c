@@ -15,6 +15,11 @@
 #define FRAME_DATA ((size_t)60 << 10)   /* headers take a part of it */
 #define FRAMES_MOST ((size_t)252 << 10) /* of a slice: both ways at once, longer ones do not stay in the caches */
 
+/* What a byte of a message alone costs by lines, where one in a step of a collective costs 1. A step's value lies in
+ * scratch in between; and prices were fitted when lines were stored and loaded word by word. On two cores of a Xeon 2
+ * KB took 0.68 us by lines and 1.17 by slots (doc/notebook/host.md). */
+#define ALONE 0.2
+
 #define TO_ONE_MOST ((size_t)64 << 20)  /* messages to one rank: the longest whose price is looked at, */
 #define TO_ONE_SLICE ((size_t)64 << 10) /* and the slices of those by slots */
 #define PUT_MOST ((size_t)1 << 30) /* of a message that its sender writes: longer ones the kernel copies in parts */
@@ -49,6 +54,17 @@ size_t rd_choose_ll_most(const rd_env_t *env, const rd_prices_t *prices)
             most = middle - 1;
     }
     return least == env->ll_max / 64 ? env->ll_max : least * 64;
+}
+
+size_t rd_choose_ll_most_alone(const rd_env_t *env, const rd_prices_t *prices)
+{
+    rd_prices_t alone = prices ? *prices : *rd_prices_builtin(0);
+    rd_price_t *lines = &alone.of[RD_PRICE_SHM][RD_PROTO_LL];
+
+    lines->start *= ALONE;
+    lines->beta *= ALONE;
+    lines->cross *= ALONE;
+    return rd_choose_ll_most(env, &alone);
 }
 
 size_t rd_choose_to_one_least(const rd_env_t *env, const rd_cost_env_t *node)

@@ -51,6 +51,10 @@ rondo_result_t rd_choose_check(const rd_env_t *env, rd_log_ctx_t *ctx);
  * between two ranks is cheaper by slots from there on. `prices` may be NULL, as above. */
 size_t rd_choose_ll_most(const rd_env_t *env, const rd_prices_t *prices);
 
+/* The same for a message of a send or a receive, which goes from user memory to user memory by way of its lines alone.
+ */
+size_t rd_choose_ll_most_alone(const rd_env_t *env, const rd_prices_t *prices);
+
 /* Returns the bytes from which on a message to a rank that takes one from each rank of its node goes by CMA. There the
  * taker's core copies everything; by slots its peers' cores, where they have some of their own, do half of that.
  * SIZE_MAX: never. A protocol that is forced is taken or refused as it is, whatever this says. `node`: the ranks of the

@@ -31,7 +31,8 @@ struct rd_planner {
     rd_planner_args_t args;
     rd_shape_t shape;
     rd_visits_t order;
-    size_t ll_most;      /* bytes of a pair's message: choose.h */
+    size_t ll_most; /* bytes of a pair's message by lines: choose.h */
+    size_t ll_most_alone;
     size_t to_one_least; /* bytes of a message to the root of a gatherv that goes by CMA: choose.h */
     size_t put_most;     /* bytes of a gather's message by CMA that its sender writes: choose.h */
     compiled_t *programs;
@@ -42,6 +43,11 @@ struct rd_planner {
 /* Plans of one message to or from a peer share the cache with those of operations, under these numbers. */
 #define PLAN_SEND ((rd_coll_t)RD_NUM_COLLS)
 #define PLAN_RECV ((rd_coll_t)(RD_NUM_COLLS + 1))
+
+static bool is_message(const rd_coll_desc_t *desc)
+{
+    return desc->coll == PLAN_SEND || desc->coll == PLAN_RECV;
+}
 
 /* Returns all of a desc but its lengths, as one number. The desc was written a moment ago, field by field, and a load
  * that is wider than such a store waits until the store has left the core. It leaves behind the last message's stores,
@@ -81,6 +87,7 @@ rondo_result_t rd_planner_create(rd_planner_t **planner, const rd_planner_args_t
     if (args->node->order)
         p->order = (rd_visits_t){args->node->order, args->node->order + args->nranks};
     p->ll_most = rd_choose_ll_most(args->env, args->prices);
+    p->ll_most_alone = rd_choose_ll_most_alone(args->env, args->prices);
     const rd_cost_env_t node = {args->node->most, 1, args->node->most, args->cores, args->sharing, args->prices, 0};
     p->to_one_least = rd_choose_to_one_least(args->env, &node);
     p->put_most = rd_choose_put_most(args->env, &node);
@@ -142,7 +149,7 @@ static rondo_result_t message_rule(const rd_planner_t *p, const rd_coll_desc_t *
     const rd_env_t *env = rd_force_env(p->args.env, desc->forced, &own);
     bool cma = here && p->args.conns->cma && (!desc->to_one || env->proto[0] || bytes >= p->to_one_least);
 
-    return rd_choose_message(env, here, cma, p->ll_most, bytes,
+    return rd_choose_message(env, here, cma, is_message(desc) ? p->ll_most_alone : p->ll_most, bytes,
                              here || oversubscribed ? layout->slot_bytes : layout->long_bytes, &lane->proto,
                              &lane->slice, p->args.ctx);
 }
@@ -240,7 +247,7 @@ static void say_length(const rd_planner_t *p, const rd_plan_t *plan, const rd_la
 {
     const rd_step_t *step = lane->count ? &plan->program->steps[lane->first] : NULL;
     bool of_pair = step && (step->src[0].where == RD_PEER || step->dst[0].where == RD_PEER);
-    bool message = plan->desc.coll == PLAN_SEND || plan->desc.coll == PLAN_RECV;
+    bool message = is_message(&plan->desc);
     bool block = (plan->in.bytes || plan->out.bytes) && (bytes || p->args.env->check);
 
     if (!of_pair || (!message && !block))

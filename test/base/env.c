@@ -27,7 +27,7 @@ static void defaults(void)
 
     CHECK(rd_env_read(&env) == RONDO_SUCCESS, "%s", rd_thread_error());
     CHECK(env.debug == RD_LOG_WARN && env.timeout_ms == 0 && env.spin == -1 && env.check == 0, "defaults");
-    CHECK(!env.algo[0] && !env.proto[0] && !env.hostid[0] && env.slots == 0 && env.ll_max == 1024, "defaults");
+    CHECK(!env.algo[0] && !env.proto[0] && !env.hostid[0] && env.slots == 0 && env.ll_max == 2048, "defaults");
     CHECK(env.create_timeout_ms > 0 && env.huge_pages == 1, "defaults");
 }
 

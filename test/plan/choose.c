@@ -368,6 +368,8 @@ static void lines_most(void)
     for (int table = 0; rd_prices_builtin(table); table++) {
         most = rd_choose_ll_most(&env, rd_prices_builtin(table));
         CHECK(most >= 64 && most <= env.ll_max, "%zu bytes at most by lines in table %d", most, table);
+        most = rd_choose_ll_most_alone(&env, rd_prices_builtin(table));
+        CHECK(most == env.ll_max, "%zu bytes of a message alone at most by lines in table %d", most, table);
     }
 }
 
