@@ -33,7 +33,7 @@ static inline void rd_wait_progress(rd_wait_t *w)
     w->began_ms = 0;
 }
 
-/* A moment's pause between two polls, in which the processor runs ahead of none. */
+/* A moment's pause between two polls, so that the processor does not begin the next ones ahead of their time. */
 #if defined(__x86_64__) || defined(__i386__)
 #define rd_wait_pause() __builtin_ia32_pause()
 #elif defined(__aarch64__)
