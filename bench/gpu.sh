@@ -14,6 +14,7 @@
 # tables of it. NVLink multicast stays off for both. Exit: 0 all results right, 1 not, 2 usage.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/number.sh"
 ranks=2
 perf=$here/../build/rondo-perf
 nccl=libnccl.so.2
@@ -24,12 +25,12 @@ first=8
 last=
 while getopts n:N:p:l:o:t:b:e: option; do
     case $option in
-    n) ranks=$OPTARG ;;
+    n) number -n "$OPTARG" && ranks=$OPTARG ;;
     N) nodes=$OPTARG ;;
     p) perf=$OPTARG ;;
     l) nccl=$OPTARG ;;
     o) results=$OPTARG ;;
-    t) turns=$OPTARG ;;
+    t) number -t "$OPTARG" && turns=$OPTARG ;;
     b) first=$OPTARG ;;
     e) last=$OPTARG ;;
     *) sed -n '2,14s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
@@ -43,6 +44,9 @@ export NCCL_NVLS_ENABLE
 oversubscribe= free=
 mpirun --version 2>/dev/null | grep -q 'Open MPI\|OpenRTE' && oversubscribe=--oversubscribe free='--bind-to none'
 failed=0
+for count in $(echo "$nodes" | tr + ' '); do
+    number -N "$count"
+done
 [ -z "$nodes" ] || ranks=$nodes
 
 # start PROGRAM ARGUMENTS...: by mpirun, each node's ranks with a host id of their own, which both libraries take.

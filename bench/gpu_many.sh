@@ -16,6 +16,7 @@
 # steps are over and right, 1 a step failed, 2 usage, 3 there are steps left: call again.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/number.sh"
 tests=$here/../build/test/gpu
 perf=$here/../build/rondo-perf
 nccl=libnccl.so.2
@@ -30,8 +31,8 @@ while getopts c:p:l:b:o:s:t: option; do
     l) nccl=$OPTARG ;;
     b) bare=$OPTARG ;;
     o) results=$OPTARG ;;
-    s) seconds=$OPTARG ;;
-    t) turns=$OPTARG ;;
+    s) number -s "$OPTARG" && seconds=$OPTARG ;;
+    t) number -t "$OPTARG" && turns=$OPTARG ;;
     *) sed -n '2,16s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
     esac
 done

@@ -19,6 +19,8 @@ rondo_perf_SOURCES = \
 	bench/statistics.c \
 	bench/timing.c \
 	$(chart_files) \
+	tools/number.c \
+	tools/number.h \
 	tools/progress.c \
 	tools/progress.h
 rondo_perf_CPPFLAGS = $(AM_CPPFLAGS) $(CAIRO_CFLAGS) -I$(top_srcdir)

@@ -69,19 +69,23 @@ def measure(options, ranks, group):
     return over
 
 
+def numbers(text):
+    return [int(number) for number in text.split(",")]
+
+
 def main():
     summary, detail = __doc__.split("\n\n")
     parser = argparse.ArgumentParser(description=summary, epilog=detail)
     parser.add_argument("--perf", default="./rondo-perf", help="the program (./rondo-perf)")
     parser.add_argument("--turns", type=int, default=31, help="of each side (31)")
-    parser.add_argument("--ranks", default="2,4", help="numbers of ranks (2,4)")
+    parser.add_argument("--ranks", type=numbers, default="2,4", help="numbers of ranks (2,4)")
     parser.add_argument("--most", type=int, default=1 << 20, help="bytes of the longest message (1 MB)")
     options = parser.parse_args()
     if options.turns < 2:
         parser.error("--turns must be 2 at least")
     print("ranks group    bytes          ns without (quartiles)             ns with (quartiles)   difference [95 %]   "
           "budget")
-    over = sum(measure(options, int(ranks), group) for ranks in options.ranks.split(",") for group in (1, GROUP))
+    over = sum(measure(options, ranks, group) for ranks in options.ranks for group in (1, GROUP))
     print("%d rows are over" % over)
     return over > 0
 

@@ -14,6 +14,7 @@
 # 2 usage.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/number.sh"
 build=$here/../build
 results=
 layouts='1+1 2+2 1+1+1+1'
@@ -30,6 +31,9 @@ while getopts b:o:l:p:s option; do
     esac
 done
 shift $((OPTIND - 1))
+for ranks in $(echo "$layouts" | tr + ' '); do
+    number -l "$ranks"
+done
 perf=$build/rondo-perf
 : "${results:=$build/results/$(date +%Y-%m-%d)-nodes}"
 mpirun=${MPIEXEC:-mpirun}

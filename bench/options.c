@@ -6,6 +6,10 @@
 
 #include "perf.h"
 #include "tools/canvas.h"
+#include "tools/number.h"
+
+#define BYTES_MOST 0x1p43 /* a size, which times FACTOR_MOST is still one */
+#define FACTOR_MOST (1 << 20)
 
 static const struct {
     const char *name, *nccl, *alias;
@@ -125,12 +129,12 @@ static int refuse(bool loud, const char *format, ...)
 static bool parse_bytes(const char *text, size_t *bytes)
 {
     static const char suffixes[] = "KMG";
-    char *end;
-    double value = strtod(text, &end);
-    const char *suffix = *end & ~0x20 ? strchr(suffixes, *end & ~0x20) : NULL; /* not of a space */
+    double value;
+    const char *end = number_real_begins(text, 0, BYTES_MOST, &value), *suffix;
 
-    if (end == text || value < 0)
+    if (!end)
         return false;
+    suffix = *end & ~0x20 ? strchr(suffixes, *end & ~0x20) : NULL; /* not of a space */
     if (suffix) {
         value *= (double)(1ull << (10 * (suffix - suffixes + 1)));
         end++;
@@ -139,16 +143,10 @@ static bool parse_bytes(const char *text, size_t *bytes)
         end++;
     if (*end == 'B' || *end == 'b')
         end++;
+    if (*end || value > BYTES_MOST)
+        return false;
     *bytes = (size_t)value;
-    return *end == '\0' && value < 1e15;
-}
-
-static bool parse_number(const char *text, long low, long high, long *number)
-{
-    char *end;
-
-    *number = strtol(text, &end, 10);
-    return end != text && *end == '\0' && *number >= low && *number <= high;
+    return true;
 }
 
 static bool parse_type(const char *text, rondo_type_t *type)
@@ -245,7 +243,7 @@ static const struct option long_options[] = {
 
 static int set_sizes(options_t *o, int option, const char *text, bool loud)
 {
-    long number;
+    int number;
 
     switch (option) {
     case 'b':
@@ -254,7 +252,7 @@ static int set_sizes(options_t *o, int option, const char *text, bool loud)
         return parse_bytes(text, &o->last) && o->last ? 0
                                                       : refuse(loud, "-e %s: not a size such as 8, 64K or 1M", text);
     case 'f':
-        if (!parse_number(text, 2, 1 << 20, &number))
+        if (!number_is(text, 2, FACTOR_MOST, &number))
             return refuse(loud, "-f %s: not a factor of at least 2", text);
         o->factor = (size_t)number;
         return 0;
@@ -267,44 +265,28 @@ static int set_sizes(options_t *o, int option, const char *text, bool loud)
 
 static int set_counts(options_t *o, int option, const char *text, bool loud)
 {
-    long number = 0;
-    char *end;
-
     switch (option) {
     case 'r':
-        if (!parse_number(text, 0, 1 << 30, &number))
-            return refuse(loud, "-r %s: not a rank", text);
-        o->root = (int)number;
-        return 0;
+        return number_is(text, 0, 1 << 30, &o->root) ? 0 : refuse(loud, "-r %s: not a rank", text);
     case 'n':
-        return parse_number(text, 0, 1000000000, &o->iters) ? 0 : refuse(loud, "-n %s: not a number of calls", text);
+        return number_is(text, 0, 1000000000, &o->iters) ? 0 : refuse(loud, "-n %s: not a number of calls", text);
     case 'w':
-        return parse_number(text, 0, 1000000000, &o->warmup) ? 0 : refuse(loud, "-w %s: not a number of calls", text);
+        return number_is(text, 0, 1000000000, &o->warmup) ? 0 : refuse(loud, "-w %s: not a number of calls", text);
     case OPT_TURNS:
-        if (!parse_number(text, 1, 1000, &number))
-            return refuse(loud, "--turns %s: not a number from 1 to 1000", text);
-        o->turns = (int)number;
-        return 0;
+        return number_is(text, 1, 1000, &o->turns) ? 0 : refuse(loud, "--turns %s: not a number from 1 to 1000", text);
     case OPT_WINDOW:
-        if (!parse_number(text, 1, WINDOW_MOST, &number))
-            return refuse(loud, "--window %s: not a number from 1 to %d", text, WINDOW_MOST);
-        o->window = (int)number;
-        return 0;
-    case OPT_PIECES:
-        if (!parse_number(text, 1, 65536, &number))
-            return refuse(loud, "--pieces %s: not a number from 1 to 65536", text);
-        o->pieces = (int)number;
-        return 0;
-    case OPT_RANKS:
-        if (!parse_number(text, 1, 1024, &number))
-            return refuse(loud, "--ranks %s: not a number from 1 to 1024", text);
-        o->ranks = (int)number;
-        return 0;
-    default:
-        o->turn_ms = strtod(text, &end);
-        return *end == '\0' && o->turn_ms > 0 && o->turn_ms <= 10000
+        return number_is(text, 1, WINDOW_MOST, &o->window)
                    ? 0
-                   : refuse(loud, "--turn-ms %s: not a number of milliseconds up to 10000", text);
+                   : refuse(loud, "--window %s: not a number from 1 to %d", text, WINDOW_MOST);
+    case OPT_PIECES:
+        return number_is(text, 1, 65536, &o->pieces) ? 0
+                                                     : refuse(loud, "--pieces %s: not a number from 1 to 65536", text);
+    case OPT_RANKS:
+        return number_is(text, 1, 1024, &o->ranks) ? 0 : refuse(loud, "--ranks %s: not a number from 1 to 1024", text);
+    default:
+        return number_real_is(text, 0.001, 10000, &o->turn_ms)
+                   ? 0
+                   : refuse(loud, "--turn-ms %s: not a number of milliseconds from 0.001 to 10000", text);
     }
 }
 

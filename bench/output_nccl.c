@@ -17,13 +17,13 @@ static void begin(const options_t *options)
     printf("# nccl-tests version rondo-perf %d.%d.%d\n", rondo_version() / 10000, rondo_version() / 100 % 100,
            rondo_version() % 100);
     printf("# Collective test starting: %s\n", options->op->nccl_title);
-    printf("# nThread 1 nGpus 1 minBytes %zu maxBytes %zu step: %zu(factor) warmup iters: %ld iters: %ld agg iters: 1 "
+    printf("# nThread 1 nGpus 1 minBytes %zu maxBytes %zu step: %zu(factor) warmup iters: %d iters: %d agg iters: 1 "
            "validation: %d graph: %d unalign: %zu\n#\n# Using devices\n",
            options->first, options->last, options->factor, options->warmup, options->iters, options->verify,
            options->graph, options->offset);
     for (int r = 0; r < world.nranks; r++)
-        printf("#  Rank %2d Group %2d Pid %6d on %10s device %2d [%s] %s\n", r, 0, world.pids[r], "host", r, options->cuda ? "cuda" : "host",
-               machine.cpu);
+        printf("#  Rank %2d Group %2d Pid %6d on %10s device %2d [%s] %s\n", r, 0, world.pids[r], "host", r,
+               options->cuda ? "cuda" : "host", machine.cpu);
     printf("#\n# %10s  %12s  %8s  %6s  %6s           out-of-place                       in-place          \n", "", "",
            "", "", "");
     printf("# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s %s\n", "size", "count", "type", "redop",

@@ -32,8 +32,8 @@ typedef struct options {
     rondo_type_t type;
     rondo_op_t reduction;
     int root;
-    long iters;     /* calls a turn; 0: chosen so that a turn takes turn_ms */
-    long warmup;    /* calls before anything is timed, at each size */
+    int iters;      /* calls a turn; 0: chosen so that a turn takes turn_ms */
+    int warmup;     /* calls before anything is timed, at each size */
     int turns;      /* of each side */
     int window;     /* messages each way in a call of bandwidth */
     int pieces;     /* operations, in one group, that a call's data are divided among */

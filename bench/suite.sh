@@ -18,6 +18,7 @@
 # it with another one. Run this on a quiet machine. Exit: 0 every row at its target and right, 1 not, 2 usage.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/number.sh"
 build=$here/../build
 results=
 ranks=
@@ -30,12 +31,15 @@ while getopts b:o:r:p:t:q option; do
     o) results=$OPTARG ;;
     r) ranks=$OPTARG ;;
     p) peers=$OPTARG ;;
-    t) minutes=$OPTARG ;;
+    t) number -t "$OPTARG" && minutes=$OPTARG ;;
     q) quick=yes ;;
     *) sed -n '2,18s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
     esac
 done
 shift $((OPTIND - 1))
+for n in $ranks; do
+    number -r "$n"
+done
 perf=$build/rondo-perf
 [ -x "$perf" ] || { echo "suite: no $perf: build first, or name the build folder with -b" >&2; exit 2; }
 began=$(date +%s)
@@ -55,7 +59,8 @@ gatherv scatter scatterv sendrecv pingpong barrier}
 perf_mpich=$results/rondo-perf-mpich
 build_mpich() {
     command -v mpicc.mpich >/dev/null && command -v mpirun.mpich >/dev/null || return 1
-    files=$(ls "$here"/*.c "$here"/../tools/chart.c "$here"/../tools/canvas_none.c "$here"/../tools/progress.c |
+    files=$(ls "$here"/*.c "$here"/../tools/chart.c "$here"/../tools/canvas_none.c "$here"/../tools/number.c \
+        "$here"/../tools/progress.c |
         grep -v '_none\.c$\|device_cuda\.c$'; ls "$here"/device_none.c "$here"/../tools/canvas_none.c)
     mpicc.mpich -std=gnu11 -O3 -D_GNU_SOURCE= -I"$here"/.. -I"$here"/../lib -I"$build"/lib -o "$perf_mpich" $files \
         -L"$build"/.libs -Wl,-rpath,"$(cd "$build"/.libs && pwd)" -lrondo -lm -ldl >"$results/mpich.log" 2>&1

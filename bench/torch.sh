@@ -10,6 +10,7 @@
 # NCCL / rondo: median (least to greatest). NVLink multicast stays off for both. Exit: 0 all ran, 1 not, 2 usage.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/number.sh"
 library=
 stock=
 ranks=2
@@ -20,9 +21,9 @@ while getopts l:s:n:o:t:p: option; do
     case $option in
     l) library=$OPTARG ;;
     s) stock=$OPTARG ;;
-    n) ranks=$OPTARG ;;
+    n) number -n "$OPTARG" && ranks=$OPTARG ;;
     o) results=$OPTARG ;;
-    t) turns=$OPTARG ;;
+    t) number -t "$OPTARG" && turns=$OPTARG ;;
     p) python=$OPTARG ;;
     *) library= ; break ;;
     esac

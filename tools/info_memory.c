@@ -7,6 +7,7 @@
 
 #include "core/footprint.h"
 #include "info.h"
+#include "number.h"
 
 typedef struct wish {
     bool cuda;
@@ -17,19 +18,18 @@ static int wish_read(wish_t *w, int argc, char **argv)
 {
     static const struct option options[] = {{"cores", 1, NULL, 'c'}, {"device", 1, NULL, 'd'}, {NULL, 0, NULL, 0}};
     int option;
-    char end;
 
     argc++; /* getopt_long looks at argv[1] first: argv[-1] is "memory" */
     argv--;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        if (option == 'c' && sscanf(optarg, "%d%c", &w->cores, &end) == 1 && w->cores > 0)
+        if (option == 'c' && number_is(optarg, 1, 100000, &w->cores))
             continue;
         w->cuda = option == 'd' && strcmp(optarg, "cuda") == 0;
         if (w->cuda || (option == 'd' && strcmp(optarg, "host") == 0))
             continue;
         if (option != '?')
             fprintf(stderr, "rondo-info memory: \"%s\": wanted is %s\n", optarg,
-                    option == 'c' ? "a number of cores" : "host or cuda");
+                    option == 'c' ? "a number of cores from 1 to 100000" : "host or cuda");
         return 2;
     }
     if (!w->cuda || rd_cuda_built())
@@ -42,11 +42,10 @@ static int memory(const wish_t *w, const rd_env_t *env, const char *text)
 {
     rondo_shape_t shape = RONDO_SHAPE_INIT;
     rondo_memory_t m = {0};
-    char end, title[64];
+    char title[64];
     int nodes, ranks;
 
-    if (sscanf(text, "%dx%d%c", &nodes, &ranks, &end) != 2 || nodes < 1 || ranks < 1 ||
-        (int64_t)nodes * ranks > 1 << 20) {
+    if (!number_shape(text, 1, &nodes, &ranks)) {
         fprintf(stderr, "rondo-info memory: \"%s\": wanted is NODESxRANKS, as 4x8, of at most 1048576 ranks\n", text);
         return 2;
     }

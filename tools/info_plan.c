@@ -11,6 +11,7 @@
 #include "info.h"
 #include "info_plot.h"
 #include "plan/choose.h"
+#include "number.h"
 #include "topo/topo.h"
 #include "base/types.h"
 
@@ -32,13 +33,10 @@ static int refuse(const char *what, const char *text, const char *allowed)
 
 static int number(const char *option, const char *text, int least, int most, int *value)
 {
-    char allowed[64], *end;
-    long n = strtol(text, &end, 10);
+    char allowed[64];
 
-    if (end != text && !*end && n >= least && n <= most) {
-        *value = (int)n;
+    if (number_is(text, least, most, value))
         return 0;
-    }
     snprintf(allowed, sizeof allowed, "a number from %d to %d is wanted", least, most);
     return refuse(option, text, allowed);
 }

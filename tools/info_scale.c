@@ -15,6 +15,7 @@
 #include "core/comm.h"
 #include "core/transports.h"
 #include "info.h"
+#include "number.h"
 #include "plan/choose.h"
 
 typedef struct machine {
@@ -210,14 +211,9 @@ static void plans(const machine_t *m, const rd_env_t *env)
 
 static int scale(machine_t *m, const rd_env_t *env, const char *text)
 {
-    char end;
     int *node;
 
-    if (sscanf(text, "%dx%d%c", &m->nodes, &m->local, &end) != 2 || m->nodes < 2 || m->local < 1 ||
-        (int64_t)m->nodes * m->local > 1 << 20) {
-        fprintf(stderr, "rondo-info scale: \"%s\": wanted is NODESxRANKS, as 64x8, of at most 1048576 ranks\n", text);
-        return 2;
-    }
+    (void)number_shape(text, 2, &m->nodes, &m->local); /* looked at before */
     m->nranks = m->nodes * m->local;
     node = malloc((size_t)m->nranks * sizeof *node);
     if (!node)
@@ -238,6 +234,12 @@ int info_scale(const rd_env_t *env, int argc, char **argv)
     machine_t m = {0};
     int code = 0;
 
+    for (int i = 0; i < argc; i++)
+        if (!number_shape(argv[i], 2, &m.nodes, &m.local)) {
+            fprintf(stderr, "rondo-info scale: \"%s\": wanted is NODESxRANKS, as 64x8, of at most 1048576 ranks\n",
+                    argv[i]);
+            return 2;
+        }
     if (measure_creation(&m) != 0)
         return 1;
     if (argc <= 0) {

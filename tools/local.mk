@@ -56,6 +56,8 @@ rondo_info_SOURCES = \
 	tools/launch_pmix.c \
 	tools/launched.h \
 	tools/info_topo.c \
+	tools/number.c \
+	tools/number.h \
 	tools/progress.c \
 	tools/progress.h \
 	tools/rondo-info.c
@@ -81,6 +83,8 @@ dump_readers = \
 	tools/value_pickle.c
 rondo_ras_SOURCES = \
 	$(dump_readers) \
+	tools/number.c \
+	tools/number.h \
 	tools/ras.h \
 	tools/ras_analyse.c \
 	tools/ras_analysis.h \
@@ -106,6 +110,8 @@ rondo_ras_SOURCES = \
 rondo_ras_CPPFLAGS = $(AM_CPPFLAGS)
 rondo_ras_LDADD = librondo_core.la $(cuda_parts)
 rondo_tune_SOURCES = \
+	tools/number.c \
+	tools/number.h \
 	tools/progress.c \
 	tools/progress.h \
 	tools/rondo-tune.c \

@@ -11,6 +11,7 @@
 
 #include "monitor/origin.h"
 #include "monitor/ras_socket.h"
+#include "number.h"
 #include "ras.h"
 
 #define ANSWER_MS 300 /* a process that is stopped does not answer */
@@ -38,15 +39,6 @@ static void add(found_t *found, int fd)
     if (!found->again || is_stale(found->view, fd))
         found->poor |= !rd_view_add(found->view, fd);
     close(fd);
-}
-
-static bool number(const char *text, int *value)
-{
-    char *end;
-    long n = strtol(text, &end, 10);
-
-    *value = (int)n;
-    return *text && !*end && n > 0 && n <= INT32_MAX;
 }
 
 bool ras_is_record(const char *link)
@@ -123,7 +115,7 @@ static void scan_proc(found_t *found)
     int pid;
 
     for (struct dirent *e; d && (e = readdir(d));)
-        if (number(e->d_name, &pid) && pid != (int)getpid() && !has_nothing_new(pid, found))
+        if (number_is(e->d_name, 1, INT32_MAX, &pid) && pid != (int)getpid() && !has_nothing_new(pid, found))
             scan_process(pid, found);
     if (d)
         closedir(d);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "ras.h"
 #include "ras_stacks.h"
 
@@ -49,10 +50,9 @@ static bool choose(rd_view_t *view, const ras_options_t *options, bool *wanted)
     for (int i = 0; i < view->nprocesses && !options->nargs; i++)
         wanted[i] = !options->job || view->processes[i].job == options->job;
     for (int i = 0; i < options->nargs; i++) {
-        char *end;
-        long rank = strtol(options->args[i], &end, 10);
+        int rank;
         const rd_view_rank_t *r =
-            c && *options->args[i] && !*end && rank >= 0 && rank <= INT32_MAX ? rd_view_rank_of(c, (int)rank) : NULL;
+            c && number_is(options->args[i], 0, INT32_MAX, &rank) ? rd_view_rank_of(c, rank) : NULL;
         if (!r) {
             fprintf(stderr, "rondo-ras: there is no rank %s of %s%s%s on this host\n", options->args[i],
                     c ? "'" : "any communicator", c ? c->ranks[0].comm.name : "", c ? "'" : "");

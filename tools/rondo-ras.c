@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "number.h"
 #include "ras.h"
 
 static const char usage[] =
@@ -145,51 +146,39 @@ static int wrong(const char *what, const char *value)
     return RAS_USAGE;
 }
 
-/* Returns 0, or -1 if the text is not a number of that range. */
-static int number(const char *text, double least, double most, double *value)
-{
-    char *end;
-
-    *value = strtod(text, &end);
-    return *text && !*end && *value >= least && *value <= most ? 0 : -1;
-}
-
 static bool find_user(const char *name, int64_t *user)
 {
     const struct passwd *found = getpwnam(name);
-    double value;
+    const char *end;
+    long value = 0;
 
-    if (found)
+    if (found) {
         *user = (int64_t)found->pw_uid;
-    else if (number(name, 0, UINT32_MAX - 1.0, &value) == 0)
-        *user = (int64_t)value;
-    else
+        return true;
+    }
+    end = number_begins(name, 0, UINT32_MAX - 1L, &value);
+    if (!end || *end)
         return false;
+    *user = value;
     return true;
 }
 
 /* Takes an option whose argument is a number. Returns 0, or the exit status. */
 static int take_number(int c, ras_options_t *options)
 {
-    double value;
-
     switch (c) {
     case 'J':
-        if (number(optarg, 1, INT32_MAX, &value) != 0)
-            return wrong("--job needs the number of a job, as list shows it", optarg);
-        options->job = (int)value;
-        return 0;
+        return number_is(optarg, 1, INT32_MAX, &options->job)
+                   ? 0
+                   : wrong("--job needs the number of a job, as list shows it", optarg);
     case 'n':
-        if (number(optarg, 1, 1e9, &value) != 0)
-            return wrong("-n needs a number of pages", optarg);
-        options->count = (int)value;
-        return 0;
+        return number_is(optarg, 1, 1000000000, &options->count) ? 0 : wrong("-n needs a number of pages", optarg);
     case 'd':
-        return number(optarg, 0.01, 1e6, &options->seconds) == 0 ? 0 : wrong("-d needs a number of seconds", optarg);
+        return number_real_is(optarg, 0.01, 1e6, &options->seconds) ? 0 : wrong("-d needs a number of seconds", optarg);
     case 's':
-        return number(optarg, 0, 1e6, &options->stall) == 0 ? 0 : wrong("--stall needs a number of seconds", optarg);
+        return number_real_is(optarg, 0, 1e6, &options->stall) ? 0 : wrong("--stall needs a number of seconds", optarg);
     case 'T':
-        return number(optarg, 0.1, 86400, &options->timeout) == 0
+        return number_real_is(optarg, 0.1, 86400, &options->timeout)
                    ? 0
                    : wrong("--timeout needs a number of seconds, 0.1 at least", optarg);
     default:

@@ -12,6 +12,7 @@
 #include "transport/conns.h"
 #include "plan/choose.h"
 #include "topo/topo.h"
+#include "number.h"
 #include "progress.h"
 #include "tune.h"
 
@@ -222,12 +223,12 @@ static int perf_find(tune_t *t)
 
 static int ranks_read(tune_t *t, const char *text)
 {
-    char *end;
+    const char *end;
+    long n;
 
     for (t->nranks = 0; t->nranks < 8; text = end + 1) {
-        long n = strtol(text, &end, 10);
-
-        if (end == text || n < 2 || n > 64 || (*end && *end != ','))
+        end = number_begins(text, 2, 64, &n);
+        if (!end || (*end && *end != ','))
             return -1;
         t->ranks[t->nranks++] = (int)n;
         if (!*end)
@@ -372,8 +373,7 @@ static int options_read(tune_t *t, int argc, char **argv)
             t->output = optarg;
         else if (option == 't')
             t->times_file = optarg;
-        else if (option == 'n' ? ranks_read(t, optarg) != 0
-                               : option != 'r' || (t->rounds = atoi(optarg)) < 1 || t->rounds > 100) {
+        else if (option == 'n' ? ranks_read(t, optarg) != 0 : option != 'r' || !number_is(optarg, 1, 100, &t->rounds)) {
             fprintf(stderr, "rondo-tune: see rondo-tune --help\n");
             return 2;
         }

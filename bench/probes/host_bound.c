@@ -220,12 +220,24 @@ static void bind_to_core(void)
         }
 }
 
-static size_t bytes_of(const char *text)
+/* "1.5", or "64K" where units go; 0: it is no number, or more than `most`. */
+static double number(const char *text, const char *units, double most)
 {
     char *end;
-    double value = strtod(text, &end);
+    double value = *text >= '0' && *text <= '9' && (text[1] | 0x20) != 'x' ? strtod(text, &end) : 0;
+    const char *unit = value > 0 && *end ? strchr(units, *end) : NULL;
 
-    return (size_t)(value * (*end == 'K' ? 1024 : *end == 'M' ? 1048576 : *end == 'G' ? 1073741824.0 : 1));
+    if (!(value > 0) || (*end && (!unit || end[1])))
+        return 0;
+    value *= unit ? (double)(1 << (10 * (unit - units + 1))) : 1;
+    return value <= most ? value : 0;
+}
+
+static int count(const char *text, int most)
+{
+    const double value = number(text, "", most);
+
+    return value == (int)value ? (int)value : 0;
 }
 
 typedef struct {
@@ -302,22 +314,22 @@ int main(int argc, char **argv)
     while ((option = getopt(argc, argv, "n:b:e:f:t:m:")) != -1)
         switch (option) {
         case 'n':
-            n = atoi(optarg);
+            n = count(optarg, RANKS);
             break;
         case 'b':
-            w.first = bytes_of(optarg);
+            w.first = (size_t)number(optarg, "KMG", 1e12);
             break;
         case 'e':
-            w.last = bytes_of(optarg);
+            w.last = (size_t)number(optarg, "KMG", 1e12);
             break;
         case 'f':
-            w.factor = bytes_of(optarg);
+            w.factor = (size_t)count(optarg, 1 << 20);
             break;
         case 't':
-            w.turns = atoi(optarg);
+            w.turns = count(optarg, TURNS_MOST);
             break;
         case 'm':
-            w.turn_s = atof(optarg) * 1e-3;
+            w.turn_s = number(optarg, "", 1e4) * 1e-3;
             break;
         default:
             n = 0;

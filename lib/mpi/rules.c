@@ -1,4 +1,5 @@
 /* The switches, RONDO_MPI_*. Their meaning for a communicator is agreed when it is set up (setup.c). */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,30 +25,43 @@ static void refuse(const char *what, const char *text)
             text, what);
 }
 
+/* Digits alone, without a sign or a blank. Returns what is behind them; NULL: there are none, or too many. */
+static const char *digits(const char *text, uint64_t most, uint64_t *value)
+{
+    char *after;
+
+    if (*text < '0' || *text > '9')
+        return NULL;
+    errno = 0;
+    *value = strtoull(text, &after, 10);
+    return errno || *value > most ? NULL : after;
+}
+
 /* "64K" */
 static bool bytes_of(const char *text, const char *end, uint64_t *bytes)
 {
-    char *after;
-    unsigned long long value = strtoull(text, &after, 10);
+    uint64_t value;
+    const char *after = digits(text, UINT64_MAX, &value);
+    int shift = 0;
 
-    if (after == text)
-        return false;
-    switch (after < end ? *after : 0) {
+    switch (after && after < end ? *after : 0) {
     case 'K':
     case 'k':
-        value <<= 10, after++;
+        shift = 10;
         break;
     case 'M':
     case 'm':
-        value <<= 20, after++;
+        shift = 20;
         break;
     case 'G':
     case 'g':
-        value <<= 30, after++;
+        shift = 30;
         break;
     }
-    *bytes = value;
-    return after == end;
+    if (!after || after + (shift > 0) != end || value > UINT64_MAX >> shift)
+        return false;
+    *bytes = value << shift;
+    return true;
 }
 
 static int find(const char *text, size_t length)
@@ -117,16 +131,17 @@ static void serve(rd_mpi_settings_t *s, const char *text)
 static int64_t number(const char *name, int64_t otherwise)
 {
     const char *text = getenv(name);
-    char *end;
-    long long value = text ? strtoll(text, &end, 10) : 0;
+    const char *end;
+    uint64_t value;
 
     if (!text || !*text)
         return otherwise;
-    if (*end || value < 0) {
+    end = digits(text, INT64_MAX, &value);
+    if (!end || *end) {
         fprintf(stderr, "rondo: %s=%s is not a number: %lld is taken\n", name, text, (long long)otherwise);
         return otherwise;
     }
-    return value;
+    return (int64_t)value;
 }
 
 void rd_mpi_settings_read(void)

@@ -56,5 +56,7 @@ rm "$dir/results/life.over" "$dir/results/rails.over"
 expect 1 2 600 right
 expect 1 0 600 right     # a failure stays one
 expect 2 0 600 nonsense
+expect 2 0 60x right
+expect 2 0 600 -t -3 right
 [ $failed -eq 0 ] && echo "gpu_many: steps are run once, resumed and judged"
 exit $failed

@@ -18,6 +18,10 @@ mkdir "$dir/raw"
 ${CC:-cc} -O2 -Wall -o "$dir/probe" "$bench/probes/host_bound.c" || { echo "the probe does not compile"; exit 1; }
 "$dir/probe" -n 1 2>/dev/null
 [ $? -eq 2 ] || fail "one rank is not refused"
+for wrong in '-n 2x' '-n 4294967298' '-b 8X' '-e -1' '-f 1K' '-t 0x3' '-m nan'; do
+    timeout 60 "$dir/probe" $wrong >/dev/null 2>&1 # shellcheck disable=SC2086
+    [ $? -eq 2 ] || fail "$wrong is not refused"
+done
 "$dir/probe" -n 2 nonsense 2>/dev/null
 [ $? -eq 2 ] || fail "an operation that it has not is not refused"
 for n in 2 3; do

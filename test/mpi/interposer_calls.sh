@@ -30,9 +30,12 @@ for mpi in $(mpis); do
     # The switches: off, by operation, by bytes.
     run 2 --serve=off --report "$dir/random.$mpi" --count 40 || fail "off"
     grep -q '^  all  *[0-9]*  *0 ' "$dir/out" || { cat "$dir/out"; fail "off, but something was served"; }
-    run 2 --serve=-bcast,allreduce=0-64 --log --report "$dir/random.$mpi" --count 100 || fail "by operation"
+    RONDO_MPI_REPRODUCIBLE=99999999999999999999 \
+        run 2 --serve=-bcast,allreduce=0-64,scan=0-17179869184G --log --report "$dir/random.$mpi" --count 100 || fail "by operation"
     grep -q '^  bcast  *[0-9]*  *0 ' "$dir/out" && grep -q '^  gather .* 100.0%' "$dir/out" &&
         grep -q 'MPI bcast is handed on: outside of the bytes' "$dir/out" || { cat "$dir/out"; fail "by operation"; }
+    grep -q "scan=0-17179869184G' is not a range of bytes" "$dir/out" && grep -q '99999 is not a number' "$dir/out" ||
+        { cat "$dir/out"; fail "what overflows is taken"; }
     run 3 --serve=all,gather=0-64,gatherv=0-64,scatterv=-64,allgatherv=64-,alltoallv=0-64,reduce_scatter=0-64 \
         "$dir/random.$mpi" --count 100 --seed 9 || { cat "$dir/out"; fail "by bytes, which differ by rank"; }
     run 2 --compare=10 "$dir/random.$mpi" --count 100 || fail "compared"

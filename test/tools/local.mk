@@ -3,6 +3,7 @@ check_PROGRAMS += \
 test_tools_doctor_find_SOURCES = test/tools/doctor_find.c tools/doctor_pair.c tools/doctor_segments.c $(doctor_finders)
 test_tools_doctor_find_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tools
 script_tests += \
+	test/tools/arguments.sh \
 	test/tools/doctor_json.sh \
 	test/tools/graph_file.sh \
 	test/tools/doctor_network.sh \
