@@ -1,5 +1,6 @@
 #!/bin/sh
-# The command lines of rondo's programs: what is no number, or out of range, is a usage error that names it.
+# The command lines of rondo's programs: what is no number, or out of range, is a usage error that names it. So is a
+# library for rondo-run at whose path the loader would take it for two.
 set -u
 build=${top_builddir:-.} source=${top_srcdir:-$(dirname "$0")/../..}
 [ -x "$build/rondo-perf" ] || { echo "nothing is built here"; exit 77; }
@@ -55,4 +56,12 @@ bad 'not a size' "$perf" allreduce -e 16384G
 for n in -1 1e3 4294967295 99999999999999999999; do
     bad '--user needs' "$ras" list --user "$n"
 done
+if [ -e "$run" ]; then
+    dir=$(mktemp -d) || exit 1
+    trap 'rm -rf "$dir"' EXIT
+    for name in 'a b.so' 'a:b.so'; do
+        : >"$dir/$name"
+        bad "$name cannot be preloaded.*.ln -s FILE " sh "$run" --library "$dir/$name" true
+    done
+fi
 [ $failures = 0 ]
