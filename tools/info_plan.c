@@ -1,5 +1,6 @@
 /* rondo-info plan: asks rd_choose what a communicator of this shape would choose, and prints all that it weighed. */
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +11,12 @@
 #include "exec/cuda/cuda.h"
 #include "info.h"
 #include "info_plot.h"
-#include "plan/choose.h"
 #include "number.h"
+#include "plan/choose.h"
 #include "topo/topo.h"
 #include "base/types.h"
+
+#define BYTES_MOST ((uint64_t)1 << 63) /* of the whole operation: what is rounded up is a size_t still */
 
 typedef struct wish {
     rd_coll_t coll;
@@ -80,6 +83,14 @@ static int option_read(wish_t *w, int option, const char *text)
     }
 }
 
+/* Messages of one rank's size that the whole operation is made of. */
+static size_t blocks(const wish_t *w)
+{
+    bool each = w->coll == RD_ALLGATHER || w->coll == RD_GATHER || w->coll == RD_SCATTER || w->coll == RD_ALLTOALL;
+
+    return each ? (size_t)w->ranks : 1;
+}
+
 static int wish_check(const wish_t *w)
 {
     if (w->nodes > w->ranks)
@@ -88,6 +99,8 @@ static int wish_check(const wish_t *w)
         fprintf(stderr, "rondo-info plan: --root %d of %d ranks\n", w->root, w->ranks);
     else if (w->rank >= w->ranks)
         fprintf(stderr, "rondo-info plan: --rank %d of %d ranks\n", w->rank, w->ranks);
+    else if (w->size > BYTES_MOST / blocks(w))
+        fprintf(stderr, "rondo-info plan: %zu times %" PRIu64 " bytes are more than 2^63\n", blocks(w), w->size);
     else
         return 0;
     return 2;
@@ -127,14 +140,6 @@ static int wish_read(wish_t *w, int argc, char **argv)
     if (words == 2 && rd_bytes_parse(argv[optind + 1], &w->size) != 0)
         return refuse("SIZE", argv[optind + 1], "wanted is a number of bytes with an optional K, M or G");
     return 0;
-}
-
-/* Messages of one rank's size that the whole operation is made of. */
-static size_t blocks(const wish_t *w)
-{
-    bool each = w->coll == RD_ALLGATHER || w->coll == RD_GATHER || w->coll == RD_SCATTER || w->coll == RD_ALLTOALL;
-
-    return each ? (size_t)w->ranks : 1;
 }
 
 /* Of the whole operation, as the cost model wants it. */
@@ -288,6 +293,8 @@ static int cuda_plan(wish_t *w, const rd_env_t *env)
                 w->ranks, topo.count);
         return 1;
     }
+    if (wish_check(w) != 0)
+        return 2;
     if (w->ranks == 1) {
         printf("%s on one GPU: a copy within it, by CUDA\n", rd_coll_name(w->coll));
         return 0;

@@ -107,6 +107,9 @@ check 2 'OPERATION' "$info" plan nonsense 8
 check 2 'SIZE' "$info" plan allreduce
 check 2 'SIZE' "$info" plan allreduce 8x
 check 2 'ranks' "$info" plan allreduce 8 --ranks zero
+check 0 '(4294967296G in all)' "$info" plan allgather 1073741824G --ranks 4
+check 2 '4 times 4611686018427387904 bytes are more than 2^63' "$info" plan allgather 4294967296G --ranks 4
+check 2 '1 times 9223372036854775809 bytes' "$info" plan allreduce 9223372036854775809
 check 2 'nodes' "$info" plan allreduce 8 --ranks 2 --nodes 3
 check 2 'help' "$info" plan allreduce 8 --frobnicate
 if "$info" | grep -q '^topology  *hwloc'; then
