@@ -80,7 +80,7 @@ static void connection(const rd_env_t *env, const char *address, rd_addr_t at)
                    "this host reaches itself by %s (others: see \"Is it the network?\" in doc/cluster.md)", address);
     else
         info_found(INFO_WRONG, "connection", "let the firewall (`nft list ruleset`) pass TCP between the job's hosts",
-                   "this host does not reach itself by %s, ports %d to %d", address, env->port_first, env->port_last);
+                   "this host does not reach itself by %s, port %d", address, at.port[0] << 8 | at.port[1]);
     rd_fd_close(listener);
 }
 

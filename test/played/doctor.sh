@@ -73,4 +73,14 @@ check 1 "$no_cut ip link set h2.0 mtu 900" \
     'WRONG  MTU  *host0 .* and host2 .* pass short messages, but long ones stall' \
     'WRONG  MTU  *host1 .* and host2 .* pass short messages, but long ones stall' \
     '^  1 host0  *\.  *[0-9.][0-9.]*  *stalls$'
+# A host whose firewall passes nothing from itself to itself: the port is that at which it was tried.
+timeout 60 "$play" 2 "$play" --on 1 sh -c '
+    nft "add table inet f; add chain inet f o { type filter hook output priority 0; }; add rule inet f o oif lo drop" ||
+        exit 77
+    "$0" doctor' "$build/rondo-info" >"$dir/out" 2>&1 </dev/null
+if [ $? != 77 ]; then
+    tried=$((tried + 1))
+    grep -q 'WRONG  connection  *this host does not reach itself by 10\.99\.7\.[0-9]*, port [1-9][0-9]*' "$dir/out" ||
+        { cat "$dir/out"; echo "a host that does not reach itself"; exit 1; }
+fi
 [ $tried -gt 0 ] || exit 77
