@@ -12,13 +12,35 @@
 #define POISON_BYTE 0xc3
 #define PAGE 4096
 
+/* All ranks have said what they want before any of them takes it. */
+static void fit(double mine)
+{
+    double said[3] = {machine_id(), mine, machine_free()}, *all = calloc((size_t)world.nranks, sizeof said);
+    double wanted = 0;
+    int ranks = 0;
+
+    if (!all)
+        die(NULL, "no memory for %d numbers", 3 * world.nranks);
+    world.gather(said, 3, all);
+    for (int r = 0; r < world.nranks; r++) {
+        const bool here = all[3 * r] == said[0];
+
+        wanted += here ? all[3 * r + 1] : 0;
+        ranks += here;
+    }
+    free(all);
+    if (wanted > said[2])
+        die(NULL,
+            "two buffers of %.0f MB for each of the %d ranks here do not fit the %.0f MB that are free: choose a "
+            "smaller -e",
+            mine / 2e6, ranks, said[2] / 1e6);
+}
+
 void buffers_open(buffers_t *buffers, size_t bytes, size_t offset)
 {
     *buffers = (buffers_t){.bytes = bytes, .offset = offset};
     buffers->mapped = (PAGE + offset + bytes + GUARD + PAGE - 1) / PAGE * PAGE;
-    if (2.0 * (double)buffers->mapped > machine_free())
-        die(NULL, "two buffers of %zu bytes do not fit the %.0f MB that are free: choose a smaller -e", buffers->mapped,
-            machine_free() / 1e6);
+    fit(2.0 * (double)buffers->mapped);
     for (int i = 0; i < 2; i++) {
         void *area = mmap(NULL, buffers->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

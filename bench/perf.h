@@ -195,6 +195,7 @@ typedef struct buffers {
 void buffers_open(buffers_t *buffers, size_t bytes, size_t offset);
 void buffers_register(buffers_t *buffers, rondo_comm_t comm);
 void buffers_close(buffers_t *buffers, rondo_comm_t comm);
+/* Collective: ends all ranks where those of one machine want more memory than it has free. */
 void buffers_place(buffers_t *buffers, job_t *job); /* sets job->send, job->recv and the guards */
 int buffers_copy(const job_t *job);                 /* the peer of --peer copy: memory's own time for the result */
 void buffers_fill(job_t *job);                      /* input, and a result that is wrong everywhere */
@@ -290,6 +291,7 @@ void machine_describe(machine_t *machine);
 double machine_free(void); /* bytes that could be had without swapping, as far as the system says */
 double machine_held(void); /* bytes of memory that this process holds, its part of what is shared */
 
+double machine_id(void);   /* the same on all ranks of a machine, and on no others */
 /* ---- output_*.c: called on rank 0 alone ---- */
 
 typedef struct output {

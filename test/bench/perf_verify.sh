@@ -71,6 +71,15 @@ for wrong in 'nosuch' 'allreduce -b' 'allreduce -b 8X' 'allreduce -f 1' 'allredu
     expect 2 $wrong
     [ -n "$out" ] || { echo "rondo-perf $wrong: no sentence"; failed=1; }
 done
+# Buffers that one rank of this machine could have, but not two. The limit of address space is for a rondo-perf that does
+# not see it: it would take all memory.
+free=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB$/\1/p' /proc/meminfo)
+if [ "${free:-0}" -gt 6000000 ] && [ -z "${SANITIZER:-}" ]; then
+    out=$(ulimit -v 2000000; timeout 60 "$perf" allreduce --ranks 2 -b 8 -e $((free / 20 * 7))K 2>&1)
+    [ $? -eq 1 ] && printf '%s\n' "$out" | grep -q 'for each of the 2 ranks here do not fit' ||
+        { printf 'too much for two ranks is not refused:\n%s\n' "$out"; failed=1; }
+fi
+
 CUDA_VISIBLE_DEVICES='' # a machine with GPUs has none then
 export CUDA_VISIBLE_DEVICES
 expect 2 allreduce --device cuda
