@@ -57,19 +57,23 @@ void buffers_open(buffers_t *buffers, size_t bytes, size_t offset)
 
 void buffers_register(buffers_t *buffers, rondo_comm_t comm)
 {
+    const int at = buffers->reg[0].comm != NULL;
+
+    buffers->reg[at].comm = comm;
     for (int i = 0; i < 2; i++) {
-        rondo_result_t result = rondo_comm_register(comm, buffers->device[i] ? buffers->device[i] : buffers->area[i], buffers->mapped, &buffers->reg[i]);
+        void *area = buffers->device[i] ? buffers->device[i] : buffers->area[i];
+        rondo_result_t result = rondo_comm_register(comm, area, buffers->mapped, &buffers->reg[at].area[i]);
 
         if (result != RONDO_SUCCESS)
             die(comm, "--register: rondo_comm_register: %s", rondo_result_string(result));
     }
 }
 
-void buffers_close(buffers_t *buffers, rondo_comm_t comm)
+void buffers_close(buffers_t *buffers)
 {
     for (int i = 0; i < 2; i++) {
-        if (buffers->reg[i])
-            (void)rondo_comm_deregister(comm, buffers->reg[i]);
+        for (int k = 0; k < 2 && buffers->reg[k].comm; k++)
+            (void)rondo_comm_deregister(buffers->reg[k].comm, buffers->reg[k].area[i]);
         if (buffers->device[i] && !peer_nccl_memory_back(buffers->device[i]))
             device_free(buffers->device[i]);
         munmap(buffers->area[i], buffers->mapped);

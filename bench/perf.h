@@ -189,13 +189,16 @@ typedef struct buffers {
     char *area[2];   /* send, recv; each guarded at both ends */
     char *device[2]; /* the same on the device; NULL: on host memory */
     size_t bytes, mapped, offset;
-    rondo_registration_t reg[2];
+    struct {
+        rondo_comm_t comm;
+        rondo_registration_t area[2];
+    } reg[2]; /* with this rank's communicators, from the first; NULL behind the last */
 } buffers_t;
 
+/* Collective: ends all ranks where those of one machine want more memory than it has free. */
 void buffers_open(buffers_t *buffers, size_t bytes, size_t offset);
 void buffers_register(buffers_t *buffers, rondo_comm_t comm);
-void buffers_close(buffers_t *buffers, rondo_comm_t comm);
-/* Collective: ends all ranks where those of one machine want more memory than it has free. */
+void buffers_close(buffers_t *buffers);
 void buffers_place(buffers_t *buffers, job_t *job); /* sets job->send, job->recv and the guards */
 int buffers_copy(const job_t *job);                 /* the peer of --peer copy: memory's own time for the result */
 void buffers_fill(job_t *job);                      /* input, and a result that is wrong everywhere */
@@ -288,10 +291,10 @@ typedef struct machine {
 } machine_t;
 
 void machine_describe(machine_t *machine);
+double machine_id(void);   /* the same on all ranks of a machine, and on no others */
 double machine_free(void); /* bytes that could be had without swapping, as far as the system says */
 double machine_held(void); /* bytes of memory that this process holds, its part of what is shared */
 
-double machine_id(void);   /* the same on all ranks of a machine, and on no others */
 /* ---- output_*.c: called on rank 0 alone ---- */
 
 typedef struct output {

@@ -198,13 +198,15 @@ static void all_sizes(state_t *state)
     buffers_open(&state->buffers, most * rondo_type_size(options->type), options->offset);
     if (options->registered)
         buffers_register(&state->buffers, state->comm);
+    if (options->registered && state->other)
+        buffers_register(&state->buffers, state->other);
     for (size_t bytes = options->first; bytes <= options->last; bytes *= options->factor) {
         one_size(state, &out, &in, bytes, &last);
         progress_step(&progress);
         if (options->op->layout == LAYOUT_NONE)
             break;
     }
-    buffers_close(&state->buffers, state->comm);
+    buffers_close(&state->buffers);
     job_close(&in);
     job_close(&out);
 }

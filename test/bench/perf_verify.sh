@@ -80,6 +80,29 @@ if [ "${free:-0}" -gt 6000000 ] && [ -z "${SANITIZER:-}" ]; then
         { printf 'too much for two ranks is not refused:\n%s\n' "$out"; failed=1; }
 fi
 
+# Both communicators of --peer self know the two buffers.
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cat >"$dir/shim.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+
+int rondo_comm_register(void *comm, void *buffer, size_t bytes, void *reg)
+{
+    int (*call)(void *, void *, size_t, void *) = (int (*)(void *, void *, size_t, void *))dlsym(RTLD_NEXT, "rondo_comm_register");
+
+    fprintf(stderr, "registered\n");
+    return call(comm, buffer, bytes, reg);
+}
+END
+${CC:-cc} -shared -fPIC -o "$dir/shim.so" "$dir/shim.c" -ldl || { echo "the shim does not compile"; failed=1; }
+for peer in none:2 self:ring:4; do
+    out=$(LD_PRELOAD=$dir/shim.so timeout 60 "$perf" allreduce $quick --ranks 1 --register --peer ${peer%:*} 2>&1)
+    [ "$(printf '%s\n' "$out" | grep -c '^registered$')" = ${peer##*:} ] ||
+        { printf -- '--register --peer %s: not %s registrations:\n%s\n' ${peer%:*} ${peer##*:} "$out"; failed=1; }
+done
+
 CUDA_VISIBLE_DEVICES='' # a machine with GPUs has none then
 export CUDA_VISIBLE_DEVICES
 expect 2 allreduce --device cuda
