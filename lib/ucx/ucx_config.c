@@ -255,7 +255,6 @@ static rondo_result_t fast_put(rd_ucx_net_t *net, ucp_config_t *config, const ch
     bool found = iface_of(address, iface);
     snprintf(devices, sizeof devices, "%s%s%s", net->devices, found ? "," : "", found ? iface : "");
     rondo_result_t result = setting_put(net, config, "NET_DEVICES", devices);
-    family_put(config, address);
     if (result == RONDO_SUCCESS && rd_ucx_announcing_ends() && !rd_ucx_said("RNDV_THRESH"))
         result = setting_put(net, config, "RNDV_THRESH", "inf");
     return result;
@@ -300,31 +299,30 @@ rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, cons
                                    int local_rank)
 {
     char iface[IF_NAMESIZE];
+    const bool tcp = rd_ucx_tcp_alone(env->ucx_tls), others = tcp && devices_of_others();
+    const bool named = rd_ucx_said("NET_DEVICES") && !others;
     rondo_result_t result = RONDO_SUCCESS;
     if (env->ucx_tls[0] != 0)
         result = setting_put(net, config, "TLS", env->ucx_tls);
-    if (result == RONDO_SUCCESS && rd_ucx_tcp_alone(env->ucx_tls))
+    if (result == RONDO_SUCCESS && tcp)
         result = tcp_put(net, config, strcmp(env->ucx_tls, "tcp") == 0);
     if (result == RONDO_SUCCESS && net->keeps) /* tcp may be among them */
-        result = segments_put(net, config, rd_ucx_tcp_alone(env->ucx_tls));
+        result = segments_put(net, config, tcp);
     if (result == RONDO_SUCCESS && net->keeps) /* a flush of the endpoints would wait for the peers' polls */
         result = setting_put(net, config, "FLUSH_WORKER_EPS", "n");
     if (result == RONDO_SUCCESS && device_tls(env))
         result = gets_put(net, config);
     if (result == RONDO_SUCCESS)
         result = class_put(net, config, env);
-    if (result == RONDO_SUCCESS && env->net[0] != 0) {
-        if (rd_ucx_tcp_alone(env->ucx_tls))
-            family_put(config, address);
+    if ((tcp || net->fast) && !named)
+        family_put(config, address);
+    if (result == RONDO_SUCCESS && env->net[0] != 0)
         return rd_ucx_device_put(net, config, env->net, local_rank);
-    }
     if (result == RONDO_SUCCESS && net->fast)
         return fast_put(net, config, address);
-    bool others = rd_ucx_tcp_alone(env->ucx_tls) && devices_of_others();
     others_named(net, env, others);
-    if (result != RONDO_SUCCESS || !rd_ucx_tcp_alone(env->ucx_tls) || (!others && rd_ucx_said("NET_DEVICES")))
+    if (result != RONDO_SUCCESS || !tcp || named)
         return result;
-    family_put(config, address);
     return iface_of(address, iface) ? setting_put(net, config, "NET_DEVICES", iface) : RONDO_SUCCESS;
 }
 
