@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "monitor/out.h"
+
 value_t *value_make(values_t *values, value_kind_t kind)
 {
     value_t *v = values->count < VALUE_MOST ? calloc(1, sizeof *v) : NULL;
@@ -31,7 +33,7 @@ value_t *value_make_text(values_t *values, const char *bytes, size_t n)
         return NULL;
     }
     for (size_t i = 0; i < n; i++)
-        v->text[i] = (unsigned char)bytes[i] >= ' ' && (unsigned char)bytes[i] < 0x7f ? bytes[i] : '?';
+        v->text[i] = rd_out_plain(bytes[i]);
     v->text[n] = 0;
     return v;
 }

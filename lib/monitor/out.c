@@ -63,12 +63,22 @@ void rd_out_printf(rd_out_t *out, const char *format, ...)
         rd_out_bytes(out, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
 
+char rd_out_plain(char c)
+{
+    return c >= ' ' && c < 0x7f ? c : '?';
+}
+
+void rd_out_plain_text(char *text, size_t bytes)
+{
+    text[bytes - 1] = 0;
+    for (char *at = text; *at; at++)
+        *at = rd_out_plain(*at);
+}
+
 /* Does it stand in a string of JSON as it is? */
 static bool is_plain(char c)
 {
-    unsigned char byte = (unsigned char)c;
-
-    return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+    return c == rd_out_plain(c) && c != '"' && c != '\\';
 }
 
 int rd_out_json_char(char c, char text[RD_JSON_CHAR])

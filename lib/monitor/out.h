@@ -24,6 +24,10 @@ void rd_out_begin_sink(rd_out_t *out, rd_out_sink_fn sink, void *arg);
 void rd_out_bytes(rd_out_t *out, const void *bytes, size_t n);
 __attribute__((format(printf, 2, 3))) void rd_out_printf(rd_out_t *out, const char *format,
                                                          ...); /* 1023 bytes at most */
+/* The byte, or '?' if it is no printable ASCII: what others chose may do nothing to a terminal but be shown. */
+char rd_out_plain(char c);
+/* The same of a text that has room for `bytes`, which it ends. */
+void rd_out_plain_text(char *text, size_t bytes);
 /* Writes how a byte of a text stands in a string of JSON, in ASCII. Returns the length. */
 #define RD_JSON_CHAR 8
 int rd_out_json_char(char c, char text[RD_JSON_CHAR]);

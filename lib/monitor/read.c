@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "monitor/out.h"
 #include "monitor/ticks.h"
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
@@ -56,15 +57,6 @@ static const char *check_head(const rd_reader_t *r)
     return NULL;
 }
 
-/* What a text may do to a terminal is not up to whoever wrote the record. */
-static void clean_text(char *text, size_t bytes)
-{
-    text[bytes - 1] = 0;
-    for (char *at = text; *at; at++)
-        if ((unsigned char)*at < ' ' || (unsigned char)*at >= 0x7f)
-            *at = '?';
-}
-
 const char *rd_reader_memory(rd_reader_t *r, const void *base, size_t bytes)
 {
     memset(r, 0, sizeof *r);
@@ -73,10 +65,10 @@ const char *rd_reader_memory(rd_reader_t *r, const void *base, size_t bytes)
     r->base = base;
     r->bytes = bytes;
     load_words(&r->head, base, sizeof r->head);
-    clean_text(r->head.host, RD_MONITOR_NAME);
-    clean_text(r->head.program, RD_MONITOR_NAME);
-    clean_text(r->head.library, RD_MONITOR_NAME);
-    clean_text(r->head.boot, RD_MONITOR_NAME);
+    rd_out_plain_text(r->head.host, RD_MONITOR_NAME);
+    rd_out_plain_text(r->head.program, RD_MONITOR_NAME);
+    rd_out_plain_text(r->head.library, RD_MONITOR_NAME);
+    rd_out_plain_text(r->head.boot, RD_MONITOR_NAME);
     return check_head(r);
 }
 
@@ -201,7 +193,7 @@ bool rd_reader_comm(const rd_reader_t *r, int i, rd_monitor_comm_t *comm)
     if (i < 0 || i >= rd_reader_comms(r) ||
         !copy_comm(comm, r->base + r->head.comms_at + (size_t)i * sizeof *comm, &version))
         return false;
-    clean_text(comm->name, RD_MONITOR_NAME);
+    rd_out_plain_text(comm->name, RD_MONITOR_NAME);
     return version && comm->state > RD_MONITOR_FREE && comm->state <= RD_MONITOR_ENDED && comm->size > 0 &&
            comm->rank >= 0 && comm->rank < comm->size;
 }
@@ -215,7 +207,7 @@ bool rd_reader_failure(const rd_reader_t *r, uint64_t comm, int rank, rd_monitor
         if (!copy_steady(failure, at, sizeof *failure, 1, &version) || !version || failure->comm != comm ||
             failure->rank != rank)
             continue;
-        clean_text(failure->text, sizeof failure->text);
+        rd_out_plain_text(failure->text, sizeof failure->text);
         return true;
     }
     return false;
@@ -251,7 +243,7 @@ bool rd_reader_module(const rd_reader_t *r, int i, rd_monitor_module_t *module)
     if (!load(at))
         return false;
     load_words(module, at, sizeof *module);
-    clean_text(module->path, sizeof module->path);
+    rd_out_plain_text(module->path, sizeof module->path);
     return module->begin < module->end;
 }
 

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "monitor/out.h"
+
 #define SECTIONS 4096  /* more than a file has */
 #define PORTION 1024   /* symbols that are read at once */
 #define MOST (1 << 24) /* symbols that are looked at */
@@ -73,8 +75,7 @@ static void take(const file_t *f, const ElfW(Shdr) * strings, const ElfW(Sym) * 
         if (symbols[i].name[0] || s->st_name >= strings->sh_size)
             continue;
         (void)!pread(f->fd, name, sizeof name - 1, (off_t)(strings->sh_offset + s->st_name));
-        for (char *c = name; *c; c++) /* it may be written to a terminal */
-            *c = (unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f ? '?' : *c;
+        rd_out_plain_text(name, sizeof name);
         symbols[i].from = s->st_value;
         memcpy(symbols[i].name, name, sizeof name);
     }

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "monitor/out.h"
+
 /* Those in which threads stand for long. */
 static const struct {
     long number;
@@ -99,8 +101,7 @@ bool rd_thread_text(pid_t pid, const char *thread, char *text, size_t bytes)
         !rd_thread_file(pid, thread, "stat", stat, sizeof stat))
         return false;
     name[strcspn(name, "\n")] = 0;
-    for (char *at = name; *at; at++) /* the process chooses it, and a terminal may show it */
-        *at = (unsigned char)*at < ' ' || (unsigned char)*at >= 0x7f ? '?' : *at;
+    rd_out_plain_text(name, sizeof name); /* the process chooses it */
     const char *state = strrchr(stat, ')');
     snprintf(text, bytes, "thread %s \"%s\": state %c", thread, name, state && state[1] ? state[2] : '?');
     add_call(pid, thread, text, bytes);
