@@ -27,6 +27,10 @@ EXTRA_DIST += \
 	test/mpi/interposer/communicators.c \
 	test/mpi/interposer/corner.h \
 	test/mpi/interposer/corners.c \
+	test/mpi/interposer/corners_buffers.h \
+	test/mpi/interposer/corners_chosen.h \
+	test/mpi/interposer/corners_progress.h \
+	test/mpi/interposer/corners_sums.h \
 	test/mpi/interposer/device.c \
 	test/mpi/interposer/errors.c \
 	test/mpi/interposer/fortran.F90 \
