@@ -6,9 +6,12 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -158,12 +161,33 @@ static void children(test_rank_t *t, void *arg)
     join_child(t, fork_with_own(t, apart ? RONDO_ERR_UNSUPPORTED : RONDO_SUCCESS));
 }
 
+static atomic_int explaining; /* the thread's number */
+
 static void *explain(void *comm)
 {
     char text[512];
 
+    atomic_store(&explaining, (int)syscall(SYS_gettid));
     rondo_explain(comm, text, sizeof text);
     return NULL;
+}
+
+/* It sleeps between its looks, or is through. */
+static void until_it_sleeps(void)
+{
+    char path[64], state[8] = "";
+
+    while (strncmp(state, "S", 1) != 0) {
+        sched_yield();
+        if (!atomic_load(&explaining))
+            continue;
+        snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(&explaining));
+        FILE *f = fopen(path, "r");
+        if (!f || fscanf(f, "%*d (%*[^)]) %1s", state) != 1)
+            strcpy(state, "S");
+        if (f)
+            fclose(f);
+    }
 }
 
 /* A thread of the parent explains, which takes long, and the child does, too. */
@@ -180,7 +204,7 @@ static void explains(test_rank_t *t, void *arg)
     test_note(t, "a child, while a thread explains");
     if (pthread_create(&thread, NULL, explain, comm) != 0)
         test_stop(t, "cannot start a thread");
-    usleep(100000);
+    until_it_sleeps();
     config.device = RONDO_DEVICE_HOST;
     child = fork();
     if (child == 0) {
