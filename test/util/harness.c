@@ -6,6 +6,7 @@
 #include "util/enter.h"
 
 #include <dirent.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +25,7 @@
 #define IDS 4096
 #define AGREEMENTS 65536
 #define PRINTED 12      /* failures of one run that are printed */
+#define LIMITS_MS 20    /* between two looks at the limits of a run */
 #define SHARE_US 250000 /* between two looks at how many programs want the cores */
 #define LOST_MOST 4     /* times the limit is what a run gets more on a busy machine */
 
@@ -307,6 +310,7 @@ typedef struct {
     test_shared_t *s;
     test_director_t *director;
     pid_t pid[TEST_MAX_RANKS];
+    int fd[TEST_MAX_RANKS]; /* tells that it has ended (pidfd); below 0: the system has none */
     int nprocesses, nranks, left;
     double share;       /* which part of the time counts, */
     int64_t share_due;  /* and when that is looked at again; in us, as all that follows */
@@ -398,6 +402,26 @@ static int64_t lost_us(run_t *run, int64_t last, int64_t now, int64_t most)
     return lost;
 }
 
+/* Until a process ends, or until it is time to look at limits. A director looks more often, and so does who has nothing
+ * that would tell. */
+static void await_end(const run_t *run)
+{
+    struct pollfd p[TEST_MAX_RANKS];
+    bool told = !run->director || !run->director->step;
+    nfds_t n = 0;
+
+    for (int i = 0; i < run->nprocesses && told; i++) {
+        if (run->pid[i] == 0)
+            continue;
+        told = run->fd[i] >= 0;
+        p[n++] = (struct pollfd){.fd = run->fd[i], .events = POLLIN};
+    }
+    if (told)
+        (void)poll(p, n, LIMITS_MS);
+    else
+        nap();
+}
+
 static int liveness(run_t *run, int seconds)
 {
     const int64_t limit = (int64_t)seconds * slow_factor() * 1000000;
@@ -418,7 +442,7 @@ static int liveness(run_t *run, int seconds)
         if (now > deadline)
             return bad + cancel(run);
         if (run->left > 0)
-            nap();
+            await_end(run);
     }
     return bad;
 }
@@ -439,7 +463,12 @@ static int run_ranks(test_director_t *d, test_kind_t kind, int nranks, int secon
         start[i] = (start_t){{i, nranks, kind, 0, 0, 0, s}, body, arg};
     for (i = 0; i < run.nprocesses; i++)
         run.pid[i] = fork_rank(&start[i], nranks);
+    for (i = 0; i < run.nprocesses; i++)
+        run.fd[i] = (int)syscall(SYS_pidfd_open, run.pid[i], 0);
     bad = liveness(&run, seconds);
+    for (i = 0; i < run.nprocesses; i++)
+        if (run.fd[i] >= 0)
+            close(run.fd[i]);
     bad += atomic_load(&s->failures);
     if (bad == 0 && !d)
         bad += compare_agreed(s, nranks);
