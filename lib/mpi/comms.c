@@ -1,7 +1,11 @@
 /* What is attached to an MPI communicator: an attribute, because its delete callback is the only thing that every way
  * to free a communicator passes (Fortran's and MPICH's f08 do not call MPI_Comm_free). Handles come back for other
  * groups, so the table by handle in front of the attribute is only a cache, out of which the callback takes the entry.
- * A duplicate gets nothing: there is no copy callback. */
+ * A duplicate gets nothing: there is no copy callback.
+ *
+ * The program's own delete callbacks may call collectives on the communicator that is being freed. Those that come
+ * after rondo's are the MPI's: an attribute that is set then is lost with the communicator, and nothing would take the
+ * handle out of the cache before it comes back. So what frees communicators comes by here, to say how long that is. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,15 +67,46 @@ static void at_exit(void)
         end_all();
 }
 
+/* Of this thread: how many communicators it is freeing, one in a callback of the other, and those of them that have
+ * lost their attribute. */
+static _Thread_local int num_freeing, num_lost;
+static _Thread_local MPI_Comm lost[8];
+
+static bool is_lost(MPI_Comm comm)
+{
+    for (int i = 0; i < num_lost; i++) {
+        if (lost[i] == comm)
+            return true;
+    }
+    return false;
+}
+
+static void lose(MPI_Comm comm)
+{
+    if (num_freeing && num_lost < (int)(sizeof lost / sizeof *lost))
+        lost[num_lost++] = comm;
+}
+
+static void freed(MPI_Comm comm)
+{
+    int kept = 0;
+
+    for (int i = 0; i < num_lost; i++) {
+        if (lost[i] != comm)
+            lost[kept++] = lost[i];
+    }
+    num_lost = kept;
+}
+
 static int forget(MPI_Comm comm, int key, void *value, void *extra)
 {
     rd_mpi_comm_t *c = value, *expected = c;
 
-    (void)comm;
     (void)key;
     (void)extra;
     (void)atomic_compare_exchange_strong(cached(atomic_load(&c->handle)), &expected, NULL);
     atomic_store(&c->handle, 0);
+    lose(comm);
     c->comm = MPI_COMM_WORLD; /* for what is in flight */
     c->freed = true;
     if (!c->in_flight)
@@ -158,7 +193,7 @@ rd_mpi_comm_t *rd_mpi_comm_find(MPI_Comm comm, int *error)
     int found = 0;
 
     *error = MPI_SUCCESS;
-    if (comm == MPI_COMM_NULL || over)
+    if (comm == MPI_COMM_NULL || over || is_lost(comm))
         return NULL;
     *error = PMPI_Comm_get_attr(comm, keyval, &c, &found);
     if (*error != MPI_SUCCESS)
@@ -191,4 +226,24 @@ bool rd_mpi_comms_start(void)
     process = getpid();
     (void)atexit(at_exit);
     return rd_mpi_comm_find(MPI_COMM_WORLD, &error) != NULL; /* for its end */
+}
+
+#define FREE(Name, name, NAME, n, parameters, arguments)                                                               \
+    static int c_##name(W comm)                                                                                        \
+    {                                                                                                                  \
+        MPI_Comm handle = comm ? *(MPI_Comm *)comm : MPI_COMM_NULL;                                                    \
+        int result;                                                                                                    \
+                                                                                                                       \
+        num_freeing++;                                                                                                 \
+        result = rd_mpi_next.Name(comm);                                                                               \
+        num_freeing--;                                                                                                 \
+        freed(handle);                                                                                                 \
+        return result;                                                                                                 \
+    }
+RD_MPI_FREES(FREE)
+
+#define FILL(Name, name, NAME, n, parameters, arguments) entries->Name = c_##name;
+void rd_mpi_comms_fill(rd_mpi_entries_t *entries)
+{
+    RD_MPI_FREES(FILL)
 }

@@ -187,6 +187,7 @@ const rd_mpi_entries_t *rd_mpi_table(const rd_mpi_entries_t *next)
     SHORT(Scatter, scatter)
     SHORT(Allgather, allgather)
     SHORT(Alltoall, alltoall)
+    rd_mpi_comms_fill(&entries);
     rd_mpi_persistent_fill(&entries);
     rd_mpi_fortran_fill(&entries);
     rd_mpi_waits_fill(&entries);

@@ -131,6 +131,11 @@
 #define RD_MPI_STARTS(X)
 #endif
 
+/* What frees communicators: comms.c says why it comes by. */
+#define RD_MPI_FREES(X)                                                                                                \
+    X(Comm_free, comm_free, COMM_FREE, 1, (P comm), (comm))                                                            \
+    X(Comm_disconnect, comm_disconnect, COMM_DISCONNECT, 1, (P comm), (comm))
+
 /* What waits for requests, or asks for them: only where the MPI's own functions make no progress for rondo
  * (in_flight.c). Name, name in small letters, number of parameters; `use mpi_f08` has a function of its own, with
  * ierror behind. */
@@ -193,6 +198,7 @@ typedef struct rd_mpi_entries {
     RD_MPI_ENTRIES(RD_MPI_FIELD)
     RD_MPI_FORTRAN(RD_MPI_FORTRAN_FIELD)
     RD_MPI_STARTS(RD_MPI_START_FIELD)
+    RD_MPI_FREES(RD_MPI_START_FIELD)
     RD_MPI_WAITS(RD_MPI_WAIT_FIELD)
 } rd_mpi_entries_t;
 

@@ -177,6 +177,7 @@ bool rd_mpi_is_type(MPI_Datatype type);
 /* ---- comms.c: what is attached to communicators ---- */
 
 bool rd_mpi_comms_start(void);
+void rd_mpi_comms_fill(rd_mpi_entries_t *entries); /* C's entries that free communicators */
 /* A communicator of this process alone, whose errors are returned: for what is asked of the MPI and is not the user's
  * affair. It lasts as long as the MPI, for callbacks of MPI_Finalize may come here. */
 extern MPI_Comm rd_mpi_private;

@@ -139,6 +139,17 @@ static void f_request_free(P request, P ierror)
 }
 #endif
 
+#define FREE_ENTRY(Name, name, NAME, n, parameters, arguments)                                                         \
+    static void f_##name(P comm, P ierror)                                                                             \
+    {                                                                                                                  \
+        MPI_Comm freed = PMPI_Comm_f2c(*comm);                                                                         \
+        int result = own->Name((W)&freed);                                                                             \
+        if (result == MPI_SUCCESS)                                                                                     \
+            *comm = PMPI_Comm_c2f(freed);                                                                              \
+        give(ierror, result);                                                                                          \
+    }
+RD_MPI_FREES(FREE_ENTRY)
+
 #define FILL_START(Name, name, NAME, n, parameters, arguments) entries->f_##name = f_##name;
 #define FILL(name, Name, NAME, parameters, arguments)                                                                  \
     entries->f_##name = f_##name;                                                                                      \
@@ -150,4 +161,5 @@ void rd_mpi_fortran_fill(rd_mpi_entries_t *entries)
     find_sentinels();
     RD_MPI_FORTRAN(FILL)
     RD_MPI_STARTS(FILL_START)
+    RD_MPI_FREES(FILL_START)
 }

@@ -98,6 +98,7 @@ RD_MPI_FORTRAN(F08)
 #define F08_START(Name, name, NAME, n, parameters, arguments)                                                          \
     static void (*f08_##name)(RD_MPI_OPEN parameters, P ierror);
 RD_MPI_STARTS(F08_START)
+RD_MPI_FREES(F08_START)
 #define LOOK_UP_START(Name, name, NAME, n, parameters, arguments)                                                      \
     next.Name = (int(*) RD_MPI_WORDS_##n)behind("MPI_" #Name);                                                         \
     next.f_##name = (void (*)(RD_MPI_OPEN parameters, P))behind("mpi_" #name "_");                                     \
@@ -110,6 +111,7 @@ static void look_up(void)
     RD_MPI_ENTRIES(LOOK_UP)
     RD_MPI_FORTRAN(LOOK_UP_FORTRAN)
     RD_MPI_STARTS(LOOK_UP_START)
+    RD_MPI_FREES(LOOK_UP_START)
     RD_MPI_WAITS(LOOK_UP_WAIT)
 }
 
@@ -238,9 +240,11 @@ static int has_begun(void)
     return !initialized || initialized(&begun) != 0 || begun;
 }
 
+static pthread_once_t looked = PTHREAD_ONCE_INIT;
+
 static const rd_mpi_entries_t *first_call(void)
 {
-    static pthread_once_t looked = PTHREAD_ONCE_INIT, once = PTHREAD_ONCE_INIT;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&looked, start);
     if (!has_begun())
@@ -254,6 +258,16 @@ static inline const rd_mpi_entries_t *table(void)
     const rd_mpi_entries_t *known = atomic_load_explicit(&entries, memory_order_acquire);
 
     return __builtin_expect(known != NULL, 1) ? known : first_call();
+}
+
+/* For calls that are nothing to rondo as long as there was no collective. */
+static inline const rd_mpi_entries_t *table_if_serving(void)
+{
+    const rd_mpi_entries_t *known = atomic_load_explicit(&entries, memory_order_acquire);
+
+    if (!known)
+        pthread_once(&looked, start);
+    return known ? known : &next;
 }
 
 /* A process may have another MPI than the one that this was built for, whose handles are pointers where this one's are
@@ -281,12 +295,13 @@ static inline const rd_mpi_entries_t *table(void)
 #define GIVEN_9 (a, b, c, d, e, f, g, h, i)
 #define GIVEN_10 (a, b, c, d, e, f, g, h, i, j)
 #define GIVEN_11 (a, b, c, d, e, f, g, h, i, j, k)
+#define TABLE table
 #define ENTRY(name, n) ENTRY_AS("MPI_", name, n)
 #define ENTRY_AS(prefix, name, n)                                                                                      \
     EXPORT int rd_mpi_entry_##name WORDS_##n __asm__(prefix #name);                                                    \
     int rd_mpi_entry_##name WORDS_##n                                                                                  \
     {                                                                                                                  \
-        return ((int(*) WORDS_##n)(void *)table()->name)GIVEN_##n;                                                     \
+        return ((int(*) WORDS_##n)(void *)TABLE()->name)GIVEN_##n;                                                     \
     }
 #if RD_MPI_HAS_INIT
 #define INIT_ENTRY(name, n) ENTRY_AS(INIT, name, n)
@@ -324,13 +339,13 @@ COUNTED(_c)
     EXPORT void spelling parameters;                                                                                   \
     EXPORT void spelling parameters                                                                                    \
     {                                                                                                                  \
-        table()->f_##field arguments;                                                                                  \
+        TABLE()->f_##field arguments;                                                                                  \
     }
 #define SPELLING_F08(field, parameters, arguments, spelling)                                                           \
     EXPORT void spelling parameters;                                                                                   \
     EXPORT void spelling parameters                                                                                    \
     {                                                                                                                  \
-        const rd_mpi_entries_t *to = table();                                                                          \
+        const rd_mpi_entries_t *to = TABLE();                                                                          \
                                                                                                                        \
         (to == &next && f08_##field ? f08_##field : to->f_##field) arguments;                                          \
     }
@@ -374,3 +389,7 @@ RD_MPI_STARTS(START_ENTRY)
         table()->f08_##name GIVEN_##n_f08;                                                                             \
     }
 RD_MPI_WAITS(WAIT_ENTRY)
+
+#undef TABLE
+#define TABLE table_if_serving
+RD_MPI_FREES(START_ENTRY)

@@ -16,7 +16,7 @@ for mpi in $(mpis); do
     for ranks in ${RONDO_TEST_RANKS:-2 4}; do
         good $ranks "$dir/corners.$mpi" plain progress in_flight barrier handles bottom names ties huge nothing large equal_bits wildcard \
             mixed
-        good $ranks "$dir/communicators.$mpi" attributes members made others finalize
+        good $ranks "$dir/communicators.$mpi" attributes freeing members made others finalize
         good $ranks "$dir/errors.$mpi" begun errors # begun before others: the first communicators alone are served at once
         good $ranks --table=off "$dir/errors.$mpi" errors errors_nonblocking handler_calls
     done

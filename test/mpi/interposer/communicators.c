@@ -53,6 +53,46 @@ static void attributes(void)
     MPI_Comm_free_keyval(&key);
 }
 
+static int sum_as_deleted(MPI_Comm comm, int key, void *value, void *extra)
+{
+    int size;
+
+    (void)key, (void)value, (void)extra;
+    PMPI_Comm_size(comm, &size);
+    deleted++;
+    for (int i = 0; i < 3; i++)
+        CHECK(sum_of(1, comm) == size, "the sum of %d in a delete callback", size);
+    return MPI_SUCCESS;
+}
+
+/* Collectives in a delete callback of the communicator that is freed; the callback comes after rondo's own, for its
+ * attribute was set before. Handles come back for other groups. */
+static void freeing(void)
+{
+    int key;
+
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, sum_as_deleted, &key, NULL);
+    for (int i = 0; i < 20; i++) {
+        MPI_Comm comm;
+        int members;
+
+        if (i % 2)
+            MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &comm);
+        else
+            MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm_size(comm, &members);
+        MPI_Comm_set_attr(comm, key, NULL);
+        for (int k = 0; k < MANY; k++)
+            CHECK(sum_of(1, comm) == members, "the sum of %d", members);
+        if (i % 3)
+            MPI_Comm_free(&comm);
+        else
+            MPI_Comm_disconnect(&comm);
+    }
+    CHECK(deleted >= 20, "%d deleted", deleted);
+    MPI_Comm_free_keyval(&key);
+}
+
 static int entries_of(const char *path)
 {
     DIR *d = opendir(path);
@@ -296,7 +336,10 @@ static void kept(void)
     atexit(stay);
 }
 
-static const corner_t corners[] = {{"attributes", attributes}, {"lifetimes", lifetimes}, {"duplicates", duplicates}, {"members", members}, {"made", made}, {"spawned", spawned}, {"others", others}, {"finalize", finalize}, {"kept", kept}};
+static const corner_t corners[] = {
+    {"attributes", attributes}, {"freeing", freeing}, {"lifetimes", lifetimes}, {"duplicates", duplicates},
+    {"members", members},       {"made", made},       {"spawned", spawned},     {"others", others},
+    {"finalize", finalize},     {"kept", kept}};
 
 int main(int argc, char **argv)
 {
