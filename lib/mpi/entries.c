@@ -188,6 +188,7 @@ const rd_mpi_entries_t *rd_mpi_table(const rd_mpi_entries_t *next)
     SHORT(Allgather, allgather)
     SHORT(Alltoall, alltoall)
     rd_mpi_comms_fill(&entries);
+    rd_mpi_revoke_fill(&entries);
     rd_mpi_persistent_fill(&entries);
     rd_mpi_fortran_fill(&entries);
     rd_mpi_waits_fill(&entries);

@@ -6,6 +6,9 @@
 #define RD_MPI_ENTRIES_H
 
 #include <mpi.h>
+#if defined OPEN_MPI && OMPI_MAJOR_VERSION >= 5
+#include <mpi-ext.h>
+#endif
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -136,6 +139,13 @@
     X(Comm_free, comm_free, COMM_FREE, 1, (P comm), (comm))                                                            \
     X(Comm_disconnect, comm_disconnect, COMM_DISCONNECT, 1, (P comm), (comm))
 
+/* What revokes them, in an MPI that has it (ULFM). */
+#ifdef MPIX_ERR_REVOKED
+#define RD_MPI_REVOKES(X) X(Comm_revoke, comm_revoke, COMM_REVOKE, 1, (P comm), (comm))
+#else
+#define RD_MPI_REVOKES(X)
+#endif
+
 /* What waits for requests, or asks for them: only where the MPI's own functions make no progress for rondo
  * (in_flight.c). Name, name in small letters, number of parameters; `use mpi_f08` has a function of its own, with
  * ierror behind. */
@@ -199,6 +209,7 @@ typedef struct rd_mpi_entries {
     RD_MPI_FORTRAN(RD_MPI_FORTRAN_FIELD)
     RD_MPI_STARTS(RD_MPI_START_FIELD)
     RD_MPI_FREES(RD_MPI_START_FIELD)
+    RD_MPI_REVOKES(RD_MPI_START_FIELD)
     RD_MPI_WAITS(RD_MPI_WAIT_FIELD)
 } rd_mpi_entries_t;
 

@@ -510,6 +510,16 @@ int rd_mpi_operation_submit(rd_mpi_operation_t *o, bool *over);
 int rd_mpi_operation_end(rd_mpi_operation_t *o); /* returns the result */
 void rd_mpi_operation_free(rd_mpi_operation_t *o);
 
+/* ---- revoked.c: MPIs that go on after failures (ULFM) ---- */
+
+/* Is this MPI asked to do so? Then communicators share nothing: one that is revoked must leave others as they are. And
+ * nonblocking and persistent calls are the MPI's, for the error of a generalised request is none of its communicator's.
+ */
+bool rd_mpi_is_tolerant(void);
+/* The class of an error that came from another rank. */
+int rd_mpi_class_of_failure(rd_mpi_comm_t *c);
+void rd_mpi_revoke_fill(rd_mpi_entries_t *entries); /* C's entry that revokes communicators */
+
 /* ---- nonblocking.c, persistent.c ---- */
 
 /* They return a reason to hand it on, MPI_SUCCESS, or an error, which the handler has seen. */

@@ -23,6 +23,7 @@ interposer_sources = \
 	lib/mpi/reductions.c \
 	lib/mpi/refused.c \
 	lib/mpi/report.c \
+	lib/mpi/revoked.c \
 	lib/mpi/rules.c \
 	lib/mpi/serve.c \
 	lib/mpi/setup.c \

@@ -150,6 +150,13 @@ static void f_request_free(P request, P ierror)
     }
 RD_MPI_FREES(FREE_ENTRY)
 
+#define REVOKE_ENTRY(Name, name, NAME, n, parameters, arguments)                                                       \
+    static void f_##name(P comm, P ierror)                                                                             \
+    {                                                                                                                  \
+        give(ierror, own->Name((W)COMM));                                                                              \
+    }
+RD_MPI_REVOKES(REVOKE_ENTRY)
+
 #define FILL_START(Name, name, NAME, n, parameters, arguments) entries->f_##name = f_##name;
 #define FILL(name, Name, NAME, parameters, arguments)                                                                  \
     entries->f_##name = f_##name;                                                                                      \
@@ -162,4 +169,5 @@ void rd_mpi_fortran_fill(rd_mpi_entries_t *entries)
     RD_MPI_FORTRAN(FILL)
     RD_MPI_STARTS(FILL_START)
     RD_MPI_FREES(FILL_START)
+    RD_MPI_REVOKES(FILL_START)
 }

@@ -99,6 +99,11 @@ RD_MPI_FORTRAN(F08)
     static void (*f08_##name)(RD_MPI_OPEN parameters, P ierror);
 RD_MPI_STARTS(F08_START)
 RD_MPI_FREES(F08_START)
+RD_MPI_REVOKES(F08_START)
+#define LOOK_UP_REVOKE(Name, name, NAME, n, parameters, arguments)                                                     \
+    next.Name = (int(*) RD_MPI_WORDS_##n)behind("MPIX_" #Name);                                                        \
+    next.f_##name = (void (*)(RD_MPI_OPEN parameters, P))behind("mpix_" #name "_");                                    \
+    f08_##name = (void (*)(RD_MPI_OPEN parameters, P))behind("mpix_" #name "_f08_");
 #define LOOK_UP_START(Name, name, NAME, n, parameters, arguments)                                                      \
     next.Name = (int(*) RD_MPI_WORDS_##n)behind("MPI_" #Name);                                                         \
     next.f_##name = (void (*)(RD_MPI_OPEN parameters, P))behind("mpi_" #name "_");                                     \
@@ -112,6 +117,7 @@ static void look_up(void)
     RD_MPI_FORTRAN(LOOK_UP_FORTRAN)
     RD_MPI_STARTS(LOOK_UP_START)
     RD_MPI_FREES(LOOK_UP_START)
+    RD_MPI_REVOKES(LOOK_UP_REVOKE)
     RD_MPI_WAITS(LOOK_UP_WAIT)
 }
 
@@ -393,3 +399,11 @@ RD_MPI_WAITS(WAIT_ENTRY)
 #undef TABLE
 #define TABLE table_if_serving
 RD_MPI_FREES(START_ENTRY)
+#ifdef OPEN_MPI
+#define REVOKE_ENTRY(Name, name, NAME, n, parameters, arguments)                                                       \
+    ENTRY_AS("MPIX_", Name, n)                                                                                         \
+    SPELLINGS_AS(mpix_##name, MPIX_##NAME, name, (RD_MPI_OPEN parameters, P ierror), (RD_MPI_OPEN arguments, ierror))
+#else
+#define REVOKE_ENTRY(Name, name, NAME, n, parameters, arguments) ENTRY_AS("MPIX_", Name, n)
+#endif
+RD_MPI_REVOKES(REVOKE_ENTRY)

@@ -21,7 +21,8 @@ static const char *const reasons[RD_MPI_REASONS] = {
     "with an argument that the MPI must judge",
     "to compare (RONDO_MPI_COMPARE)",
     "persistent, while too many others have their communicators",
-    "nonblocking, with MPI_THREAD_MULTIPLE, or where a tool before rondo or the MPI hides the progress from it",
+    "nonblocking, with MPI_THREAD_MULTIPLE, in an MPI that goes on after failures, or where a tool before rondo or the "
+    "MPI hides the progress from it",
 };
 
 double rd_mpi_clock(void)

@@ -15,6 +15,8 @@ int rd_mpi_raise(rd_mpi_comm_t *c, int code)
 /* rondo has printed its sentence. */
 int rd_mpi_failed(rd_mpi_comm_t *c, rondo_result_t result)
 {
+    if (result == RONDO_ERR_REMOTE || result == RONDO_ERR_ABORTED)
+        return rd_mpi_raise(c, rd_mpi_class_of_failure(c));
     return rd_mpi_raise(c, result == RONDO_ERR_INVALID_ARGUMENT ? MPI_ERR_BUFFER : MPI_ERR_OTHER);
 }
 

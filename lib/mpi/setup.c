@@ -8,8 +8,9 @@
  *   create   at the n-th call, for it takes milliseconds. Rank 0's id and rules go to all; all come; then each makes
  * its part in a thread, while this one makes the MPI's progress, and at the end all have one or none has.
  *
- * MPI communicators of equal groups share one of rondo's, unless threads may call at the same time: a correct program
- * calls blocking collectives on them in one order on all ranks, because each of these calls may synchronise. */
+ * MPI communicators of equal groups share one of rondo's, unless threads may call at the same time, or one may be
+ * revoked: a correct program calls blocking collectives on them in one order on all ranks, because each of these calls
+ * may synchronise. */
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -77,6 +78,12 @@ bool rd_mpi_many_threads(void)
     return level == MPI_THREAD_MULTIPLE;
 }
 
+/* May communicators of equal groups have one of rondo's in common? */
+static bool may_share(void)
+{
+    return !rd_mpi_many_threads() && !rd_mpi_is_tolerant();
+}
+
 static bool has_failed(const rd_mpi_core_t *core)
 {
     rondo_result_t error = RONDO_SUCCESS;
@@ -92,7 +99,7 @@ static rd_mpi_core_t *find_alike(MPI_Comm comm, bool exclusive)
     MPI_Group group = MPI_GROUP_NULL;
     int order;
 
-    if (rd_mpi_many_threads())
+    if (!may_share())
         return NULL;
     PMPI_Comm_group(comm, &group);
     for (rd_mpi_core_t *core = cores; core; core = core->next) {
@@ -134,7 +141,7 @@ static void agree(rd_mpi_comm_t *c)
 
     mine[OFF] = rd_mpi_settings.off;
     mine[AFTER] = rd_mpi_settings.after << thrown_away;
-    mine[AFTER_WORLDS] = rd_mpi_many_threads() || worlds_failed ? mine[AFTER] : 1;
+    mine[AFTER_WORLDS] = !may_share() || worlds_failed ? mine[AFTER] : 1;
     mine[SAME] = core ? core->id : 0;
     mine[SAME_TOO] = -mine[SAME];
     if (PMPI_Allreduce(mine, all, WORDS, MPI_INT64_T, MPI_MAX, c->comm) != MPI_SUCCESS || all[OFF]) {
@@ -388,7 +395,7 @@ static bool agree_on_own(const rd_mpi_comm_t *c, rd_mpi_form_t form, rd_mpi_core
     int64_t mine[WORDS], all[WORDS];
 
     *core = find_alike(c->comm, true);
-    mine[CANNOT] = rd_mpi_many_threads() || !rd_mpi_flights_start();
+    mine[CANNOT] = rd_mpi_many_threads() || rd_mpi_is_tolerant() || !rd_mpi_flights_start();
     mine[CANNOT] |= form == RD_MPI_PERSISTENT && !rd_mpi_next.requests_come_by;
     mine[SAME] = *core ? (*core)->id : 0;
     mine[SAME_TOO] = -mine[SAME];

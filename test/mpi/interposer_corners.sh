@@ -77,6 +77,23 @@ for mpi in $(mpis); do
         LD_PRELOAD=$RONDO_TEST_PLAYED good 2 --compare=5 "$dir/alone.$mpi" handlers
     done
     unset RONDO_TEST_PLAYED
+    # A communicator is revoked: by Open MPI 5 itself, and for MPICH it is played.
+    if [ $family = openmpi ] && [ "$(macro OMPI_MAJOR_VERSION)" -ge 5 ]; then
+        compile revoke
+        before=$oversubscribe
+        oversubscribe="$oversubscribe --with-ft ulfm"
+        good 3 "$dir/revoke.$mpi" blocking nonblocking
+        run 3 "$dir/revoke.$mpi" dies # rondo says that one has died
+        grep -q '^good$' "$dir/said" || { cat "$dir/out"; fail "a rank dies, and the others go on"; }
+        oversubscribe=$before
+    elif [ $family = mpich ] && "$mpicc" -w -shared -fPIC "$here/played_revoke.c" -o "$dir/revoke.so" 2>"$dir/log"; then
+        compile revoke
+        RONDO_TEST_PLAYED=$dir/revoked MPIR_CVAR_ENABLE_FT=1 LD_PRELOAD=$dir/revoke.so \
+            good 3 "$dir/revoke.$mpi" blocking
+    elif [ $family = mpich ]; then
+        cat "$dir/log"
+        fail "played_revoke.c"
+    fi
     # Device pointers; with the MPI, too, which knows no devices.
     compile device -ldl
     gcc -w -shared -fPIC -Wl,-soname,libcuda.so.1 "$here/played_cuda.c" -o "$dir/libcuda.so.1" || fail "played_cuda.c"

@@ -39,9 +39,11 @@ EXTRA_DIST += \
 	test/mpi/interposer/opening.c \
 	test/mpi/interposer/persistent.c \
 	test/mpi/interposer/played_cuda.c \
+	test/mpi/interposer/played_revoke.c \
 	test/mpi/interposer/played_statuses.c \
 	test/mpi/interposer/played_success.c \
 	test/mpi/interposer/random.c \
+	test/mpi/interposer/revoke.c \
 	test/mpi/interposer/sessions.c \
 	test/mpi/interposer/threads.c \
 	test/mpi/interposer/types.c \
