@@ -1,9 +1,10 @@
 /* librondo_mpi.so: what is preloaded, or linked before the MPI. It has the MPI's names and nothing else.
  *
  * A preloaded library gets into mpirun, shells and Python as well, most of which have no MPI, or open one later without
- * its names being global (mpi4py). So this library refers to nothing of an MPI and does nothing until a call comes. By
- * then the process has an MPI: its names are made global, and librondo_mpi_calls.so, which refers to them, is opened.
- * Where that cannot be, everything goes to the MPI, and one sentence says why. */
+ * its names being global (mpi4py). So this library refers to nothing of an MPI and does nothing until a call comes,
+ * MPI_Init as a rule, or where that is hidden the first collective. By then the process has an MPI: its names are made
+ * global, and librondo_mpi_calls.so, which refers to them, is opened. Where that cannot be, everything goes to the MPI,
+ * and one sentence says why. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -407,3 +408,39 @@ RD_MPI_FREES(START_ENTRY)
 #define REVOKE_ENTRY(Name, name, NAME, n, parameters, arguments) ENTRY_AS("MPIX_", Name, n)
 #endif
 RD_MPI_REVOKES(REVOKE_ENTRY)
+
+/* Serving begins in MPI_Init, because it makes a communicator of this process alone, which in Open MPI may not be done
+ * while others are being made behind their calls (MPI_Comm_idup): 4.1.4 then hangs. */
+#define INIT_ENTRY_C(Name, n)                                                                                          \
+    EXPORT int rd_mpi_entry_##Name WORDS_##n __asm__("MPI_" #Name);                                                    \
+    int rd_mpi_entry_##Name WORDS_##n                                                                                  \
+    {                                                                                                                  \
+        int result;                                                                                                    \
+                                                                                                                       \
+        pthread_once(&looked, start);                                                                                  \
+        result = ((int(*) WORDS_##n)behind("MPI_" #Name))GIVEN_##n;                                                    \
+        (void)table();                                                                                                 \
+        return result;                                                                                                 \
+    }
+INIT_ENTRY_C(Init, 2)
+INIT_ENTRY_C(Init_thread, 4)
+#define INIT_SPELLING(spelling, parameters, arguments)                                                                 \
+    EXPORT void spelling parameters;                                                                                   \
+    EXPORT void spelling parameters                                                                                    \
+    {                                                                                                                  \
+        pthread_once(&looked, start);                                                                                  \
+        ((void(*) parameters)behind(#spelling)) arguments;                                                             \
+        (void)table();                                                                                                 \
+    }
+#ifdef OPEN_MPI
+#define INIT_SPELLINGS_AS(name, NAME, parameters, arguments)                                                           \
+    INIT_SPELLING(name, parameters, arguments)                                                                         \
+    INIT_SPELLING(name##_, parameters, arguments)                                                                      \
+    INIT_SPELLING(name##__, parameters, arguments)                                                                     \
+    INIT_SPELLING(NAME, parameters, arguments)                                                                         \
+    INIT_SPELLING(name##_f08_, parameters, arguments)
+#else
+#define INIT_SPELLINGS_AS(name, NAME, parameters, arguments) INIT_SPELLING(name##_f08_, parameters, arguments)
+#endif
+INIT_SPELLINGS_AS(mpi_init, MPI_INIT, (P ierror), (ierror))
+INIT_SPELLINGS_AS(mpi_init_thread, MPI_INIT_THREAD, (P required, P provided, P ierror), (required, provided, ierror))

@@ -35,6 +35,8 @@ for mpi in $(mpis); do
     good 3 "$dir/corners.$mpi" not_made
     said=$(grep -c "could not make rondo's communicator" "$dir/out")
     [ "$said" = 1 ] || { cat "$dir/out"; fail "$said ranks said that there is no communicator of rondo's"; }
+    compile first -rdynamic -ldl
+    good 3 "$dir/first.$mpi" idup
     compile nonblocking
     compile persistent
     for ranks in ${RONDO_TEST_RANKS:-2 4}; do

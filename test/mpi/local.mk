@@ -33,6 +33,7 @@ EXTRA_DIST += \
 	test/mpi/interposer/corners_sums.h \
 	test/mpi/interposer/device.c \
 	test/mpi/interposer/errors.c \
+	test/mpi/interposer/first.c \
 	test/mpi/interposer/fortran.F90 \
 	test/mpi/interposer/nonblocking.c \
 	test/mpi/interposer/opened.c \
