@@ -104,8 +104,10 @@ void rd_cuda_health_poll(rd_cuda_t *cuda)
         slow = rd_ring_order_peer(cuda, call, slow - 1) + 1;
     if (cuda->path && slow >= 1) /* by a kernel of the node's own ranks, or one that waits for a proxy */
         slow = slow <= team->node->nlocal ? team->node->local[slow - 1] + 1 : 0;
-    if (slow < 1 || slow > team->nranks) {
+    if (slow < 1 || slow > team->nranks) { /* nobody waits, or for no rank, or the words do not fit together */
         forget(cuda);
+        if (word)
+            host->wait[RD_KWAIT_PEER] = 0; /* else no later wait would show */
         return;
     }
     int64_t now = rd_clock_ms(), seen_ms = waited_at(cuda, call, now);
