@@ -1,6 +1,7 @@
 /* Registered buffers: long messages, and the collectives that move blocks, into buffers that are registered on all ranks,
- * on some, in part, or not any more; between plain calls, in groups and from graphs that were captured before and after.
- * Results are the same as ever. What is registered comes and goes while operations are under way.
+ * on some, in part, or not any more; between plain calls, in groups and from graphs that were captured before and after;
+ * and where the sender of a message deregisters before its receiver. Results are the same as ever. What is registered
+ * comes and goes while operations are under way.
  *
  *   registered [--seed S]
  */
@@ -165,6 +166,28 @@ static void graph_against_calls(world_t *w, bool before)
     w->comm = comm;
 }
 
+/* The sender has deregistered; the receiver, which is behind, still posts its buffer. */
+static void sender_first(world_t *w)
+{
+    size_t block = INTS / (size_t)w->t->nranks - 64;
+
+    if (!w->reg[0])
+        TEST_OK(w->t, w->comm, rondo_comm_register(w->comm, w->buffer[0], INTS * sizeof(int), &w->reg[0]));
+    w->round++;
+    test_note(w->t, "deregistered by the sender first");
+    fill(w, block);
+    if (w->t->rank == 1)
+        TEST_OK(w->t, w->comm, rondo_recv(w->buffer[0], block, RONDO_INT32, 0, w->comm, w->stream));
+    TEST_OK(w->t, w->comm, rondo_comm_deregister(w->comm, w->reg[0]));
+    w->reg[0] = NULL;
+    if (w->t->rank == 0)
+        TEST_OK(w->t, w->comm, rondo_send(w->source + block, block, RONDO_INT32, 1, w->comm, w->stream));
+    if (w->t->rank == 1)
+        verify(w, w->buffer[0], 0, block);
+    TEST_OK(w->t, w->comm, rondo_barrier(w->comm, w->stream));
+    TEST_CUDA(w->t, cudaStreamSynchronize(w->stream));
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     world_t w = {.t = t};
@@ -183,6 +206,7 @@ static void body(test_rank_t *t, void *arg)
         one_round(&w);
     }
     graphs(&w);
+    sender_first(&w);
     graph_against_calls(&w, true);
     graph_against_calls(&w, false);
     test_note(t, "destroy");

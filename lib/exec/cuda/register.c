@@ -15,7 +15,7 @@
 typedef struct registered {
     enum { FREE, USED, LEFT } state; /* LEFT: kernels that use the imported memory may still be under way */
     void *imported[RD_KRANKS];       /* bases to be closed */
-    rd_kregistered_t where;          /* USED: the entry in the kernels' table */
+    rd_kregistered_t where;          /* USED, LEFT: the entry in the kernels' table */
 } registered_t;
 
 struct rd_cuda_registered {
@@ -190,6 +190,16 @@ static void decide(const rd_cuda_t *cuda, const offer_t *offers)
                                      "buffers before messages are captured");
 }
 
+/* No rank posts the number any more. */
+static rondo_result_t forget(rd_cuda_t *cuda, registered_t *r)
+{
+    const rd_kregistered_t none = {{0}, {0}};
+    rondo_result_t result = write_entry(cuda, (int)(r - cuda->registered->all), &none);
+
+    close_imports(r);
+    return result;
+}
+
 /* Waits until everything enqueued is over, closes the memory that it used, and finds the first free number, which is
  * the same on all ranks. */
 static rondo_result_t prepare(rd_cuda_t *cuda, registered_t **free_one)
@@ -202,7 +212,7 @@ static rondo_result_t prepare(rd_cuda_t *cuda, registered_t **free_one)
     for (int i = RD_KREGISTERED; i-- > 0 && result == RONDO_SUCCESS;) {
         registered_t *r = &cuda->registered->all[i];
         if (r->state == LEFT)
-            close_imports(r);
+            result = forget(cuda, r);
         if (r->state == FREE)
             *free_one = r;
     }
@@ -303,16 +313,18 @@ void rd_cuda_windows(rd_cuda_t *cuda)
     cuda->windows = true;
 }
 
-/* Nobody waits and nothing is exchanged: a communicator may be ended without the others, and while kernels wait. */
+/* Nobody waits and nothing is exchanged: a communicator may be ended without the others, and while kernels wait. A peer
+ * may still receive into its own buffer by this number, which this rank's kernels find in the entry until all ranks
+ * have come to register another one; this rank's own buffer they do not find any more. */
 rondo_result_t rd_cuda_deregister(rd_cuda_t *cuda, int number)
 {
-    const rd_kregistered_t none = {{0}, {0}};
-
     if (number < 0 || !cuda->registered)
         return RONDO_SUCCESS;
+    registered_t *r = &cuda->registered->all[number];
     rd_device_guard_t guard = rd_device_enter(cuda->device);
-    cuda->registered->all[number].state = LEFT;
-    rondo_result_t result = cuda->window ? write_entry(cuda, number, &none) : RONDO_SUCCESS; /* NULL: suspended */
+    r->state = LEFT;
+    r->where.base[cuda->k.rank] = r->where.bytes[cuda->k.rank] = 0;
+    rondo_result_t result = cuda->window ? write_entry(cuda, number, &r->where) : RONDO_SUCCESS; /* NULL: suspended */
     rd_device_leave(guard);
     return result;
 }
