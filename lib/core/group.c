@@ -261,7 +261,8 @@ rondo_result_t rondo_group_end(void)
     return rd_request_release(&request);
 }
 
-/* The collectives of one communicator run one after another, those of several concurrently. Returns a negative number
+/* Of a group whose communicators are all there. The collectives of one communicator run one after another, those of
+ * several concurrently. Returns a negative number
  * if something has no price. */
 static double estimate(const rd_group_t *group, const struct rondo_request *request)
 {
@@ -309,7 +310,7 @@ rondo_result_t rondo_group_estimate(double *microseconds)
     if (!microseconds)
         return drop(caller, rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_group_estimate: microseconds is NULL"));
     take_group(caller, &request);
-    us = estimate(caller->group, &request);
+    us = atomic_load(&request.completion.result) == RONDO_SUCCESS ? estimate(caller->group, &request) : -1;
     clear(caller->group, &request);
     result = rd_request_release(&request);
     if (result == RONDO_SUCCESS && us < 0)

@@ -1,6 +1,7 @@
 /* What lib/cuda lays out and chooses stays within what there is, whatever RONDO_CUDA_* say: banks and fifos within the
  * window, launches within the blocks. And a process goes to no device but its communicators', a thread keeps its
- * context, and what living communicators need stays when the creation of another one fails. */
+ * context, and what living communicators need stays when the creation of another one fails. The estimate of a group does
+ * not look at communicators that are gone. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -409,6 +410,47 @@ static void check_auto(int wanted)
     CHECK(rondo_comm_destroy(comm) == RONDO_SUCCESS);
 }
 
+static int estimates; /* of calls of CUDA communicators */
+
+double __real_rd_cuda_group_estimate(void);
+double __wrap_rd_cuda_group_estimate(void);
+double __wrap_rd_cuda_group_estimate(void)
+{
+    estimates++;
+    return __real_rd_cuda_group_estimate();
+}
+
+static void *abort_comm(void *comm)
+{
+    CHECK(rondo_comm_abort(comm) == RONDO_SUCCESS);
+    return NULL;
+}
+
+/* A group whose communicator another thread has aborted has calls on what is freed: they are not looked at. */
+static void check_estimate(void)
+{
+    void *data = NULL;
+    double us = -1;
+    pthread_t thread;
+
+    CHECK(cudaSetDevice(1) == cudaSuccess && cudaMalloc(&data, 64) == cudaSuccess);
+    for (int aborted = 0; aborted < 2; aborted++) {
+        rondo_comm_t comm = create(0);
+
+        if (!comm)
+            return;
+        CHECK(rondo_group_start() == RONDO_SUCCESS);
+        CHECK(rondo_allreduce(data, data, 1, RONDO_INT32, RONDO_SUM, comm, NULL) == RONDO_SUCCESS);
+        if (aborted)
+            CHECK(pthread_create(&thread, NULL, abort_comm, comm) == 0 && pthread_join(thread, NULL) == 0);
+        CHECK(rondo_group_estimate(&us) == (aborted ? RONDO_ERR_ABORTED : RONDO_SUCCESS));
+        CHECK(estimates == 1);
+        if (!aborted)
+            CHECK(rondo_comm_destroy(comm) == RONDO_SUCCESS);
+    }
+    CHECK(cudaFree(data) == cudaSuccess);
+}
+
 int main(void)
 {
     char before[256], after[256];
@@ -433,6 +475,7 @@ int main(void)
     (void)sim_live(after, sizeof after);
     CHECK(strcmp(before, after) == 0);
     CHECK(comm && rondo_comm_destroy(comm) == RONDO_SUCCESS);
+    check_estimate();
     CHECK(sim_live(after, sizeof after) == 0);
     if (pthread_create(&thread, NULL, by_own_context, NULL) != 0 || pthread_join(thread, NULL) != 0)
         return 1;
