@@ -1,6 +1,6 @@
 /* A CUDA communicator's life: made and destroyed many times without a leak, destroyed in any order, misused, aborted
- * while kernels wait, deserted by a rank that dies or never calls, held all at once by one thread, and beside another
- * one whose kernels GPUs begin in another order.
+ * while kernels wait, deserted by a rank that dies or never calls, held all at once by one thread, ended beside another
+ * one whose kernel waits, and beside another one whose kernels GPUs begin in another order.
  *
  *   life [--times N] [--nodes | --on 10+10] [--part NAME]
  *
@@ -400,6 +400,51 @@ static void peer_left(test_rank_t *t, void *arg)
     device_end(t, NULL, &stream, 1);
 }
 
+/* Rank 0 ends a communicator, in order or after an error, while its kernel of another one waits for rank 1, which calls
+ * only when rank 0 has done so. What a communicator leaves behind meanwhile, later ones take: it does not grow. */
+static void beside(test_rank_t *t, void *arg)
+{
+    enum { ENDS = 5 };
+    int *device = device_memory(t, 4096, 0), live[ENDS];
+    void *registered;
+    cudaStream_t stream;
+    char text[200];
+
+    (void)arg;
+    rondo_comm_t comm = device_comm(t);
+    TEST_CUDA(t, cudaMalloc(&registered, 1 << 20));
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (int i = 0; i < ENDS; i++) {
+        rondo_comm_t other = device_comm(t);
+        rondo_registration_t reg;
+        int aborts = i == ENDS - 1;
+
+        test_note(t, "%s beside a kernel, %d", aborts ? "abort" : "destroy", i);
+        if (aborts)
+            TEST_OK(t, other, rondo_comm_register(other, registered, 1 << 20, &reg));
+        sum_checked(t, other, t->nranks, stream, 100);
+        test_barrier(t);
+        if (t->rank == 0)
+            sum(t, comm, stream, device, 100);
+        if (t->rank == 0)
+            TEST_OK(t, NULL, aborts ? rondo_comm_abort(other) : rondo_comm_destroy(other));
+        test_barrier(t);
+        if (t->rank != 0)
+            sum(t, comm, stream, device, 100);
+        if (t->rank != 0)
+            (void)rondo_comm_destroy(other); /* it may have heard of the other one's abort */
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+        test_barrier(t);
+        live[i] = sim_live ? sim_live(text, sizeof text) : 0;
+    }
+    if (t->kind == TEST_PROCESSES && live[ENDS - 2] > live[1])
+        test_fail(t, "%d things of CUDA are there, and were %d: %s", live[ENDS - 2], live[1], text);
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    test_barrier(t);
+    TEST_CUDA(t, cudaFree(registered));
+    device_end(t, NULL, &stream, 1);
+}
+
 static void hold(void *milliseconds)
 {
     usleep(1000u * *(unsigned *)milliseconds);
@@ -503,9 +548,10 @@ int main(int argc, char **argv)
         test_body_fn body;
         int ranks, kinds;
     } parts[] = {
-        {"wrong", wrong, 2, 3},        {"graphs", graphs, 3, 3},     {"one_thread", one_thread, 1, 1},
-        {"abort", abort_it, 3, 3},     {"behind", behind, 2, 3},     {"late", late, 2, 3},
-        {"deserted", peer_left, 3, 3}, {"crossing", crossing, 2, 3}, {"many", many, 2, 3},
+        {"wrong", wrong, 2, 3},        {"graphs", graphs, 3, 3}, {"one_thread", one_thread, 1, 1},
+        {"abort", abort_it, 3, 3},     {"behind", behind, 2, 3}, {"late", late, 2, 3},
+        {"deserted", peer_left, 3, 3}, {"beside", beside, 2, 3}, {"crossing", crossing, 2, 3},
+        {"many", many, 2, 3},
     };
     int bad = 0;
 

@@ -148,16 +148,19 @@ int main(void)
 
     if (rondo_comm_create_all(&comm, 1, &device, NULL) != RONDO_SUCCESS)
         return 2;
-    int before = sim_live(said, sizeof said);
-    rd_proxy_path_t path = {.cuda = comm->cuda}, other = {.cuda = comm->cuda};
+    rd_proxy_path_t path = {.cuda = comm->cuda}, other = {.cuda = comm->cuda}, later = {.cuda = comm->cuda};
     char *left = check_whole(&other);
     check_many(&path, all);
     check(&path);
     check_over(&path, all);
     rd_rcache_free(&path);
     rd_rcache_free(&other);
+    int there = sim_live(said, sizeof said); /* kept for the next communicator till the last one ends */
+    if (left)
+        CHECK(sent_from(&later, left, BYTES, RD_KGDR) != left && sim_live(said, sizeof said) == there);
+    rd_rcache_free(&later);
     CHECK(!left || cudaFree(left) == cudaSuccess);
-    CHECK(sim_live(said, sizeof said) == before);
     CHECK(rondo_comm_destroy(comm) == RONDO_SUCCESS);
+    CHECK(sim_live(said, sizeof said) == 0);
     return failures != 0;
 }

@@ -344,6 +344,7 @@ cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle, unsi
     return cudaSuccess;
 }
 
+/* Waits for whatever runs on the device, as cudaFree does. */
 cudaError_t cudaIpcCloseMemHandle(void *pointer)
 {
     pthread_mutex_lock(&sim_lock);
@@ -351,8 +352,10 @@ cudaError_t cudaIpcCloseMemHandle(void *pointer)
     while (*at && (*at)->base != pointer)
         at = &(*at)->next;
     block_t *b = *at;
-    if (b && b->users > 0)
+    if (b && b->users > 0) {
         *at = b->next;
+        sim_drain(sim_current());
+    }
     pthread_mutex_unlock(&sim_lock);
     if (!b || b->users <= 0)
         return sim_error(cudaErrorInvalidValue);

@@ -67,6 +67,12 @@ typedef struct rd_ring_offer {
     double gbps, number_gbps;
 } rd_ring_offer_t;
 
+/* Which memory of another process a mapping shows. */
+typedef struct rd_import_name {
+    uint64_t process; /* as in rd_cuda_peer_t */
+    uint64_t buffer;  /* RD_DRIVER_BUFFER_ID there; 0: it has none */
+} rd_import_name_t;
+
 struct rd_cuda {
     const rd_team_t *team;
     int device;
@@ -88,6 +94,7 @@ struct rd_cuda {
     bool pinned;
     rd_khost_t *host;                      /* NULL: not yet created */
     void *imported[RD_KRANKS];             /* bases to be closed */
+    rd_import_name_t imports[RD_KRANKS];   /* and what they are */
     void *scratch;                         /* device memory for the barrier's element */
     struct rd_cuda_window *user_windows;   /* user.h: those of the program's kernels */
     char *over;                            /* copy_over.c: device memory; NULL: not yet */
@@ -222,6 +229,11 @@ void rd_window_release(rd_cuda_t *cuda);
  * otherwise rd_window_left_take may return it, for another one of that length; NULL: there is none. */
 void rd_window_leave(rd_cuda_t *cuda, void *memory, size_t bytes, bool used);
 void *rd_window_left_take(int device, size_t bytes);
+/* Unmaps memory that cudaIpcOpenMemHandle has returned, or leaves it mapped, as memory is left: no kernel of the
+ * communicator's uses it any more, but unmapping waits for those of all others on the GPU. Returns in rd_window_mapped
+ * what has been left so, or NULL. */
+void rd_window_unmap(rd_cuda_t *cuda, void *memory, rd_import_name_t name);
+void *rd_window_mapped(int device, rd_import_name_t name);
 /* user_window.c. Leaves the windows behind; the bytes of barriers and signals. */
 void rd_user_end(rd_cuda_t *cuda);
 uint64_t rd_user_count(const rd_cuda_t *cuda);
@@ -249,6 +261,8 @@ rondo_result_t rd_import_windows(rd_cuda_t *cuda);
 rondo_result_t rd_import_device_windows(rd_cuda_t *cuda, bool again, bool *host_windows);
 /* Returns the offset of `pointer` within its allocation. */
 uint64_t rd_import_offset(const void *pointer);
+/* At the end of a communicator; and while it goes on, by a thread that may wait for all that runs on the GPU. */
+void rd_import_leave(rd_cuda_t *cuda);
 void rd_import_close(rd_cuda_t *cuda);
 
 /* register.c. Returns how many numbers of registered buffers a posted message may name, at least 1; 0: no message is

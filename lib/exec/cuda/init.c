@@ -200,7 +200,7 @@ rondo_result_t rd_cuda_close(rd_cuda_t *cuda)
     rd_proxy_path_close(cuda);
     rd_node_comm_close(cuda);
     rd_registered_close(cuda);
-    rd_import_close(cuda);
+    rd_import_leave(cuda);
     rd_device_leave(guard);
     return result;
 }
@@ -217,7 +217,7 @@ void rd_cuda_free(rd_cuda_t *cuda, rd_node_t *node)
     rd_proxy_path_close(cuda);
     rd_node_comm_free(cuda, node, controls);
     rd_registered_close(cuda);
-    rd_import_close(cuda);
+    rd_import_leave(cuda);
     rd_order_free(cuda);
     if (cuda->put_stream)
         (void)cudaStreamDestroy(cuda->put_stream);

@@ -97,10 +97,17 @@ static rondo_result_t write_entry(rd_cuda_t *cuda, int number, const rd_kregiste
                          sizeof *entry, cuda->registered->stream);
 }
 
-static void close_imports(registered_t *r)
+/* Closing waits for whatever runs on the GPU. The end of a communicator that has failed must not wait; in all other
+ * cases the buffers are closed, because they are the program's, which may want their memory back. */
+static void close_imports(rd_cuda_t *cuda, registered_t *r)
 {
+    const rd_import_name_t none = {0, 0};
+    const bool failed = rd_health_check(cuda->team->health) != RONDO_SUCCESS;
+
     for (int i = 0; i < RD_KRANKS; i++) {
-        if (r->imported[i])
+        if (r->imported[i] && failed)
+            rd_window_unmap(cuda, r->imported[i], none);
+        else if (r->imported[i])
             (void)cudaIpcCloseMemHandle(r->imported[i]);
         r->imported[i] = NULL;
     }
@@ -112,7 +119,7 @@ void rd_registered_close(rd_cuda_t *cuda)
     if (!cuda->registered)
         return;
     for (int i = 0; i < RD_KREGISTERED; i++)
-        close_imports(&cuda->registered->all[i]);
+        close_imports(cuda, &cuda->registered->all[i]);
     (void)cudaStreamDestroy(cuda->registered->stream);
     free(cuda->registered);
     cuda->registered = NULL;
@@ -196,7 +203,7 @@ static rondo_result_t forget(rd_cuda_t *cuda, registered_t *r)
     const rd_kregistered_t none = {{0}, {0}};
     rondo_result_t result = write_entry(cuda, (int)(r - cuda->registered->all), &none);
 
-    close_imports(r);
+    close_imports(cuda, r);
     return result;
 }
 

@@ -5,7 +5,9 @@
  * into the graveyard of the process. Later communicators look for a window there first, and the last communicator of
  * the process to end frees those whose peers have left. cudaFree waits for everything that runs on the device, so it is
  * called only when this process has no communicator left whose kernels might wait for what this thread does next. The
- * same holds for unpinning, where windows lie in host memory (window_host.c). */
+ * same holds for unpinning, where windows lie in host memory (window_host.c), and for unmapping the windows of peers,
+ * which is why they stay mapped until then, too; a communicator that gets the same one of a peer again takes what is
+ * mapped already. The peer may have freed its window meanwhile: it is not used by anybody. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -19,14 +21,16 @@
 #define WINDOW_MOST ((size_t)70 << 20) /* with the barrier's page: CUDA allocates by 2 MB */
 #define MESSAGE_SLICE (16u << 10)      /* of messages of some megabytes: a fence takes as long as moving this much */
 #define WORDS 64                       /* communicators whose words a pinned page holds */
+#define IMPORTS 128                    /* that are kept mapped, at most, unless their communicator has failed */
 
-/* Memory of user_window.c. */
+/* Memory that outlives its communicator. */
 typedef struct rd_left {
     struct rd_left *next;
     void *memory;
     size_t bytes; /* 0: it was imported */
     int device;
-    bool used; /* a kernel may still write there: it is freed, not taken again */
+    bool used;                 /* a kernel may still write there: it is freed, not taken again */
+    rd_import_name_t imported; /* of a window */
 } rd_left_t;
 
 typedef struct grave {
@@ -191,6 +195,8 @@ static void sweep(void)
 static void await_kernels(const rd_left_t *l)
 {
     for (; l; l = l->next) {
+        if (!l->used)
+            continue;
         rd_device_guard_t guard = rd_device_enter(l->device);
         (void)cudaDeviceSynchronize();
         rd_device_leave(guard);
@@ -220,7 +226,7 @@ void rd_window_leave(rd_cuda_t *cuda, void *memory, size_t bytes, bool used)
 
     if (!l)
         return; /* then it is never freed */
-    *l = (rd_left_t){NULL, memory, bytes, cuda->device, used};
+    *l = (rd_left_t){.memory = memory, .bytes = bytes, .device = cuda->device, .used = used};
     pthread_mutex_lock(&lock);
     left_add(used ? &cuda->left : &left, &l);
     pthread_mutex_unlock(&lock);
@@ -234,6 +240,53 @@ void *rd_window_left_take(int device, size_t bytes)
     for (rd_left_t **at = &left; *at && !memory;) {
         rd_left_t *l = *at;
         if (l->used || l->device != device || l->bytes != bytes) {
+            at = &l->next;
+            continue;
+        }
+        memory = l->memory;
+        *at = l->next;
+        free(l);
+    }
+    pthread_mutex_unlock(&lock);
+    return memory;
+}
+
+/* Unmapping waits for whatever runs on the device: is that of this communicator alone, or is so much mapped that it has
+ * to be? */
+static bool may_unmap(const rd_cuda_t *cuda)
+{
+    const rd_cuda_t *outer = cuda->parent ? cuda->parent : cuda;
+    const bool failed = rd_health_check(cuda->team->health) != RONDO_SUCCESS;
+    int kept = 0;
+
+    for (const rd_left_t *l = left; l; l = l->next)
+        kept += !l->bytes;
+    return living == outer->living + (outer->node_comm && outer->node_comm->living) || (kept >= IMPORTS && !failed);
+}
+
+void rd_window_unmap(rd_cuda_t *cuda, void *memory, rd_import_name_t name)
+{
+    pthread_mutex_lock(&lock);
+    bool now = may_unmap(cuda);
+    rd_left_t *l = now ? NULL : malloc(sizeof *l); /* without memory it is never unmapped */
+    if (l) {
+        *l = (rd_left_t){.memory = memory, .device = cuda->device, .imported = name};
+        left_add(&left, &l);
+    }
+    pthread_mutex_unlock(&lock);
+    if (now)
+        (void)cudaIpcCloseMemHandle(memory);
+}
+
+void *rd_window_mapped(int device, rd_import_name_t name)
+{
+    void *memory = NULL;
+
+    pthread_mutex_lock(&lock);
+    for (rd_left_t **at = &left; *at && name.buffer && !memory;) {
+        rd_left_t *l = *at;
+        if (l->bytes || l->device != device || l->imported.process != name.process ||
+            l->imported.buffer != name.buffer) {
             at = &l->next;
             continue;
         }

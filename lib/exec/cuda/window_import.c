@@ -31,6 +31,7 @@ typedef struct offer {
     rd_missed_t missed; /* why other processes cannot map the window */
     void *window;
     uint64_t offset; /* of the window within the allocation that the handle names */
+    uint64_t buffer; /* rd_import_name_t's */
     cudaIpcMemHandle_t handle;
     rd_gpu_path_t path; /* path between the farthest pair, as this rank sees it */
     rd_ring_offer_t ring;
@@ -248,6 +249,9 @@ static rondo_result_t own_offer(rd_cuda_t *cuda, offer_t *offer)
     if (!other_process(cuda))
         return RONDO_SUCCESS;
     offer->offset = rd_import_offset(cuda->window);
+    if (!rd_driver.attribute ||
+        rd_driver.attribute(&offer->buffer, RD_DRIVER_BUFFER_ID, (unsigned long long)(uintptr_t)cuda->window) != 0)
+        offer->buffer = 0;
     cudaError_t error = cudaIpcGetMemHandle(&offer->handle, cuda->window);
     if (error != cudaSuccess)
         note_missed(&offer->missed, -1, "cudaIpcGetMemHandle", error);
@@ -266,8 +270,12 @@ static void map_here(rd_cuda_t *cuda, int r, const offer_t *offer, rd_missed_t *
 
 static void map_there(rd_cuda_t *cuda, int r, const offer_t *offer, rd_missed_t *missed)
 {
-    cudaError_t error = cudaIpcOpenMemHandle(&cuda->imported[r], offer->handle, cudaIpcMemLazyEnablePeerAccess);
+    cudaError_t error = cudaSuccess;
 
+    cuda->imports[r] = (rd_import_name_t){cuda->peers[r].process, offer->buffer};
+    cuda->imported[r] = rd_window_mapped(cuda->device, cuda->imports[r]);
+    if (!cuda->imported[r])
+        error = cudaIpcOpenMemHandle(&cuda->imported[r], offer->handle, cudaIpcMemLazyEnablePeerAccess);
     if (error != cudaSuccess) {
         cuda->imported[r] = NULL;
         note_missed(missed, r, "cudaIpcOpenMemHandle", error);
@@ -368,7 +376,7 @@ rondo_result_t rd_import_device_windows(rd_cuda_t *cuda, bool again, bool *host_
     if (result != RONDO_SUCCESS)
         return result;
     if (*host_windows) {
-        rd_import_close(cuda);
+        rd_import_leave(cuda);
         rd_window_release(cuda);
     }
     return RONDO_SUCCESS;
@@ -393,9 +401,19 @@ rondo_result_t rd_import_windows(rd_cuda_t *cuda)
     return rd_window_host_map(cuda);
 }
 
+/* On the proxy path there may be more ranks than RD_KRANKS, which have imported nothing. */
+void rd_import_leave(rd_cuda_t *cuda)
+{
+    for (int r = 0; r < RD_KRANKS; r++) {
+        if (cuda->imported[r])
+            rd_window_unmap(cuda, cuda->imported[r], cuda->imports[r]);
+        cuda->imported[r] = NULL;
+    }
+}
+
 void rd_import_close(rd_cuda_t *cuda)
 {
-    for (int r = 0; r < RD_KRANKS; r++) { /* on the proxy path there may be more ranks, which have imported nothing */
+    for (int r = 0; r < RD_KRANKS; r++) {
         if (cuda->imported[r])
             (void)cudaIpcCloseMemHandle(cuda->imported[r]);
         cuda->imported[r] = NULL;

@@ -42,7 +42,7 @@ rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, bool *host_windows)
 void rd_node_comm_close(rd_cuda_t *cuda)
 {
     if (cuda->node_comm)
-        rd_import_close(cuda->node_comm);
+        rd_import_leave(cuda->node_comm);
 }
 
 void rd_node_comm_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls)
@@ -51,7 +51,7 @@ void rd_node_comm_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *co
 
     if (!in)
         return;
-    rd_import_close(in);
+    rd_import_leave(in);
     rd_window_free(in, node, controls);
     free(in->kept);
     cuda->node_comm = NULL;

@@ -13,7 +13,8 @@
  * anew there, and entries are sorted by address.
  *
  * The copies of all launches of a communicator share one buffer, because launches follow one another. When it grows,
- * the old one is kept until the communicator ends: graphs may know it, and freeing it would wait as closing does. */
+ * the old one is kept until the communicator ends: graphs may know it, and freeing it would wait as closing does. So
+ * they are left to later communicators then. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -199,7 +200,9 @@ static rondo_result_t grow(rd_proxy_path_t *s, size_t bytes)
 
     for (int i = 0; i < TRIES; i++) {
         rd_bounce_t *a = calloc(1, sizeof *a);
-        if (!a || cudaMalloc((void **)&a->memory, bytes) != cudaSuccess) {
+        if (a)
+            a->memory = rd_window_left_take(s->cuda->device, bytes);
+        if (!a || (!a->memory && cudaMalloc((void **)&a->memory, bytes) != cudaSuccess)) {
             (void)cudaGetLastError();
             free(a);
             return no_memory(s, bytes);
@@ -272,7 +275,7 @@ void rd_rcache_free(rd_proxy_path_t *s)
     while (s->bounce) {
         rd_bounce_t *a = s->bounce;
         s->bounce = a->next;
-        (void)cudaFree(a->memory);
+        rd_window_leave(s->cuda, a->memory, a->allocated, false);
         free(a);
     }
 }
