@@ -4,6 +4,8 @@
  * event goes without the latter, because the event would come before that end. */
 #include <cuda_runtime_api.h>
 #include <rondo.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "sched/program.h"
@@ -73,7 +75,7 @@ static cudaError_t settle_local_memory(void)
     return error != cudaSuccess ? error : waited;
 }
 
-int rd_kernel_load(void)
+static cudaError_t load_all(void)
 {
     const size_t all = (size_t)RD_GPU_PROTOS * RD_KN_NUMBERS;
     cudaError_t error = load(rd_kernels_oneshot[0], all);
@@ -112,7 +114,24 @@ int rd_kernel_load(void)
         error = load(rd_kernels_mixed, RD_GPU_PROTOS);
     if (error == cudaSuccess)
         error = load(rd_kernels_single, RD_KT_SINGLES);
+    return error;
+}
+
+/* Once for each device of the process: the kernel that settles its memory would wait beside one that fills the GPU,
+ * which may be an earlier communicator's that waits for a rank that makes this one first. */
+int rd_kernel_load(void)
+{
+    static _Atomic uint64_t done; /* devices, by bits; of those beyond the last bit nothing is known */
+    int device = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    const uint64_t bit = device < 64 ? UINT64_C(1) << device : 0;
+
+    if (error != cudaSuccess || atomic_load(&done) & bit)
+        return (int)error;
+    error = load_all();
     if (error == cudaSuccess)
         error = settle_local_memory();
+    if (error == cudaSuccess)
+        atomic_fetch_or(&done, bit);
     return (int)error;
 }

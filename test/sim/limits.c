@@ -336,13 +336,26 @@ static void check_layouts(uint32_t host_windows)
 
 /* ---- devices and communicators */
 
-static int no_kernels; /* the next creation fails, before it comes to its window */
+static int no_kernels;        /* the next creation fails, before it comes to its window */
+static int launches, settled; /* of all kernels, and of those while kernels are loaded */
+
+cudaError_t __real_cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **arguments);
+cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **arguments);
+cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **arguments)
+{
+    launches++;
+    return __real_cudaLaunchKernelExC(config, function, arguments);
+}
 
 int __real_rd_kernel_load(void);
 int __wrap_rd_kernel_load(void);
 int __wrap_rd_kernel_load(void)
 {
-    return no_kernels ? (int)cudaErrorNoKernelImageForDevice : __real_rd_kernel_load();
+    const int before = launches;
+    const int error = no_kernels ? (int)cudaErrorNoKernelImageForDevice : __real_rd_kernel_load();
+
+    settled += launches - before;
+    return error;
 }
 
 static rondo_comm_t create_on(int device, int64_t timeout_ms)
@@ -468,6 +481,7 @@ int main(void)
         check_layouts(host_windows);
     if (pthread_create(&thread, NULL, elsewhere, NULL) != 0 || pthread_join(thread, &comm) != 0)
         return 1;
+    CHECK(settled == 1); /* it has made two communicators; a kernel beside might fill the GPU when the second is made */
     (void)sim_live(before, sizeof before);
     no_kernels = 1;
     CHECK(!create(0));
@@ -481,5 +495,6 @@ int main(void)
         return 1;
     CHECK(cudaSetDevice(0) == cudaSuccess);
     check_auto(0);
+    CHECK(settled == 2); /* once on each device */
     return failures != 0;
 }
