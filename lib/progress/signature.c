@@ -184,18 +184,24 @@ void rd_signature_number(rd_task_t *task, uint64_t *sequence)
  * same number. The last rank to come sees all others, so a difference is found before its kernel starts. What other
  * ranks have called since is compared at the next call, and by the liveness thread, so that ranks whose kernels wait
  * learn of it, too. A rank that is a whole ring behind finds the signatures that it would compare with overwritten, and
- * skips them. */
+ * skips them.
+ *
+ * Captured calls have their place in the ring, too, where they are captured. A graph may run any number of times, and
+ * in the place of another rank's plain call, so numbers say nothing any more where one rank has captured what the other
+ * one has not: these two do not compare from there on. */
 
 #define RING 1024 /* operations */
 
 typedef struct entry {
     _Alignas(RD_LINE) _Atomic uint64_t number; /* of the operation: see ring_entry.h */
+    bool captured;
     rd_signature_t signature;
 } entry_t;
 
 typedef struct member {
     entry_t *ring;     /* in the node's shared memory; NULL: not on this node */
     uint64_t compared; /* operations */
+    bool diverged;     /* it has captured other calls than this rank */
 } member_t;
 
 struct rd_signature_ring {
@@ -235,24 +241,26 @@ void rd_signature_ring_free(rd_signature_ring_t *ring)
     free(ring);
 }
 
-static void post(entry_t *ring, const rd_signature_t *signature, uint64_t number)
+static void post(entry_t *ring, const rd_signature_t *signature, bool captured, uint64_t number)
 {
     entry_t *entry = &ring[number % RING];
 
     rd_entry_begin(&entry->number);
+    entry->captured = captured;
     entry->signature = *signature;
     rd_entry_end(&entry->number, number);
 }
 
-/* Returns 1 if `signature` is set to that of the ring's rank for this number, 0 if the rank has not come so far, -1 if
- * it has overwritten it since. */
-static int find(const entry_t *ring, uint64_t number, rd_signature_t *signature)
+/* Returns 1 if `signature` and `captured` are set to those of the ring's rank for this number, 0 if the rank has not
+ * come so far, -1 if it has overwritten them since. */
+static int find(const entry_t *ring, uint64_t number, rd_signature_t *signature, bool *captured)
 {
     const entry_t *entry = &ring[number % RING];
     int there = rd_entry_find(&entry->number, number);
 
     if (there != 1)
         return there;
+    *captured = entry->captured;
     *signature = entry->signature;
     return rd_entry_kept(&entry->number, number) ? 1 : -1;
 }
@@ -263,15 +271,19 @@ static rondo_result_t compare_peer(rd_signature_ring_t *ring, int peer)
     member_t *its = &ring->members[peer];
     int rank = ring->team->rank;
     rd_signature_t own, theirs;
+    bool here, captured;
 
-    while (its->compared < ring->posted) {
+    while (its->compared < ring->posted && !its->diverged) {
         uint64_t number = its->compared + 1;
-        int there = find(its->ring, number, &theirs);
+        int there = find(its->ring, number, &theirs, &captured);
 
         if (there == 0)
             return RONDO_SUCCESS;
         its->compared = number;
-        if (there < 0 || find(ring->members[rank].ring, number, &own) != 1)
+        if (there < 0 || find(ring->members[rank].ring, number, &own, &here) != 1)
+            continue;
+        its->diverged = here != captured || (here && differs(&own, &theirs));
+        if (here || captured)
             continue;
         rondo_result_t result =
             rank < peer ? compare(team, rank, &own, peer, &theirs) : compare(team, peer, &theirs, rank, &own);
@@ -291,13 +303,13 @@ static rondo_result_t compare_peers(rd_signature_ring_t *ring)
     return result;
 }
 
-rondo_result_t rd_signature_ring_call(rd_signature_ring_t *ring, const rd_call_t *call)
+rondo_result_t rd_signature_ring_call(rd_signature_ring_t *ring, const rd_call_t *call, bool captured)
 {
     rd_signature_t signature;
 
     fill(&signature, call, ring->team, ring->posted);
     pthread_mutex_lock(&ring->lock);
-    post(ring->members[ring->team->rank].ring, &signature, ++ring->posted);
+    post(ring->members[ring->team->rank].ring, &signature, captured, ++ring->posted);
     atomic_thread_fence(memory_order_seq_cst); /* of two ranks that post at once, at least one sees the other */
     rondo_result_t result = compare_peers(ring);
     pthread_mutex_unlock(&ring->lock);

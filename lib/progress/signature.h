@@ -39,7 +39,7 @@ size_t rd_signature_ring_bytes(void); /* at the end of each rank's segment of th
 rondo_result_t rd_signature_ring_create(rd_signature_ring_t **ring, const rd_team_t *team);
 void rd_signature_ring_free(rd_signature_ring_t *ring);
 /* Records a call, and compares it with those of other ranks that have come before. */
-rondo_result_t rd_signature_ring_call(rd_signature_ring_t *ring, const rd_call_t *call);
+rondo_result_t rd_signature_ring_call(rd_signature_ring_t *ring, const rd_call_t *call, bool captured);
 /* Compares with what has come since. Any thread may call it. */
 void rd_signature_ring_poll(rd_signature_ring_t *ring);
 

@@ -1,7 +1,8 @@
 /* RONDO_CHECK=1 on devices: the last rank to ask for something else than the others is told so before its kernel
  * starts, with the ranks and the field; the others' kernels, which wait for it, leave, and their next call says the
  * same. Between nodes nobody is told at once, and all are soon. Ranks that ask alike notice nothing, in groups and
- * graphs too, nor when one's host is ahead of its stream by more than the time limit.
+ * graphs too, nor, on one node, when one replays what the others call, nor when one's host is ahead of its stream by
+ * more than the time limit.
  *
  *   asked [--nodes]
  */
@@ -51,11 +52,18 @@ static rondo_result_t run(const plan_t *p, int differs, rondo_comm_t comm, float
     return result != RONDO_SUCCESS ? result : end;
 }
 
-/* Captured calls have no number, and so may differ between ranks in how often they are captured. */
+static void end_capture(test_rank_t *t, cudaStream_t stream, cudaGraphExec_t *exec)
+{
+    cudaGraph_t graph;
+
+    TEST_CUDA(t, cudaStreamEndCapture(stream, &graph));
+    TEST_CUDA(t, cudaGraphInstantiate(exec, graph, 0));
+    TEST_CUDA(t, cudaGraphDestroy(graph));
+}
+
 static void alike(test_rank_t *t, rondo_comm_t comm, float *buffer, cudaStream_t stream)
 {
     cudaGraphExec_t exec;
-    cudaGraph_t graph;
 
     for (size_t i = 0; i < 5; i++) {
         TEST_OK(t, comm, rondo_allreduce(buffer, buffer, i * 10, RONDO_FLOAT32, RONDO_SUM, comm, stream));
@@ -64,19 +72,36 @@ static void alike(test_rank_t *t, rondo_comm_t comm, float *buffer, cudaStream_t
     TEST_CUDA(t, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     for (int i = 0; i < 3; i++)
         TEST_OK(t, comm, rondo_allreduce(buffer, buffer, 10, RONDO_FLOAT32, RONDO_SUM, comm, stream));
-    TEST_CUDA(t, cudaStreamEndCapture(stream, &graph));
-    TEST_CUDA(t, cudaGraphInstantiate(&exec, graph, 0));
-    TEST_CUDA(t, cudaGraphDestroy(graph));
-    if (t->rank == 0) { /* captured, and never launched */
-        TEST_CUDA(t, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-        TEST_OK(t, comm, rondo_barrier(comm, stream));
-        TEST_CUDA(t, cudaStreamEndCapture(stream, &graph));
-        TEST_CUDA(t, cudaGraphDestroy(graph));
-    }
+    end_capture(t, stream, &exec);
     TEST_CUDA(t, cudaGraphLaunch(exec, stream));
     TEST_OK(t, comm, rondo_barrier(comm, stream));
     TEST_CUDA(t, cudaStreamSynchronize(stream));
     device_graphs_destroy(t, &exec, 1);
+}
+
+/* Rank 0 replays what the others call, and has captured what it never launches. The calls behind that have other
+ * numbers on rank 0, and still are right. */
+static void captured_alone(test_rank_t *t, rondo_comm_t comm, float *buffer, cudaStream_t stream)
+{
+    cudaGraphExec_t exec[2] = {NULL, NULL};
+
+    test_note(t, "rank 0 alone captures");
+    for (int i = 0; i < 2 && t->rank == 0; i++) {
+        TEST_CUDA(t, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+        TEST_OK(t, comm, rondo_allreduce(buffer, buffer, 10, RONDO_FLOAT32, RONDO_SUM, comm, stream));
+        end_capture(t, stream, &exec[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        if (t->rank == 0)
+            TEST_CUDA(t, cudaGraphLaunch(exec[0], stream));
+        else
+            TEST_OK(t, comm, rondo_allreduce(buffer, buffer, 10, RONDO_FLOAT32, RONDO_SUM, comm, stream));
+        TEST_OK(t, comm, rondo_reduce(buffer, buffer, 20, RONDO_FLOAT32, RONDO_SUM, 0, comm, stream));
+        TEST_OK(t, comm, rondo_barrier(comm, stream));
+    }
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
+    device_graphs_destroy(t, exec, t->rank == 0 ? 2 : 0);
+    TEST_OK(t, comm, rondo_barrier(comm, stream));
 }
 
 static void sentence(test_rank_t *t, const plan_t *p, const char *said)
@@ -139,6 +164,8 @@ static void body(test_rank_t *t, void *arg)
         TEST_TRUE(t, error == RONDO_ERR_MISMATCH);
     } else {
         TEST_OK(t, comm, rondo_barrier(comm, stream));
+        if (!p->nodes)
+            captured_alone(t, comm, buffer, stream);
     }
     rondo_comm_destroy(comm);
     device_end(t, NULL, &stream, 1);

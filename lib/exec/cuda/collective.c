@@ -487,9 +487,9 @@ static rondo_result_t reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
 
 rondo_result_t rd_cuda_compare(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    if (!cuda->signatures || rd_cuda_captured(call->stream))
+    if (!cuda->signatures)
         return RONDO_SUCCESS;
-    return rd_signature_ring_call(cuda->signatures, call);
+    return rd_signature_ring_call(cuda->signatures, call, rd_cuda_captured(call->stream));
 }
 
 static rondo_result_t run(rd_cuda_t *cuda, const rd_call_t *call)
