@@ -1006,9 +1006,12 @@ rondo_result_t rondo_device_window(rondo_comm_t comm, rondo_window_t window, ron
  * host or CUDA. No one of them waits for another but where order is promised: collectives of one communicator, and
  * messages of a pair in one direction. So sends and receives may be posted in any order, and one thread may call for
  * several ranks. On a CUDA communicator short collectives that do not need each other's results are launched together;
- * ranks need not group alike. A group belongs to the calling thread. Groups nest: only the outermost end does anything.
- * An empty group is legal. Creating, splitting, destroying or shrinking a communicator inside a group, and registering,
- * are RONDO_ERR_INVALID_USAGE, and the group goes on.
+ * ranks need not group alike. But there all messages of a group come behind its collectives of that communicator,
+ * whatever the order of the calls, and the other ranks must have them in that order, too: in a group of their own, or
+ * by calling these collectives first. Else data may come into the wrong buffers, or ranks wait for ever. A group
+ * belongs to the calling thread. Groups nest: only the outermost end does anything. An empty group is legal. Creating,
+ * splitting, destroying or shrinking a communicator inside a group, and registering, are RONDO_ERR_INVALID_USAGE, and
+ * the group goes on.
  *
  * A recorded call returns RONDO_SUCCESS, or at once what is wrong with its arguments; in that case the outermost end
  * returns the first such error and nothing of the group has begun. Nor has it when the end itself finds no memory
