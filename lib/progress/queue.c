@@ -26,7 +26,8 @@ static bool turn(rd_outstanding_t *entry)
     if ((idle && !q->elsewhere) || (!q->active && rd_health_check(q->health) != RONDO_SUCCESS))
         return false;
     snprintf(text, sizeof text, "%s", rd_thread_error());
-    if ((idle ? rd_unlike_answer(q, &moved) : rd_queue_advance(q, &moved)) != RONDO_SUCCESS)
+    if ((!idle && rd_queue_advance(q, &moved) != RONDO_SUCCESS) ||
+        (q->elsewhere && rd_unlike_answer(q, &moved) != RONDO_SUCCESS)) /* others ask what this rank calls */
         rd_thread_error_set(text);
     else if (moved)
         rd_queue_moved(q);

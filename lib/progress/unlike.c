@@ -285,7 +285,7 @@ rondo_result_t rd_unlike_check(rd_queue_t *q, int64_t now_ms)
 
 rondo_result_t rd_unlike_answer(rd_queue_t *q, int *moved)
 {
-    *moved = rd_transport_progress(q->net);
+    *moved |= rd_transport_progress(q->net);
     return rd_unlike_check(q, rd_clock_ms());
 }
 
