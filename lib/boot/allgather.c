@@ -12,6 +12,7 @@
 #include "base/outstanding.h"
 
 #define WORD_MS 150
+#define CALL_BYTES 32              /* of the word for what an exchange is for */
 #define QUEUE (4 * RD_RECORD_DATA) /* the most bytes that are queued before the socket has taken some */
 
 typedef struct round {
@@ -23,6 +24,7 @@ typedef struct round {
     int through;              /* so many ranks from `from` on must have come before that can send */
     rd_boot_news_t news;
     int64_t until_ms;
+    char call[CALL_BYTES]; /* what the other rank's exchange is for, as far as it has said it; "": nothing */
 } round_t;
 
 /* The connection has died from an error on this side, so reading from the neighbours would not report it. */
@@ -46,6 +48,40 @@ static rondo_result_t push(round_t *r)
     return RONDO_SUCCESS;
 }
 
+static void begin_round(round_t *r, int k)
+{
+    r->from = &r->b->from[k];
+    r->to = &r->b->to[k];
+    r->through = r->b->nranks - (1 << k) < 1 << k ? r->b->nranks - (1 << k) : 1 << k;
+    r->call[0] = 0;
+    if (r->b->call)
+        rd_chan_send(r->to->chan, RD_REC_CALL, r->b->call, strlen(r->b->call));
+}
+
+static void heard_call(round_t *r, const unsigned char *word, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (word[i] != '_' && (word[i] < 'a' || word[i] > 'z'))
+            return;
+    snprintf(r->call, sizeof r->call, "%.*s", (int)bytes, (const char *)word);
+}
+
+static bool is_alike(const round_t *r)
+{
+    return strcmp(r->call, r->b->call ? r->b->call : "") == 0;
+}
+
+static rondo_result_t unlike(round_t *r)
+{
+    const char *its = *r->call ? r->call : "something else", *own = r->b->call ? r->b->call : "something else";
+
+    snprintf(r->news.failure.text, sizeof r->news.failure.text,
+             "ranks do not call the same: rank %d (%s) calls %s, rank %d (%s) calls %s", r->b->rank,
+             rd_boot_whois(r->b, r->b->rank), own, r->from->rank, rd_boot_whois(r->b, r->from->rank), its);
+    r->news.failure.failed_rank = r->from->rank;
+    return RONDO_ERR_MISMATCH;
+}
+
 static rondo_result_t take(round_t *r)
 {
     const unsigned char *data;
@@ -54,6 +90,12 @@ static rondo_result_t take(round_t *r)
     while (r->in_left && rd_chan_next(r->from->chan, &type, &data, &bytes)) {
         if (rd_boot_heard_of(r->b, type, data, bytes))
             continue;
+        if (type == RD_REC_CALL) {
+            heard_call(r, data, bytes);
+            continue;
+        }
+        if (type == RD_REC_DATA && !is_alike(r))
+            return unlike(r);
         if (type == RD_REC_FAREWELL) {
             rondo_result_t code = rd_boot_heard(r->b, r->from, data, bytes, &r->news);
             if (code)
@@ -212,9 +254,7 @@ rondo_result_t rd_boot_rounds(rd_boot_t *b, rd_boot_round_fn each, void *arg)
     r.until_ms = b->timeout_ms > 0 ? rd_clock_ms() + b->timeout_ms : 0;
     rondo_result_t code = rd_stop_get(b->stop);
     for (int k = 0; k < b->rounds && !code; k++) {
-        r.from = &b->from[k];
-        r.to = &b->to[k];
-        r.through = b->nranks - (1 << k) < 1 << k ? b->nranks - (1 << k) : 1 << k;
+        begin_round(&r, k);
         r.out_left = r.in_left = each(arg, k, &r.out, &r.in);
         code = run_round(&r);
     }
@@ -269,6 +309,11 @@ rondo_result_t rd_boot_allgather(rd_boot_t *b, void *all, size_t each)
     }
     free(g.turned);
     return code;
+}
+
+void rd_boot_exchange_for(rd_boot_t *b, const char *call)
+{
+    b->call = call;
 }
 
 void rd_boot_exchanged(const rd_boot_t *b, int *exchanges, size_t *bytes)

@@ -59,6 +59,11 @@ rondo_result_t rd_boot_meet_waiters(rd_boot_t *boot, rondo_result_t own, int64_t
  * sentence, `why` there, to all, or says where it can be read. Returns the result of that exchange. */
 rondo_result_t rd_boot_cause(rd_boot_t *boot, int failed, const char *why, char text[RD_ERROR_BYTES]);
 
+/* What the exchanges from here on are for, in a word that stays where it is: "comm_split". NULL, as at first: nothing
+ * that one could mistake for another. An exchange with a rank that is in one for something else ends with
+ * RONDO_ERR_MISMATCH, on all ranks. */
+void rd_boot_exchange_for(rd_boot_t *boot, const char *call);
+
 /* Reports the number of exchanges so far, and the bytes of one rank's blocks in all of them. */
 void rd_boot_exchanged(const rd_boot_t *boot, int *exchanges, size_t *bytes);
 /* Reports what a bootstrap of `nranks` ranks permanently costs a rank: sockets to neighbours, and memory. */

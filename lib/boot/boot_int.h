@@ -67,6 +67,7 @@ struct rd_boot {
     int parting_set;
     unsigned char derived[16]; /* the job of the rendezvous that this rank serves on its listener */
     int serving;
+    const char *call; /* what exchanges are for; NULL: it is not said */
     int exchanges;
     size_t exchanged;
 };

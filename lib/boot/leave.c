@@ -157,7 +157,7 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
     size_t bytes;
     int type;
     while (rd_chan_next(from->chan, &type, &data, &bytes)) {
-        if (type == RD_REC_DATA) { /* it belongs to an exchange that has yet to begin here */
+        if (type == RD_REC_DATA || type == RD_REC_CALL) { /* it belongs to an exchange that has yet to begin here */
             rd_chan_put_back(from->chan);
             return RONDO_SUCCESS;
         }

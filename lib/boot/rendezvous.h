@@ -30,7 +30,8 @@ enum {
     RD_REC_ASK,      /* between those: rd_roots_head_t */
     RD_REC_BLOCK,    /* likewise: contacts, as many as fit */
     RD_REC_LOST,     /* between neighbours: see deaths.c */
-    RD_REC_NAME      /* likewise: see names.c */
+    RD_REC_NAME,     /* likewise: see names.c */
+    RD_REC_CALL      /* between neighbours, before a round's data: what the exchange is for, a word */
 };
 
 typedef struct rd_join {

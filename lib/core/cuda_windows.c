@@ -12,9 +12,9 @@ static rd_cuda_window_t *window_of(rondo_window_t window)
 }
 
 /* What is collective goes over the bootstrap, as it does when windows of the host are made. The caller is inside. */
-static void begin(rondo_comm_t comm, uint64_t *entry)
+static void begin(rondo_comm_t comm, const char *name, uint64_t *entry)
 {
-    *entry = rd_call_begin_other(comm, RD_MONITOR_WINDOW);
+    *entry = rd_call_begin_other(comm, RD_MONITOR_WINDOW, name);
     rd_comm_pause(comm);
 }
 
@@ -35,7 +35,7 @@ rondo_result_t rd_comm_cuda_window_create(rondo_comm_t comm, void *buffer, size_
 
     if (result != RONDO_SUCCESS)
         return rd_comm_leave(comm, result);
-    begin(comm, &entry);
+    begin(comm, "window_create", &entry);
     result = rd_cuda_window_create(comm->cuda, buffer, bytes, &made);
     if (result == RONDO_SUCCESS)
         *window = (rondo_window_t)(void *)made;
@@ -59,7 +59,7 @@ rondo_result_t rd_comm_cuda_window_destroy(rondo_comm_t comm, rondo_window_t win
         result = check_window(comm, window, "rondo_window_destroy");
     if (result != RONDO_SUCCESS)
         return rd_comm_leave(comm, result);
-    begin(comm, &entry);
+    begin(comm, "window_destroy", &entry);
     return end(comm, entry, rd_cuda_window_destroy(comm->cuda, window_of(window)));
 }
 
@@ -96,7 +96,7 @@ rondo_result_t rd_comm_device_create(rondo_comm_t comm, const rondo_device_confi
 
     if (result != RONDO_SUCCESS)
         return rd_comm_leave(comm, result);
-    begin(comm, &entry);
+    begin(comm, "device_create", &entry);
     return end(comm, entry, rd_cuda_device_create(comm->cuda, config, device));
 }
 
@@ -110,6 +110,6 @@ rondo_result_t rd_comm_device_destroy(rondo_comm_t comm, rondo_device_t *device)
                           "rondo_device_destroy: device is not one of this communicator, or has been destroyed");
     if (result != RONDO_SUCCESS)
         return rd_comm_leave(comm, result);
-    begin(comm, &entry);
+    begin(comm, "device_destroy", &entry);
     return end(comm, entry, rd_cuda_device_destroy(comm->cuda, device));
 }

@@ -50,7 +50,7 @@ rondo_result_t rd_derive_exchange(rondo_comm_t comm, const rd_exchange_t *exchan
     if (result == RONDO_SUCCESS)
         result = check(comm, exchange->name);
     if (entered)
-        entry = rd_call_begin_other(comm, exchange->kind);
+        entry = rd_call_begin_other(comm, exchange->kind, exchange->name);
     rd_comm_pause(comm);
     if (result == RONDO_SUCCESS)
         result = exchange->run(comm, exchange->arg);

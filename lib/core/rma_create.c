@@ -321,7 +321,7 @@ rondo_result_t rd_comm_window_create(rondo_comm_t comm, void *buffer, size_t byt
     bool entered = result == RONDO_SUCCESS;
 
     if (entered)
-        entry = rd_call_begin_other(comm, RD_MONITOR_WINDOW);
+        entry = rd_call_begin_other(comm, RD_MONITOR_WINDOW, "window_create");
     comm->windows++;
     if (result == RONDO_SUCCESS)
         result = check(comm, "window_create");
@@ -374,7 +374,7 @@ rondo_result_t rd_comm_window_destroy(rondo_comm_t comm, rondo_window_t window)
     rd_rma_op_t flush = {.rma = comm->rma, .kind = RD_RMA_FLUSH, .peer = RONDO_PEER_ALL};
 
     if (entered)
-        entry = rd_call_begin_other(comm, RD_MONITOR_WINDOW);
+        entry = rd_call_begin_other(comm, RD_MONITOR_WINDOW, "window_destroy");
     if (result == RONDO_SUCCESS)
         result = check(comm, "window_destroy");
     if (result == RONDO_SUCCESS)

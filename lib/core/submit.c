@@ -151,7 +151,7 @@ void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task)
     task->number = atomic_load_explicit(&comm->seat.board->calls[task->track].begun, memory_order_relaxed);
 }
 
-uint64_t rd_call_begin_other(rondo_comm_t comm, uint8_t kind)
+uint64_t rd_call_begin_other(rondo_comm_t comm, uint8_t kind, const char *name)
 {
     rd_signed_call_t other = {.call = {.kind = kind}};
 
@@ -161,11 +161,13 @@ uint64_t rd_call_begin_other(rondo_comm_t comm, uint8_t kind)
 
     rd_sign_hash(&other, false);
     sign(comm, &other);
+    rd_boot_exchange_for(comm->boot, name);
     return entry;
 }
 
 void rd_call_end_other(rondo_comm_t comm, uint64_t entry, rondo_result_t result)
 {
+    rd_boot_exchange_for(comm->boot, NULL);
     rd_monitor_end(&comm->seat, RD_TRACK_COLLECTIVE, entry, result);
 }
 

@@ -41,9 +41,9 @@ rondo_result_t rd_message_refused(rondo_result_t result);
 rondo_result_t rd_call_spoiled(rondo_comm_t comm, rondo_result_t result);
 
 /* A split, or the making or the end of a window, begins, and ends: the record says so, and it is signed like a
- * collective. `kind` is RD_MONITOR_SPLIT, _GROW, _WINDOW, _SUSPEND or _RESUME. The caller is inside the communicator.
- */
-uint64_t rd_call_begin_other(rondo_comm_t comm, uint8_t kind);
+ * collective. `kind` is RD_MONITOR_SPLIT, _GROW, _WINDOW, _SUSPEND or _RESUME; `name` is what the other ranks are told
+ * in exchanges over the bootstrap meanwhile. The caller is inside the communicator. */
+uint64_t rd_call_begin_other(rondo_comm_t comm, uint8_t kind, const char *name);
 void rd_call_end_other(rondo_comm_t comm, uint64_t entry, rondo_result_t result);
 /* What rondo_timeout_next has said counts for this call, unless that is recorded in a group. */
 static inline void rd_call_limit(const rd_caller_t *caller, rondo_comm_t comm)

@@ -27,7 +27,7 @@ static rondo_result_t run(rondo_comm_t comm, uint8_t kind, rondo_result_t (*phas
         result = rd_queue_drain(&comm->queue);
     if (result != RONDO_SUCCESS)
         return rd_comm_leave(comm, result);
-    uint64_t entry = rd_call_begin_other(comm, kind);
+    uint64_t entry = rd_call_begin_other(comm, kind, kind == RD_MONITOR_SUSPEND ? "comm_suspend" : "comm_resume");
     rd_comm_pause(comm);
     result = phase(comm);
     rd_comm_resume(comm);
