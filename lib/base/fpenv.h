@@ -2,7 +2,8 @@
  * that its own arithmetic has raised. Prices are compared in the default environment, so that all ranks choose the
  * same, and leave no flag behind. Reductions are the program's arithmetic, with the program's flags and traps; but how
  * they round, and whether subnormal numbers count as zero, must not depend on the thread that happens to add: all ranks
- * get the same bits. */
+ * get the same bits. What a thread of the program looks up in the record, of times and who is late, is calculated in
+ * the default environment, too. */
 #ifndef RD_BASE_FPENV_H
 #define RD_BASE_FPENV_H
 

@@ -9,6 +9,7 @@
 
 #include "base/env.h"
 #include "base/fd.h"
+#include "base/fpenv.h"
 #include "core/dump_files.h"
 #include "core/dump_wait.h"
 #include "core/dumps.h"
@@ -106,6 +107,8 @@ static int dump_to(target_t *target)
 {
     rd_view_t view = {0};
     rd_dump_t dump = {0};
+    fenv_t program;
+    rd_fpenv_begin(&program);
     int error = look(&view);
 
     if (!error)
@@ -117,6 +120,7 @@ static int dump_to(target_t *target)
     if (dump.view)
         rd_dump_free(&dump);
     rd_view_free(&view);
+    rd_fpenv_end(&program);
     return error;
 }
 

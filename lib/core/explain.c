@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/fpenv.h"
 #include "core/comm.h"
 #include "core/lifetime.h"
 #include "monitor/held.h"
@@ -103,16 +104,19 @@ rondo_result_t rondo_explain(rondo_comm_t comm, char *text, size_t bytes)
 {
     rondo_result_t result = rd_comm_valid(comm, "rondo_explain");
     char found[RD_ERROR_BYTES];
+    fenv_t program;
 
     if (result != RONDO_SUCCESS)
         return result;
     if (!text || !bytes)
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_explain: text is NULL or has no room");
     pthread_mutex_lock(&lock);
+    rd_fpenv_begin(&program);
     if (rd_health_check(&comm->health) != RONDO_SUCCESS)
         snprintf(found, sizeof found, "%s", comm->health.stop.text);
     else
         find(comm, found);
+    rd_fpenv_end(&program);
     pthread_mutex_unlock(&lock);
     snprintf(text, bytes, "%s", found);
     return RONDO_SUCCESS;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fpenv.h"
 #include "base/wait.h"
 #include "monitor/history.h"
 #include "monitor/process_int.h"
@@ -143,6 +144,7 @@ void rd_named_look(rondo_work_t work, rondo_work_info_t *info)
     rd_view_process_t process = {.now_ns = (uint64_t)rd_clock_ns()};
     rd_monitor_comm_t comm;
     size_t size = info->size;
+    fenv_t program;
 
     *info = (rondo_work_info_t){.size = size, .state = RONDO_WORK_UNKNOWN, .waits_for = -1, .step = -1, .steps = -1};
     rd_record_lock();
@@ -152,7 +154,9 @@ void rd_named_look(rondo_work_t work, rondo_work_info_t *info)
         rd_reader_comm(&process.reader, entry_of(work), &comm) && comm.id == work.words[0] &&
         rd_named_number(work) <= comm.calls[rd_named_track(work)].begun) {
         process.now_ticks = rd_ticks_now(record->clock);
+        rd_fpenv_begin(&program);
         fill(&process, &comm, work, info);
+        rd_fpenv_end(&program);
     }
     rd_record_unlock();
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/fpenv.h"
 #include "monitor/heart.h"
 #include "monitor/held.h"
 #include "monitor/verdict.h"
@@ -244,18 +245,21 @@ void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
     int64_t due = last ? limit : s->due_ms;
     if (due <= 0 || waited < look_ms(due))
         return;
+    fenv_t program;
+    rd_fpenv_begin(&program);
     if (!s->looked && (last || claim(q, now_ms))) {
         look(q);
         ask_first(q, peer);
     }
     s->looked = true;
     ask_next(q);
-    if (last || waited < due)
-        return;
-    if (s->view)
-        say(q, peer, s->due_ms, "RONDO_STALL_MS; `rondo-ras who` says it again");
-    forget(s);
-    s->due_ms *= 2;
+    if (!last && waited >= due) {
+        if (s->view)
+            say(q, peer, s->due_ms, "RONDO_STALL_MS; `rondo-ras who` says it again");
+        forget(s);
+        s->due_ms *= 2;
+    }
+    rd_fpenv_end(&program);
 }
 
 /* ---- the time limit ---- */
@@ -322,7 +326,7 @@ static int find_patiently(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
     return status;
 }
 
-rondo_result_t rd_late_timeout(rd_queue_t *q, int peer)
+static rondo_result_t time_out(rd_queue_t *q, int peer)
 {
     char found[RD_ERROR_BYTES], text[LONGEST];
     int rank;
@@ -339,9 +343,23 @@ rondo_result_t rd_late_timeout(rd_queue_t *q, int peer)
     return fail(q, status, rank >= 0 ? rank : peer, text);
 }
 
+rondo_result_t rd_late_timeout(rd_queue_t *q, int peer)
+{
+    fenv_t program;
+
+    rd_fpenv_begin(&program);
+    rondo_result_t result = time_out(q, peer);
+    rd_fpenv_end(&program);
+    return result;
+}
+
 void rd_late_report(rd_queue_t *q, int peer)
 {
+    fenv_t program;
+
+    rd_fpenv_begin(&program);
     say(q, peer, q->wait.timeout_ms, "its time limit is over, and it waits on: RONDO_ON_ERROR_REPORT");
+    rd_fpenv_end(&program);
 }
 
 void rd_late_later(rd_queue_t *q)
