@@ -14,6 +14,7 @@
 #include "core/status_lines.h"
 #include "core/triggers.h"
 #include "core/living.h"
+#include "rma/rma.h"
 #include "transport/cma/room.h"
 
 #define KEPT 32 /* structs of communicators that were ended */
@@ -135,6 +136,8 @@ void rd_comm_cancel(rondo_comm_t comm)
         rd_conns_wait_unread(&comm->conns);
     }
     rd_rooms_close(&comm->conns);
+    if (comm->rma)
+        rd_rma_take_back(comm->rma);
     atomic_store_explicit(&comm->cancelled, 2, memory_order_release);
 }
 

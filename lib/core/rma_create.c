@@ -262,10 +262,16 @@ static rondo_result_t make(making_t *m)
     return result;
 }
 
-/* Frees what does not belong to the communicator. */
+/* Frees what does not belong to the communicator. One that has failed keeps what serves its first window until its end:
+ * others may have that window already, and say there what they copy in it. */
 static void drop(making_t *m)
 {
     rd_rma_t *rma = m->rma ? m->rma : m->comm->rma;
+
+    if (m->rma && rd_health_check(&m->comm->health) != RONDO_SUCCESS) {
+        m->comm->rma = m->rma;
+        m->rma = NULL;
+    }
 
     if (m->window)
         rd_rma_window_free(rma, m->window); /* with its parts and its memory */

@@ -6,26 +6,42 @@
 #include <sys/mman.h>
 
 #include "base/page.h"
+#include "transport/cma/room.h"
 
-/* Each origin's counters begin a line of their own, because it alone writes them. */
-static size_t counters_of_one(int contexts, int signals)
+#define LINE_WORDS (RD_LINE / sizeof(uint64_t))
+_Static_assert(sizeof(rd_room_t) <= RD_LINE, "a room has a line");
+
+/* Each origin has lines of its own, because it alone writes them: one for its room, then its counters. */
+static size_t words_of_one(int contexts, int signals)
 {
-    size_t words = RD_LINE / sizeof(uint64_t), n = (size_t)contexts * (size_t)signals;
+    size_t n = (size_t)contexts * (size_t)signals;
 
-    return (n + words - 1) / words * words;
+    return LINE_WORDS + (n + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS;
 }
 
 size_t rd_rma_counters_bytes(int nranks, int contexts, int signals)
 {
-    size_t bytes = (size_t)nranks * counters_of_one(contexts, signals) * sizeof(uint64_t);
+    size_t bytes = (size_t)nranks * words_of_one(contexts, signals) * sizeof(uint64_t);
 
     return rd_round_up(bytes, RD_PAGE);
 }
 
 _Atomic uint64_t *rd_rma_counter(const rd_rma_t *rma, int target, int origin, int context, int signal)
 {
-    return rma->counters[target] + (size_t)origin * counters_of_one(rma->contexts, rma->signals) +
+    return rma->counters[target] + (size_t)origin * words_of_one(rma->contexts, rma->signals) + LINE_WORDS +
            (size_t)context * (size_t)rma->signals + (size_t)signal;
+}
+
+rd_room_t *rd_rma_room(const rd_rma_t *rma, int target, int origin)
+{
+    return (rd_room_t *)(void *)(rma->counters[target] + (size_t)origin * words_of_one(rma->contexts, rma->signals));
+}
+
+void rd_rma_take_back(const rd_rma_t *rma)
+{
+    for (int r = 0; r < rma->team->nranks; r++)
+        if (r != rma->team->rank && rma->counters[r] && rma->conns->recvs[r].read)
+            rd_room_close(rd_rma_room(rma, rma->team->rank, r), &rma->conns->recvs[r]);
 }
 
 static void free_tables(rd_rma_t *rma)
@@ -246,7 +262,7 @@ static rd_rma_way_t way_to(const rd_rma_t *rma, int rank, rd_rma_part_t *part)
 
     if (rank == rma->team->rank || (rma->conns->cma && from->reading)) {
         part->mapped = (char *)(uintptr_t)part->address;
-        return RD_RMA_MAPPED;
+        return rank == rma->team->rank ? RD_RMA_MAPPED : RD_RMA_BESIDE;
     }
     if (!rma->counters[rank] || !rma->conns->cma || !from->read)
         return RD_RMA_MESSAGES;

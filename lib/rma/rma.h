@@ -1,10 +1,13 @@
 /* One-sided operations of a host communicator: windows, puts, gets and signals. rondo.h says what they promise.
  *
- * Each rank's part of a window is reached in one of three ways, which is found out when the window is made:
+ * Each rank's part of a window is reached in one of four ways, which is found out when the window is made:
  *
- *   mapped     It lies in this process's memory too: shared memory of the node, or memory of a rank of this process. A
- *              put is a copy, and needs nothing of the target.
- *   cma        The kernel copies (process_vm_writev, process_vm_readv). It needs nothing of the target either.
+ *   mapped     It lies in this process's memory too, and stays there until this rank's own window is freed: memory that
+ *              rondo has made for the ranks of a node. A put is a copy, and needs nothing of the target.
+ *   beside     It is memory of the user's, of a rank of this process. A put is a copy, too, and this rank says while it
+ *              lasts (rd_control_t.reading), because the user may have that memory back after a failure.
+ *   cma        The kernel copies (process_vm_writev, process_vm_readv). It needs nothing of the target either, which
+ *              takes its memory back after a failure all the same (transport/cma/room.h).
  *   messages   Elsewhere. A put is messages on connections of a net communicator (progress/net_comm.h), made for this
  *              alone, and the target copies when one of its threads is in a call that waits, or in a one-sided one. The
  *              same messages serve a node where the kernel refuses, and another node by any transport.
@@ -28,7 +31,7 @@
 #define RD_RMA_SIGNALS_MOST 4096
 #define RD_RMA_SIGNALS 16 /* of each rank and context, unless the config says otherwise */
 
-typedef enum { RD_RMA_MAPPED, RD_RMA_CMA, RD_RMA_MESSAGES } rd_rma_way_t;
+typedef enum { RD_RMA_MAPPED, RD_RMA_BESIDE, RD_RMA_CMA, RD_RMA_MESSAGES } rd_rma_way_t;
 
 /* A rank's part of a window. */
 typedef struct rd_rma_part {
@@ -101,7 +104,7 @@ typedef struct rd_rma {
     uint64_t ids;
 } rd_rma_t;
 
-/* The bytes of one rank's counters, in whole pages. */
+/* The bytes of one rank's counters and rooms, in whole pages. */
 size_t rd_rma_counters_bytes(int nranks, int contexts, int signals);
 
 /* Makes what serves all windows of a communicator. `memory` has a segment of the counters' bytes for each rank of this
@@ -122,6 +125,9 @@ void rd_rma_window_open(rd_rma_t *rma, const rd_rma_window_t *window);
 bool rd_rma_window_needs_messages(const rd_rma_t *rma, const rd_rma_window_t *window);
 bool rd_rma_has(const rd_rma_t *rma, const rd_rma_window_t *window);
 void rd_rma_window_free(rd_rma_t *rma, rd_rma_window_t *window);
+/* Takes the memory of all windows back in which the kernel copies for ranks of this node. When it returns, none of them
+ * uses it, nor will. This rank's `failed` must be set, with a full fence behind it. */
+void rd_rma_take_back(const rd_rma_t *rma);
 
 /* Does an operation if it can be done at once: nothing waits, and it is a matter of memory alone. Returns
  * RONDO_IN_PROGRESS if it has to be added. */

@@ -61,6 +61,8 @@ struct rd_rma_peer {
 /* Adds to a counter. Release: who sees it sees what was stored before. */
 void rd_rma_count(const rd_rma_t *rma, int target, int context, int signal);
 _Atomic uint64_t *rd_rma_counter(const rd_rma_t *rma, int target, int origin, int context, int signal);
+/* Where `origin` says what the kernel copies for it in the memory of `target`. It lies beside the counters. */
+rd_room_t *rd_rma_room(const rd_rma_t *rma, int target, int origin);
 /* Copies to or from a part that is not reached by messages. */
 rondo_result_t rd_rma_copy(rd_rma_t *rma, const rd_rma_op_t *op);
 /* Copies into or out of this rank's own part. An aligned word is stored, or loaded, at once. */

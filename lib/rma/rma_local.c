@@ -7,13 +7,17 @@
  *   put, flush, get     A full fence: the put is seen by all before the get loads. So of two ranks that each put, flush
  *                       and get what the other puts, one sees the other's.
  *   get, then anything  An acquire fence behind the loads of a get.
+ *   copy, failure       Memory of a user's may be something else after the target has failed. The kernel's copies are
+ *                       argued in transport/cma/room.c. A copy of this process's is announced by a plain store before
+ *                       the target's mark is loaded; the target stores the mark, issues the barrier for both sides, and
+ *                       then waits for who has announced one (rd_comm_cancel).
  */
 #include "rma/rma_int.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "transport/cma/cma.h"
+#include "transport/cma/room.h"
 
 void rd_rma_count(const rd_rma_t *rma, int target, int context, int signal)
 {
@@ -75,33 +79,70 @@ static rondo_result_t refused(rd_rma_t *rma, const rd_rma_op_t *op, int error)
                           op->kind == RD_RMA_GET ? "" : " and writable");
 }
 
+/* The rank that owns the memory has failed, which it told before it took the memory back. */
+static rondo_result_t taken_back(rd_rma_t *rma, const rd_rma_op_t *op)
+{
+    if (rd_queue_news(rma->queue, RD_QUEUE_NEWS_MS))
+        return rd_health_check(rma->team->health);
+    return rd_health_fail(rma->team->health, RONDO_ERR_REMOTE, op->peer,
+                          "rank %d (%s) has failed and taken the memory of its window back", op->peer,
+                          rd_health_whois(rma->team->health, op->peer));
+}
+
 static rondo_result_t by_kernel(rd_rma_t *rma, const rd_rma_op_t *op)
 {
     const rd_rma_part_t *part = &op->window->parts[op->peer];
-    int32_t pid = rma->conns->recvs[op->peer].pid;
+    rd_room_t *room = rd_rma_room(rma, op->peer, rma->team->rank);
 
     for (size_t done = 0; done < op->bytes;) {
         struct iovec here = {op->local + done, op->bytes - done};
-        struct iovec there = {(void *)(uintptr_t)(part->address + op->offset + done), op->bytes - done};
-        ssize_t n = rd_cma_copy(pid, &here, &there, op->kind != RD_RMA_GET);
-        if (n <= 0)
-            return refused(rma, op, n < 0 ? errno : EFAULT);
+        ssize_t n = rd_room_copy(room, &rma->conns->recvs[op->peer], part->address + op->offset + done, &here,
+                                 op->kind != RD_RMA_GET);
+        if (n < 0)
+            return refused(rma, op, errno);
+        if (n == 0)
+            return taken_back(rma, op);
         done += (size_t)n;
     }
     return RONDO_SUCCESS;
 }
 
+static void by_this_thread(const rd_rma_op_t *op)
+{
+    char *there = op->window->parts[op->peer].mapped + op->offset;
+
+    if (op->kind == RD_RMA_GET)
+        rd_rma_words(op->local, there, op->bytes);
+    else
+        rd_rma_words(there, op->local, op->bytes);
+}
+
+/* A plain store is enough: see the top. */
+static rondo_result_t in_memory_beside(rd_rma_t *rma, const rd_rma_op_t *op)
+{
+    const rd_recv_t *peer = &rma->conns->recvs[op->peer];
+    uint32_t count = atomic_load_explicit(peer->reading, memory_order_relaxed);
+
+    atomic_store_explicit(peer->reading, count + 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    bool there = !atomic_load_explicit(peer->failed, memory_order_relaxed);
+    if (there)
+        by_this_thread(op);
+    atomic_store_explicit(peer->reading, count + 2, memory_order_release);
+    return there ? RONDO_SUCCESS : taken_back(rma, op);
+}
+
 rondo_result_t rd_rma_copy(rd_rma_t *rma, const rd_rma_op_t *op)
 {
-    const rd_rma_part_t *part = &op->window->parts[op->peer];
+    const rd_rma_way_t way = op->window->parts[op->peer].way;
     rondo_result_t result = RONDO_SUCCESS;
 
-    if (part->way == RD_RMA_CMA)
+    if (way == RD_RMA_CMA)
         result = by_kernel(rma, op);
-    else if (op->kind == RD_RMA_GET)
-        rd_rma_words(op->local, part->mapped + op->offset, op->bytes);
+    else if (way == RD_RMA_BESIDE)
+        result = in_memory_beside(rma, op);
     else
-        rd_rma_words(part->mapped + op->offset, op->local, op->bytes);
+        by_this_thread(op);
     if (op->kind == RD_RMA_GET)
         atomic_thread_fence(memory_order_acquire);
     return result;

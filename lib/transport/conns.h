@@ -36,9 +36,9 @@ typedef struct rd_control {
      * them. Set before the call returns; a peer checks it after it has read, and so never uses data that was changed.
      */
     _Alignas(RD_LINE) _Atomic int failed;
-    /* Incremented when this rank begins to read what a rank of its own process has posted, and again when it ends: so
-     * it is odd while the rank reads. A rank that takes its posts back waits for it, because within a process a buffer
-     * that vanishes would crash the reader. */
+    /* Incremented when this rank begins to read what a rank of its own process has posted, or to put into its window,
+     * and again when it ends: so it is odd while the rank does. A rank that takes its memory back waits for it, because
+     * within a process memory that vanishes would crash the other one. */
     _Alignas(RD_LINE) _Atomic uint32_t reading;
     /* The rank that this rank waits for, and when it last stored that: (clock in ms << 32) | (rank + 1); 0: it has
      * never waited. From this the others distinguish a rank that is late from one that waits for it as they do. */

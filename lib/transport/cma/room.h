@@ -21,6 +21,8 @@
 #define RD_TRANSPORT_CMA_ROOM_H
 
 #include <stdbool.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 
 #include "transport/conns.h"
 #include "transport/shm/ll.h"
@@ -40,5 +42,14 @@ static inline bool rd_room_is_open(const rd_send_t *send, uint64_t sign)
 /* Puts the message into its room, in the memory of process `pid`. Returns 0, or -1 with errno; that is 0 if the room is
  * of another length, or has been taken back. */
 int rd_room_put(rd_room_t *room, int32_t pid, const void *from, size_t bytes);
+
+/* The same between two ranks of which the one that copies chooses the place, and may read, too: a one-sided operation.
+ * The room lies in memory of both, and only one thread at a time uses it. Copies between `here` and as many bytes at
+ * `address` in the memory of the rank that `peer` comes from. Returns the number of bytes, at least 1; 0 if that rank
+ * has failed, so that its memory is its user's again and nothing of what was read may be used; or -1 with errno. */
+ssize_t rd_room_copy(rd_room_t *room, const rd_recv_t *peer, uint64_t address, const struct iovec *here, bool write);
+/* Takes the place back in which `peer` may copy. When it returns, that rank does not, nor will. This rank's `failed`
+ * must be set, with a full fence behind it. */
+void rd_room_close(rd_room_t *room, const rd_recv_t *peer);
 
 #endif
