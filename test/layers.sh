@@ -194,7 +194,7 @@ echo '#include "core/comm.h"' >"$scratch/planted/base/planted.c"
 includes "$scratch/planted" | grep -q 'base/planted.c (layer 0) uses core/comm.h (layer 9)' ||
     echo "an include from base to core was not found" | say "planted"
 { cat "$scratch/symbols"; echo "base/planted U rd_comm_make"; } >"$scratch/planted.symbols"
-calls "$scratch/planted.symbols" | grep -q 'base/planted (layer 0) uses core/create, rd_comm_make, (layer 9)' ||
+calls "$scratch/planted.symbols" | grep -q 'base/planted (layer 0) uses core/net_comms, rd_comm_make, (layer 9)' ||
     echo "a call from base to core was not found" | say "planted"
 mkdir -p "$scratch/planted/lib"
 echo 'int rd_sees_culprit(void); const char *s = "doors";' >"$scratch/planted/lib/planted.c"

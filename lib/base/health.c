@@ -69,6 +69,40 @@ static void agree(rd_health_t *h, rd_failure_t *f)
         adopt(h, by, &its, f);
 }
 
+/* ---- what is made meanwhile ---- */
+
+static void lock(rd_stop_t *stop)
+{
+    while (atomic_exchange_explicit(&stop->passing, 1, memory_order_acquire))
+        sched_yield();
+}
+
+static void unlock(rd_stop_t *stop)
+{
+    atomic_store_explicit(&stop->passing, 0, memory_order_release);
+}
+
+/* The code is set. Whoever names an heir later finds that. */
+static void pass_on(rd_stop_t *stop)
+{
+    lock(stop);
+    if (stop->heir)
+        rd_stop_inherit(stop->heir, stop->heir_ctx);
+    unlock(stop);
+}
+
+void rd_stop_heir(rd_stop_t *stop, rd_stop_t *heir, rd_log_ctx_t *ctx)
+{
+    lock(stop);
+    stop->heir = heir;
+    stop->heir_ctx = ctx;
+    if (heir)
+        rd_stop_inherit(heir, ctx);
+    unlock(stop);
+}
+
+/* ---- the word is set ---- */
+
 static rondo_result_t release(rd_stop_t *stop, rd_log_ctx_t *ctx, rd_failure_t *f)
 {
     if (stop->health)
@@ -84,6 +118,7 @@ static rondo_result_t release(rd_stop_t *stop, rd_log_ctx_t *ctx, rd_failure_t *
     uint32_t *mirror = atomic_load(&stop->mirror);
     if (mirror)
         *(volatile uint32_t *)mirror = 1;
+    pass_on(stop);
     return f->code;
 }
 
@@ -160,6 +195,7 @@ void rd_stop_known(rd_stop_t *stop, rondo_result_t code, int failed_rank, const 
     atomic_store(&stop->failed_rank, failed_rank);
     atomic_store(&stop->said, code);
     atomic_store_explicit(&stop->code, code, memory_order_release);
+    pass_on(stop);
 }
 
 rondo_result_t rd_stop_inherit(rd_stop_t *stop, rd_log_ctx_t *ctx)

@@ -50,6 +50,10 @@ typedef struct rd_stop {
     char text[RD_ERROR_BYTES];  /* set before `code` is released, once: "rank 3 (host a, pid 17) died" */
     struct rd_stop *parent;     /* while a communicator is made from another one: that one's word; else NULL */
     struct rd_health *health;   /* of the communicator whose word it is; NULL: the word of something else */
+    /* Guarded by `passing`, a lock of a moment: the word of what this communicator makes for itself; NULL: nothing. */
+    _Atomic int passing;
+    struct rd_stop *heir;
+    rd_log_ctx_t *heir_ctx;
 } rd_stop_t;
 
 /* Sets the stop word. The first writer wins; later ones are ignored. May be called by any thread. The sentence is the
@@ -85,6 +89,9 @@ static inline int rd_reporter(int reporter, int rank)
 /* For waits in which ranks are missing that the parent may know to have died: sets the stop word if the parent's is
  * set. Returns the code that stands, or RONDO_SUCCESS. */
 rondo_result_t rd_stop_inherit(rd_stop_t *stop, rd_log_ctx_t *ctx);
+/* From here on `heir`, one at a time, whose parent is `stop`, is set when `stop` is, by the thread that sets it:
+ * whatever it waits for ends. NULL: not any more. */
+void rd_stop_heir(rd_stop_t *stop, rd_stop_t *heir, rd_log_ctx_t *ctx);
 
 static inline rondo_result_t rd_stop_get(rd_stop_t *stop)
 {

@@ -137,9 +137,10 @@ void rd_comm_fail_aborted(rondo_comm_t comm);
 void rd_comm_publish(rondo_comm_t comm);
 /* For a communicator that is being made: ends that. Any thread. */
 void rd_comm_abandon(rondo_comm_t comm);
-/* All of these, for a caller that waits. `gpu`: the PCI address of the GPU whose data it moves; 0: none. */
+/* All of these, for a caller that waits. With `env` it is made by `parent` for itself, and a failure of the parent ends
+ * the creation to its very end. `gpu`: the PCI address of the GPU whose data it moves; 0: none. */
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                            const rondo_config_t *config, const rd_env_t *env, uint32_t gpu);
+                            const rondo_config_t *config, const rd_env_t *env, uint32_t gpu, rondo_comm_t parent);
 /* A public call of a rank that joins by an id, with all checks; `call` is its name. */
 rondo_result_t rd_comm_join(const char *call, rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                             const rondo_config_t *config);

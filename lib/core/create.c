@@ -437,20 +437,23 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
 }
 
 /* Makes the bootstrap. When all ranks have come they detect each other's death themselves, so neither the liveness nor
- * the stop word of the parent communicator is needed any more. */
+ * the stop word of the parent communicator is needed any more, unless the parent makes the communicator for itself. */
 static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id, rd_meeting_t *meeting,
                                  rondo_comm_t parent)
 {
     rondo_result_t result;
 
     comm->health.stop.parent = parent ? &parent->health.stop : NULL;
+    if (parent && comm->internal)
+        rd_stop_heir(&parent->health.stop, &comm->health.stop, &comm->ctx);
     if (meeting)
         rd_liveness_meeting_begin(meeting, &comm->ctx, &comm->health.stop);
     result = rd_boot_create_by(&comm->boot, id, comm->roots > 1 ? comm->roots : 1, comm->team.rank, comm->team.nranks,
                                &comm->env, &comm->ctx, &comm->health.stop);
     if (meeting)
         rd_liveness_meeting_end(meeting);
-    comm->health.stop.parent = NULL;
+    if (!comm->internal)
+        comm->health.stop.parent = NULL;
     return result == RONDO_SUCCESS ? rd_health_check(&comm->health) : result;
 }
 
@@ -523,6 +526,21 @@ rondo_result_t rd_comm_allocate(rondo_comm_t *comm, const rd_env_t *env)
     return RONDO_SUCCESS;
 }
 
+/* Whoever aborts the parent waits for this thread, so it is told of that to the end. */
+static rondo_result_t make_modules(rondo_comm_t made, const rondo_unique_id_t *id, rd_meeting_t *meeting,
+                                   rondo_comm_t parent)
+{
+    rondo_result_t result = rendezvous(made, id, meeting, parent);
+
+    if (result == RONDO_SUCCESS)
+        result = make_rooms(made);
+    if (parent && made->internal) {
+        rd_stop_heir(&parent->health.stop, NULL, NULL);
+        made->health.stop.parent = NULL;
+    }
+    return result == RONDO_SUCCESS ? rd_health_check(&made->health) : result;
+}
+
 /* Other libraries open descriptors here, too. */
 rondo_result_t rd_comm_build(rondo_comm_t made, int nranks, const rondo_unique_id_t *id, int rank,
                              const rondo_config_t *config, rd_meeting_t *meeting, rondo_comm_t parent)
@@ -533,8 +551,7 @@ rondo_result_t rd_comm_build(rondo_comm_t made, int nranks, const rondo_unique_i
     rd_fpenv_begin(&program);
     rd_fd_guard_begin();
     begin(made, nranks, rank);
-    if ((result = read_config(made, config)) || (result = rendezvous(made, id, meeting, parent)) ||
-        (result = make_rooms(made))) {
+    if ((result = read_config(made, config)) || (result = make_modules(made, id, meeting, parent))) {
         if (result == rd_health_check(&made->health)) /* another thread found the failure */
             rd_error_again(&made->ctx, made->health.stop.text);
         char why[RD_ERROR_BYTES]; /* taking down may log what the others say of this rank */
@@ -574,25 +591,4 @@ void rd_comm_publish(rondo_comm_t comm)
     rd_ras_tcp_join(comm);
     atomic_store(&comm->alive, rd_comm_mark);
     atomic_store(&comm->background, RONDO_SUCCESS);
-}
-
-rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                            const rondo_config_t *config, const rd_env_t *env, uint32_t gpu)
-{
-    rondo_comm_t made;
-    rondo_result_t result = rd_comm_allocate(&made, env);
-
-    if (result == RONDO_ERR_NO_MEMORY)
-        rd_boot_cancel(id, 1, rank, result);
-    if (result != RONDO_SUCCESS)
-        return result;
-    made->gpu = gpu;
-    result = rd_comm_build(made, nranks, id, rank, config, NULL, NULL);
-    if (result != RONDO_SUCCESS) {
-        rd_comm_release(made);
-        return result;
-    }
-    rd_comm_publish(made);
-    *comm = made;
-    return RONDO_SUCCESS;
 }

@@ -13,6 +13,7 @@
 #include "base/page.h"
 #include "boot/id.h"
 #include "core/binding.h"
+#include "core/derive.h"
 #include "core/rma_calls.h"
 #include "core/submit.h"
 #include "progress/signature.h"
@@ -255,7 +256,9 @@ static rondo_result_t make(making_t *m)
         m->rma = NULL;
     }
     if (messages && !comm->rma_net)
-        result = make_net(comm);
+        result = rd_derive_cause(comm, make_net(comm));
+    if (result == RONDO_SUCCESS) /* no exchange may have waited since another thread aborted the communicator */
+        result = rd_health_check(&comm->health);
     if (result != RONDO_SUCCESS) /* others may have it, and use it */
         result =
             rd_health_fail(&comm->health, result, comm->team.rank, "the messages of a window: %s", rd_thread_error());

@@ -217,7 +217,7 @@ static void *make_one(void *arg)
 {
     maker_t *m = arg;
 
-    m->result = rd_comm_make(&m->comm, m->nranks, m->id, m->rank, &m->config, NULL, 0);
+    m->result = rd_comm_make(&m->comm, m->nranks, m->id, m->rank, &m->config, NULL, 0, NULL);
     memcpy(m->error, rd_thread_error(), sizeof m->error);
     return NULL;
 }

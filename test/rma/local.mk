@@ -1,6 +1,7 @@
 check_PROGRAMS += \
 	test/rma/faults \
 	test/rma/litmus \
+	test/rma/net_made \
 	test/rma/taken_back \
 	test/rma/windows
 test_rma_windows_SOURCES = test/rma/windows.c test/rma/ways.h
@@ -11,3 +12,5 @@ test_rma_faults_SOURCES = test/rma/faults.c test/rma/ways.h
 test_rma_faults_LDADD = libtest.la
 test_rma_taken_back_SOURCES = test/rma/taken_back.c test/rma/ways.h
 test_rma_taken_back_LDADD = libtest.la
+test_rma_net_made_SOURCES = test/rma/net_made.c test/rma/ways.h
+test_rma_net_made_LDADD = libtest.la
