@@ -56,14 +56,14 @@ static rondo_result_t exchange(rondo_comm_t comm, void *all, size_t each)
     return result;
 }
 
-/* RONDO_CHECK=1: do all ranks make, or end, a window? */
+/* RONDO_CHECK=1: do all ranks make, or end, a window? The others wait for a rank that cannot even ask. */
 static rondo_result_t check(rondo_comm_t comm, const char *name)
 {
     const rd_call_t call = {.desc = {.coll = RD_BARRIER}, .name = name};
 
     if (!comm->env.check || comm->team.nranks == 1)
         return RONDO_SUCCESS;
-    return rd_signature_exchange(&comm->queue, &call, 0, &comm->sequence);
+    return rd_call_spoiled(comm, rd_signature_exchange(&comm->queue, &call, 0, &comm->sequence));
 }
 
 /* Collective. Leaves `node` empty where no node has two ranks. `used`: the part of each rank's segment of `bytes` that
