@@ -116,11 +116,12 @@ static void unmap(rd_node_t *node, size_t total)
 rondo_result_t rd_node_map_used(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const size_t *used,
                                 const char *less, const rd_env_t *env, rd_log_ctx_t *ctx, rd_stop_t *stop)
 {
-    size_t total = segment_bytes * (size_t)node->nlocal;
+    size_t total = segment_bytes * (size_t)node->nlocal, most = segment_bytes * (size_t)node->most;
     int rank = node->local[node->self], nranks = rd_boot_nranks(boot);
-    if (segment_bytes % 4096 || total / (size_t)node->nlocal != segment_bytes || total > (size_t)1 << 46)
+    /* By the fullest node, so that all ranks refuse the same. */
+    if (segment_bytes % 4096 || most / (size_t)node->most != segment_bytes || most > (size_t)1 << 46)
         return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT, "segments of %zu bytes for %d ranks cannot be mapped",
-                        segment_bytes, node->nlocal);
+                        segment_bytes, node->most);
     report_t *all = calloc((size_t)nranks, sizeof(*all));
     if (!all)
         return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to compare %d ranks", nranks);

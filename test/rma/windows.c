@@ -210,6 +210,21 @@ static void too_much(test_rank_t *t, rondo_comm_t comm)
     TEST_OK(t, comm, rondo_barrier(comm, NULL));
 }
 
+/* More than a node can map is refused on all ranks alike, although one of them is alone on its node. */
+static void uneven(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = way_comm(t, WAY_NODES, 1, 1);
+    rondo_window_t none = NULL;
+
+    (void)arg;
+    if (!comm)
+        return;
+    test_note(t, "more than a node can map");
+    TEST_GIVES(t, comm, RONDO_ERR_NO_MEMORY, rondo_window_create(comm, NULL, (size_t)1 << 46, &none, 0));
+    TEST_OK(t, comm, rondo_barrier(comm, NULL));
+    TEST_OK(t, comm, rondo_comm_destroy(comm));
+}
+
 /* Ranks whose configs differ are told at their first window, all of them. */
 static void unlike(test_rank_t *t, void *arg)
 {
@@ -318,5 +333,6 @@ int main(void)
     bad += test_run(TEST_PROCESSES, 2, 30, grouped_abort, NULL);
     way_begin(WAY_MAPPED);
     bad += test_run(TEST_PROCESSES, 3, 30, unlike, NULL);
+    bad += test_run(TEST_PROCESSES, 3, 30, uneven, NULL);
     return bad != 0;
 }
