@@ -55,6 +55,9 @@ rondo_result_t rd_boot_meet(rd_boot_t *boot, rondo_result_t own, const char *why
  * RONDO_ERR_TIMEOUT, with the thread's sentence, if that was in vain: ranks find that at the same time, each of another
  * one, and all get the error of the lowest. */
 rondo_result_t rd_boot_meet_waiters(rd_boot_t *boot, rondo_result_t own, int64_t ms);
+/* This rank alone cannot go on, while the others wait for it in an exchange: they hear so, with the thread's sentence.
+ * Returns `code`. */
+rondo_result_t rd_boot_drop_out(rd_boot_t *boot, rondo_result_t code);
 /* Collective, where an exchange has shown all ranks that `failed` gives up, and that all therefore do: copies its
  * sentence, `why` there, to all, or says where it can be read. Returns the result of that exchange. */
 rondo_result_t rd_boot_cause(rd_boot_t *boot, int failed, const char *why, char text[RD_ERROR_BYTES]);

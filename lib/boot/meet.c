@@ -85,6 +85,17 @@ rondo_result_t rd_boot_cause(rd_boot_t *b, int failed, const char *why, char tex
     return code;
 }
 
+rondo_result_t rd_boot_drop_out(rd_boot_t *b, rondo_result_t code)
+{
+    rd_failure_t failure = {.code = code, .said = code, .failed_rank = b->rank};
+
+    snprintf(failure.text, sizeof(failure.text), "rank %d (%s) cannot go on with an exchange: %.300s", b->rank,
+             rd_boot_whois(b, b->rank), rd_thread_error());
+    rd_boot_stop(b->stop, b->ctx, &failure, false);
+    rd_boot_pass_on(b, &failure);
+    return code;
+}
+
 rondo_result_t rd_boot_meet_waiters(rd_boot_t *b, rondo_result_t own, int64_t ms)
 {
     const int64_t usual_ms = b->timeout_ms, spread = ms < SPREAD_MS ? ms : SPREAD_MS;

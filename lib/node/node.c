@@ -183,7 +183,7 @@ static rondo_result_t take_turn(finding_t *f)
     } else if (fd >= 0)
         code = rd_pass_follow(&f->pass, fd, f->identities[leader].name, &f->memory, f->all_pidfd, f->ctx);
     if (code == RONDO_ERR_NO_MEMORY && leader != self)
-        return code; /* the leader may still wait for this rank, and hears of its end at once */
+        return rd_boot_drop_out(f->boot, code); /* the leader may still wait for this rank */
     if (code)
         stop_listening(f);
     f->said[self] = code ? -(int32_t)code : leader < 0 || leader == self || f->memory >= 0;
@@ -236,7 +236,8 @@ static rondo_result_t write_down(finding_t *f)
     node->pidfd = no_descriptors(node->nlocal);
     node->brought = no_descriptors(node->nlocal);
     if (!node->local || !node->pidfd || !node->brought)
-        return rd_error(f->ctx, RONDO_ERR_NO_MEMORY, "no memory for a node of %d ranks", node->nlocal);
+        return rd_boot_drop_out(
+            f->boot, rd_error(f->ctx, RONDO_ERR_NO_MEMORY, "no memory for a node of %d ranks", node->nlocal));
     for (int r = 0, m = 0; r < n; r++) {
         if (f->leader_of[r] != f->leader_of[self])
             continue;
@@ -321,8 +322,7 @@ rondo_result_t rd_node_find(rd_node_t *node, rd_boot_t *boot, int rank, int nran
     memcpy(f.pass.creds.job, f.pass.creds.secret, sizeof(f.pass.creds.job));
     rd_boot_key(boot, "node", f.pass.creds.secret);
     rondo_result_t code = finding_alloc(&f);
-    if (!code)
-        code = find(&f, env);
+    code = code ? rd_boot_drop_out(boot, code) : find(&f, env);
     finding_free(&f);
     if (code)
         rd_node_free(node);

@@ -124,7 +124,7 @@ rondo_result_t rd_node_map_used(rd_node_t *node, rd_boot_t *boot, size_t segment
                         segment_bytes, node->most);
     report_t *all = calloc((size_t)nranks, sizeof(*all));
     if (!all)
-        return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to compare %d ranks", nranks);
+        return rd_boot_drop_out(boot, rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to compare %d ranks", nranks));
     if (node->nlocal > 1 && node->self == 0)
         lead(node, segment_bytes, used, env, &all[rank]);
     rondo_result_t code = exchange(all, less, boot, rank, nranks, ctx);

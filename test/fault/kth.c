@@ -1,6 +1,6 @@
 /* The k-th failure: of all the calls by which one rank asks the system for something (memory, mappings, sockets,
- * threads, files), the k-th fails, for every k, while a communicator is made, used, divided, shrunk, explained, dumped,
- * and freed.
+ * threads, files), the k-th fails, for every k, while a communicator is made, used, divided, shrunk, given windows,
+ * explained, dumped, and freed.
  *
  * The rank must get an error with a sentence, or do without. The other ranks must come to an end too, before that rank
  * does anything more. Afterwards all ranks make a communicator once more and use it, and then the rank has exactly as
@@ -13,8 +13,9 @@
  *       [--where]      a sample of N, or every k; once (K alone fails) and for good (K and all that follow); of all
  *                      calls, or of those of one name
  *
- * By itself it tries a sample of everything, and every reading of another rank's memory: that one fails in the middle
- * of an operation, when other parts of it go on.
+ * By itself it tries a sample of everything, every lack of memory while windows are made and ended, in which all others
+ * wait for the rank, and every reading of another rank's memory: that one fails in the middle of an operation, when
+ * other parts of it go on.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -38,9 +39,9 @@
 
 /* ---- one trial ---- */
 
-typedef enum { CREATE, USE, CHECK, SPLIT, SHRINK, MONITOR, DESTROY, ALL_IN_ONE, NUM_STAGES } stage_t;
-static const char *const stage_names[NUM_STAGES] = {"create", "use",     "check",   "split",
-                                                    "shrink", "monitor", "destroy", "create_all"};
+typedef enum { CREATE, USE, CHECK, SPLIT, SHRINK, WINDOW, MONITOR, DESTROY, ALL_IN_ONE, NUM_STAGES } stage_t;
+static const char *const stage_names[NUM_STAGES] = {"create", "use",     "check",   "split",     "shrink",
+                                                    "window", "monitor", "destroy", "create_all"};
 
 /* What a rank has when nothing is under way. */
 typedef struct {
@@ -254,6 +255,29 @@ static void shrink(rank_t *r, rondo_comm_t comm)
     }
 }
 
+/* Two windows, of rondo's memory and of this rank's, with RONDO_CHECK=1. What fails here fails on all ranks, and names
+ * the one whose fault it is. */
+static void windows(rank_t *r, rondo_comm_t comm)
+{
+    char own[4096] = "", byte = 7;
+    rondo_window_t made[2] = {NULL, NULL};
+    int good = 1;
+
+    test_note(r->t, "windows");
+    arm(r, 1);
+    for (int w = 0; w < 2 && good; w++)
+        good =
+            judged(r, comm, rondo_window_create(comm, w ? own : NULL, sizeof own, &made[w], 0), "rondo_window_create");
+    for (int w = 0; w < 2 && good; w++)
+        good = judged(r, comm, rondo_put(&byte, 1, RONDO_INT8, 0, made[w], 0, 0, 0, comm, NULL), "rondo_put") &&
+               judged(r, comm, rondo_window_destroy(comm, made[w]), "rondo_window_destroy");
+    arm(r, 0);
+    if (!good && !r->victim)
+        TEST_TRUE(r->t, rondo_last_error(comm)[0] && !strstr(rondo_last_error(comm), "internal"));
+    test_note(r->t, "waits for the others to be through with the windows");
+    test_barrier(r->t);
+}
+
 /* What is asked of the monitor fails by itself: no communicator does, so all go on. */
 static void monitored(rank_t *r, rondo_comm_t comm)
 {
@@ -285,7 +309,7 @@ static void tried(rank_t *r)
     rondo_result_t result;
     int good;
 
-    setenv("RONDO_CHECK", trial->stage == CHECK ? "1" : "0", 1);
+    setenv("RONDO_CHECK", trial->stage == CHECK || trial->stage == WINDOW ? "1" : "0", 1);
     test_note(r->t, "create");
     if (trial->stage == CREATE && trial->k)
         setenv("RONDO_CREATE_TIMEOUT_MS", PATIENCE_MS, 1);
@@ -303,6 +327,8 @@ static void tried(rank_t *r)
         divide(r, comm);
     else if (trial->stage == SHRINK)
         shrink(r, comm);
+    else if (trial->stage == WINDOW)
+        windows(r, comm);
     else if (trial->stage == MONITOR)
         monitored(r, comm);
     test_note(r->t, "destroy");
@@ -347,6 +373,8 @@ static things_t things(void)
 static int as_before(const things_t *now, const things_t *want, stage_t stage)
 {
     long more = now->live - want->live, kept = (stage == ALL_IN_ONE ? RANKS - 1 : 0) + (now->network && !want->network);
+
+    kept += stage == WINDOW; /* the net communicator of windows that messages reach */
 
     return more >= 0 && more <= kept && now->mapped == want->mapped && now->descriptors == want->descriptors &&
            now->threads == want->threads;
@@ -521,8 +549,11 @@ int main(int argc, char **argv)
         if (choice.stage < 0 || choice.stage == (int)trial.stage)
             bad |= try_stage(&trial, &choice);
     if (argc == 1) {
-        calls.counted = "process_vm_readv";
         choice.all = 1;
+        calls.counted = "calloc";
+        trial.stage = WINDOW;
+        bad |= try_stage(&trial, &choice);
+        calls.counted = "process_vm_readv";
         trial.stage = USE;
         bad |= try_stage(&trial, &choice);
     }
