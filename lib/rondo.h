@@ -901,7 +901,8 @@ typedef struct {
 /* Collective. Opens `bytes` bytes at `buffer` to all ranks; lengths may differ. Where buffer is NULL, rondo allocates
  * them, zeroed and in shared memory of the node: the quickest. The memory must stay, and be writable, until
  * rondo_window_destroy. `flags` is 0. The first window of a communicator also sets up signals; the first that needs
- * messages makes connections for them, about as many as the communicator has. Fails on all ranks alike.
+ * messages makes connections for them, about as many as the communicator has. Fails on all ranks alike. A late rank is
+ * waited for as in a collective: timeout_ms, rondo_timeout_set and rondo_timeout_next count.
  *
  * On a CUDA communicator the memory is that of this rank's GPU: allocated and zeroed, or the program's, from cudaMalloc
  * (not from a pool). All ranks must be on one node, 16 at most, with GPUs that reach each other, else
@@ -910,9 +911,9 @@ rondo_result_t rondo_window_create(rondo_comm_t comm, void *buffer, size_t bytes
                                    unsigned flags);
 
 /* Collective. Flushes what this rank has put, waits until all ranks have called it, and frees what rondo has allocated.
- * Signals are not touched. rondo_comm_destroy ends windows that are left, without waiting. On a CUDA communicator
- * kernels of this rank that use the window must be over; what rondo has allocated goes by cudaFree, which waits for
- * whatever runs on the GPU. */
+ * Signals are not touched. It waits for late ranks as rondo_window_create does. rondo_comm_destroy ends windows that
+ * are left, without waiting. On a CUDA communicator kernels of this rank that use the window must be over; what rondo
+ * has allocated goes by cudaFree, which waits for whatever runs on the GPU. */
 rondo_result_t rondo_window_destroy(rondo_comm_t comm, rondo_window_t window);
 
 /* Where this rank's part lies. Local. */

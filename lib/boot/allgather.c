@@ -184,8 +184,8 @@ static rondo_result_t late(round_t *r)
         snprintf(who, sizeof(who), "one of the %d ranks from rank %d (%s) on", r->through, r->from->rank, whois);
     r->news.failure.failed_rank = -1;
     snprintf(r->news.failure.text, sizeof(r->news.failure.text),
-             "%s did not take part in an exchange within %lld ms (RONDO_CREATE_TIMEOUT_MS)", who,
-             (long long)b->timeout_ms);
+             "%s did not take part in an exchange within %lld ms (%s)", who, (long long)b->timeout_ms,
+             b->limit ? b->limit : "RONDO_CREATE_TIMEOUT_MS");
     return RONDO_ERR_TIMEOUT;
 }
 

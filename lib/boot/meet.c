@@ -85,6 +85,15 @@ rondo_result_t rd_boot_cause(rd_boot_t *b, int failed, const char *why, char tex
     return code;
 }
 
+int64_t rd_boot_patience(rd_boot_t *b, int64_t ms, const char *by)
+{
+    const int64_t until_now = b->timeout_ms;
+
+    b->timeout_ms = ms;
+    b->limit = by;
+    return until_now;
+}
+
 rondo_result_t rd_boot_drop_out(rd_boot_t *b, rondo_result_t code)
 {
     rd_failure_t failure = {.code = code, .said = code, .failed_rank = b->rank};

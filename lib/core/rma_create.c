@@ -45,12 +45,16 @@ static record_t *mine(const making_t *m)
     return &m->all[m->comm->team.rank];
 }
 
-/* Others may wait for something of this rank meanwhile, so waits make progress for it. `all` NULL: a barrier. */
+/* Others may wait for something of this rank meanwhile, so waits make progress for it. A late rank is waited for as in
+ * any other call. `all` NULL: a barrier. */
 static rondo_result_t exchange(rondo_comm_t comm, void *all, size_t each)
 {
+    const int64_t usual_ms = rd_boot_patience(comm->boot, rd_queue_limit(&comm->queue), "RONDO_TIMEOUT_MS");
+
     rd_comm_pause(comm);
     rondo_result_t result = all ? rd_boot_allgather(comm->boot, all, each) : rd_boot_barrier(comm->boot);
     rd_comm_resume(comm);
+    (void)rd_boot_patience(comm->boot, usual_ms, NULL);
     if (result != RONDO_SUCCESS && rd_queue_news(&comm->queue, RD_QUEUE_NEWS_MS))
         return rd_health_check(&comm->health);
     return result;
@@ -331,6 +335,7 @@ rondo_result_t rd_comm_window_create(rondo_comm_t comm, void *buffer, size_t byt
 
     if (entered)
         entry = rd_call_begin_other(comm, RD_MONITOR_WINDOW, "window_create");
+    rd_call_limit(rd_caller(), comm);
     comm->windows++;
     if (result == RONDO_SUCCESS)
         result = check(comm, "window_create");
@@ -338,6 +343,7 @@ rondo_result_t rd_comm_window_create(rondo_comm_t comm, void *buffer, size_t byt
         result = create(comm, buffer, bytes, window);
     if (entered)
         rd_call_end_other(comm, entry, result);
+    rd_limit_own_end(&comm->queue.limit);
     return rd_comm_leave(comm, result);
 }
 
@@ -384,6 +390,7 @@ rondo_result_t rd_comm_window_destroy(rondo_comm_t comm, rondo_window_t window)
 
     if (entered)
         entry = rd_call_begin_other(comm, RD_MONITOR_WINDOW, "window_destroy");
+    rd_call_limit(rd_caller(), comm);
     if (result == RONDO_SUCCESS)
         result = check(comm, "window_destroy");
     if (result == RONDO_SUCCESS)
@@ -394,6 +401,7 @@ rondo_result_t rd_comm_window_destroy(rondo_comm_t comm, rondo_window_t window)
         result = exchange(comm, NULL, 0);
     if (entered)
         rd_call_end_other(comm, entry, result);
+    rd_limit_own_end(&comm->queue.limit);
     rd_rma_window_free(comm->rma, window);
     return rd_comm_leave(comm, result);
 }

@@ -139,6 +139,28 @@ static void closed(test_rank_t *t, rondo_comm_t comm, rondo_window_t window, cha
     sentence(t, comm, "does not fit");
 }
 
+/* A late rank is waited for as in other calls, for as long as the caller says, and not as long as creations wait. */
+static void window_end(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = way_comm(t, WAY_MAPPED, 1, 1);
+    rondo_window_t windows[2] = {NULL, NULL};
+
+    (void)arg;
+    test_note(t, "a late rank at the end of a window");
+    for (int w = 0; w < 2; w++)
+        TEST_OK(t, comm, rondo_window_create(comm, NULL, BYTES, &windows[w], 0));
+    TEST_OK(t, comm, rondo_window_destroy(comm, windows[0]));
+    if (t->rank == 0) {
+        TEST_OK(t, comm, rondo_timeout_next(100));
+        TEST_GIVES(t, comm, RONDO_ERR_TIMEOUT, rondo_window_destroy(comm, windows[1]));
+        sentence(t, comm, "RONDO_TIMEOUT_MS");
+    }
+    test_barrier(t);
+    if (t->rank == 1)
+        TEST_GIVES(t, comm, RONDO_ERR_TIMEOUT, rondo_window_destroy(comm, windows[1]));
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     const case_t *c = arg;
@@ -185,5 +207,7 @@ int main(void)
             bad += test_run_directed(&d, 3, 30, body, (void *)(uintptr_t)&cases[k].c);
         }
     }
+    way_begin(WAY_MAPPED);
+    bad += test_run(TEST_PROCESSES, 2, 30, window_end, NULL);
     return bad != 0;
 }
