@@ -234,6 +234,8 @@ void *rd_window_left_take(int device, size_t bytes);
  * what has been left so, or NULL. */
 void rd_window_unmap(rd_cuda_t *cuda, void *memory, rd_import_name_t name);
 void *rd_window_mapped(int device, rd_import_name_t name);
+/* Unmaps what has been left so of a process, and waits for whatever runs on the device. */
+void rd_window_mapped_close(int device, uint64_t process);
 /* user_window.c. Leaves the windows behind; the bytes of barriers and signals. */
 void rd_user_end(rd_cuda_t *cuda);
 uint64_t rd_user_count(const rd_cuda_t *cuda);

@@ -278,15 +278,17 @@ void rd_window_unmap(rd_cuda_t *cuda, void *memory, rd_import_name_t name)
         (void)cudaIpcCloseMemHandle(memory);
 }
 
-void *rd_window_mapped(int device, rd_import_name_t name)
+/* Takes the first one out of the list that is left mapped of that process, or of that memory of it, if `buffer` is not
+ * 0. NULL: there is none. */
+static void *mapped_take(int device, uint64_t process, uint64_t buffer)
 {
     void *memory = NULL;
 
     pthread_mutex_lock(&lock);
-    for (rd_left_t **at = &left; *at && name.buffer && !memory;) {
+    for (rd_left_t **at = &left; *at && !memory;) {
         rd_left_t *l = *at;
-        if (l->bytes || l->device != device || l->imported.process != name.process ||
-            l->imported.buffer != name.buffer) {
+        if (l->bytes || l->device != device || l->imported.process != process ||
+            (buffer && l->imported.buffer != buffer)) {
             at = &l->next;
             continue;
         }
@@ -296,6 +298,17 @@ void *rd_window_mapped(int device, rd_import_name_t name)
     }
     pthread_mutex_unlock(&lock);
     return memory;
+}
+
+void *rd_window_mapped(int device, rd_import_name_t name)
+{
+    return name.buffer ? mapped_take(device, name.process, name.buffer) : NULL;
+}
+
+void rd_window_mapped_close(int device, uint64_t process)
+{
+    for (void *memory; process && (memory = mapped_take(device, process, 0)) != NULL;)
+        (void)cudaIpcCloseMemHandle(memory);
 }
 
 /* Called when no communicator of this process is left that might wait for anything. */
