@@ -1,4 +1,5 @@
-/* What follows a turn in which nothing has moved: finds the rank that is waited for, and checks whether it has left. */
+/* The clock of waits, and what follows a turn in which nothing has moved: finds the rank that is waited for, and checks
+ * whether it has left. */
 #include "progress/queue.h"
 #include "progress/unlike.h"
 
@@ -9,6 +10,14 @@
 #define ON_WAIT_PAUSES 64      /* pauses between two calls of on_wait */
 #define ON_WAIT_YIELDS 8       /* yields between two */
 #define MISMATCH_MISSES 100000 /* in a row, until a rank no longer looks for a mismatch that another rank has found */
+
+void rd_queue_moved(rd_queue_t *q)
+{
+    rd_wait_progress(&q->wait);
+    q->peer_left = 0;
+    if (q->deadlock.said)
+        rd_deadlock_moved(q);
+}
 
 void rd_queue_wait_pause(rd_queue_t *q)
 {

@@ -403,14 +403,6 @@ void rd_queue_flush(rd_queue_t *q, rondo_result_t code)
     q->last = NULL;
 }
 
-void rd_queue_moved(rd_queue_t *q)
-{
-    rd_wait_progress(&q->wait);
-    q->peer_left = 0;
-    if (q->deadlock.said)
-        rd_deadlock_moved(q);
-}
-
 rondo_result_t rd_queue_drained(rd_queue_t *q)
 {
     rondo_result_t result = RONDO_SUCCESS;
