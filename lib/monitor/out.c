@@ -63,11 +63,6 @@ void rd_out_printf(rd_out_t *out, const char *format, ...)
         rd_out_bytes(out, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
 
-char rd_out_plain(char c)
-{
-    return c >= ' ' && c < 0x7f ? c : '?';
-}
-
 void rd_out_plain_text(char *text, size_t bytes)
 {
     text[bytes - 1] = 0;

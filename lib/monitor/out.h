@@ -25,7 +25,10 @@ void rd_out_bytes(rd_out_t *out, const void *bytes, size_t n);
 __attribute__((format(printf, 2, 3))) void rd_out_printf(rd_out_t *out, const char *format,
                                                          ...); /* 1023 bytes at most */
 /* The byte, or '?' if it is no printable ASCII: what others chose may do nothing to a terminal but be shown. */
-char rd_out_plain(char c);
+static inline char rd_out_plain(char c)
+{
+    return c >= ' ' && c < 0x7f ? c : '?';
+}
 /* The same of a text that has room for `bytes`, which it ends. */
 void rd_out_plain_text(char *text, size_t bytes);
 /* Writes how a byte of a text stands in a string of JSON, in ASCII. Returns the length. */
