@@ -46,7 +46,6 @@ static void body(test_rank_t *t, void *arg)
     const plan_t *p = arg;
     rondo_comm_t comm = test_comm_on(t, p->nodes);
     char both[2][64];
-
     rondo_window_t window;
 
     if (!comm)
@@ -101,6 +100,7 @@ static void sockets(test_rank_t *t, void *arg)
     if (!comm || !TEST_OK(t, comm, rondo_window_create(comm, NULL, 4096, &window, 0)))
         return;
     test_id(t, &id);
+    test_barrier(t); /* the failure may overtake the end of a call on a rank that is late */
     test_note(t, "rank %d of %d on %d nodes: %s, the others: %s", p->odd, t->nranks, p->nodes, names[p->call],
               names[p->others]);
     test_result(t, comm, by_sockets(calls[t->rank != p->odd], &id, window, comm), RONDO_ERR_MISMATCH, test_noted(t));
