@@ -204,8 +204,11 @@ static rondo_result_t hand_on(rd_group_t *group, struct rondo_request *request)
     }
     if (waits && (request->later || !rd_queue_soon(waits->queue, waits)))
         add(request, waits);
-    for (int i = 0; i < request->ncomms && (group->whose.devices || is_pending(request)); i++)
-        rd_queue_wait_begin(&request->comms[i]->queue);
+    for (int i = 0; i < request->ncomms; i++) { /* what else is under way is waited for, too */
+        rd_queue_t *q = &request->comms[i]->queue;
+        if (group->whose.devices || is_pending(request) || rd_queue_busy(q))
+            rd_queue_wait_begin(q);
+    }
     if (group->rma.n)
         rd_rma_list_hand_on(&group->rma, &request->completion);
     return RONDO_SUCCESS;

@@ -88,7 +88,7 @@ static int who_left(rd_queue_t *q, rondo_result_t *how)
             *how = farewell(q, q->net, peer = t->run.waits_for);
     if (*how == RONDO_IN_PROGRESS && q->side)
         *how = farewell(q, q->side->net ? q->side->net : q->net, peer = q->side->waits_for(q->side));
-    if (*how == RONDO_IN_PROGRESS && !q->run.open && !q->active)
+    if (*how == RONDO_IN_PROGRESS && !q->run.open && !q->active && (!q->side || peer < 0))
         *how = farewell(q, q->net, peer = waited_for(q));
     return peer;
 }

@@ -485,7 +485,12 @@ static rondo_result_t run_on(rd_queue_t *q, rd_run_t *run)
             result = rd_queue_backoff(q);
     }
     while (result == RONDO_SUCCESS && !rd_transport_idle(q->net)) {
-        if (!rd_transport_progress(q->net))
+        int moved = rd_transport_progress(q->net);
+        if (q->active || q->side) /* else they would be judged by where they stood before */
+            result = rd_queue_advance(q, &moved);
+        if (moved)
+            rd_queue_moved(q);
+        else if (result == RONDO_SUCCESS)
             result = rd_queue_backoff(q);
     }
     if (result != RONDO_SUCCESS) {
@@ -568,7 +573,7 @@ rondo_result_t rd_queue_run(rd_queue_t *q, rd_plan_t *plan, int chain, const voi
         uint64_t program = rd_rounding_begin();
         if (run->open)
             rd_run_advance(run);
-        if (run->open && plan->flat && !plan->one_message)
+        if (run->open && plan->flat && (!plan->one_message || q->polled))
             poll_flat(q, run);
         rd_rounding_end(program);
         if (run->open || run->result != RONDO_SUCCESS || q->polled)
