@@ -23,8 +23,8 @@ typedef struct round {
     size_t out_left, in_left; /* bytes still to be queued, and to be received */
     int through;              /* so many ranks from `from` on must have come before that can send */
     rd_boot_news_t news;
-    int64_t until_ms;
-    char call[CALL_BYTES]; /* what the other rank's exchange is for, as far as it has said it; "": nothing */
+    int64_t until_ms, say_ms; /* when it fails, and when the log says who is waited for; 0: never */
+    char call[CALL_BYTES];    /* what the other rank's exchange is for, as far as it has said it; "": nothing */
 } round_t;
 
 /* The connection has died from an error on this side, so reading from the neighbours would not report it. */
@@ -171,6 +171,19 @@ static rondo_result_t gone(round_t *r, rd_neighbour_t *one)
     return RONDO_ERR_REMOTE;
 }
 
+/* The one rank that waits for the late one itself says so. */
+static void say_late(round_t *r)
+{
+    const rd_boot_t *b = r->b;
+
+    if (r->say_ms && r->through == 1 && rd_clock_ms() > r->say_ms) {
+        rd_log(b->ctx, RD_LOG_WARN, "%s waits for %g s: rank %d (%s) has not come (RONDO_STALL_MS)",
+               b->call ? b->call : "a call", (double)b->stall_ms / 1000, r->from->rank,
+               rd_boot_whois(b, r->from->rank));
+        r->say_ms = 0;
+    }
+}
+
 /* The rank that this one waits for may wait itself for one that its block comes through. */
 static rondo_result_t late(round_t *r)
 {
@@ -209,6 +222,7 @@ static rondo_result_t run_round(round_t *r)
             return code;
         if (r->until_ms && rd_clock_ms() > r->until_ms)
             return late(r);
+        say_late(r);
     }
 }
 
@@ -252,6 +266,7 @@ rondo_result_t rd_boot_rounds(rd_boot_t *b, rd_boot_round_fn each, void *arg)
     b->busy = 1;
     pthread_mutex_unlock(&b->lock);
     r.until_ms = b->timeout_ms > 0 ? rd_clock_ms() + b->timeout_ms : 0;
+    r.say_ms = b->stall_ms > 0 ? rd_clock_ms() + b->stall_ms : 0;
     rondo_result_t code = rd_stop_get(b->stop);
     for (int k = 0; k < b->rounds && !code; k++) {
         begin_round(&r, k);

@@ -52,6 +52,7 @@ struct rd_boot {
     rd_stop_t *stop;
     int64_t timeout_ms;
     const char *limit; /* what the user sets that by; NULL: RONDO_CREATE_TIMEOUT_MS */
+    int64_t stall_ms;  /* after which it is said who is waited for; 0: never */
     int listener;      /* kept for the rendezvous of a derived id; -1: none */
     rd_addr_t addr;
     rd_neighbour_t from[RD_BOOT_ROUNDS], to[RD_BOOT_ROUNDS];

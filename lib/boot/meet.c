@@ -85,12 +85,13 @@ rondo_result_t rd_boot_cause(rd_boot_t *b, int failed, const char *why, char tex
     return code;
 }
 
-int64_t rd_boot_patience(rd_boot_t *b, int64_t ms, const char *by)
+int64_t rd_boot_patience(rd_boot_t *b, int64_t ms, const char *by, int64_t stall_ms)
 {
     const int64_t until_now = b->timeout_ms;
 
     b->timeout_ms = ms;
     b->limit = by;
+    b->stall_ms = stall_ms;
     return until_now;
 }
 

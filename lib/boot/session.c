@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define FAREWELL_ROOM 1024 /* bytes of a record with a sentence, and some more */
+#define FAREWELL_ROOM 2048 /* bytes of a record with a sentence, and those of a round and two names before it */
 
 static rd_chan_t *chan_create(int fd, int server, const rd_creds_t *creds, const void *endpoint, size_t bytes,
                               const rd_hello_t *mine)

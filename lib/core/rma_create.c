@@ -49,12 +49,14 @@ static record_t *mine(const making_t *m)
  * any other call. `all` NULL: a barrier. */
 static rondo_result_t exchange(rondo_comm_t comm, void *all, size_t each)
 {
-    const int64_t usual_ms = rd_boot_patience(comm->boot, rd_queue_limit(&comm->queue), "RONDO_TIMEOUT_MS");
+    const bool reports = atomic_load_explicit(&comm->queue.reports, memory_order_relaxed); /* a limit fails nothing */
+    const int64_t usual_ms = rd_boot_patience(comm->boot, reports ? 0 : rd_queue_limit(&comm->queue),
+                                              "RONDO_TIMEOUT_MS", comm->env.stall_ms);
 
     rd_comm_pause(comm);
     rondo_result_t result = all ? rd_boot_allgather(comm->boot, all, each) : rd_boot_barrier(comm->boot);
     rd_comm_resume(comm);
-    (void)rd_boot_patience(comm->boot, usual_ms, NULL);
+    (void)rd_boot_patience(comm->boot, usual_ms, NULL, 0);
     if (result != RONDO_SUCCESS && rd_queue_news(&comm->queue, RD_QUEUE_NEWS_MS))
         return rd_health_check(&comm->health);
     return result;
