@@ -71,6 +71,12 @@ void rondo_comm_patient(rondo_comm_t comm)
         rd_cuda_patient(comm->cuda);
 }
 
+void rondo_comm_hasten(rondo_comm_t comm)
+{
+    if (rd_comm_valid(comm, "rondo_comm_hasten") == RONDO_SUCCESS && comm->cuda)
+        rd_cuda_hasten(comm->cuda);
+}
+
 bool rondo_comm_shown(rondo_comm_t comm)
 {
     bool shown;

@@ -43,6 +43,10 @@ rondo_result_t rondo_comm_stall(rondo_comm_t comm, rondo_stream_t stream);
 void rondo_comm_patient(rondo_comm_t comm);
 bool rondo_comm_shown(rondo_comm_t comm);
 
+/* To be called before the destroy that stands for the abort of a communicator at rest: on a device, it then waits for
+ * no kernel of another communicator, which the same thread may be about to abort. */
+void rondo_comm_hasten(rondo_comm_t comm);
+
 /* Returns true if all operations that this rank has enqueued on a communicator which has failed were complete before,
  * or were not enqueued at all. Waits until no kernel runs any more. */
 bool rondo_comm_complete(rondo_comm_t comm);

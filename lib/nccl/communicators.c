@@ -457,6 +457,8 @@ ncclResult_t pncclCommAbort(ncclComm_t comm)
         bool rests = at_rest(comm); /* then, as with NCCL, only ranks that wait for this one learn of the abort */
         if (!rests)
             (void)rondo_comm_revoke(comm->rondo); /* threads that are inside operations return */
+        else
+            rondo_comm_hasten(comm->rondo);
         nc_comm_wait_calls(comm);
         nc_registration_end_all(comm);
         nc_bounce_free_all(comm);

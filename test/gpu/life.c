@@ -437,7 +437,8 @@ static void beside(test_rank_t *t, void *arg)
         test_barrier(t);
         live[i] = sim_live ? sim_live(text, sizeof text) : 0;
     }
-    if (t->kind == TEST_PROCESSES && live[ENDS - 2] > live[1])
+    /* Windows in host memory are unpinned by the last communicator alone. */
+    if (t->kind == TEST_PROCESSES && !getenv("RONDO_P2P") && live[ENDS - 2] > live[1])
         test_fail(t, "%d things of CUDA are there, and were %d: %s", live[ENDS - 2], live[1], text);
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
     test_barrier(t);

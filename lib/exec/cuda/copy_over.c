@@ -8,7 +8,7 @@
  * operations follow each other, so all share it. */
 #include "exec/cuda/cuda_int.h"
 
-#define PIECE ((size_t)4 << 20)
+#define PIECE RD_COPY_OVER_BYTES
 
 static rondo_result_t failed(rd_cuda_t *cuda, cudaError_t error)
 {
@@ -42,8 +42,12 @@ static rondo_result_t copy_in_stream(rd_cuda_t *cuda, char *to, const char *from
 static rondo_result_t make(rd_cuda_t *cuda)
 {
     rd_device_guard_t guard = rd_device_enter(cuda->device);
-    cudaError_t error = cuda->over ? cudaSuccess : cudaMalloc((void **)&cuda->over, PIECE);
+    cudaError_t error = cudaSuccess;
 
+    if (!cuda->over)
+        cuda->over = rd_window_left_take(cuda->device, PIECE);
+    if (!cuda->over)
+        error = cudaMalloc((void **)&cuda->over, PIECE);
     rd_device_leave(guard);
     return error == cudaSuccess ? RONDO_SUCCESS : failed(cuda, error);
 }

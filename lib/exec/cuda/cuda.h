@@ -63,6 +63,8 @@ void rd_cuda_release(rd_cuda_t *cuda);
 void rd_cuda_patient(rd_cuda_t *cuda);
 bool rd_cuda_shown(rd_cuda_t *cuda);
 bool rd_cuda_complete(rd_cuda_t *cuda);
+/* Its end waits for nobody's kernels from here on, as behind a failure. */
+void rd_cuda_hasten(rd_cuda_t *cuda);
 
 /* Enqueue an operation, or record it in this thread's group. */
 rondo_result_t rd_cuda_collective(rd_cuda_t *cuda, const rd_call_t *call);

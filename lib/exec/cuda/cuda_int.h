@@ -98,6 +98,7 @@ struct rd_cuda {
     void *scratch;                         /* device memory for the barrier's element */
     struct rd_cuda_window *user_windows;   /* user.h: those of the program's kernels */
     char *over;                            /* copy_over.c: device memory; NULL: not yet */
+    bool hastens;                          /* its end waits for nobody: rd_cuda_may_wait */
     rd_kcontrol_t *kept;                   /* suspend_device.c: the window's control words; NULL: not suspended */
     bool was_captured;                     /* operations have been: graphs may have the window's address */
     bool unposted_captured;                /* a graph has a long message that waits for no post: see register.c */
@@ -236,6 +237,12 @@ void rd_window_unmap(rd_cuda_t *cuda, void *memory, rd_import_name_t name);
 void *rd_window_mapped(int device, rd_import_name_t name);
 /* Unmaps what has been left so of a process, and waits for whatever runs on the device. */
 void rd_window_mapped_close(int device, uint64_t process);
+/* cudaIpcOpenMemHandle of memory of that process: what it has allocated in place of memory that it has freed, and that
+ * is still mapped here, cannot be mapped before that is unmapped. */
+cudaError_t rd_import_open(void **memory, int device, const cudaIpcMemHandle_t *handle, uint64_t process);
+/* May the end of the communicator wait for what runs on the GPU, whosever it is? Not behind a failure, nor in an abort
+ * of one that is at rest. */
+bool rd_cuda_may_wait(const rd_cuda_t *cuda);
 /* user_window.c. Leaves the windows behind; the bytes of barriers and signals. */
 void rd_user_end(rd_cuda_t *cuda);
 uint64_t rd_user_count(const rd_cuda_t *cuda);
@@ -389,6 +396,7 @@ rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, rd_kw
 /* Sets the grid of a kernel that any number of warps may run: one that waits for no other rank. */
 void rd_cuda_spread(const rd_cuda_t *cuda, rd_klaunch_t *launch, size_t bytes);
 rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t bytes, cudaStream_t stream);
+#define RD_COPY_OVER_BYTES ((size_t)4 << 20)
 /* The same, but the ranges may overlap: the data then goes through other memory (copy_over.c). */
 rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, size_t bytes, cudaStream_t stream);
 /* Writes the host's data to `offset` in this rank's own memory (k.own), by kernels whose arguments hold the data, so

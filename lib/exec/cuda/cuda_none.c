@@ -103,6 +103,11 @@ void rd_cuda_patient(rd_cuda_t *cuda)
     (void)cuda;
 }
 
+void rd_cuda_hasten(rd_cuda_t *cuda)
+{
+    (void)cuda;
+}
+
 bool rd_cuda_shown(rd_cuda_t *cuda)
 {
     (void)cuda;

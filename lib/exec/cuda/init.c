@@ -81,11 +81,24 @@ void rd_cuda_foresee(const rd_env_t *env, const rondo_shape_t *shape, rd_foresee
 void rd_cuda_count(const rd_cuda_t *cuda, rondo_memory_t *memory)
 {
     rd_window_count(cuda, memory);
+    memory->device += cuda->over ? RD_COPY_OVER_BYTES : 0;
     memory->device += rd_user_count(cuda);
     if (cuda->node_comm)
         rd_window_count(cuda->node_comm, memory);
     if (cuda->path)
         rd_proxy_path_count(cuda->path, memory);
+}
+
+bool rd_cuda_may_wait(const rd_cuda_t *cuda)
+{
+    const rd_cuda_t *outer = cuda->parent ? cuda->parent : cuda;
+
+    return !outer->hastens && rd_health_check(cuda->team->health) == RONDO_SUCCESS;
+}
+
+void rd_cuda_hasten(rd_cuda_t *cuda)
+{
+    cuda->hastens = true;
 }
 
 /* Proxies report a late rank: kernels between nodes wait only for a proxy, and must not give up before it does. 24 days
@@ -227,7 +240,8 @@ void rd_cuda_free(rd_cuda_t *cuda, rd_node_t *node)
     rd_device_late_forget(cuda);
     pthread_mutex_destroy(&cuda->late.lock);
     rd_user_end(cuda);
-    (void)cudaFree(cuda->over);
+    if (cuda->over) /* cudaFree would wait for the kernels of others */
+        rd_window_leave(cuda, cuda->over, RD_COPY_OVER_BYTES, false);
     rd_window_free(cuda, node, controls);
     free(cuda->kept);
     rd_device_leave(guard);

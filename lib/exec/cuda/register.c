@@ -97,16 +97,13 @@ static rondo_result_t write_entry(rd_cuda_t *cuda, int number, const rd_kregiste
                          sizeof *entry, cuda->registered->stream);
 }
 
-/* Closing waits for whatever runs on the GPU. The end of a communicator that has failed must not wait; in all other
- * cases the buffers are closed, because they are the program's, which may want their memory back. */
+/* Closing waits for whatever runs on the GPU. Where the end must not wait they are left; in all other cases the buffers
+ * are closed, because they are the program's, which may want their memory back. */
 static void close_imports(rd_cuda_t *cuda, registered_t *r)
 {
-    const rd_import_name_t none = {0, 0};
-    const bool failed = rd_health_check(cuda->team->health) != RONDO_SUCCESS;
-
     for (int i = 0; i < RD_KRANKS; i++) {
-        if (r->imported[i] && failed)
-            rd_window_unmap(cuda, r->imported[i], none);
+        if (r->imported[i] && !rd_cuda_may_wait(cuda))
+            rd_window_unmap(cuda, r->imported[i], (rd_import_name_t){cuda->peers[i].process, 0});
         else if (r->imported[i])
             (void)cudaIpcCloseMemHandle(r->imported[i]);
         r->imported[i] = NULL;
@@ -165,7 +162,7 @@ static bool map_all(rd_cuda_t *cuda, registered_t *r, const offer_t *offers, voi
         if (!offers[i].bytes)
             continue;
         if (i != cuda->k.rank) {
-            if (cudaIpcOpenMemHandle(&r->imported[i], offers[i].handle, cudaIpcMemLazyEnablePeerAccess) !=
+            if (rd_import_open(&r->imported[i], cuda->device, &offers[i].handle, cuda->peers[i].process) !=
                 cudaSuccess) {
                 (void)cudaGetLastError();
                 r->imported[i] = NULL;

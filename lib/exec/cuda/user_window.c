@@ -135,7 +135,7 @@ static rondo_result_t map_all(rd_cuda_t *cuda, rd_cuda_window_t *w, const offer_
         if (cuda->peers[r].process == cuda->peers[cuda->k.rank].process) {
             error = rd_device_reach(cuda->device, cuda->peers[r].device);
         } else {
-            error = cudaIpcOpenMemHandle(&w->imported[r], o->handle, cudaIpcMemLazyEnablePeerAccess);
+            error = rd_import_open(&w->imported[r], cuda->device, &o->handle, cuda->peers[r].process);
             w->imported[r] = error == cudaSuccess ? w->imported[r] : NULL;
             w->base[r] = w->imported[r] ? (char *)w->imported[r] + o->offset : NULL;
         }

@@ -6,8 +6,9 @@
  * the process to end frees those whose peers have left. cudaFree waits for everything that runs on the device, so it is
  * called only when this process has no communicator left whose kernels might wait for what this thread does next. The
  * same holds for unpinning, where windows lie in host memory (window_host.c), and for unmapping the windows of peers,
- * which is why they stay mapped until then, too; a communicator that gets the same one of a peer again takes what is
- * mapped already. The peer may have freed its window meanwhile: it is not used by anybody. */
+ * which is why they stay mapped until then, too, or until there are too many; a communicator that gets the same one of
+ * a peer again takes what is mapped already. The peer may have freed its window meanwhile, and what it allocates in its
+ * place is mapped when the old mapping is gone. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -21,7 +22,7 @@
 #define WINDOW_MOST ((size_t)70 << 20) /* with the barrier's page: CUDA allocates by 2 MB */
 #define MESSAGE_SLICE (16u << 10)      /* of messages of some megabytes: a fence takes as long as moving this much */
 #define WORDS 64                       /* communicators whose words a pinned page holds */
-#define IMPORTS 128                    /* that are kept mapped, at most, unless their communicator has failed */
+#define IMPORTS 128                    /* that are kept mapped, at most, unless their communicator must not wait */
 
 /* Memory that outlives its communicator. */
 typedef struct rd_left {
@@ -251,31 +252,68 @@ void *rd_window_left_take(int device, size_t bytes)
     return memory;
 }
 
-/* Unmapping waits for whatever runs on the device: is that of this communicator alone, or is so much mapped that it has
- * to be? */
-static bool may_unmap(const rd_cuda_t *cuda)
+/* Unmapping waits for whatever runs on the device: is that of this communicator alone? */
+static bool is_alone(const rd_cuda_t *cuda)
 {
     const rd_cuda_t *outer = cuda->parent ? cuda->parent : cuda;
-    const bool failed = rd_health_check(cuda->team->health) != RONDO_SUCCESS;
+
+    return living == outer->living + (outer->node_comm && outer->node_comm->living);
+}
+
+static bool is_kept(const rd_left_t *l)
+{
+    return !l->bytes && !l->used;
+}
+
+/* Takes the older half of what is kept mapped out of the list, if there is too much of it: the newest is what a later
+ * communicator is likely to take. */
+static rd_left_t *too_many(void)
+{
+    rd_left_t *old = NULL;
     int kept = 0;
 
     for (const rd_left_t *l = left; l; l = l->next)
-        kept += !l->bytes;
-    return living == outer->living + (outer->node_comm && outer->node_comm->living) || (kept >= IMPORTS && !failed);
+        kept += is_kept(l);
+    if (kept <= IMPORTS)
+        return NULL;
+    kept = 0;
+    for (rd_left_t **at = &left; *at;) {
+        rd_left_t *l = *at;
+        kept += is_kept(l);
+        if (!is_kept(l) || kept <= IMPORTS / 2) {
+            at = &l->next;
+            continue;
+        }
+        *at = l->next;
+        l->next = old;
+        old = l;
+    }
+    return old;
 }
 
 void rd_window_unmap(rd_cuda_t *cuda, void *memory, rd_import_name_t name)
 {
+    rd_left_t *old = NULL;
+
     pthread_mutex_lock(&lock);
-    bool now = may_unmap(cuda);
+    bool now = is_alone(cuda);
     rd_left_t *l = now ? NULL : malloc(sizeof *l); /* without memory it is never unmapped */
     if (l) {
         *l = (rd_left_t){.memory = memory, .device = cuda->device, .imported = name};
         left_add(&left, &l);
+        old = rd_cuda_may_wait(cuda) ? too_many() : NULL;
     }
     pthread_mutex_unlock(&lock);
     if (now)
         (void)cudaIpcCloseMemHandle(memory);
+    while (old) {
+        rd_left_t *gone = old;
+        old = gone->next;
+        rd_device_guard_t guard = rd_device_enter(gone->device);
+        (void)cudaIpcCloseMemHandle(gone->memory);
+        rd_device_leave(guard);
+        free(gone);
+    }
 }
 
 /* Takes the first one out of the list that is left mapped of that process, or of that memory of it, if `buffer` is not
@@ -287,7 +325,7 @@ static void *mapped_take(int device, uint64_t process, uint64_t buffer)
     pthread_mutex_lock(&lock);
     for (rd_left_t **at = &left; *at && !memory;) {
         rd_left_t *l = *at;
-        if (l->bytes || l->device != device || l->imported.process != process ||
+        if (!is_kept(l) || l->device != device || l->imported.process != process ||
             (buffer && l->imported.buffer != buffer)) {
             at = &l->next;
             continue;

@@ -268,16 +268,15 @@ static void map_here(rd_cuda_t *cuda, int r, const offer_t *offer, rd_missed_t *
     cuda->k.window[r] = offer->window;
 }
 
-/* What the peer has allocated in place of a window that it has freed cannot be mapped while that is. */
-static cudaError_t open_there(void **memory, int device, const offer_t *offer, uint64_t process)
+cudaError_t rd_import_open(void **memory, int device, const cudaIpcMemHandle_t *handle, uint64_t process)
 {
-    cudaError_t error = cudaIpcOpenMemHandle(memory, offer->handle, cudaIpcMemLazyEnablePeerAccess);
+    cudaError_t error = cudaIpcOpenMemHandle(memory, *handle, cudaIpcMemLazyEnablePeerAccess);
 
     if (error != cudaErrorAlreadyMapped)
         return error;
     (void)cudaGetLastError();
     rd_window_mapped_close(device, process);
-    return cudaIpcOpenMemHandle(memory, offer->handle, cudaIpcMemLazyEnablePeerAccess);
+    return cudaIpcOpenMemHandle(memory, *handle, cudaIpcMemLazyEnablePeerAccess);
 }
 
 static void map_there(rd_cuda_t *cuda, int r, const offer_t *offer, rd_missed_t *missed)
@@ -288,7 +287,7 @@ static void map_there(rd_cuda_t *cuda, int r, const offer_t *offer, rd_missed_t 
     cuda->imports[r] = (rd_import_name_t){process, offer->buffer};
     cuda->imported[r] = rd_window_mapped(cuda->device, cuda->imports[r]);
     if (!cuda->imported[r])
-        error = open_there(&cuda->imported[r], cuda->device, offer, process);
+        error = rd_import_open(&cuda->imported[r], cuda->device, &offer->handle, process);
     if (error != cudaSuccess) {
         cuda->imported[r] = NULL;
         note_missed(missed, r, "cudaIpcOpenMemHandle", error);

@@ -218,13 +218,22 @@ static rondo_result_t grow(rd_proxy_path_t *s, size_t bytes)
     return no_memory(s, bytes);
 }
 
+/* A power of two, so that a later communicator finds what this one leaves. */
+static size_t rounded(size_t bytes)
+{
+    size_t room = LEAST;
+
+    while (room < bytes && room <= SIZE_MAX / 2)
+        room *= 2;
+    return room < bytes ? bytes : room;
+}
+
 static rondo_result_t reserve(rd_proxy_path_t *s, size_t bytes, char **at)
 {
     size_t padded = (bytes + 255) / 256 * 256, room = s->bounce ? s->bounce->bytes : 0;
 
     if (s->bounce_used + padded > room) {
-        room = 2 * room > LEAST ? 2 * room : LEAST;
-        rondo_result_t result = grow(s, room > padded ? room : padded);
+        rondo_result_t result = grow(s, rounded(2 * room > padded ? 2 * room : padded));
         if (result != RONDO_SUCCESS)
             return result;
         s->bounce_used = 0;
