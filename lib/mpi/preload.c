@@ -267,7 +267,7 @@ static inline const rd_mpi_entries_t *table(void)
     return __builtin_expect(known != NULL, 1) ? known : first_call();
 }
 
-/* For calls that are nothing to rondo as long as there was no collective. */
+/* For calls that are nothing to rondo as long as nothing is served. */
 static inline const rd_mpi_entries_t *table_if_serving(void)
 {
     const rd_mpi_entries_t *known = atomic_load_explicit(&entries, memory_order_acquire);

@@ -17,7 +17,8 @@ bool rd_mpi_is_tolerant(void)
 {
     int *value = NULL, found = 0;
 
-    return PMPI_Comm_get_attr(MPI_COMM_WORLD, MPIX_FT, &value, &found) == MPI_SUCCESS && found && *value;
+    return rd_mpi_next.Comm_revoke && PMPI_Comm_get_attr(MPI_COMM_WORLD, MPIX_FT, &value, &found) == MPI_SUCCESS &&
+           found && *value;
 }
 #else
 bool rd_mpi_is_tolerant(void)

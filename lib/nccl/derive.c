@@ -44,7 +44,7 @@ static ncclResult_t record_split(ncclComm_t comm, int color, int key, ncclComm_t
 
     if (result != ncclSuccess)
         return result;
-    const bool revoked = nc_comm_rests_revoked(comm);
+    const bool revoked = nc_comm_rests_revoked(comm) && atomic_load(&comm->revoked) != NC_SHRUNK;
     if (!revoked && (result = nc_comm_ready(comm, call)))
         return result;
     if (!newcomm)
