@@ -233,14 +233,18 @@ void rd_window_leave(rd_cuda_t *cuda, void *memory, size_t bytes, bool used)
     pthread_mutex_unlock(&lock);
 }
 
-void *rd_window_left_take(int device, size_t bytes)
+/* Takes the first memory out of the list that may be used again and is as wanted: of that device and length and, if it
+ * was imported, of that process and, unless that is 0, that buffer. NULL: there is none. */
+static void *left_take(const rd_left_t *wanted)
 {
     void *memory = NULL;
 
     pthread_mutex_lock(&lock);
     for (rd_left_t **at = &left; *at && !memory;) {
         rd_left_t *l = *at;
-        if (l->used || l->device != device || l->bytes != bytes) {
+        if (l->used || l->device != wanted->device || l->bytes != wanted->bytes ||
+            (!l->bytes && l->imported.process != wanted->imported.process) ||
+            (wanted->imported.buffer && l->imported.buffer != wanted->imported.buffer)) {
             at = &l->next;
             continue;
         }
@@ -250,6 +254,11 @@ void *rd_window_left_take(int device, size_t bytes)
     }
     pthread_mutex_unlock(&lock);
     return memory;
+}
+
+void *rd_window_left_take(int device, size_t bytes)
+{
+    return left_take(&(rd_left_t){.device = device, .bytes = bytes});
 }
 
 /* Unmapping waits for whatever runs on the device: is that of this communicator alone? */
@@ -316,36 +325,16 @@ void rd_window_unmap(rd_cuda_t *cuda, void *memory, rd_import_name_t name)
     }
 }
 
-/* Takes the first one out of the list that is left mapped of that process, or of that memory of it, if `buffer` is not
- * 0. NULL: there is none. */
-static void *mapped_take(int device, uint64_t process, uint64_t buffer)
-{
-    void *memory = NULL;
-
-    pthread_mutex_lock(&lock);
-    for (rd_left_t **at = &left; *at && !memory;) {
-        rd_left_t *l = *at;
-        if (!is_kept(l) || l->device != device || l->imported.process != process ||
-            (buffer && l->imported.buffer != buffer)) {
-            at = &l->next;
-            continue;
-        }
-        memory = l->memory;
-        *at = l->next;
-        free(l);
-    }
-    pthread_mutex_unlock(&lock);
-    return memory;
-}
-
 void *rd_window_mapped(int device, rd_import_name_t name)
 {
-    return name.buffer ? mapped_take(device, name.process, name.buffer) : NULL;
+    return name.buffer ? left_take(&(rd_left_t){.device = device, .imported = name}) : NULL;
 }
 
 void rd_window_mapped_close(int device, uint64_t process)
 {
-    for (void *memory; process && (memory = mapped_take(device, process, 0)) != NULL;)
+    const rd_left_t any = {.device = device, .imported = {process, 0}};
+
+    for (void *memory; process && (memory = left_take(&any)) != NULL;)
         (void)cudaIpcCloseMemHandle(memory);
 }
 
