@@ -149,20 +149,6 @@ static void wait_for(_Atomic int *flag)
         sched_yield();
 }
 
-/* Returns true if the victim has stopped. */
-static bool is_stopped(pid_t pid)
-{
-    char path[64], text[512] = "";
-
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *f = fopen(path, "r");
-    size_t got = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    if (f)
-        fclose(f);
-    char *end = got ? strrchr(text, ')') : NULL;
-    return end && end[2] == 'T';
-}
-
 /* The last rank ends it while the victim writes. The root has its buffer back, and uses it for something else. */
 static void fail(test_rank_t *t, const job_t *j, rondo_comm_t comm, const unsigned char *in, unsigned char *out)
 {
@@ -170,7 +156,7 @@ static void fail(test_rank_t *t, const job_t *j, rondo_comm_t comm, const unsign
 
     if (t->rank == n - 1 && j->kind < KILLED) {
         wait_for(&seen->held);
-        while (j->kind == STOPPED && !is_stopped(atomic_load(&seen->pid)))
+        while (j->kind == STOPPED && !test_is_stopped(atomic_load(&seen->pid)))
             sched_yield();
         TEST_OK(t, comm, rondo_comm_revoke(comm));
     } else if (t->rank == 0 || (t->rank == VICTIM && j->kind == STOPPED)) {
@@ -225,7 +211,7 @@ static void wake(test_director_t *d, const pid_t *pid)
 {
     if (!atomic_load(&seen->over) || !pid[VICTIM])
         return;
-    if (is_stopped(pid[VICTIM]))
+    if (test_is_stopped(pid[VICTIM]))
         kill(pid[VICTIM], SIGCONT);
     if (*(const kind_t *)d->arg == EXECUTES)
         kill(pid[VICTIM], SIGKILL);

@@ -94,19 +94,6 @@ static void touched(int number, siginfo_t *info, void *context)
     mprotect(barred, BYTES, PROT_READ | PROT_WRITE);
 }
 
-static bool is_stopped(pid_t pid)
-{
-    char path[64], text[512] = "";
-
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *f = fopen(path, "r");
-    size_t got = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    if (f)
-        fclose(f);
-    char *end = got ? strrchr(text, ')') : NULL;
-    return end && end[2] == 'T';
-}
-
 static char *pages(test_rank_t *t, int value)
 {
     char *at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -146,7 +133,7 @@ static void origin(test_rank_t *t, const job_t *j, rondo_comm_t comm, rondo_wind
 static void target(test_rank_t *t, const job_t *j, rondo_comm_t comm, rondo_window_t window, char *part)
 {
     while (!atomic_load(&seen->held) ||
-           (t->kind == TEST_PROCESSES && j->kind == STOPPED && !is_stopped(atomic_load(&seen->pid))))
+           (t->kind == TEST_PROCESSES && j->kind == STOPPED && !test_is_stopped(atomic_load(&seen->pid))))
         sched_yield();
     if (j->destroys) {
         TEST_OK(t, comm, rondo_comm_revoke(comm));
@@ -190,7 +177,7 @@ static void body(test_rank_t *t, void *arg)
 static void wake(test_director_t *d, const pid_t *pid)
 {
     (void)d;
-    if (atomic_load(&seen->over) && pid[1] && is_stopped(pid[1]))
+    if (atomic_load(&seen->over) && pid[1] && test_is_stopped(pid[1]))
         kill(pid[1], SIGCONT);
 }
 

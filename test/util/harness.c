@@ -562,6 +562,19 @@ static int count_entries(const char *folder, const char *with)
     return count;
 }
 
+bool test_is_stopped(pid_t pid)
+{
+    char path[64], text[512] = "";
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    size_t got = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f)
+        fclose(f);
+    char *end = got ? strrchr(text, ')') : NULL;
+    return end && end[2] == 'T';
+}
+
 int test_count_entries(const char *folder)
 {
     return count_entries(folder, NULL);

@@ -112,6 +112,7 @@ uint64_t test_random(uint64_t *state);
 unsigned test_below(uint64_t *state, unsigned limit);
 
 int64_t test_clock_us(void);
+bool test_is_stopped(pid_t pid);            /* by a signal, and not continued */
 int test_count_entries(const char *folder); /* of "/proc/self/fd" and the like; -1: cannot be read */
 int test_count_files(void);                 /* of rondo in /dev/shm, where other programs have theirs */
 
