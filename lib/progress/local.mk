@@ -18,5 +18,6 @@ librondo_core_la_SOURCES += \
 	lib/progress/ring_entry.h \
 	lib/progress/signature.c \
 	lib/progress/signature.h \
+	lib/progress/task.c \
 	lib/progress/unlike.c \
 	lib/progress/unlike.h

@@ -11,8 +11,7 @@
 #include "exec/host/run_flat.h"
 #include "progress/unlike.h"
 
-#define POLLS 8       /* polls of the network in a row, some 300 ns each */
-#define SPENT_MOST 64 /* tasks whose memory is kept */
+#define POLLS 8 /* polls of the network in a row, some 300 ns each */
 
 /* One turn of a thread that waits in another communicator, or for sockets in this one. What fails here stays with this
  * communicator and its requests: the thread's last error is that of its own call. */
@@ -75,7 +74,7 @@ void rd_queue_free(rd_queue_t *q)
     memset(&q->elsewhere, 0, sizeof *q - offsetof(rd_queue_t, elsewhere));
 }
 
-static rondo_result_t lanes_room(rd_queue_t *q, rd_run_t *run, const rd_plan_t *plan)
+rondo_result_t rd_queue_lanes(rd_queue_t *q, rd_run_t *run, const rd_plan_t *plan)
 {
     int lanes = plan->program->nlanes;
 
@@ -116,70 +115,6 @@ static void take_spare(rd_queue_t *q, size_t bytes)
     q->scratch_bytes = q->spare_bytes;
     q->spare = NULL;
     q->spare_bytes = 0;
-}
-
-/* Sets what every task has, and nothing else: to clear the whole struct takes a short group longer. */
-static inline void task_init(rd_task_t *t, rd_queue_t *q, rd_plan_t *plan, const void *in, void *out)
-{
-    t->next = t->after = NULL;
-    t->queue = q;
-    t->plan = plan;
-    t->in = in;
-    t->out = out;
-    t->completion = NULL;
-    t->run.lanes = NULL;
-    t->run.room = 0;
-    t->run.seat = NULL;
-    t->run.open = 0;
-    t->run.result = RONDO_SUCCESS;
-    t->sign = t->entry = t->number = 0;
-    t->has_more = t->recorded = false;
-}
-
-rondo_result_t rd_task_create(rd_queue_t *q, rd_plan_t *plan, int chain, const void *in, void *out, rd_task_t **task)
-{
-    rd_task_t *t = q->spent;
-
-    if (t) {
-        q->spent = t->next;
-        q->nspent--;
-    } else if (!(t = malloc(sizeof *t))) {
-        rd_plan_put(plan);
-        return rd_error(q->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for a task");
-    }
-    task_init(t, q, plan, in, out);
-    t->chain = &q->tails[chain];
-    rondo_result_t result = plan->flat ? RONDO_SUCCESS : lanes_room(q, &t->run, plan);
-    if (result != RONDO_SUCCESS) {
-        rd_task_free(q, t);
-        return result;
-    }
-    *task = t;
-    return RONDO_SUCCESS;
-}
-
-static void free_more(rd_task_more_t *more)
-{
-    free(more->record);
-    rd_profile_task_free(more->shown);
-    free(more->hashed);
-    free(more->bounce);
-}
-
-void rd_task_free(rd_queue_t *q, rd_task_t *t)
-{
-    if (t->has_more)
-        free_more(&t->more);
-    rd_plan_put(t->plan);
-    if (t->run.lanes)
-        free(t->run.lanes);
-    if (q && q->nspent < SPENT_MOST) {
-        t->next = q->spent;
-        q->spent = t;
-        q->nspent++;
-    } else {
-        free(t);
-    }
 }
 
 static void start(rd_queue_t *q, rd_task_t *t)
@@ -562,7 +497,7 @@ rondo_result_t rd_queue_run(rd_queue_t *q, rd_plan_t *plan, int chain, const voi
     if (q->tails[chain])
         result = wait_turn(q, chain);
     if (result == RONDO_SUCCESS && !plan->flat && plan->program->nlanes > run->room)
-        result = lanes_room(q, run, plan);
+        result = rd_queue_lanes(q, run, plan);
     if (result == RONDO_SUCCESS && chain == RD_CHAIN_COLLECTIVE && rd_plan_scratch(plan) > q->scratch_bytes) {
         result = reserve(q, rd_plan_scratch(plan));
         if (result == RONDO_SUCCESS)

@@ -154,6 +154,8 @@ static inline bool rd_task_is_send(const rd_task_t *task)
     return (task->chain - task->queue->tails) % 2 == RD_CHAIN_SEND(0);
 }
 
+/* Makes room in a run of this queue for the lanes of a plan that is not flat. */
+rondo_result_t rd_queue_lanes(rd_queue_t *queue, rd_run_t *run, const rd_plan_t *plan);
 /* Creates a task for later. It takes over the caller's reference to `plan`, and releases it on failure, too. */
 rondo_result_t rd_task_create(rd_queue_t *queue, rd_plan_t *plan, int chain, const void *in, void *out,
                               rd_task_t **task);
