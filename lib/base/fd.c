@@ -26,6 +26,11 @@ bool rd_fd_none_left(int error)
     return error == EMFILE || error == ENFILE;
 }
 
+bool rd_fd_refused(int error)
+{
+    return error == ENOSYS || error == EPERM || error == EACCES;
+}
+
 char *rd_strerror_room(void)
 {
     static _Thread_local char text[RD_STRERROR_BYTES];

@@ -23,6 +23,8 @@ const char *rd_fd_strerror(int error);
 char *rd_strerror_room(void);
 /* Returns true if `error` says that no descriptor was left. */
 bool rd_fd_none_left(int error);
+/* Returns true if `error` says that a system call is refused as such, as by the filter of a sandbox. */
+bool rd_fd_refused(int error);
 /* Returns how many more descriptors this process may open, but at most `most`. */
 int rd_fd_free(int most);
 /* Opens a file for reading, as fopen does. */

@@ -5,7 +5,6 @@
 #include "boot/boot_int.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +114,14 @@ static rondo_result_t take(round_t *r)
     return RONDO_SUCCESS;
 }
 
+static rondo_result_t no_poll(const rd_boot_t *b, rd_boot_news_t *news)
+{
+    news->failure.failed_rank = b->rank;
+    snprintf(news->failure.text, sizeof news->failure.text, "rank %d (%s) cannot go on with an exchange (poll): %s",
+             b->rank, rd_boot_whois(b, b->rank), strerror(errno));
+    return RONDO_ERR_SYSTEM;
+}
+
 /* Polls all neighbours, not only those of this round: whichever rank is gone, no rank waits for long. `ended`: also
  * those whose connection has ended without a word. */
 static rondo_result_t poll_neighbours(rd_boot_t *b, rd_boot_news_t *news, int ms, bool ended)
@@ -133,8 +140,8 @@ static rondo_result_t poll_neighbours(rd_boot_t *b, rd_boot_news_t *news, int ms
         rd_outstanding_turn();
         ms = ms < RD_OUTSTANDING_MS ? ms : RD_OUTSTANDING_MS;
     }
-    if (poll(p, (nfds_t)n, ms) <= 0)
-        return RONDO_SUCCESS;
+    if (!rd_sock_poll(p, (nfds_t)n, ms))
+        return no_poll(b, news);
     for (int i = 0; i < n; i++) {
         if (!p[i].revents)
             continue;

@@ -10,44 +10,22 @@
  * failure and an abort from another thread are noticed in every phase. The rank listens on RONDO_IFACE's address if it
  * is set; on loopback if the rendezvous was reached on this host; else on the address by which it was reached. If it
  * then turns out that other ranks are on other hosts, the rendezvous asks the ranks on loopback to move. */
-#include "boot/boot_int.h"
+#include "boot/join_int.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <sodium.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/outstanding.h"
-#include "base/thread.h"
-#include "boot/dial.h"
-#include "boot/listener.h"
 
-#define TELL_MS 300   /* in which a rank that has heard of a death reaches the rendezvous, if there still is one */
-#define ALONE_MS 5000 /* the most time to reach it with what no other rank knows: its process may wait for a core */
-#define DEATH_MS 300  /* in which the rendezvous, or the stop word, tells of a neighbour that has died */
-#define PROVE_MS 20   /* for which a rank that fails waits for neighbours that are in the middle of a handshake */
-#define OWN_FDS 24    /* descriptors: measured with UCX 1.13 on two nodes, and half as many again */
-#define NODE_FDS 64   /* a node's ranks, as a rule */
+#define DEATH_MS 300 /* in which the rendezvous, or the stop word, tells of a neighbour that has died */
+#define PROVE_MS 20  /* for which a rank that fails waits for neighbours that are in the middle of a handshake */
+#define OWN_FDS 24   /* descriptors: measured with UCX 1.13 on two nodes, and half as many again */
+#define NODE_FDS 64  /* a node's ranks, as a rule */
 
-typedef struct joining {
-    rd_boot_t *b;
-    const rd_env_t *env;
-    rd_dial_t rendezvous;
-    rd_dial_t dial[RD_BOOT_ROUNDS];
-    rd_listener_t incoming;
-    int tabled, missing;             /* missing: neighbours without a connection; the listener is open when tabled */
-    int64_t deadline_ms, stopped_ms; /* stopped_ms: when the stop word was first seen set; 0: not yet */
-    rondo_result_t code;
-    int failed_rank;     /* the rank to blame; -1: not known */
-    int from_rendezvous; /* the failure came from the rendezvous, which need not be told */
-    int said;            /* the failure was logged where it happened */
-    bool no_fd;          /* it is that no descriptor was left */
-    char text[sizeof(((rd_fail_t *)0)->text)];
-} joining_t;
-
-static void fail(joining_t *j, rondo_result_t code, const char *format, ...)
+static void fail(rd_joining_t *j, rondo_result_t code, const char *format, ...)
 {
     if (j->code)
         return;
@@ -59,13 +37,13 @@ static void fail(joining_t *j, rondo_result_t code, const char *format, ...)
 }
 
 /* What has been logged where it happened. */
-static void fail_said(joining_t *j, rondo_result_t code)
+static void fail_said(rd_joining_t *j, rondo_result_t code)
 {
     fail(j, code, "%s", rd_thread_error());
     j->said = 1;
 }
 
-static void stopped(joining_t *j)
+static void stopped(rd_joining_t *j)
 {
     const rd_stop_t *stop = j->b->stop;
 
@@ -74,14 +52,14 @@ static void stopped(joining_t *j)
     fail(j, atomic_load(&stop->code), "%s", stop->text);
 }
 
-static void no_descriptor(joining_t *j, const char *what, int error)
+static void no_descriptor(rd_joining_t *j, const char *what, int error)
 {
     j->no_fd = true;
     fail(j, RONDO_ERR_SYSTEM, "cannot %s: %s", what, rd_fd_strerror(error));
 }
 
 /* Listens at b->addr, on any port that is allowed. */
-static void listen_there(joining_t *j)
+static void listen_there(rd_joining_t *j)
 {
     rd_boot_t *b = j->b;
 
@@ -94,7 +72,7 @@ static void listen_there(joining_t *j)
 }
 
 /* One of several rendezvous has no ranks but those of a block: this says which others it needs. */
-static void say_roots(joining_t *j)
+static void say_roots(rd_joining_t *j)
 {
     rd_boot_t *b = j->b;
     bool sound = b->rank >= 0 && b->rank < b->nranks;
@@ -117,7 +95,7 @@ static void say_roots(joining_t *j)
 }
 
 /* The rendezvous has authenticated this rank, which now listens and sends its address. */
-static void say_join(joining_t *j)
+void rd_join_say(rd_joining_t *j)
 {
     rd_boot_t *b = j->b;
     rd_join_t join;
@@ -148,7 +126,7 @@ static void say_join(joining_t *j)
     rd_chan_send(j->rendezvous.chan, RD_REC_JOIN, &join, sizeof(join));
 }
 
-static void on_move(joining_t *j)
+static void on_move(rd_joining_t *j)
 {
     rd_boot_t *b = j->b;
     rd_addr_local(j->rendezvous.chan->fd, &b->addr);
@@ -159,7 +137,7 @@ static void on_move(joining_t *j)
 
 /* From here on only ranks with the same salt are let in. Before, connections waited in the queue of the listening
  * socket. */
-static void on_table(joining_t *j, const unsigned char *data, size_t bytes)
+static void on_table(rd_joining_t *j, const unsigned char *data, size_t bytes)
 {
     rd_boot_t *b = j->b;
     rd_hello_t mine = {.purpose = RD_FOR_NEIGHBOUR, .rank = b->rank, .nranks = b->nranks};
@@ -186,7 +164,7 @@ static void on_table(joining_t *j, const unsigned char *data, size_t bytes)
     j->tabled = 1;
 }
 
-static void on_fail(joining_t *j, const unsigned char *data, size_t bytes)
+static void on_fail(rd_joining_t *j, const unsigned char *data, size_t bytes)
 {
     rd_fail_t said;
     if (bytes != sizeof(said))
@@ -220,7 +198,7 @@ static bool is_own(int error)
 }
 
 /* Returns true if the rendezvous was in this process and has failed: its sentence is at hand. */
-static bool ended_here(joining_t *j)
+static bool ended_here(rd_joining_t *j)
 {
     char sentence[RD_ERROR_BYTES];
 
@@ -230,7 +208,7 @@ static bool ended_here(joining_t *j)
     return true;
 }
 
-static void rendezvous_ended(joining_t *j)
+static void rendezvous_ended(rd_joining_t *j)
 {
     fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made: the message there says why",
          j->b->id.maker);
@@ -238,7 +216,7 @@ static void rendezvous_ended(joining_t *j)
 
 /* The rendezvous cannot be dialled, or has broken off. Where a communicator is made from another one that is often the
  * consequence of a death of which the stop word is just about to tell. */
-static void no_rendezvous(joining_t *j, int error, bool was_open)
+static void no_rendezvous(rd_joining_t *j, int error, bool was_open)
 {
     rd_boot_t *b = j->b;
     char text[RD_ADDR_TEXT];
@@ -274,7 +252,7 @@ static void no_rendezvous(joining_t *j, int error, bool was_open)
              rd_addr_is_loopback(&b->id.addr) ? on_loopback : stale);
 }
 
-static void rendezvous_pump(joining_t *j)
+static void rendezvous_pump(rd_joining_t *j)
 {
     rd_boot_t *b = j->b;
     const unsigned char *data;
@@ -287,7 +265,7 @@ static void rendezvous_pump(joining_t *j)
     if (!rd_dial_open(&j->rendezvous))
         return;
     if (!was_open)
-        say_join(j);
+        rd_join_say(j);
     while (!j->code && rd_chan_next(j->rendezvous.chan, &type, &data, &bytes)) {
         j->rendezvous.unheard = 0;
         if (type == RD_REC_TABLE && !j->tabled)
@@ -304,7 +282,7 @@ static void rendezvous_pump(joining_t *j)
 }
 
 /* The rank has listened there, for it has said where. On this host nothing but its end changes that. */
-static void no_neighbour(joining_t *j, int peer, const rd_addr_t *addr, int error)
+static void no_neighbour(rd_joining_t *j, int peer, const rd_addr_t *addr, int error)
 {
     rd_boot_t *b = j->b;
     char text[RD_ADDR_TEXT];
@@ -321,7 +299,7 @@ static void no_neighbour(joining_t *j, int peer, const rd_addr_t *addr, int erro
          b->whois[peer], text);
 }
 
-static void dials_pump(joining_t *j)
+static void dials_pump(rd_joining_t *j)
 {
     rd_boot_t *b = j->b;
     for (int k = 0; k < b->rounds && !j->code; k++) {
@@ -347,12 +325,12 @@ static void dials_pump(joining_t *j)
     }
 }
 
-static void listener_pump(joining_t *j)
+static void listener_pump(rd_joining_t *j)
 {
     rd_boot_t *b = j->b;
     rd_listener_pump(&j->incoming);
-    if (j->incoming.error && j->incoming.npending == 0)
-        no_descriptor(j, "accept the connections of the other ranks", j->incoming.error);
+    if (j->incoming.error && (j->incoming.npending == 0 || rd_fd_refused(j->incoming.error)))
+        no_descriptor(j, "accept the connections of the other ranks (accept4)", j->incoming.error);
     if (j->incoming.poor)
         fail(j, RONDO_ERR_NO_MEMORY, "no memory for the connections to the other ranks");
     for (rd_chan_t *c; (c = rd_listener_next(&j->incoming));) {
@@ -378,7 +356,7 @@ static bool is_proving(const rd_listener_t *incoming)
 
 /* Before this rank leaves for a failure: a neighbour for which its connection is open, but which has yet to prove
  * itself here, would see an end without a farewell, and take this rank for the dead one. */
-static void admit_the_last(joining_t *j)
+static void admit_the_last(rd_joining_t *j)
 {
     int64_t until = rd_clock_ms() + PROVE_MS;
     struct pollfd p[RD_LISTENER_POLLS];
@@ -391,7 +369,7 @@ static void admit_the_last(joining_t *j)
     }
 }
 
-static int64_t retry_in(const joining_t *j)
+static int64_t retry_in(const rd_joining_t *j)
 {
     int64_t ms = RD_BOOT_SLICE_MS, now = rd_clock_ms();
     for (int k = -1; k < j->b->rounds; k++) {
@@ -402,7 +380,7 @@ static int64_t retry_in(const joining_t *j)
     return ms;
 }
 
-static void sleep_until_news(joining_t *j)
+static void sleep_until_news(rd_joining_t *j)
 {
     struct pollfd p[1 + RD_BOOT_ROUNDS + RD_LISTENER_POLLS];
     int n = 0;
@@ -418,10 +396,13 @@ static void sleep_until_news(joining_t *j)
         rd_outstanding_turn();
         ms = ms < RD_OUTSTANDING_MS ? ms : RD_OUTSTANDING_MS;
     }
-    poll(p, (nfds_t)n, (int)ms);
+    if (rd_sock_poll(p, (nfds_t)n, (int)ms))
+        return;
+    j->no_poll = true;
+    fail(j, RONDO_ERR_SYSTEM, "cannot wait for the other ranks (poll): %s", strerror(errno));
 }
 
-static void check(joining_t *j)
+static void check(rd_joining_t *j)
 {
     rd_boot_t *b = j->b;
     char text[RD_ADDR_TEXT];
@@ -431,117 +412,13 @@ static void check(joining_t *j)
      * it, if the rendezvous is reached soon. It may have ended. */
     if (code && j->stopped_ms == 0)
         j->stopped_ms = rd_clock_ms();
-    if (code && (code != RONDO_ERR_REMOTE || rd_dial_open(&j->rendezvous) || rd_clock_ms() - j->stopped_ms > TELL_MS))
+    if (code &&
+        (code != RONDO_ERR_REMOTE || rd_dial_open(&j->rendezvous) || rd_clock_ms() - j->stopped_ms > RD_JOIN_TELL_MS))
         stopped(j);
     if (j->deadline_ms && rd_clock_ms() > j->deadline_ms)
         fail(j, RONDO_ERR_TIMEOUT, "%s %s within %lld ms (RONDO_CREATE_TIMEOUT_MS; the id was made by %s)",
              rd_dial_open(&j->rendezvous) ? "no table came from the rendezvous at" : "no answer from the rendezvous at",
              rd_addr_print(&b->id.addr, text), (long long)b->timeout_ms, b->id.maker);
-}
-
-/* A rank that has failed because another one is gone, and does not know its number, blames nobody: its sentence does.
- * One whose own thread aborts is itself the cause. */
-static int to_blame(const joining_t *j)
-{
-    if (j->code == RONDO_ERR_ABORTED)
-        return j->b->rank;
-    return j->code == RONDO_ERR_REMOTE && j->failed_rank == j->b->rank ? -1 : j->failed_rank;
-}
-
-static void tell_rendezvous(joining_t *j)
-{
-    rd_fail_t said;
-    if (!rd_dial_open(&j->rendezvous) || j->from_rendezvous)
-        return;
-    memset(&said, 0, sizeof(said));
-    said.code = j->code == RONDO_ERR_ABORTED ? RONDO_ERR_REMOTE : j->code;
-    said.failed_rank = to_blame(j);
-    memcpy(said.text, j->text, sizeof(said.text));
-    if (j->code == RONDO_ERR_ABORTED)
-        snprintf(said.text, sizeof(said.text), "aborted while the communicator was made");
-    rd_chan_send(j->rendezvous.chan, RD_REC_FAIL, &said, sizeof(said));
-}
-
-/* One of them may have left the rendezvous. */
-static void tell_neighbours(const joining_t *j)
-{
-    rd_failure_t failure = {.code = j->code, .said = j->code, .failed_rank = to_blame(j)};
-
-    snprintf(failure.text, sizeof failure.text, "%s", j->text);
-    rd_boot_say(j->b, &failure);
-}
-
-/* For how long a rank goes on that has to tell what no other one knows. Its caller waits meanwhile: not for longer than
- * all of the creation may take, nor when an abort has ended it. */
-static int64_t tell_ms(const joining_t *j)
-{
-    const int64_t most = j->env->create_timeout_ms;
-
-    if (j->code == RONDO_ERR_ABORTED || (most > 0 && most < TELL_MS))
-        return TELL_MS;
-    return most > 0 && most < ALONE_MS ? most : ALONE_MS;
-}
-
-/* Dials the rendezvous only to tell it of a failure, for a while at most. Without this the others wait for their
- * deadline. Where nobody listens any more, that is found at once. */
-static void dial_and_tell(joining_t *j)
-{
-    int64_t until = rd_clock_ms() + tell_ms(j);
-    struct pollfd p = {.events = POLLIN};
-    rd_dial_t *d = &j->rendezvous;
-
-    d->cancel_ms = until;
-    while (!rd_dial_open(d) && rd_clock_ms() < until && !rd_dial_pump(d, &j->b->id.creds)) {
-        p.fd = d->chan ? d->chan->fd : -1;
-        poll(&p, 1, 5);
-    }
-    if (!rd_dial_open(d))
-        return;
-    say_join(j);
-    tell_rendezvous(j);
-    while (rd_chan_queued(d->chan) && !rd_chan_over(d->chan) && rd_clock_ms() < until)
-        rd_chan_pump(d->chan);
-}
-
-/* On a thread of its own: takes the failure of a rank to the rendezvous that this rank has no descriptor left to dial.
- */
-static void *tell_by_own_table(void *arg)
-{
-    const joining_t *failed = arg;
-    joining_t j = {.b = failed->b, .env = failed->env, .code = failed->code, .failed_rank = failed->failed_rank};
-
-    if (rd_fd_own_table(NULL, 0) != 0)
-        return NULL;
-    memcpy(j.text, failed->text, sizeof j.text);
-    rd_dial_begin(&j.rendezvous, &failed->rendezvous.addr, &failed->rendezvous.hello);
-    dial_and_tell(&j);
-    if (rd_dial_open(&j.rendezvous)) {
-        struct pollfd p = {.fd = j.rendezvous.chan->fd, .events = POLLIN};
-        poll(&p, 1, TELL_MS); /* until it has said so to all: then the sentence was not lost with the connection */
-    }
-    rd_chan_free(j.rendezvous.chan);
-    return NULL;
-}
-
-void rd_boot_turn_away(rd_boot_t *b, const rd_env_t *env, rondo_result_t code, int failed_rank, const char *text)
-{
-    const rd_hello_t hello = {.purpose = RD_FOR_MEETING, .rank = b->rank, .nranks = b->nranks};
-    joining_t j = {.b = b, .env = env, .code = code, .failed_rank = failed_rank};
-
-    snprintf(j.text, sizeof j.text, "%s", text);
-    rd_dial_begin(&j.rendezvous, &b->id.addr, &hello);
-    dial_and_tell(&j);
-    rd_chan_free(j.rendezvous.chan);
-}
-
-static void tell_without_descriptors(joining_t *j)
-{
-    pthread_t thread;
-
-    rd_chan_free(j->rendezvous.chan);
-    j->rendezvous.chan = NULL;
-    if (rd_thread_start(&thread, tell_by_own_table, j) == 0)
-        pthread_join(thread, NULL);
 }
 
 /* Returns how many descriptors a rank needs while a communicator is made: for its neighbours, the others of its node
@@ -555,7 +432,7 @@ static int most_fds(const rd_boot_t *b, const rd_env_t *env)
 
 rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
 {
-    joining_t j = {.b = b, .env = env, .missing = 2 * b->rounds, .failed_rank = b->rank};
+    rd_joining_t j = {.b = b, .env = env, .missing = 2 * b->rounds, .failed_rank = b->rank};
     rd_hello_t hello = {.purpose = RD_FOR_MEETING, .rank = b->rank, .nranks = b->nranks};
     if (b->timeout_ms > 0) /* later than that of the rendezvous, whose message says more */
         j.deadline_ms = rd_clock_ms() + b->timeout_ms + 2000;
@@ -574,16 +451,12 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
         sleep_until_news(&j);
         check(&j);
     }
-    if (j.code && j.no_fd && !rd_dial_open(&j.rendezvous) && !rd_rendezvous_is_here(&b->id)) /* it hears from boot.c */
-        tell_without_descriptors(&j);
     if (j.code && j.tabled)
         admit_the_last(&j);
-    if (j.code) {
-        tell_rendezvous(&j);
-        tell_neighbours(&j);
-    } else {
+    if (j.code)
+        rd_join_tell(&j);
+    else
         rd_chan_send(j.rendezvous.chan, RD_REC_READY, NULL, 0);
-    }
     rd_listener_close(&j.incoming);
     rd_chan_free(j.rendezvous.chan);
     for (int k = 0; k < b->rounds; k++)

@@ -66,7 +66,7 @@ static rondo_result_t let_in(lifelines_t *l)
 
     rd_listener_pump(&l->incoming);
     if (l->incoming.error && l->incoming.npending == 0)
-        return rd_error(b->ctx, RONDO_ERR_SYSTEM, "cannot accept the connections of the other ranks: %s",
+        return rd_error(b->ctx, RONDO_ERR_SYSTEM, "cannot accept the connections of the other ranks (accept4): %s",
                         rd_fd_strerror(l->incoming.error));
     if (l->incoming.poor)
         return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for the connections to the other ranks");

@@ -12,6 +12,7 @@
 
 #include "base/wait.h"
 
+#define REFUSALS 3 /* in a row: then it is no firewall that refuses one connection */
 #define ACCEPTS 32 /* in one turn, so that a flood leaves time for the connections that were accepted before */
 
 void rd_listener_open(rd_listener_t *d, int fd, const rd_creds_t *creds, const void *endpoint, size_t bytes,
@@ -81,6 +82,9 @@ static bool let_in(rd_listener_t *d)
         d->error = error;
         return false;
     }
+    d->refusals = fd < 0 && rd_fd_refused(error) ? d->refusals + 1 : 0;
+    if (d->refusals == REFUSALS)
+        d->error = error;
     if (waits && d->npending) {
         make_room(d);
         fd = rd_sock_accept(d->fd);

@@ -18,8 +18,9 @@ typedef struct rd_listener {
     rd_hello_t mine;
     rd_chan_t *pending[RD_LISTENER_MOST]; /* oldest first */
     int npending;
-    int error; /* errno with which a waiting connection could not be accepted; 0: none */
-    int poor;  /* a connection was lost for lack of memory, which may have been a rank's: the caller must give up */
+    int error;    /* errno with which a waiting connection could not be accepted, or none can; 0: none */
+    int refusals; /* of accept as such, in a row */
+    int poor;     /* a connection was lost for lack of memory, which may have been a rank's: the caller must give up */
 } rd_listener_t;
 
 void rd_listener_open(rd_listener_t *d, int fd, const rd_creds_t *creds, const void *endpoint, size_t bytes,

@@ -17,6 +17,8 @@ librondo_core_la_SOURCES += \
 	lib/boot/id.c \
 	lib/boot/id.h \
 	lib/boot/join.c \
+	lib/boot/join_int.h \
+	lib/boot/join_tell.c \
 	lib/boot/leave.c \
 	lib/boot/lifeline.c \
 	lib/boot/listener.c \

@@ -482,14 +482,26 @@ static void take_own_table(rendezvous_t *m)
     m->served.nmoved = n;
 }
 
-/* Runs one turn of the loop: sleeps until something happens, and handles it. Returns 0, or -1 if there is no memory. */
+static int no_memory(rendezvous_t *m)
+{
+    fail(m, RONDO_ERR_NO_MEMORY, -1, "the rendezvous (%s) has no memory", m->id.maker);
+    return -1;
+}
+
+static int refused(rendezvous_t *m, const char *call, int error)
+{
+    fail(m, RONDO_ERR_SYSTEM, -1, "the rendezvous (%s) may not call %s: %s", m->id.maker, call, strerror(error));
+    return -1;
+}
+
+/* Runs one turn of the loop: sleeps until something happens, and handles it. Returns 0, or -1 if it cannot go on. */
 static int turn(rendezvous_t *m)
 {
     int need = 1 + RD_LISTENER_POLLS + m->nmembers + rd_roots_polls(&m->roots), n = 0;
     if (need > m->polls_room) {
         struct pollfd *more = realloc(m->polls, (size_t)(2 * need) * sizeof(*more));
         if (!more)
-            return -1;
+            return no_memory(m);
         m->polls = more;
         m->polls_room = 2 * need;
     }
@@ -502,7 +514,8 @@ static int turn(rendezvous_t *m)
     int members = m->nmembers;
     n += rd_listener_fill(&m->incoming, p + n);
     n += rd_roots_fill(&m->roots, p + n);
-    poll(p, (nfds_t)n, m->first_ms || m->incoming.npending ? SLICE_MS : -1);
+    if (!rd_sock_poll(p, (nfds_t)n, m->first_ms || m->incoming.npending ? SLICE_MS : -1))
+        return refused(m, "poll", errno);
     if (p[0].revents)
         rd_served_woken(&m->served);
     for (int i = 0; i < members; i++)
@@ -511,10 +524,12 @@ static int turn(rendezvous_t *m)
     rd_listener_pump(&m->incoming);
     for (rd_chan_t *c; (c = rd_listener_next(&m->incoming));)
         if (admit(m, c) != 0)
-            return -1;
+            return no_memory(m);
+    if (rd_fd_refused(m->incoming.error))
+        return refused(m, "accept4", m->incoming.error);
     if (m->incoming.error && !m->served.moved)
         take_own_table(m);
-    return m->incoming.poor ? -1 : 0;
+    return m->incoming.poor ? no_memory(m) : 0;
 }
 
 static void end(rendezvous_t *m)
@@ -542,7 +557,6 @@ static void *rendezvous_run(void *arg)
     rendezvous_t *m = arg;
     while (!is_over(m)) {
         if (turn(m) != 0) { /* a rank that is not yet admitted learns of it from the end of its connection */
-            fail(m, RONDO_ERR_NO_MEMORY, -1, "the rendezvous (%s) has no memory", m->id.maker);
             rd_served_fail(m->served.job, m->fail.text);
             send_failure(m);
             break;

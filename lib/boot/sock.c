@@ -132,6 +132,11 @@ bool rd_sock_again(int error, int *tries)
     return true;
 }
 
+bool rd_sock_poll(struct pollfd *polls, nfds_t n, int ms)
+{
+    return poll(polls, n, ms) >= 0 || !rd_fd_refused(errno);
+}
+
 void rd_fd_attach(struct msghdr *message, const int *fds, int n)
 {
     size_t bytes = (size_t)n * sizeof(int);

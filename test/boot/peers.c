@@ -162,7 +162,7 @@ typedef struct room {
     char whois[RANKS][RD_WHOIS];
     rd_addr_t addrs[RANKS];
     _Atomic unsigned char gone[RANKS];
-    joining_t j;
+    rd_joining_t j;
 } room_t;
 
 static void enter(room_t *r, const char *what)
@@ -177,7 +177,7 @@ static void enter(room_t *r, const char *what)
     r->b.gone = r->gone;
     r->b.timeout_ms = 3000;
     pthread_mutex_init(&r->b.lock, NULL);
-    r->j = (joining_t){.b = &r->b, .missing = 4};
+    r->j = (rd_joining_t){.b = &r->b, .missing = 4};
     r->j.incoming.fd = -1;
 }
 

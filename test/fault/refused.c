@@ -6,6 +6,9 @@
  * what they say names the cause, and the rank. Between nodes some calls are UCX's, which may end the process, or give
  * up a connection: then the others say so.
  *
+ * A sandbox that does not know of a call refuses it for good. That is tried of the calls by which ranks wait for each
+ * other.
+ *
  *   refused [--call NAME] [--time K] [--error E] [--victim R] [--nodes N] [--sample PERCENT] [--seed S] [--verbose]
  *       --call, --time: that call alone, when it is made the K-th time; --sample: a share of the times behind the
  * first; --nodes 2: two played nodes, by hand: a connection that UCX gives up over one EINTR is seen, seldom, by
@@ -111,6 +114,7 @@ static const struct {
 typedef struct {
     int victim, nodes;
     int which, time, error; /* calls[which] is refused when it is asked for the time-th time; 0: never */
+    bool lasts;             /* and from then on */
     _Atomic int armed, asked[CALLS];
     _Atomic int made;
 } job_t;
@@ -155,7 +159,7 @@ static void *decide(void *unused)
         if (atomic_load(&job->armed) && i >= 0 && !(job->nodes > 1 && is_netlink(&asked.data)))
             times = atomic_fetch_add(&job->asked[i], 1) + 1;
         answer.id = asked.id;
-        if (times && i == job->which && times == job->time)
+        if (times && i == job->which && (times == job->time || (job->lasts && job->time && times > job->time)))
             answer.error = -job->error;
         else
             answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
@@ -221,6 +225,8 @@ static void judge(test_rank_t *t, rondo_result_t result, rondo_comm_t comm, int6
         test_fail(t, "only after %lld ms: %s", (long long)took / 1000, text);
     if (is_of_network(text))
         return;
+    if (job->lasts && !strstr(text, calls[job->which].name))
+        test_fail(t, "%s, and the call is not said: %s", rondo_result_string(result), text);
     if (!names(text, job->error))
         test_fail(t, "%s, and the cause is not said: %s", rondo_result_string(result), text);
     if (t->rank != job->victim && !strstr(text, victim))
@@ -234,7 +240,8 @@ static void body(test_rank_t *t, void *arg)
     char host[16];
 
     (void)arg;
-    test_note(t, "%s, %d of rank %d: %s", calls[job->which].name, job->time, job->victim, strerror(job->error));
+    test_note(t, "%s, %d%s of rank %d: %s", calls[job->which].name, job->time, job->lasts ? " and all after it" : "",
+              job->victim, strerror(job->error));
     snprintf(host, sizeof host, "%d", t->rank % job->nodes);
     setenv("RONDO_HOSTID", host, 1);
     if (job->nodes == 1)
@@ -323,6 +330,27 @@ static int sweep(const wanted_t *w, int *runs)
     return bad;
 }
 
+/* The same of calls that are refused each time. Between nodes UCX waits by them, too. */
+static int sweep_lasting(const wanted_t *w, int *runs)
+{
+    static const int waits[] = {SYS_accept4, SYS_getsockopt, SYS_poll}, errors[] = {FORBIDDEN, OLD};
+    int bad = 0;
+
+    job->lasts = true;
+    for (size_t i = 0; i < sizeof waits / sizeof waits[0] && job->nodes == 1; i++)
+        for (size_t e = 0; e < sizeof errors / sizeof errors[0]; e++) {
+            int which = index_of(waits[i]);
+            if ((w->call && strcmp(w->call, calls[which].name) != 0) || (w->error && w->error != errors[e]))
+                continue;
+            bad += run(which, w->time ? w->time : 1, errors[e]);
+            ++*runs;
+            if (w->verbose)
+                printf("%s, each time, %s: made on %d\n", calls[which].name, strerror(errors[e]), job->made);
+        }
+    job->lasts = false;
+    return bad;
+}
+
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
@@ -366,7 +394,7 @@ int main(int argc, char **argv)
     printf("refused: seed %llu\n", (unsigned long long)w.seed);
     for (job->victim = 0; job->victim < RANKS; job->victim++)
         if (victim < 0 || victim == job->victim)
-            bad += sweep(&w, &runs);
+            bad += sweep(&w, &runs) + sweep_lasting(&w, &runs);
     printf("refused: %d runs, %d wrong\n", runs, bad);
     return bad != 0;
 }

@@ -107,7 +107,7 @@ static void rank_fuzz(const uint8_t *data, size_t bytes)
     char whois[RANKS][RD_WHOIS] = {"a:1", "b:2", "c:3", "d:4"};
     rd_addr_t addrs[RANKS];
     rd_boot_t b = {.rank = 1, .nranks = RANKS, .rounds = 2, .ctx = &ctx, .stop = &stop, .listener = -1};
-    joining_t j = {.b = &b, .missing = 4};
+    rd_joining_t j = {.b = &b, .missing = 4};
     rd_neighbour_t neighbour = {.rank = 2};
     _Atomic unsigned char gone[RANKS] = {0};
 
