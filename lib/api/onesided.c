@@ -1,6 +1,7 @@
 /* The public entries of one-sided operations: each refuses what is wrong, and passes the rest to core/rma_calls.c,
  * which looks at windows, for those go with a communicator that another thread aborts. The contracts are in rondo.h. */
 #include "api/args.h"
+#include "core/limits.h"
 #include "core/rma_calls.h"
 #include "core/submit.h"
 #include "core/cuda_windows.h"
@@ -79,13 +80,13 @@ rondo_result_t rondo_window_create(rondo_comm_t comm, void *buffer, size_t bytes
         result = rd_group_refuse(comm, at.call);
     if (result == RONDO_SUCCESS)
         result = check_flags(at, flags);
+    if (result == RONDO_SUCCESS && !window)
+        result = rd_error(&comm->ctx, BAD, "%s: window is NULL", at.call);
+    if (result == RONDO_SUCCESS && bytes > rd_args_most(RONDO_INT8))
+        result = rd_error(&comm->ctx, BAD, "%s: bytes is %zu, more than memory can hold (a negative number?)", at.call,
+                          bytes);
     if (result != RONDO_SUCCESS)
-        return result;
-    if (!window)
-        return rd_error(&comm->ctx, BAD, "%s: window is NULL", at.call);
-    if (bytes > rd_args_most(RONDO_INT8))
-        return rd_error(&comm->ctx, BAD, "%s: bytes is %zu, more than memory can hold (a negative number?)", at.call,
-                        bytes);
+        return rd_limit_drop(result);
     return rd_comm_on_device(at.comm) ? rd_comm_cuda_window_create(comm, buffer, bytes, window)
                                       : rd_comm_window_create(comm, buffer, bytes, window);
 }
@@ -98,7 +99,7 @@ rondo_result_t rondo_window_destroy(rondo_comm_t comm, rondo_window_t window)
     if (result == RONDO_SUCCESS)
         result = rd_group_refuse(comm, at.call);
     if (result != RONDO_SUCCESS)
-        return result;
+        return rd_limit_drop(result);
     return rd_comm_on_device(at.comm) ? rd_comm_cuda_window_destroy(comm, window)
                                       : rd_comm_window_destroy(comm, window);
 }

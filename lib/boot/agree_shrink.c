@@ -31,8 +31,8 @@ rondo_result_t rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_boot_t *b
     /* A key of its own: what is sent here means nothing to a rank that waits at the listener for something else. */
     rd_id_derive(&r->creds, &b->creds, "agreement", NULL, 0);
     r->mine.round = round;
-    if (b->timeout_ms > 0)
-        r->deadline_ms = rd_clock_ms() + b->timeout_ms;
+    if (b->patience.ms > 0)
+        r->deadline_ms = rd_clock_ms() + b->patience.ms;
     *agreement = r;
     return RONDO_SUCCESS;
 }
@@ -80,7 +80,7 @@ rondo_result_t rd_agree_shrink_check(rd_agree_shrink_t *r, const char *awaited)
         r->boot->ctx, RONDO_ERR_TIMEOUT,
         "rondo_comm_shrink: %s within %lld ms (RONDO_CREATE_TIMEOUT_MS); a rank that lives and shall be left "
         "out must be named in `excluded`",
-        awaited, (long long)r->boot->timeout_ms);
+        awaited, (long long)r->boot->patience.ms);
 }
 
 /* Keeps a connection to the leader, or finds that the leader is gone and goes on to the next rank. That a connection

@@ -22,6 +22,7 @@ typedef struct round {
     size_t out_left, in_left; /* bytes still to be queued, and to be received */
     int through;              /* so many ranks from `from` on must have come before that can send */
     rd_boot_news_t news;
+    int64_t began_ms;
     int64_t until_ms, say_ms; /* when it fails, and when the log says who is waited for; 0: never */
     char call[CALL_BYTES];    /* what the other rank's exchange is for, as far as it has said it; "": nothing */
 } round_t;
@@ -185,7 +186,7 @@ static void say_late(round_t *r)
 
     if (r->say_ms && r->through == 1 && rd_clock_ms() > r->say_ms) {
         rd_log(b->ctx, RD_LOG_WARN, "%s waits for %g s: rank %d (%s) has not come (RONDO_STALL_MS)",
-               b->call ? b->call : "a call", (double)b->stall_ms / 1000, r->from->rank,
+               b->call ? b->call : "a call", (double)b->patience.stall_ms / 1000, r->from->rank,
                rd_boot_whois(b, r->from->rank));
         r->say_ms = 0;
     }
@@ -204,9 +205,22 @@ static rondo_result_t late(round_t *r)
         snprintf(who, sizeof(who), "one of the %d ranks from rank %d (%s) on", r->through, r->from->rank, whois);
     r->news.failure.failed_rank = -1;
     snprintf(r->news.failure.text, sizeof(r->news.failure.text),
-             "%s did not take part in an exchange within %lld ms (%s)", who, (long long)b->timeout_ms,
-             b->limit ? b->limit : "RONDO_CREATE_TIMEOUT_MS");
+             "%s did not take part in an exchange within %lld ms (%s)", who, (long long)b->patience.ms,
+             b->patience.by ? b->patience.by : "RONDO_CREATE_TIMEOUT_MS");
     return RONDO_ERR_TIMEOUT;
+}
+
+/* Returns true if the exchange has lasted for too long. Its limit may have become a longer one since it began. */
+static bool is_over(round_t *r)
+{
+    rd_boot_patience_t *p = &r->b->patience;
+
+    if (!r->until_ms || rd_clock_ms() <= r->until_ms)
+        return false;
+    if (p->ms_now)
+        p->ms = p->ms_now(p->of);
+    r->until_ms = p->ms > 0 ? r->began_ms + p->ms : 0;
+    return r->until_ms && rd_clock_ms() > r->until_ms;
 }
 
 static rondo_result_t run_round(round_t *r)
@@ -227,7 +241,7 @@ static rondo_result_t run_round(round_t *r)
             code = rd_stop_get(b->stop);
         if (code)
             return code;
-        if (r->until_ms && rd_clock_ms() > r->until_ms)
+        if (is_over(r))
             return late(r);
         say_late(r);
     }
@@ -272,8 +286,9 @@ rondo_result_t rd_boot_rounds(rd_boot_t *b, rd_boot_round_fn each, void *arg)
     pthread_mutex_lock(&b->lock);
     b->busy = 1;
     pthread_mutex_unlock(&b->lock);
-    r.until_ms = b->timeout_ms > 0 ? rd_clock_ms() + b->timeout_ms : 0;
-    r.say_ms = b->stall_ms > 0 ? rd_clock_ms() + b->stall_ms : 0;
+    r.began_ms = rd_clock_ms();
+    r.until_ms = b->patience.ms > 0 ? r.began_ms + b->patience.ms : 0;
+    r.say_ms = b->patience.stall_ms > 0 ? r.began_ms + b->patience.stall_ms : 0;
     rondo_result_t code = rd_stop_get(b->stop);
     for (int k = 0; k < b->rounds && !code; k++) {
         begin_round(&r, k);

@@ -215,7 +215,7 @@ rondo_result_t rd_boot_create_by(rd_boot_t **boot, const rondo_unique_id_t *ids,
     b->nranks = nranks;
     b->ctx = ctx;
     b->stop = stop;
-    b->timeout_ms = env->create_timeout_ms;
+    b->patience.ms = env->create_timeout_ms;
     code = take_ids(b, ids, nids);
     if (code == RONDO_ERR_NO_MEMORY && !b->ids)
         rd_boot_give_up(ids, nids, rank, nranks, env, code);
@@ -300,7 +300,7 @@ static rondo_result_t serve_derived(rd_boot_t *b, const rd_id_t *id)
     rd_fd_fork_unlock();
     if (fd < 0)
         return rd_error(b->ctx, RONDO_ERR_SYSTEM, "cannot serve the new communicator: %s", rd_fd_strerror(errno));
-    rondo_result_t code = rd_rendezvous_start(id, fd, b->timeout_ms, b->ctx);
+    rondo_result_t code = rd_rendezvous_start(id, fd, b->patience.ms, b->ctx);
     if (code)
         return code;
     memcpy(b->derived, id->creds.job, sizeof(b->derived));

@@ -55,10 +55,16 @@ rondo_result_t rd_boot_meet(rd_boot_t *boot, rondo_result_t own, const char *why
  * RONDO_ERR_TIMEOUT, with the thread's sentence, if that was in vain: ranks find that at the same time, each of another
  * one, and all get the error of the lowest. */
 rondo_result_t rd_boot_meet_waiters(rd_boot_t *boot, rondo_result_t own, int64_t ms);
-/* For exchanges that are no part of a creation: from here on a rank is waited for so long; 0: without a limit. `by` is
- * what the user sets that by; NULL: RONDO_CREATE_TIMEOUT_MS. After `stall_ms` the log says who is waited for; 0: never.
- * Returns the limit until then. */
-int64_t rd_boot_patience(rd_boot_t *boot, int64_t ms, const char *by, int64_t stall_ms);
+/* For how long a rank is waited for in an exchange. */
+typedef struct rd_boot_patience {
+    int64_t ms;                  /* 0: without a limit */
+    int64_t (*ms_now)(void *of); /* what `ms` has become meanwhile, to be asked when it is over; NULL: it stays */
+    void *of;
+    const char *by;   /* what the user sets it by; NULL: RONDO_CREATE_TIMEOUT_MS */
+    int64_t stall_ms; /* after which the log says who is waited for; 0: never */
+} rd_boot_patience_t;
+/* For exchanges that are no part of a creation, from here on. Returns what held until then. */
+rd_boot_patience_t rd_boot_patience(rd_boot_t *boot, const rd_boot_patience_t *patience);
 /* This rank alone cannot go on, while the others wait for it in an exchange: they hear so, with the thread's sentence.
  * Returns `code`. */
 rondo_result_t rd_boot_drop_out(rd_boot_t *boot, rondo_result_t code);

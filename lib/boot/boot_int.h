@@ -50,10 +50,8 @@ struct rd_boot {
     int rank, nranks, rounds;
     rd_log_ctx_t *ctx;
     rd_stop_t *stop;
-    int64_t timeout_ms;
-    const char *limit; /* what the user sets that by; NULL: RONDO_CREATE_TIMEOUT_MS */
-    int64_t stall_ms;  /* after which it is said who is waited for; 0: never */
-    int listener;      /* kept for the rendezvous of a derived id; -1: none */
+    rd_boot_patience_t patience;
+    int listener; /* kept for the rendezvous of a derived id; -1: none */
     rd_addr_t addr;
     rd_neighbour_t from[RD_BOOT_ROUNDS], to[RD_BOOT_ROUNDS];
     rd_lifeline_t lifeline[2 * RD_BOOT_ROUNDS]; /* until they are taken */

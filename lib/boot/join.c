@@ -418,7 +418,7 @@ static void check(rd_joining_t *j)
     if (j->deadline_ms && rd_clock_ms() > j->deadline_ms)
         fail(j, RONDO_ERR_TIMEOUT, "%s %s within %lld ms (RONDO_CREATE_TIMEOUT_MS; the id was made by %s)",
              rd_dial_open(&j->rendezvous) ? "no table came from the rendezvous at" : "no answer from the rendezvous at",
-             rd_addr_print(&b->id.addr, text), (long long)b->timeout_ms, b->id.maker);
+             rd_addr_print(&b->id.addr, text), (long long)b->patience.ms, b->id.maker);
 }
 
 /* Returns how many descriptors a rank needs while a communicator is made: for its neighbours, the others of its node
@@ -434,8 +434,8 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
 {
     rd_joining_t j = {.b = b, .env = env, .missing = 2 * b->rounds, .failed_rank = b->rank};
     rd_hello_t hello = {.purpose = RD_FOR_MEETING, .rank = b->rank, .nranks = b->nranks};
-    if (b->timeout_ms > 0) /* later than that of the rendezvous, whose message says more */
-        j.deadline_ms = rd_clock_ms() + b->timeout_ms + 2000;
+    if (b->patience.ms > 0) /* later than that of the rendezvous, whose message says more */
+        j.deadline_ms = rd_clock_ms() + b->patience.ms + 2000;
     rd_dial_begin(&j.rendezvous, &b->id.addr, &hello);
     j.rendezvous.unheard = 1;
     if (rd_fd_free(most_fds(b, env)) < most_fds(b, env))

@@ -130,7 +130,7 @@ static rondo_result_t check(lifelines_t *l, int64_t deadline_ms)
     return rd_error(b->ctx, RONDO_ERR_TIMEOUT,
                     "rank %d (%s) made no second connection within %lld ms "
                     "(RONDO_CREATE_TIMEOUT_MS)",
-                    rank, rd_boot_whois(b, rank), (long long)b->timeout_ms);
+                    rank, rd_boot_whois(b, rank), (long long)b->patience.ms);
 }
 
 static rondo_result_t turn(lifelines_t *l)
@@ -159,7 +159,7 @@ rondo_result_t rd_boot_lifelines(rd_boot_t *b, const bool *far)
 {
     lifelines_t l = {.b = b, .far = far};
     const rd_hello_t mine = hello(b, 0);
-    int64_t deadline_ms = b->timeout_ms > 0 ? rd_clock_ms() + b->timeout_ms : 0;
+    int64_t deadline_ms = b->patience.ms > 0 ? rd_clock_ms() + b->patience.ms : 0;
     rondo_result_t code = RONDO_SUCCESS;
 
     if (missing(&l) < 0)

@@ -85,13 +85,11 @@ rondo_result_t rd_boot_cause(rd_boot_t *b, int failed, const char *why, char tex
     return code;
 }
 
-int64_t rd_boot_patience(rd_boot_t *b, int64_t ms, const char *by, int64_t stall_ms)
+rd_boot_patience_t rd_boot_patience(rd_boot_t *b, const rd_boot_patience_t *patience)
 {
-    const int64_t until_now = b->timeout_ms;
+    const rd_boot_patience_t until_now = b->patience;
 
-    b->timeout_ms = ms;
-    b->limit = by;
-    b->stall_ms = stall_ms;
+    b->patience = *patience;
     return until_now;
 }
 
@@ -108,11 +106,11 @@ rondo_result_t rd_boot_drop_out(rd_boot_t *b, rondo_result_t code)
 
 rondo_result_t rd_boot_meet_waiters(rd_boot_t *b, rondo_result_t own, int64_t ms)
 {
-    const int64_t usual_ms = b->timeout_ms, spread = ms < SPREAD_MS ? ms : SPREAD_MS;
+    const int64_t usual_ms = b->patience.ms, spread = ms < SPREAD_MS ? ms : SPREAD_MS;
 
-    b->timeout_ms = own == RONDO_SUCCESS ? ms + spread : spread; /* who need not wait is here before the others */
+    b->patience.ms = own == RONDO_SUCCESS ? ms + spread : spread; /* who need not wait is here before the others */
     rondo_result_t result = rd_boot_meet(b, own, rd_thread_error());
-    b->timeout_ms = usual_ms;
+    b->patience.ms = usual_ms;
     if (result == RONDO_ERR_TIMEOUT && rd_stop_get(b->stop) == RONDO_SUCCESS) {
         rd_boot_farewell_alike(b);
         rd_stop_known(b->stop, result, -1, rd_thread_error()); /* what the end of its connections brings is no news */

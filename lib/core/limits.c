@@ -17,6 +17,13 @@ int64_t rd_limit_take(void)
     return ms;
 }
 
+rondo_result_t rd_limit_drop(rondo_result_t result)
+{
+    if (!rd_caller()->depth)
+        (void)rd_limit_take();
+    return result;
+}
+
 static rondo_result_t refuse(rondo_comm_t comm, const char *call, const char *allowed, int64_t ms)
 {
     return rd_error(comm ? &comm->ctx : NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: timeout_ms is %lld: %s", call,

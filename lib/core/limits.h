@@ -9,5 +9,7 @@
 /* Takes what rondo_timeout_next has said for this thread's next call, which is this one. Returns -1 if that is nothing.
  */
 int64_t rd_limit_take(void);
+/* The call is refused, and what rondo_timeout_next has said was for it, unless a group is open. Returns `result`. */
+rondo_result_t rd_limit_drop(rondo_result_t result);
 
 #endif

@@ -45,18 +45,27 @@ static record_t *mine(const making_t *m)
     return &m->all[m->comm->team.rank];
 }
 
+static int64_t limit_ms(void *comm)
+{
+    return rd_queue_limit(&((rondo_comm_t)comm)->queue);
+}
+
 /* Others may wait for something of this rank meanwhile, so waits make progress for it. A late rank is waited for as in
  * any other call. `all` NULL: a barrier. */
 static rondo_result_t exchange(rondo_comm_t comm, void *all, size_t each)
 {
     const bool reports = atomic_load_explicit(&comm->queue.reports, memory_order_relaxed); /* a limit fails nothing */
-    const int64_t usual_ms = rd_boot_patience(comm->boot, reports ? 0 : rd_queue_limit(&comm->queue),
-                                              "RONDO_TIMEOUT_MS", comm->env.stall_ms);
+    const rd_boot_patience_t usual =
+        rd_boot_patience(comm->boot, &(rd_boot_patience_t){.ms = reports ? 0 : limit_ms(comm),
+                                                           .ms_now = limit_ms,
+                                                           .of = comm,
+                                                           .by = "RONDO_TIMEOUT_MS",
+                                                           .stall_ms = comm->env.stall_ms});
 
     rd_comm_pause(comm);
     rondo_result_t result = all ? rd_boot_allgather(comm->boot, all, each) : rd_boot_barrier(comm->boot);
     rd_comm_resume(comm);
-    (void)rd_boot_patience(comm->boot, usual_ms, NULL, 0);
+    (void)rd_boot_patience(comm->boot, &usual);
     if (result != RONDO_SUCCESS && rd_queue_news(&comm->queue, RD_QUEUE_NEWS_MS))
         return rd_health_check(&comm->health);
     return result;
@@ -387,7 +396,7 @@ rondo_result_t rd_comm_window_destroy(rondo_comm_t comm, rondo_window_t window)
     if (rd_comm_gone(comm))
         return rd_comm_leave(comm, result);
     if (!rd_comm_has_window(comm, window))
-        return rd_comm_leave(comm, rd_window_refused(comm, window, "rondo_window_destroy"));
+        return rd_comm_leave(comm, rd_limit_drop(rd_window_refused(comm, window, "rondo_window_destroy")));
     rd_rma_op_t flush = {.rma = comm->rma, .kind = RD_RMA_FLUSH, .peer = RONDO_PEER_ALL};
 
     if (entered)

@@ -410,9 +410,7 @@ rondo_result_t rd_call_refused(rondo_result_t result)
 
 rondo_result_t rd_message_refused(rondo_result_t result)
 {
-    if (!rd_caller()->depth)
-        (void)rd_limit_take();
-    return rd_group_failed(result);
+    return rd_group_failed(rd_limit_drop(result));
 }
 
 rondo_result_t rd_call_spoiled(rondo_comm_t comm, rondo_result_t result)

@@ -175,7 +175,7 @@ static void enter(room_t *r, const char *what)
     r->b.whois = r->whois;
     r->b.addrs = r->addrs;
     r->b.gone = r->gone;
-    r->b.timeout_ms = 3000;
+    r->b.patience.ms = 3000;
     pthread_mutex_init(&r->b.lock, NULL);
     r->j = (rd_joining_t){.b = &r->b, .missing = 4};
     r->j.incoming.fd = -1;

@@ -45,7 +45,7 @@ rondo_result_t __wrap_rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_bo
                                             const rd_agree_shrink_ops_t *ops)
 {
     if (shrink_ms)
-        boot->timeout_ms = shrink_ms;
+        boot->patience.ms = shrink_ms;
     if (full) {
         if (listen(boot->listener, 0) != 0) /* there is room for one */
             abort();

@@ -2,9 +2,12 @@
  * request; rondo_timeout_extend until a call is over, also for what is under way; and a limit of the first call. What
  * has more time waits for a rank that comes three limits late, and what comes after it does not, nor does it without.
  * All that is rank 0's: rank 1 has no limit, because rank 0 may lack a core for longer than that. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "util/harness.h"
@@ -136,19 +139,61 @@ static void dropped(test_rank_t *t, void *arg)
     int word = 0;
 
     (void)arg;
-    for (int form = 0; form < 3; form++) {
+    for (int form = 0; form < 5; form++) {
         test_note(t, "a refused call, form %d", form);
         TEST_OK(t, comm, rondo_timeout_next(t->rank ? -1 : SHORT_MS));
         TEST_TRUE(t, form != 0 || rondo_allreduce(NULL, &word, 1, RONDO_INT32, RONDO_SUM, comm, NULL) ==
                                       RONDO_ERR_INVALID_ARGUMENT);
         TEST_TRUE(t, form != 1 || rondo_send(&word, 1, RONDO_INT32, 2, comm, NULL) == RONDO_ERR_INVALID_ARGUMENT);
         TEST_TRUE(t, form != 2 || rondo_signal(2, 0, 0, 0, comm, NULL) == RONDO_ERR_INVALID_ARGUMENT);
+        TEST_TRUE(t, form != 3 || rondo_window_create(comm, NULL, 8, NULL, 0) == RONDO_ERR_INVALID_ARGUMENT);
+        TEST_TRUE(t, form != 4 || rondo_window_destroy(comm, NULL) == RONDO_ERR_INVALID_ARGUMENT);
         test_barrier(t);
         if (t->rank == 1)
             usleep(3 * SHORT_MS * 1000);
         TEST_OK(t, comm, rondo_barrier(comm, NULL));
     }
     TEST_OK(t, comm, rondo_comm_destroy(comm));
+}
+
+#define WINDOW_MS 1000
+
+static rondo_comm_t waits; /* of rank 0 */
+static _Atomic int *extended;
+
+static void *extend(void *arg)
+{
+    test_rank_t *t = arg;
+    rondo_status_t status = {.size = sizeof status};
+
+    do
+        TEST_OK(t, waits, rondo_comm_status(waits, &status));
+    while (strncmp(status.call, "window", 6) != 0);
+    TEST_OK(t, waits, rondo_timeout_extend(waits, LONG_MS));
+    atomic_store(extended, 1);
+    return NULL;
+}
+
+/* A window's exchange is under way when it gets more time; rank 1 comes when what it had is over. */
+static void window(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = waits = test_comm(t, NULL);
+    rondo_window_t made;
+    pthread_t thread;
+
+    (void)arg;
+    test_note(t, "extended when a window waits");
+    TEST_OK(t, comm, rondo_timeout_set(comm, t->rank ? 0 : WINDOW_MS));
+    if (t->rank == 0 && pthread_create(&thread, NULL, extend, t) != 0)
+        test_stop(t, "no thread");
+    while (t->rank == 1 && !atomic_load(extended))
+        usleep(1000);
+    if (t->rank == 1)
+        usleep(2 * WINDOW_MS * 1000);
+    TEST_OK(t, comm, rondo_window_create(comm, NULL, 8, &made, 0));
+    if (t->rank == 0)
+        pthread_join(thread, NULL);
+    rondo_comm_abort(comm);
 }
 
 /* The config's stall_ms is that of the log's line, which goes to a file of this test. */
@@ -202,6 +247,8 @@ int main(void)
     unsetenv("RONDO_TIMEOUT_FIRST_MS");
     bad |= test_run(TEST_PROCESSES, 2, 30, dropped, NULL) != 0;
     bad |= test_run(TEST_PROCESSES, 2, 30, shorter, NULL) != 0;
+    extended = mmap(NULL, sizeof *extended, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    bad |= extended == MAP_FAILED || test_run(TEST_PROCESSES, 2, 30, window, NULL) != 0;
     setenv("RONDO_DEBUG", "warn", 1);
     setenv("RONDO_DEBUG_FILE", file, 1);
     bad |= test_run(TEST_PROCESSES, 2, 30, stalls, file) != 0;
