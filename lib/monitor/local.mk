@@ -65,6 +65,7 @@ librondo_core_la_SOURCES += \
 	lib/monitor/ticks.h \
 	lib/monitor/verdict.c \
 	lib/monitor/verdict.h \
+	lib/monitor/verdict_circle.c \
 	lib/monitor/verdict_device.c \
 	lib/monitor/verdict_unlike.c \
 	lib/monitor/verdict_int.h \

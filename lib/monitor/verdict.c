@@ -367,7 +367,6 @@ static void follow(const rd_view_t *view, const rd_view_comm_t *c, const rd_view
 {
     const rd_view_rank_t *at = from, *next;
     const int walk = (int)(from - c->ranks) + 1;
-    char who[64], where[400];
 
     for (int hops = 0; hops <= c->nranks; hops++, at = next) {
         int *was = walks ? &walks[at - c->ranks] : NULL, peer = rd_view_waits_for(&at->comm);
@@ -381,10 +380,7 @@ static void follow(const rd_view_t *view, const rd_view_comm_t *c, const rd_view
             return;
         }
     }
-    rd_view_rank_text(view, from, who, sizeof who);
-    rd_view_where_text(view, from, true, where, sizeof where);
-    rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1, "unknown: ranks wait for each other in a circle, with %s among them (%s)",
-                   who, where);
+    rd_verdict_circle(view, c, at, v);
 }
 
 /* Follows all that have waited since before the first look; the best founded verdict stands. */

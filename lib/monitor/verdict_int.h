@@ -16,6 +16,9 @@ void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const 
 
 /* "; its process computes", or what else it does, or nothing. */
 const char *rd_verdict_doing(const rd_view_process_t *process);
+/* The waits of a communicator of host memory lead from `on` back to it. */
+void rd_verdict_circle(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *on,
+                       rd_monitor_verdict_t *v);
 /* Is there a rank that comes late again and again? Adds that to the verdict. */
 void rd_verdict_slow(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_verdict_t *v);
 /* The same of links between nodes. */

@@ -8,6 +8,7 @@
 
 #include "base/wait.h"
 #include "monitor/verdict.h"
+#include "sched/program.h"
 #include "util/check.h"
 #include "util/harness.h"
 
@@ -143,6 +144,121 @@ static void late_or_lost(void)
     calls(1, 4, 4); /* it moves */
     judge();
     EXPECT(RD_VERDICT_UNKNOWN, -1, "which makes progress");
+    end();
+}
+
+/* ---- calls that do not meet ---- */
+
+/* A rank's next call, in its record: a collective of that kind, or a message to or from `peer`. */
+static void call(int rank, int kind, int peer, int thread, int flags)
+{
+    const rd_track_t track = kind == RD_MONITOR_SEND   ? RD_TRACK_SEND
+                             : kind == RD_MONITOR_RECV ? RD_TRACK_RECV
+                                                       : RD_TRACK_COLLECTIVE;
+    rd_monitor_head_t *head = (void *)((char *)boards[rank] - RD_MONITOR_PAGE);
+    rd_monitor_event_t *events = (void *)((char *)head + head->events_at);
+    const uint64_t n = head->next++;
+
+    events[n % EVENTS] = (rd_monitor_event_t){.stamp = (n + 1) << 8 | 2,
+                                              .comm = boards[rank]->id,
+                                              .number = ++boards[rank]->calls[track].begun,
+                                              .count = 8,
+                                              .bytes = 8,
+                                              .kind = (uint8_t)kind,
+                                              .flags = (uint8_t)flags,
+                                              .root = peer,
+                                              .rank = rank,
+                                              .thread = (uint64_t)thread};
+    boards[rank]->calls[track].entry = n + 1;
+}
+
+static void ends(int rank)
+{
+    for (int track = 0; track < RD_TRACKS; track++)
+        boards[rank]->calls[track].ended = boards[rank]->calls[track].begun;
+}
+
+static void blocks(int rank, int peer)
+{
+    boards[rank]->waits_in = 0;
+    for (int track = 0; track < RD_TRACKS; track++)
+        boards[rank]->waits_in += boards[rank]->calls[track].begun;
+    boards[rank]->waits_for = peer;
+    boards[rank]->since_ms = NOW_MS - 1000;
+    boards[rank]->seen_ms = NOW_MS;
+}
+
+/* Rank 0 receives from rank 2, which calls a collective, as rank 1 does. */
+static void collective_and_message(int thread, int flags)
+{
+    begin(3);
+    for (int r = 0; r < 3; r++) {
+        call(r, RD_BARRIER, 0, thread, 0);
+        ends(r);
+    }
+    call(2, RD_MONITOR_SEND, 1, 1, 0); /* to another one */
+    ends(2);
+    call(0, RD_MONITOR_RECV, 2, 1, flags);
+    call(1, RD_BARRIER, 0, 1, 0);
+    call(2, RD_BARRIER, 0, 1, 0);
+    blocks(0, 2);
+    blocks(1, 2);
+    blocks(2, 0);
+}
+
+static void do_not_meet(void)
+{
+    static const char words[] =
+        "do not meet: rank 0 (host:1000) waits in recv, number 1 (8 bytes, rank 2), which rank 2 "
+        "has not sent; rank 2 (host:1002) waits in barrier, collective number 2, which rank 0 "
+        "has not called";
+
+    collective_and_message(1, 0);
+    look_twice();
+    EXPECT(RD_VERDICT_BLAMED, -1, words);
+    rd_verdict_of(&view, &view.comms[0], 1, 0, &verdict); /* as an error says it */
+    EXPECT(RD_VERDICT_BLAMED, -1, words);
+    boards[0]->calls[RD_TRACK_RECV].begun++; /* twice the same: the second one waits */
+    ends(0);
+    boards[0]->calls[RD_TRACK_RECV].ended--;
+    blocks(0, 2);
+    look_twice();
+    EXPECT(RD_VERDICT_BLAMED, -1, "recv, number 2 (8 bytes, rank 2), which rank 2 has not sent");
+    boards[2]->calls[RD_TRACK_COLLECTIVE].ended++;
+    call(2, RD_MONITOR_SEND, 0, 1, 0);
+    boards[2]->calls[RD_TRACK_SEND].begun++;
+    ends(2);
+    call(2, RD_BARRIER, 0, 1, 0); /* it has sent both: they are on their way */
+    blocks(2, 0);
+    look_twice();
+    EXPECT(RD_VERDICT_UNKNOWN, -1,
+           "in a circle: rank 0 (host:1000) waits in recv, number 2 (8 bytes, rank 2) for rank 2;");
+    end();
+    collective_and_message(2, 0); /* another thread makes calls, too */
+    look_twice();
+    EXPECT(RD_VERDICT_UNKNOWN, -1, "in a circle");
+    end();
+    collective_and_message(1, RD_MONITOR_GROUPED); /* and whoever has submitted a group is free */
+    look_twice();
+    EXPECT(RD_VERDICT_UNKNOWN, -1, "in a circle");
+    end();
+}
+
+/* Each sends to the next one, and receives behind that. */
+static void all_send(void)
+{
+    begin(5);
+    for (int r = 0; r < 5; r++) {
+        call(r, RD_MONITOR_SEND, (r + 1) % 5, 1, 0);
+        blocks(r, (r + 1) % 5);
+    }
+    look_twice();
+    EXPECT(RD_VERDICT_BLAMED, -1,
+           "rank 0 (host:1000) waits in send, number 1 (8 bytes, rank 1), which rank 1 does not receive;");
+    CHECK(strstr(verdict.text, "and so on, 5 ranks in all"), "%s", verdict.text);
+    ((rd_monitor_head_t *)(void *)((char *)boards[3] - RD_MONITOR_PAGE))->next = 0; /* the record forgets */
+    look_twice();
+    EXPECT(RD_VERDICT_UNKNOWN, -1, "in a circle: rank 0 (host:1000) waits in send");
     end();
 }
 
@@ -371,6 +487,8 @@ int main(int argc, char **argv)
 {
     test_begin("monitor/judged", 300);
     late_or_lost();
+    do_not_meet();
+    all_send();
     slow_or_works();
     doing();
     dead();
