@@ -86,7 +86,7 @@ static const char usage[] =
     "    -v           status: a line for each rank, with its pid and its counts\n"
     "    --all        stacks: of all ranks\n"
     "    --json       for programs\n"
-    "    --job PID    this job alone\n"
+    "    --job PID    this job alone: its number, or a process of it\n"
     "    --dir DIR    also the records in this folder (default: RONDO_MONITOR_DIR)\n"
     "    --user USER  also the processes of that user, who has allowed it (RONDO_RAS_GROUP)\n"
     "    --format F   dump, convert: json (default), fr or chrome (as trace); monitor: text (default) or json, of "
@@ -325,6 +325,7 @@ int main(int argc, char **argv)
             fprintf(stderr, "rondo-ras: no memory\n");
         return RAS_NOTHING;
     }
+    options.job = rd_view_job(&view, options.job);
     int status =
         has_job(&view, options.job) || command->waits ? command->run(&view, &options) : no_record(&view, &options);
     rd_view_free(&view);

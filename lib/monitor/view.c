@@ -261,6 +261,19 @@ static void find_jobs(rd_view_t *v)
     }
 }
 
+int rd_view_job(const rd_view_t *v, int pid)
+{
+    int job = pid;
+
+    for (int i = 0; i < v->nprocesses; i++) {
+        if (v->processes[i].job == pid)
+            return pid;
+        if (v->processes[i].reader.head.pid == pid)
+            job = v->processes[i].job;
+    }
+    return job;
+}
+
 /* Returns how many communicators are left. */
 static int drop_ranks(rd_view_comm_t *comms, int ncomms, int process)
 {
@@ -314,7 +327,7 @@ bool rd_view_look(rd_view_t *v, int job)
                 return false;
     }
     find_jobs(v);
-    drop_others(v, job);
+    drop_others(v, rd_view_job(v, job));
     return true;
 }
 

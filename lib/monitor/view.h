@@ -76,8 +76,10 @@ bool rd_view_stale(rd_view_t *view);
 void rd_view_drop_stale(rd_view_t *view);
 /* Leaves out a process, in all looks. Those behind it have numbers that are less by one then. */
 void rd_view_drop(rd_view_t *view, int process);
+/* The number of the job that has this one, or a process of which has it; else this one again. */
+int rd_view_job(const rd_view_t *view, int pid);
 /* Reads all records and the states of their processes. Communicators that all have ended are left out, and so are those
- * of other jobs than `job`; 0: no job is. Returns false if there is no memory. */
+ * of other jobs than `job`, which may be any process's number; 0: no job is. Returns false if there is no memory. */
 bool rd_view_look(rd_view_t *view, int job);
 /* Makes the last look of an older view, of records that are found anew each time, the look before the view's own. */
 void rd_view_after(rd_view_t *view, rd_view_t *older);

@@ -95,6 +95,8 @@ static void dead(void)
     waitpid(obedient_pids[1], NULL, 0); /* now nothing but the record tells of it */
     EXPECT("who", 4, word);
     EXPECT("list", 0, "dead");
+    CHECK(obedient_ras("list", obedient_pids[2]) == 0 && strstr(obedient_text, "dead"),
+          "another process of the job does not stand for it: %s", obedient_text);
     obedient_pids[1] = 0;
     CHECK(obedient_settled(0) && obedient[0].failed, "rank 0 does not know");
 }
