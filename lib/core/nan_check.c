@@ -9,6 +9,7 @@
 #include "core/submit.h"
 #include "exec/host/nan_scan.h"
 #include "monitor/called.h"
+#include "monitor/view.h"
 
 /* What was found in a call's input. */
 typedef struct {
@@ -78,7 +79,7 @@ rondo_result_t rd_nan_collective(rondo_comm_t comm, rd_nan_check_t *check, const
     const char *name = call->name ? call->name : rd_coll_name(d->coll), *op = "";
     int root = call->name ? call->root : d->root;
     found_t found = {0};
-    char with[160];
+    char with[160], at[24] = "";
 
     if (check->mode == RD_NAN_IGNORED || comm->cuda)
         return RONDO_SUCCESS;
@@ -87,7 +88,9 @@ rondo_result_t rd_nan_collective(rondo_comm_t comm, rd_nan_check_t *check, const
         return RONDO_SUCCESS;
     if (rd_coll_reduces(d->coll))
         op = d->op < RONDO_NUM_OPS ? rd_op_name(d->op) : "an operator of the user's";
-    snprintf(with, sizeof with, "%s%s%s, root %d", rd_type_name(d->type), *op ? ", " : "", op, root);
+    if (call->name || rd_view_kind_rooted(d->coll))
+        snprintf(at, sizeof at, ", root %d", root);
+    snprintf(with, sizeof with, "%s%s%s%s", rd_type_name(d->type), *op ? ", " : "", op, at);
     uint64_t hash = rd_sign_mix(rd_sign_mix((uint64_t)d->coll << 32 | (uint64_t)d->type, d->count),
                                 (uint64_t)root << 32 | (uint32_t)d->op);
     for (const char *c = name; *c; c++)

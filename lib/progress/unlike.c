@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "monitor/view.h"
+
 #define PATIENCE_MS 100 /* for ranks that decide who is right, */
 #define ANSWER_MS 150   /* if some are on other nodes */
 #define AGAIN_MS 1000   /* until they are asked again */
@@ -13,17 +15,39 @@
 
 /* ---- the sentence ---- */
 
+/* The collective of that name, with tables or without; RD_NUM_COLLS: it is none. */
+static int collective_named(const char *name, bool *tables)
+{
+    for (int c = 0; c < RD_NUM_COLLS; c++) {
+        const size_t n = strlen(rd_coll_name((rd_coll_t)c));
+        *tables = strncmp(name, rd_coll_name((rd_coll_t)c), n) == 0 && strcmp(name + n, "v") == 0;
+        if (*tables || strcmp(name, rd_coll_name((rd_coll_t)c)) == 0)
+            return c;
+    }
+    return RD_NUM_COLLS;
+}
+
+/* Only what such a call has: an operator where it reduces, a root where there is one. */
 static void describe(char *text, size_t room, const rd_signature_t *s)
 {
     const char *type = rd_type_name((rondo_type_t)s->type);
     const char *op = s->op < RONDO_NUM_OPS ? rd_op_name((rondo_op_t)s->op) : "user";
+    char count[40] = "", named[40] = "", with[40] = "", root[24] = "", tag[32] = "";
+    bool tables = false;
+    const int coll = collective_named(s->name, &tables);
 
-    char tag[32] = "";
-
+    if (coll < RD_NUM_COLLS && coll != RD_BARRIER) {
+        if (!tables)
+            snprintf(count, sizeof count, ": count %llu", (unsigned long long)s->count);
+        snprintf(named, sizeof named, "%stype %s", tables ? ": " : ", ", type ? type : "?");
+    }
+    if (coll < RD_NUM_COLLS && rd_coll_reduces((rd_coll_t)coll))
+        snprintf(with, sizeof with, ", op %s", op ? op : "?");
+    if (rd_view_kind_rooted(coll))
+        snprintf(root, sizeof root, ", root %d", s->root);
     if (s->tag)
         snprintf(tag, sizeof tag, ", tag %llu", (unsigned long long)s->tag);
-    snprintf(text, room, "%s number %llu: count %llu, type %s, op %s, root %d%s", s->name,
-             (unsigned long long)s->sequence, (unsigned long long)s->count, type ? type : "?", op ? op : "?", s->root,
+    snprintf(text, room, "%s number %llu%s%s%s%s%s", s->name, (unsigned long long)s->sequence, count, named, with, root,
              tag);
 }
 

@@ -146,8 +146,14 @@ static do_case_t change(uint64_t *random, const trial_t *t, const do_case_t *c)
 
 static void say(char *text, size_t size, const do_case_t *c, uint64_t number)
 {
-    snprintf(text, size, "%s number %llu: count %zu, type %s, op %s, root %d", do_name(c->what),
-             (unsigned long long)number, c->count, ref_type_name(c->type), ref_op_name(c->op), c->root);
+    int n = snprintf(text, size, "%s number %llu", do_name(c->what), (unsigned long long)number);
+
+    if (c->what != DO_BARRIER)
+        n += snprintf(text + n, size - (size_t)n, ": count %zu, type %s", c->count, ref_type_name(c->type));
+    if (do_reduces(c->what))
+        n += snprintf(text + n, size - (size_t)n, ", op %s", ref_op_name(c->op));
+    if (do_rooted(c->what))
+        snprintf(text + n, size - (size_t)n, ", root %d", c->root);
 }
 
 static void plant(uint64_t *random, trial_t *t)
