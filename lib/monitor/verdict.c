@@ -318,12 +318,14 @@ static void say_outside(const rd_view_t *view, const rd_view_comm_t *c, const rd
     }
     rd_view_rank_text(view, waiter, by, sizeof by);
     rd_view_call_text(view, waiter, track, call, sizeof call);
-    if (track == RD_TRACK_COLLECTIVE && (int64_t)ahead <= 0) {
+    if (track == RD_TRACK_COLLECTIVE ? (int64_t)ahead <= 0
+                                     : rd_verdict_other_end(view, waiter, late, track) == RD_END_CALLED) {
         rd_view_rank_text(view, late, text, 64);
         rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1,
-                       "unknown: %s waits in %s since %.1f s for %s, which has made that call and is outside: what it "
+                       "unknown: %s waits in %s since %.1f s for %s, which has made %s and is outside: what it "
                        "sent has not come",
-                       by, call, rd_view_waits_since(view, waiter), text);
+                       by, call, rd_view_waits_since(view, waiter), text,
+                       track == RD_TRACK_COLLECTIVE ? "that call" : "the call at the other end");
         return;
     }
     rd_verdict_late_text(view, c, late, track == RD_TRACK_COLLECTIVE && (int64_t)ahead > 0 ? ahead : 0, text,

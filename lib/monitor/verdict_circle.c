@@ -78,18 +78,26 @@ static bool is_held(const rd_view_t *view, const rd_view_rank_t *r, int track)
     return true;
 }
 
+rd_other_end_t rd_verdict_other_end(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_rank_t *peer,
+                                    int track)
+{
+    const rd_track_t other = track == RD_TRACK_SEND ? RD_TRACK_RECV : RD_TRACK_SEND;
+    uint64_t wanted, done;
+
+    if (!count_messages(view, r, (rd_track_t)track, peer->comm.rank, &wanted) ||
+        !count_messages(view, peer, other, r->comm.rank, &done))
+        return RD_END_UNKNOWN;
+    return done < wanted ? RD_END_OWED : RD_END_CALLED;
+}
+
 /* Is `next` still to do what the rank waits for it to do? */
 static bool is_owed(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_rank_t *next, int track)
 {
-    uint64_t wanted, done;
-
     if (!is_held(view, r, track))
         return false;
     if (track == RD_TRACK_COLLECTIVE)
         return next->comm.calls[RD_TRACK_COLLECTIVE].begun < r->comm.calls[RD_TRACK_COLLECTIVE].begun;
-    return count_messages(view, r, (rd_track_t)track, next->comm.rank, &wanted) &&
-           count_messages(view, next, track == RD_TRACK_SEND ? RD_TRACK_RECV : RD_TRACK_SEND, r->comm.rank, &done) &&
-           done < wanted;
+    return rd_verdict_other_end(view, r, next, track) == RD_END_OWED;
 }
 
 /* Returns the length of what it has written. */

@@ -16,6 +16,10 @@ void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const 
 
 /* "; its process computes", or what else it does, or nothing. */
 const char *rd_verdict_doing(const rd_view_process_t *process);
+/* Has the peer called the other end of a message that a rank is in, of that track? */
+typedef enum rd_other_end { RD_END_OWED, RD_END_CALLED, RD_END_UNKNOWN } rd_other_end_t;
+rd_other_end_t rd_verdict_other_end(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_rank_t *peer,
+                                    int track);
 /* The waits of a communicator of host memory lead from `on` back to it. */
 void rd_verdict_circle(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *on,
                        rd_monitor_verdict_t *v);

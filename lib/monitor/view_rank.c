@@ -298,6 +298,7 @@ void rd_view_where_text(const rd_view_t *view, const rd_view_rank_t *rank, bool 
     const rd_monitor_comm_t *c = &rank->comm;
     bool gone = rd_view_gone(view, rank); /* who has ended waits for nobody */
     int track = rd_view_inside(c), peer = gone ? -1 : rd_view_waits_for(c);
+    const unsigned long long sends = c->calls[RD_TRACK_SEND].begun, recvs = c->calls[RD_TRACK_RECV].begun;
     char call[192], kernel[192], wait[320] = "";
     const char *what = gone                            ? "dead, "
                        : rd_view_stopped(view, rank)   ? "stopped, "
@@ -324,6 +325,9 @@ void rd_view_where_text(const rd_view_t *view, const rd_view_rank_t *rank, bool 
         snprintf(text, bytes, "%sin %s%s", what, call, wait);
     else if (c->calls[RD_TRACK_COLLECTIVE].begun)
         snprintf(text, bytes, "%s%s %s%s", what, c->device >= 0 ? "has enqueued" : "outside, after", call, wait);
+    else if (sends + recvs)
+        snprintf(text, bytes, "%soutside, after %llu send%s and %llu recv%s", what, sends, sends == 1 ? "" : "s", recvs,
+                 recvs == 1 ? "" : "s");
     else
-        snprintf(text, bytes, "%soutside, no collective yet", what);
+        snprintf(text, bytes, "%soutside, no call yet", what);
 }

@@ -244,6 +244,25 @@ static void do_not_meet(void)
     end();
 }
 
+/* A rank that is outside of calls is late with a message that it has not sent, and not with one that it has. */
+static void late_with_message(void)
+{
+    begin(3);
+    call(0, RD_MONITOR_RECV, 1, 1, 0);
+    blocks(0, 1);
+    look_twice();
+    EXPECT(RD_VERDICT_LATE, 1, "rank 1 (host:1001) is late: outside, no call yet; ");
+    call(1, RD_MONITOR_SEND, 2, 1, 0);
+    ends(1);
+    look_twice();
+    EXPECT(RD_VERDICT_LATE, 1, "rank 1 (host:1001) is late: outside, after 1 send and 0 recvs; ");
+    call(1, RD_MONITOR_SEND, 0, 1, 0);
+    ends(1);
+    look_twice();
+    EXPECT(RD_VERDICT_UNKNOWN, -1, "rank 1 (host:1001), which has made the call at the other end and is outside");
+    end();
+}
+
 /* Each sends to the next one, and receives behind that. */
 static void all_send(void)
 {
@@ -488,6 +507,7 @@ int main(int argc, char **argv)
     test_begin("monitor/judged", 300);
     late_or_lost();
     do_not_meet();
+    late_with_message();
     all_send();
     slow_or_works();
     doing();
