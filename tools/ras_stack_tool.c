@@ -178,7 +178,7 @@ static void become(const stack_tool_t *tool, pid_t of, int out)
     (void)setenv("LC_ALL", "C", 1);
     if (strcmp(tool->name, "gdb") == 0)
         (void)execlp("gdb", "gdb", "-q", "-nx", "-batch", "-ex", "set width 0", "-ex", "set print frame-arguments none",
-                     "-ex", "thread apply all backtrace 64", "-p", number, (char *)NULL);
+                     "-ex", "thread apply all -ascending backtrace 64", "-p", number, (char *)NULL);
     else if (strcmp(tool->name, "eu-stack") == 0)
         (void)execlp("eu-stack", "eu-stack", "-n", "64", "-p", number, (char *)NULL);
     else

@@ -260,6 +260,8 @@ static void by_gdb(const char *path)
             printf("tracing is not allowed here: gdb is not tried\n");
         else
             CHECK(got == 0 && is_said("#0 ") && is_said("obedient_reduce"), "exit %d:\n%s", got, obedient_text);
+        const char *first = strstr(obedient_text, "Thread 1 "), *second = strstr(obedient_text, "Thread 2 ");
+        CHECK(!second || (first && first < second), "the first thread does not come first:\n%s", obedient_text);
         kill(obedient_pids[LATE], SIGSTOP);
         obedient_state(LATE, 'T');
         EXPECT("stacks --tool gdb --timeout 300 1", 0, "stopped: stopped, outside");
