@@ -198,8 +198,26 @@ static void unmake(rd_record_t *made)
     free(made);
 }
 
+/* Where there can be no file, there is memory, and *refused is why. Returns -1 with errno. */
+static int make_shared(const rd_env_t *env, rd_record_t *made, int *refused)
+{
+    int fd = -1;
+
+    errno = EFBIG;
+    if (too_long(made->bytes))
+        return -1;
+    if (env->monitor_dir[0])
+        fd = make_file(env->monitor_dir, made->bytes, made->path, sizeof made->path);
+    if (fd >= 0)
+        return fd;
+    if (env->monitor_dir[0])
+        *refused = errno;
+    made->path[0] = 0; /* a file of that name would be another process's */
+    return make_memfd(made->bytes);
+}
+
 /* Returns NULL with errno. */
-static rd_record_t *make(const rd_env_t *env)
+static rd_record_t *make(const rd_env_t *env, int *refused)
 {
     size_t nevents = env->monitor_events ? (size_t)env->monitor_events : RD_MONITOR_EVENTS;
     size_t bytes =
@@ -211,14 +229,10 @@ static rd_record_t *make(const rd_env_t *env)
     if (!made)
         return NULL;
     made->bytes = bytes;
-    made->fd = -1;
-    errno = EFBIG;
-    if (!too_long(bytes))
-        made->fd =
-            env->monitor_dir[0] ? make_file(env->monitor_dir, bytes, made->path, sizeof made->path) : make_memfd(bytes);
+    made->fd = make_shared(env, made, refused);
     if (made->fd < 0) {
         int error = errno;
-        free(made); /* a file of that name would be another process's */
+        free(made);
         errno = error;
         return NULL;
     }
@@ -268,11 +282,11 @@ bool rd_record_join(const rd_env_t *env, const rd_log_ctx_t *ctx)
     rd_fork_register(RD_FORK_MONITOR, &at_fork);
     bool first = atomic_load(&open_fd) < 0;
     int64_t group = first ? rd_serve_group(env->ras_group) : -1; /* without the lock, as it may take long */
-    int error = 0;
+    int error = 0, refused = 0;
 
     rd_record_lock();
     if (!record)
-        record = make(env);
+        record = make(env, &refused);
     atomic_store(&open_fd, record ? record->fd : -1);
     if (!record)
         error = errno ? errno : ENOMEM;
@@ -287,9 +301,15 @@ bool rd_record_join(const rd_env_t *env, const rd_log_ctx_t *ctx)
                "RONDO_RAS_GROUP=%s: this kernel cannot keep others from writing to a record (Linux 5.1 can), so nobody "
                "else may ask",
                env->ras_group);
+    if (refused)
+        rd_log(
+            ctx, RD_LOG_WARN,
+            "RONDO_MONITOR_DIR=%s: no record can be there%s (%s): it is in memory, and goes with the last process that "
+            "holds it",
+            env->monitor_dir, refused == EPERM ? ", as the folder has to be this user's own, with mode 0700" : "",
+            rd_fd_strerror(refused));
     if (error)
-        rd_log(ctx, RD_LOG_INFO, "there will be no record of this process for rondo-ras: %s%s%s", rd_fd_strerror(error),
-               env->monitor_dir[0] ? " in " : "", env->monitor_dir);
+        rd_log(ctx, RD_LOG_INFO, "there will be no record of this process for rondo-ras: %s", rd_fd_strerror(error));
     return error == 0;
 }
 

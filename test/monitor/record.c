@@ -302,6 +302,13 @@ static void only_writer(void)
     rd_seat_leave(&seat);
 }
 
+static bool is_in_memory(void)
+{
+    struct stat st;
+
+    return rd_record_fd() >= 3 && fstat(rd_record_fd(), &st) == 0 && st.st_nlink == 0;
+}
+
 static void in_a_folder(void)
 {
     char dir[] = "/tmp/rondo-record-XXXXXX", host[64] = "", path[256];
@@ -321,12 +328,19 @@ static void in_a_folder(void)
     rd_reader_close(&file);
     rd_record_leave();
     CHECK(stat(path, &st) != 0 && errno == ENOENT, "the file is still there");
-    CHECK(symlink("/tmp/nowhere", path) == 0 && !rd_record_join(&there, NULL), "it followed a link");
+    CHECK(symlink("/tmp/nowhere", path) == 0 && rd_record_join(&there, NULL), "no record in memory instead");
+    CHECK(stat(path, &st) != 0 && errno == ENOENT, "it followed a link");
+    CHECK(is_in_memory(), "the record is not where nobody else is");
+    rd_record_leave();
     CHECK(lstat(path, &st) == 0, "it removed what was not its own");
     unlink(path);
     chmod(dir, 0755);
-    CHECK(!rd_record_join(&there, NULL), "others may read the folder");
-    rmdir(dir);
+    CHECK(rd_record_join(&there, NULL) && is_in_memory(), "no record in memory where others may read the folder");
+    CHECK(stat(path, &st) != 0, "others may read the folder");
+    rd_record_leave();
+    CHECK(rmdir(dir) == 0, "there is something left");
+    CHECK(rd_record_join(&there, NULL) && is_in_memory(), "no record in memory where there is no folder");
+    rd_record_leave();
 }
 
 static void without(void)
