@@ -74,7 +74,7 @@ static void print_bar(const pages_t *p, double part)
     fputs(p->bar ? "  " : "", stdout);
 }
 
-/* The part of the last eight seconds that a rank has waited in collectives of host memory; below 0: it is not known. */
+/* The part of the last eight seconds that a rank has waited in calls on host memory; below 0: it is not known. */
 static double waited(const rd_view_t *view, const rd_view_rank_t *r)
 {
     const rd_view_process_t *process = &view->processes[r->process];
@@ -86,7 +86,7 @@ static double waited(const rd_view_t *view, const rd_view_rank_t *r)
     if (r->comm.device >= 0 || ms <= 0 || r->comm.state != RD_MONITOR_ALIVE || rd_view_gone(view, r))
         return -1;
     rd_periods_read(&r->comm, lately, now, &w);
-    return w.ms < (uint64_t)ms ? (double)w.ms / (double)ms : 1;
+    return w.ms + w.message_ms < (uint64_t)ms ? (double)(w.ms + w.message_ms) / (double)ms : 1;
 }
 
 /* What a narrow terminal has no room for is left out; a rank and where it is are always there. */

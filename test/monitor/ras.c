@@ -19,6 +19,8 @@
 #define ROWS 20
 #define PARTS 6
 #define SPLIT 2 /* an order: another communicator is made */
+#define RECV 3  /* from the rank behind it, */
+#define SEND 4  /* to the rank before it */
 
 static void start(void)
 {
@@ -131,6 +133,10 @@ static rondo_result_t split(int what, int rank, rondo_comm_t comm)
         return rondo_comm_split(comm, 0, rank, &parts[n++], &config);
     if (what == OBEDIENT_REDUCE)
         return obedient_reduce(what, rank, parts[n - 1]);
+    if (what == RECV)
+        return rondo_recv(&config, sizeof config, RONDO_INT8, rank + 1, comm, NULL);
+    if (what == SEND)
+        return rondo_send(&config, sizeof config, RONDO_INT8, rank - 1, comm, NULL);
     while (n > 0)
         rondo_comm_destroy(parts[--n]);
     return obedient_reduce(what, rank, comm);
@@ -161,6 +167,35 @@ static const char *page(int rows)
     close(theirs);
     close(ours);
     return text;
+}
+
+/* Which part of the time, in percent, a rank has waited by the page of top; -1: that is not said. */
+static int part_of(int rank)
+{
+    char row[32];
+    int part = -1;
+
+    snprintf(row, sizeof row, "\n%4d %8d ", rank, obedient_pids[rank]);
+    obedient_ras("top -n 1 -d 0.1", obedient_job);
+    const char *at = strstr(obedient_text, row);
+    return at && sscanf(at + strlen(row), "%*d %*f %d%%", &part) == 1 ? part : -1;
+}
+
+/* Who waits in a message waits, too. */
+static void waits_in_message(void)
+{
+    int part = -1;
+
+    obedient_start(RANKS, "messages", split);
+    obedient_order(0, RECV);
+    for (int i = 0; i < 100 && part <= 0; i++)
+        part = part_of(0);
+    CHECK(part > 0, "rank 0 waits for %d %% of the time:\n%s", part, obedient_text);
+    CHECK(part_of(1) == 0, "rank 1 waits for %d %% of the time:\n%s", part, obedient_text);
+    obedient_order(1, SEND);
+    CHECK(obedient_settled(0) && obedient_settled(1), "the message does not come");
+    obedient_order_all(OBEDIENT_END);
+    obedient_end();
 }
 
 static void pages(void)
@@ -196,6 +231,7 @@ int main(void)
     dead();
     obedient_end();
     without();
+    waits_in_message();
     pages();
     printf("%d failures\n", failures);
     return failures != 0;
