@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -178,6 +179,14 @@ static bool still(const rd_view_comm_t *then, const rd_view_rank_t *r)
 
     return !then || (was && rd_view_begun(&was->comm) == rd_view_begun(&r->comm) &&
                      rd_view_inside(&was->comm) == rd_view_inside(&r->comm));
+}
+
+/* At both looks, in the same call. */
+static bool is_waiting(const rd_view_comm_t *then, const rd_view_rank_t *r)
+{
+    const rd_view_rank_t *was = rd_verdict_before(then, r->comm.rank);
+
+    return rd_view_waits_for(&r->comm) >= 0 && was && rd_view_waits_for(&was->comm) >= 0 && still(then, r);
 }
 
 /* The thread of a rank's last call; 0: unknown. */
@@ -385,6 +394,18 @@ static void follow(const rd_view_t *view, const rd_view_comm_t *c, const rd_view
     rd_verdict_circle(view, c, at, v);
 }
 
+/* The sentence on who is late has one rank that waits; and all others? */
+static void add_waiters(const rd_view_comm_t *c, const rd_view_comm_t *then, rd_monitor_verdict_t *v)
+{
+    const size_t n = strlen(v->text);
+    int waiting = 0;
+
+    for (int i = 0; i < c->nranks; i++)
+        waiting += is_waiting(then, &c->ranks[i]);
+    if (v->status == RD_VERDICT_LATE && waiting > 1)
+        snprintf(v->text + n, sizeof v->text - n, "; %d ranks wait in all", waiting);
+}
+
 /* Follows all that have waited since before the first look; the best founded verdict stands. */
 static void blame_waits(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_comm_t *then,
                         rd_monitor_verdict_t *v)
@@ -392,15 +413,15 @@ static void blame_waits(const rd_view_t *view, const rd_view_comm_t *c, const rd
     int *walks = calloc((size_t)c->nranks, sizeof *walks); /* without memory it takes longer */
 
     for (int i = 0; i < c->nranks; i++) {
-        const rd_view_rank_t *r = &c->ranks[i], *was = rd_verdict_before(then, r->comm.rank);
         rd_monitor_verdict_t one = {.rank = -1, .next = -1};
-        if (rd_view_waits_for(&r->comm) < 0 || !was || rd_view_waits_for(&was->comm) < 0 || !still(then, r))
+        if (!is_waiting(then, &c->ranks[i]))
             continue;
-        follow(view, c, then, r, walks, &one);
+        follow(view, c, then, &c->ranks[i], walks, &one);
         if (weight_of(one.status) < weight_of(v->status))
             *v = one;
     }
     free(walks);
+    add_waiters(c, then, v);
 }
 
 int rd_verdict_worse(int one, int other)

@@ -125,6 +125,7 @@ static void late_or_lost(void)
     waits(2, 1);
     look_twice();
     EXPECT(RD_VERDICT_LATE, 1, "rank 1 (host:1001) is late, by 1 call");
+    EXPECT(RD_VERDICT_LATE, 1, "; 2 ranks wait in all");
     calls(1, 5, 5); /* it came, and has gone: it is not late */
     look_twice();
     EXPECT(RD_VERDICT_UNKNOWN, -1, "rank 1 (host:1001), which has made that call and is outside");
