@@ -66,6 +66,10 @@ int ras_make_file(const char *path, ras_writer_fn write_it, void *arg);
 int ras_replace_file(const char *path, int mode, ras_writer_fn write_it, void *arg);
 
 const char *ras_state_name(char state); /* "runs" */
+/* What is said behind the name of a communicator: its number, if another one has the same name, as the parts of a split
+ * do; else nothing. */
+#define RAS_COMM_NUMBER 24
+const char *ras_comm_number(const rd_view_t *view, const rd_view_comm_t *c, char text[RAS_COMM_NUMBER]);
 /* Prints a text as a string of JSON. */
 void ras_print_json(const char *text);
 

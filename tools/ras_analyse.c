@@ -80,7 +80,7 @@ void ras_say(analysis_t *a, int status, const char *name, const char *sentence)
     a->worst = rd_verdict_worse(status, a->worst);
     a->said++;
     if (!a->json) {
-        printf("'%s': %s\n", name, sentence);
+        printf("'%s'%s: %s\n", name, a->number, sentence);
         return;
     }
     printf("%s\n  {\"communicator\": ", a->said > 1 ? "," : "");
@@ -516,6 +516,9 @@ static void look_at_comm(analysis_t *a, const rd_stream_t *s)
     }
     const rd_monitor_comm_t *first = &history_of(a, &a->members[0])->comms[a->members[0].comm];
     snprintf(name, sizeof name, "%s", first->name);
+    a->number[0] = 0;
+    if (c)
+        ras_comm_number(view, c, a->number);
     if (a->nmembers < first->size)
         fprintf(stderr, "rondo-ras: '%s' has %d ranks, and there are dumps of %d\n", name, first->size, a->nmembers);
     if (!judge(a, c, name, &v) && !find_difference(a, s, name) && !two_looks && !find_late(a, s, name))

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "monitor/streams.h"
+#include "ras.h"
 
 /* A rank, and its runs in a stream, oldest first. */
 typedef struct member {
@@ -21,7 +22,8 @@ typedef struct analysis {
     const rd_streams_t *streams;
     member_t *members; /* of the stream that is looked at */
     int nmembers;
-    bool json, memory; /* memory: there was none */
+    char number[RAS_COMM_NUMBER]; /* of the communicator that is looked at */
+    bool json, memory;            /* memory: there was none */
     int worst, said;
     uint64_t compared;
 } analysis_t;

@@ -24,6 +24,15 @@ const char *ras_state_name(char state)
     }
 }
 
+const char *ras_comm_number(const rd_view_t *view, const rd_view_comm_t *c, char text[RAS_COMM_NUMBER])
+{
+    text[0] = 0;
+    for (int i = 0; i < view->ncomms && !text[0]; i++)
+        if (view->comms[i].id != c->id && strcmp(view->comms[i].ranks[0].comm.name, c->ranks[0].comm.name) == 0)
+            snprintf(text, RAS_COMM_NUMBER, " (%016llx)", (unsigned long long)c->id);
+    return text;
+}
+
 static int comms_of(const rd_view_t *view, int process)
 {
     int n = 0;

@@ -181,14 +181,15 @@ static int print_comm(const pages_t *p, const rd_view_t *view, const rd_view_com
                       double seconds, int lines)
 {
     const rd_monitor_comm_t *m = &c->ranks[0].comm;
+    char id[RAS_COMM_NUMBER];
     double most = 0;
 
     for (int r = 0; r < c->nranks; r++) {
         double calls = calls_each_second(p, &c->ranks[r], seconds);
         most = calls > most ? calls : most;
     }
-    printf("\n'%s', %d rank%s on %d node%s\n", m->name, m->size, m->size == 1 ? "" : "s", m->nodes,
-           m->nodes == 1 ? "" : "s");
+    printf("\n'%s'%s, %d rank%s on %d node%s\n", m->name, ras_comm_number(view, c, id), m->size,
+           m->size == 1 ? "" : "s", m->nodes, m->nodes == 1 ? "" : "s");
     lines += 3 + lines_of(p, v);
     if (rd_verdict_names(v->status))
         printf("%s\n", v->text);

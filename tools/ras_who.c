@@ -1,6 +1,5 @@
 /* rondo-ras who: the verdict on each communicator. */
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "ras.h"
@@ -51,31 +50,19 @@ static void print_advice(const rd_view_t *view, const rd_view_comm_t *c, const r
         printf("all ranks: rondo-ras status -v%s\n", job);
 }
 
-/* Names are the program's, or numbers of each process's own: several communicators of a job may have the same. */
-static bool is_alone_in_name(const rd_view_t *view, const rd_view_comm_t *c)
-{
-    for (int i = 0; i < view->ncomms; i++)
-        if (view->comms[i].id != c->id && strcmp(view->comms[i].ranks[0].comm.name, c->ranks[0].comm.name) == 0)
-            return false;
-    return true;
-}
-
 static void print_verdict(const rd_view_t *view, const rd_view_comm_t *c, const rd_monitor_verdict_t *v,
                           const ras_options_t *options)
 {
     const bool several = !options->job && is_of_several_jobs(view);
     const int number = view->processes[c->ranks[0].process].job;
-    char job[32] = "", found[400];
+    char job[32] = "", found[400], id[RAS_COMM_NUMBER];
 
     if (several)
         printf("job %d, ", number);
     if (several || options->job)
         snprintf(job, sizeof job, " --job %d", number);
     snprintf(found, sizeof found, "%s%s%s", job, options->dir ? " --dir " : "", options->dir ? options->dir : "");
-    if (is_alone_in_name(view, c))
-        printf("'%s': %s\n", c->ranks[0].comm.name, v->text);
-    else
-        printf("'%s' (%016llx): %s\n", c->ranks[0].comm.name, (unsigned long long)c->id, v->text);
+    printf("'%s'%s: %s\n", c->ranks[0].comm.name, ras_comm_number(view, c, id), v->text);
     if (v->also[0])
         printf("    also: %s\n", v->also);
     printf("    see: ");
