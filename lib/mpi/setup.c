@@ -6,7 +6,9 @@
  *            that is used once costs nothing: is any rank switched off, at which call shall rondo's be made, and is
  *            there already one of an equal group?
  *   create   at the n-th call, for it takes milliseconds. Rank 0's id and rules go to all; all come; then each makes
- * its part in a thread, while this one makes the MPI's progress, and at the end all have one or none has.
+ * its part in a thread, while this one makes the MPI's progress, and at the end all have one or none has. No
+ * communicator of the MPI's is made for it: Open MPI 4.1.4 hangs now and then when one is made while the program has
+ * another one made behind its calls (MPI_Comm_idup).
  *
  * MPI communicators of equal groups share one of rondo's, unless threads may call at the same time, or one may be
  * revoked: a correct program calls blocking collectives on them in one order on all ranks, because each of these calls
@@ -21,7 +23,8 @@
 
 #include "mpi/interpose.h"
 
-#define KEPT 4 /* of rondo's communicators that no communicator of the MPI uses any more */
+#define PATIENCE_S 0.5 /* with the making of a communicator, until the ranks ask each other; it doubles */
+#define KEPT 4         /* of rondo's communicators that no communicator of the MPI uses any more */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static rd_mpi_core_t *cores;
@@ -214,21 +217,6 @@ static bool make_start(making_t *m)
     return !failed;
 }
 
-/* Waits for the thread, and makes the MPI's progress meanwhile. A rank that has failed says so to the others by a
- * message, or they would wait for it until RONDO_CREATE_TIMEOUT_MS: then they give up too. Returns false if so; the
- * memory is the thread's then. */
-static bool make_wait(making_t *m, MPI_Comm messages)
-{
-    const struct timespec nap = {0, 20000};
-    int expected = RUNNING, failure = 0;
-
-    while (!failure && atomic_load_explicit(&m->state, memory_order_acquire) == RUNNING) {
-        PMPI_Iprobe(MPI_ANY_SOURCE, 0, messages, &failure, MPI_STATUS_IGNORE);
-        nanosleep(&nap, NULL);
-    }
-    return !atomic_compare_exchange_strong(&m->state, &expected, GIVEN_UP);
-}
-
 static int64_t id_of(const rondo_unique_id_t *id)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
@@ -247,35 +235,6 @@ static void invite(rd_mpi_comm_t *c, invitation_t *invitation)
     invitation->rules = rd_mpi_settings.rules;
     invitation->core_id = id_of(&invitation->id);
     rd_mpi_table_begin(&invitation->rules, c->nranks);
-}
-
-/* Tells the others that this rank has failed, and hears of those that have. Collective, as soon as one has failed. */
-static void exchange_failures(bool mine, MPI_Comm messages)
-{
-    int one = mine, all = 0;
-
-    PMPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, messages);
-    for (int n = mine; n < all; n++)
-        PMPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, 0, messages, MPI_STATUS_IGNORE);
-}
-
-/* All ranks have made theirs, or the lowest that has not says why and all fall back. `failed`: this rank's own failure,
- * not another's. */
-static bool all_made(const rd_mpi_comm_t *c, const char *failed, bool mine, MPI_Comm messages)
-{
-    int lowest = failed ? c->rank : INT_MAX, all = 0;
-
-    for (int r = 0; failed && r < c->nranks; r++) {
-        if (r != c->rank)
-            PMPI_Send(NULL, 0, MPI_BYTE, r, 0, messages); /* short: it does not wait */
-    }
-    if (PMPI_Allreduce(&lowest, &all, 1, MPI_INT, MPI_MIN, messages) == MPI_SUCCESS && all == INT_MAX && mine)
-        return true;
-    exchange_failures(failed != NULL, messages);
-    if (failed && all == c->rank)
-        fprintf(stderr, "rondo: rank %d could not make rondo's communicator for %d ranks, so the MPI serves it: %s\n",
-                c->rank, c->nranks, failed);
-    return false;
 }
 
 /* It has one user from the beginning: what has none is another thread's to throw away, as soon as it is on the list. */
@@ -327,59 +286,114 @@ static void keep(rd_mpi_core_t *core)
     pthread_mutex_unlock(&lock);
 }
 
-/* This rank's part. NULL: it has failed, or, with *failed NULL, another one's has. */
-static rd_mpi_core_t *make_own(rd_mpi_comm_t *c, const invitation_t *invitation, MPI_Comm messages, char text[512],
-                               const char **failed)
-{
-    making_t *m = making_of(c, invitation);
-    rd_mpi_core_t *core = NULL;
+/* One rank's part: it is being made, or there is a core, or it has failed, with a sentence. */
+typedef struct {
+    rd_mpi_comm_t *c;
+    const invitation_t *invitation;
+    making_t *making;
+    rd_mpi_core_t *core;
+    char failed[512];
+} part_t;
 
-    *failed = text;
-    snprintf(text, 512, "there is no memory");
-    if (m && make_start(m)) {
-        if (!make_wait(m, messages)) {
-            *failed = NULL;
-            return NULL;
-        }
-        if (m->result == RONDO_SUCCESS && !(core = core_create(c, m->comm, invitation)))
-            rondo_comm_destroy(m->comm);
+static void part_start(part_t *p)
+{
+    p->making = making_of(p->c, p->invitation);
+    if (!p->making) {
+        snprintf(p->failed, sizeof p->failed, "there is no memory");
+    } else if (!make_start(p->making)) {
+        snprintf(p->failed, sizeof p->failed, "%s", p->making->sentence);
+        explicit_bzero(&p->making->id, sizeof p->making->id);
+        free(p->making);
+        p->making = NULL;
     }
-    if (m && m->sentence[0])
-        snprintf(text, 512, "%s", m->sentence);
-    if (core)
-        *failed = NULL;
-    if (m)
-        explicit_bzero(&m->id, sizeof m->id); /* no thread could be started */
+}
+
+/* Takes over what the thread has made, if it is at its end. */
+static void part_take(part_t *p)
+{
+    making_t *m = p->making;
+
+    if (!m || atomic_load_explicit(&m->state, memory_order_acquire) == RUNNING)
+        return;
+    snprintf(p->failed, sizeof p->failed, "%s", m->result == RONDO_SUCCESS ? "there is no memory" : m->sentence);
+    if (m->result == RONDO_SUCCESS && !(p->core = core_create(p->c, m->comm, p->invitation)))
+        rondo_comm_destroy(m->comm);
     free(m);
-    return core;
+    p->making = NULL;
+}
+
+/* Lets go what is there; a thread that still runs frees its memory itself. */
+static void part_drop(part_t *p)
+{
+    int expected = RUNNING;
+
+    if (p->making && !atomic_compare_exchange_strong(&p->making->state, &expected, GIVEN_UP))
+        part_take(p);
+    if (p->core)
+        core_destroy(p->core);
+    p->core = NULL;
+}
+
+/* Makes the MPI's progress until this rank's thread is at its end, or that has taken so long. */
+static void part_wait(const part_t *p, double seconds)
+{
+    const struct timespec nap = {0, 20000};
+    double until = rd_mpi_clock() + seconds;
+
+    while (p->making && atomic_load_explicit(&p->making->state, memory_order_acquire) == RUNNING &&
+           rd_mpi_clock() < until) {
+        rd_mpi_progress(NULL);
+        nanosleep(&nap, NULL);
+    }
+}
+
+/* Waits for all ranks' parts: each rank that has made its own, has failed, or has lost patience asks the others how far
+ * they are, again and again, until all have made theirs or one has failed, for which the others would else wait until
+ * RONDO_CREATE_TIMEOUT_MS. All hear the same each time, and so end together. The lowest that has failed says why.
+ *
+ * By blocking collectives: behind MPI_Comm_idup Open MPI starts nonblocking ones on the communicator when it makes
+ * progress, on each rank at another time, so that others would meet these. */
+static bool all_made(part_t *p)
+{
+    enum { MADE, FAILED, WORDS };
+    int mine[WORDS], all[WORDS] = {false, INT_MAX};
+    double seconds = PATIENCE_S;
+
+    while (!all[MADE] && all[FAILED] == INT_MAX) {
+        part_wait(p, seconds);
+        part_take(p);
+        mine[MADE] = p->core != NULL;
+        mine[FAILED] = p->core || p->making ? INT_MAX : p->c->rank;
+        if (PMPI_Allreduce(mine, all, WORDS, MPI_INT, MPI_MIN, p->c->comm) != MPI_SUCCESS)
+            return false;
+        seconds *= 2;
+    }
+    if (all[FAILED] == p->c->rank)
+        fprintf(stderr, "rondo: rank %d could not make rondo's communicator for %d ranks, so the MPI serves it: %s\n",
+                p->c->rank, p->c->nranks, p->failed);
+    return all[FAILED] == INT_MAX;
 }
 
 /* Collective. NULL: one of the ranks has failed. */
 static rd_mpi_core_t *create(rd_mpi_comm_t *c)
 {
-    MPI_Comm messages = MPI_COMM_NULL; /* no attribute of the user's is copied, as for a duplicate */
-    const char *failed = NULL;
-    char text[512];
     invitation_t invitation;
-    rd_mpi_core_t *core = NULL;
+    part_t part = {.c = c, .invitation = &invitation};
+    bool meets, made = false;
 
     invite(c, &invitation);
-    bool meets =
-        PMPI_Bcast(&invitation, (int)sizeof invitation, MPI_BYTE, 0, c->comm) == MPI_SUCCESS &&
-        PMPI_Comm_split(c->comm, 0, c->rank, &messages) == MPI_SUCCESS; /* all have come: nobody waits in rondo */
-    if (meets)
-        core = make_own(c, &invitation, messages, text, &failed);
-    explicit_bzero(&invitation.id, sizeof invitation.id);
-    if (!meets)
-        return NULL;
-    if (all_made(c, failed, core != NULL, messages)) {
-        keep(core);
-    } else if (core) {
-        core_destroy(core);
-        core = NULL;
+    meets = PMPI_Bcast(&invitation, (int)sizeof invitation, MPI_BYTE, 0, c->comm) == MPI_SUCCESS &&
+            PMPI_Barrier(c->comm) == MPI_SUCCESS; /* all have come: nobody waits in rondo */
+    if (meets) {
+        part_start(&part);
+        made = all_made(&part);
     }
-    PMPI_Comm_free(&messages);
-    return core;
+    explicit_bzero(&invitation.id, sizeof invitation.id);
+    if (made)
+        keep(part.core);
+    else
+        part_drop(&part);
+    return part.core;
 }
 
 /* ---- nonblocking calls ----

@@ -37,6 +37,8 @@ for mpi in $(mpis); do
     [ "$said" = 1 ] || { cat "$dir/out"; fail "$said ranks said that there is no communicator of rondo's"; }
     compile first -rdynamic -ldl
     good 3 "$dir/first.$mpi" idup
+    good 3 --report "$dir/first.$mpi" idup_blocking
+    grep -q '^  allreduce  *[0-9]*  *[1-9]' "$dir/out" || { cat "$dir/out"; fail "no allreduce beside MPI_Comm_idup is served"; }
     compile nonblocking
     compile persistent
     for ranks in ${RONDO_TEST_RANKS:-2 4}; do

@@ -1,23 +1,32 @@
 /* The first collective of all comes while a communicator is being made behind its call: rondo makes none then, with
- * which Open MPI 4.1.4 would hang now and then. The program has the name of the function that would make it.
+ * which Open MPI 4.1.4 would hang now and then, nor starts a nonblocking collective, which could meet those by which
+ * the MPI makes it. The program has the names of the functions that would do so.
  *
  *   mpirun -n N first idup
+ *   mpirun -n N first idup_blocking
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 
 #include "corner.h"
 
-static int watched, made;
+static int watched, called;
 
-int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
-{
-    int (*split)(MPI_Comm, int, int, MPI_Comm *) =
-        (int (*)(MPI_Comm, int, int, MPI_Comm *))dlsym(RTLD_NEXT, "PMPI_Comm_split");
-
-    made += watched;
-    return split(comm, color, key, newcomm);
-}
+#define WATCH(name, parameters, arguments)                                                                             \
+    int name parameters                                                                                                \
+    {                                                                                                                  \
+        called += watched;                                                                                             \
+        return ((int(*) parameters)dlsym(RTLD_NEXT, #name))arguments;                                                  \
+    }
+WATCH(PMPI_Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *newcomm), (comm, color, key, newcomm))
+WATCH(PMPI_Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm), (comm, newcomm))
+WATCH(PMPI_Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm), (comm, group, newcomm))
+WATCH(PMPI_Ibarrier, (MPI_Comm comm, MPI_Request *request), (comm, request))
+WATCH(PMPI_Ibcast, (void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request),
+      (buffer, count, type, root, comm, request))
+WATCH(PMPI_Iallreduce,
+      (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request),
+      (send, recv, count, type, op, comm, request))
 
 static void idup(void)
 {
@@ -30,13 +39,33 @@ static void idup(void)
     MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[1]);
     watched = 0;
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-    CHECK(made == 0, "%d communicators were made in MPI_Iallreduce", made);
+    CHECK(called == 0, "%d of what is watched was called in MPI_Iallreduce", called);
     CHECK(sum == nranks, "the sum of the first call");
     CHECK(sum_of(1, comm) == nranks, "a sum on the duplicate");
     MPI_Comm_free(&comm);
 }
 
-static const corner_t corners[] = {{"idup", idup}};
+/* Two of rondo's communicators are made then, because a nonblocking call came before. */
+static void idup_blocking(void)
+{
+    MPI_Comm comm;
+    MPI_Request request;
+    int one = 1, sum = 0;
+
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Comm_idup(MPI_COMM_WORLD, &comm, &request);
+    watched = 1;
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    watched = 0;
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(called == 0, "%d of what is watched was called in MPI_Allreduce", called);
+    CHECK(sum == nranks, "the sum of the first blocking call");
+    CHECK(sum_of(1, comm) == nranks, "a sum on the duplicate");
+    MPI_Comm_free(&comm);
+}
+
+static const corner_t corners[] = {{"idup", idup}, {"idup_blocking", idup_blocking}};
 
 int main(int argc, char **argv)
 {
