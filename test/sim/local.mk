@@ -9,15 +9,25 @@ if HAVE_CXX
 check_PROGRAMS += $(machine_tests)
 check_LTLIBRARIES += libmachine.la
 endif
-libmachine_la_SOURCES = \
+machine_sources = \
 	lib/kernels/variants.c \
 	lib/kernels/program_bytes.c \
 	test/sim/fiber.cc \
 	test/sim/fiber.h \
 	test/sim/machine.cc \
 	test/sim/machine.h \
-	test/sim/order.h \
-	test/sim/order_none.cc
+	test/sim/machine_access.cc \
+	test/sim/machine_faults.cc \
+	test/sim/machine_grid.cc \
+	test/sim/machine_int.h \
+	test/sim/machine_lines.cc \
+	test/sim/machine_lines.h \
+	test/sim/machine_stores.cc \
+	test/sim/machine_stuck.cc \
+	test/sim/machine_threads.cc \
+	test/sim/machine_waits.cc \
+	test/sim/order.h
+libmachine_la_SOURCES = $(machine_sources) test/sim/order_none.cc
 libmachine_la_CPPFLAGS = -I$(top_srcdir)/lib -I$(top_srcdir)/test
 libmachine_la_LIBADD = $(sim_kernels)
 libmachine_la_DEPENDENCIES = $(sim_kernels)
@@ -64,14 +74,7 @@ endif
 delayed_tests = \
 	test/sim/delayed/collectives \
 	test/sim/delayed/messages
-libmachine_delayed_la_SOURCES = \
-	lib/kernels/variants.c \
-	lib/kernels/program_bytes.c \
-	test/delays/read.c \
-	test/sim/delays.c \
-	test/sim/fiber.cc \
-	test/sim/machine.cc \
-	test/sim/order_none.cc
+libmachine_delayed_la_SOURCES = $(machine_sources) test/delays/read.c test/sim/delays.c test/sim/order_none.cc
 libmachine_delayed_la_CPPFLAGS = -I$(top_srcdir)/lib -I$(top_srcdir)/test
 libmachine_delayed_la_LIBADD = $(delayed_sim_kernels)
 libmachine_delayed_la_DEPENDENCIES = $(delayed_sim_kernels)
@@ -102,12 +105,7 @@ raced_tests = \
 	test/sim/raced/device \
 	test/sim/raced/messages \
 	test/sim/raced/proxy
-libmachine_raced_la_SOURCES = \
-	lib/kernels/variants.c \
-	lib/kernels/program_bytes.c \
-	test/sim/fiber.cc \
-	test/sim/machine.cc \
-	test/sim/order.cc
+libmachine_raced_la_SOURCES = $(machine_sources) test/sim/order.cc
 EXTRA_DIST += test/sim/touch.cc
 libmachine_raced_la_CPPFLAGS = -I$(top_srcdir)/lib -I$(top_srcdir)/test
 libmachine_raced_la_LIBADD = $(raced_sim_kernels) test/sim/raced/touch.lo

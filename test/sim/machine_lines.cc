@@ -1,0 +1,42 @@
+#include "sim/machine_lines.h"
+
+#include <string.h>
+
+namespace machine
+{
+
+std::atomic<uint32_t> changes[1 << 16];
+static std::atomic<uint64_t> outs; /* all of them */
+/* The last ones: the number of each, from 1 on, above the place in `changes` that was counted up. */
+constexpr unsigned RECENT = 512;
+static std::atomic<uint64_t> recent[RECENT];
+
+uint64_t lines_changed()
+{
+    return outs.load(std::memory_order_acquire);
+}
+
+void line_changed(const void *p)
+{
+    uint16_t place = place_of(p);
+
+    changes[place].fetch_add(1, std::memory_order_release);
+    uint64_t number = outs.fetch_add(1, std::memory_order_release) + 1;
+    recent[number % RECENT].store(number << 16 | place, std::memory_order_release);
+}
+
+bool places_t::gather(uint64_t from, uint64_t to)
+{
+    if (to - from > RECENT)
+        return false;
+    memset(in, 0, sizeof in);
+    for (uint64_t n = from + 1; n <= to; n++) {
+        uint64_t r = recent[n % RECENT].load(std::memory_order_acquire);
+        if (r >> 16 != n)
+            return false;
+        in[r % sizeof in] = true;
+    }
+    return true;
+}
+
+} // namespace machine

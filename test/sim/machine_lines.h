@@ -1,0 +1,102 @@
+/* Which lines of 128 bytes have changed, and what a fiber that polls has seen of them. A line's changes are counted by
+ * a hash of its address, so two lines may share a count. */
+#ifndef TEST_SIM_MACHINE_LINES_H
+#define TEST_SIM_MACHINE_LINES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <atomic>
+
+namespace machine
+{
+
+constexpr size_t LINE = 128;
+constexpr unsigned WATCHED = 32; /* lines: no less than a warp polls at once */
+
+extern std::atomic<uint32_t> changes[1 << 16]; /* of the lines with that hash */
+
+void line_changed(const void *p);
+uint64_t lines_changed(); /* how often any has */
+
+inline uint16_t place_of(const void *p)
+{
+    uintptr_t line = (uintptr_t)p / LINE;
+    return (uint16_t)(line ^ line >> 16);
+}
+
+inline uint32_t changes_of(const void *p)
+{
+    return changes[place_of(p)].load(std::memory_order_acquire);
+}
+
+/* A set of places, rounded up: to look for one line among many changes, one need not go to each change. */
+struct places_t {
+    bool in[4096];
+
+    /* What came out behind number `from`, up to `to`. False: too much, or somebody is just about to write it down. */
+    bool gather(uint64_t from, uint64_t to);
+
+    bool has(uint16_t place) const
+    {
+        return in[place % sizeof in];
+    }
+};
+
+/* The lines that a fiber (or warp) which polls has looked at last, and how often they had changed by then. `news`
+ * counts the looks that found something new: a fiber that looks again at an unchanged line, with no news since its last
+ * look there, has seen all that there is. */
+struct watch_t {
+    struct seen_t {
+        const char *at;
+        uint32_t changes;
+        unsigned news;
+    } seen[WATCHED];
+    unsigned count = 0, next = 0, news = 0;
+
+    /* Not of what `seen` has beyond the count. */
+    watch_t()
+    {
+    }
+
+    void clear()
+    {
+        count = next = 0;
+        news++;
+    }
+
+    /* True: nothing new at `p`, nor anywhere since. */
+    bool note(const char *p)
+    {
+        uint32_t now = changes_of(p);
+
+        for (unsigned i = 0; i < count; i++) {
+            seen_t *s = &seen[i];
+            if ((uintptr_t)s->at / LINE != (uintptr_t)p / LINE)
+                continue;
+            bool idle = s->changes == now && s->news == news;
+            news += s->changes != now;
+            s->changes = now;
+            s->news = news;
+            return idle;
+        }
+        news++;
+        seen[next] = {p, now, news};
+        next = (next + 1) % WATCHED;
+        if (count < WATCHED)
+            count++;
+        return false;
+    }
+
+    bool changed() const
+    {
+        for (unsigned i = 0; i < count; i++)
+            if (changes_of(seen[i].at) != seen[i].changes)
+                return true;
+        return false;
+    }
+};
+
+} // namespace machine
+
+#endif

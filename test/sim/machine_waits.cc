@@ -1,0 +1,121 @@
+/* How a fiber gives way, sleeps until a line changes, or waits for others at a meeting, and how it is woken. */
+#include "sim/machine_int.h"
+
+namespace machine
+{
+
+__thread fiber_t *self;
+
+static void give_way()
+{
+    fiber_t *f = self;
+
+    context_switch(&f->context, &f->grid->machine->scheduler);
+    self = f;
+}
+
+void wake(fiber_t *f)
+{
+    f->state = RUNNABLE;
+    f->grid->runnable.push_back(f);
+}
+
+void pause(state_t state, const char *what)
+{
+    self->state = state;
+    self->what = what;
+    give_way();
+}
+
+void maybe_give_way()
+{
+    if (self->grid->machine->draw(4) == 0) {
+        wake(self);
+        give_way();
+    }
+}
+
+void look(watch_t *liveness, const void *p, size_t bytes)
+{
+    bool idle = true;
+
+    for (size_t i = 0; i < bytes; i += LINE)
+        idle = liveness->note((const char *)p + i) && idle;
+    if (idle) {
+        self->sleeps_on = liveness;
+        self->grid->asleep.emplace_back(self);
+        pause(ASLEEP, "a line");
+        liveness->clear(); /* of what it no longer looks at, too */
+        for (size_t i = 0; i < bytes; i += LINE)
+            liveness->note((const char *)p + i);
+    } else {
+        maybe_give_way();
+    }
+}
+
+void meeting_over(meeting_t *m)
+{
+    m->arrived = 0;
+    m->all = true;
+    m->any = false;
+    m->order.turn++;
+    for (fiber_t *f : m->waiting)
+        wake(f);
+    m->waiting.clear();
+    self->grid->machine->progress++;
+}
+
+bool barrier(meeting_t *m, unsigned members, bool x, const char *what)
+{
+    m->all = m->all && x;
+    m->any = m->any || x;
+    if (++m->arrived == members)
+        return true;
+    m->waiting.push_back(self);
+    pause(MEETING, what);
+    return false;
+}
+
+sleeper_t::sleeper_t(fiber_t *f) : fiber(f), count(0)
+{
+    const watch_t *w = f->sleeps_on;
+
+    /* What has changed before it sleeps may have been gathered already. */
+    if (w->count > sizeof places / sizeof *places || w->changed())
+        return;
+    for (; count < w->count; count++)
+        places[count] = place_of(w->seen[count].at);
+}
+
+bool sleeper_t::wakes(const places_t *changed) const
+{
+    bool may = !changed || count == 0;
+
+    for (unsigned i = 0; i < count && !may; i++)
+        may = changed->has(places[i]);
+    return may && fiber->sleeps_on->changed();
+}
+
+void wake_sleepers(machine_t *m, bool all)
+{
+    uint64_t seen = lines_changed();
+
+    if (!all && seen == m->outs_seen)
+        return;
+    places_t changed;
+    const places_t *of = !all && changed.gather(m->outs_seen, seen) ? &changed : nullptr;
+    m->outs_seen = seen;
+    for (auto &g : m->grids)
+        for (size_t i = 0; i < g->asleep.size();) {
+            fiber_t *f = g->asleep[i].fiber;
+            if (all || g->asleep[i].wakes(of)) {
+                g->asleep[i] = g->asleep.back();
+                g->asleep.pop_back();
+                wake(f);
+            } else {
+                i++;
+            }
+        }
+}
+
+} // namespace machine
