@@ -13,26 +13,25 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu/device.h"
+#include "gpu/life.h"
 
 static int times = 24, played;
 static const char *only; /* part; NULL: all */
 static const char *on;   /* nodes; NULL: those that a part has */
 
-static void sum(test_rank_t *t, rondo_comm_t comm, cudaStream_t stream, int *buffer, size_t count)
+void life_sum(test_rank_t *t, rondo_comm_t comm, cudaStream_t stream, int *buffer, size_t count)
 {
     TEST_OK(t, comm, rondo_allreduce(buffer, buffer, count, RONDO_INT32, RONDO_SUM, comm, stream));
 }
 
-/* Fills with ones, sums, expects nranks. */
-static void sum_checked(test_rank_t *t, rondo_comm_t comm, int nranks, cudaStream_t stream, size_t count)
+void life_sum_checked(test_rank_t *t, rondo_comm_t comm, int nranks, cudaStream_t stream, size_t count)
 {
     int *device = device_memory(t, count * sizeof(int), 0), *host = device_memory(t, count * sizeof(int), 1);
 
     for (size_t i = 0; i < count; i++)
         host[i] = 1;
     TEST_CUDA(t, cudaMemcpyAsync(device, host, count * sizeof(int), cudaMemcpyDefault, stream));
-    sum(t, comm, stream, device, count);
+    life_sum(t, comm, stream, device, count);
     TEST_CUDA(t, cudaMemcpyAsync(host, device, count * sizeof(int), cudaMemcpyDefault, stream));
     TEST_CUDA(t, cudaStreamSynchronize(stream));
     for (size_t i = 0; i < count; i++) {
@@ -103,9 +102,9 @@ static void many(test_rank_t *t, void *arg)
         TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
         if (i % 3 == 0)
             second = device_comm(t);
-        sum_checked(t, comm, t->nranks, stream, 1 + (size_t)i * 100);
+        life_sum_checked(t, comm, t->nranks, stream, 1 + (size_t)i * 100);
         if (second)
-            sum_checked(t, second, t->nranks, stream, 5);
+            life_sum_checked(t, second, t->nranks, stream, 5);
         if (i % 2 == 0) /* not waited for */
             TEST_OK(t, comm, rondo_barrier(comm, stream));
         TEST_OK(t, NULL, rondo_comm_destroy(i % 2 && second ? second : comm));
@@ -161,7 +160,7 @@ static void wrong(test_rank_t *t, void *arg)
     TEST_OK(t, NULL, rondo_unique_id_create(&id));
     TEST_GIVES(t, NULL, RONDO_ERR_INVALID_ARGUMENT, rondo_comm_create(&none, 1, &id, 0, &config));
     TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    sum_checked(t, comm, t->nranks, stream, 100); /* unharmed */
+    life_sum_checked(t, comm, t->nranks, stream, 100); /* unharmed */
     device_end(t, comm, &stream, 1);
 }
 
@@ -184,7 +183,7 @@ static void graphs(test_rank_t *t, void *arg)
         test_note(t, "capture %d", i);
         TEST_CUDA(t, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
         for (int k = 0; k < 3; k++)
-            sum(t, comm[i], stream, device, 100);
+            life_sum(t, comm[i], stream, device, 100);
         /* Between nodes its root goes on while the proxy sends. */
         TEST_OK(t, comm[i], rondo_broadcast(device, device, 100, RONDO_INT32, 0, comm[i], stream));
         TEST_CUDA(t, cudaStreamEndCapture(stream, &graph));
@@ -197,7 +196,7 @@ static void graphs(test_rank_t *t, void *arg)
     for (int i = 0; i < 2; i++) {
         test_note(t, "launch %d", i);
         TEST_CUDA(t, cudaGraphLaunch(exec[i], stream));
-        sum(t, comm[i], stream, device, 1);
+        life_sum(t, comm[i], stream, device, 1);
         TEST_CUDA(t, cudaGraphLaunch(exec[i], stream));
     }
     test_note(t, "wait");
@@ -205,7 +204,7 @@ static void graphs(test_rank_t *t, void *arg)
     test_note(t, "destroy");
     TEST_OK(t, NULL, rondo_comm_destroy(comm[0]));
     device_graphs_destroy(t, exec, 2);
-    sum_checked(t, comm[1], t->nranks, stream, 1000);
+    life_sum_checked(t, comm[1], t->nranks, stream, 1000);
     device_end(t, comm[1], &stream, 1);
 }
 
@@ -277,7 +276,7 @@ static void abort_it(test_rank_t *t, void *arg)
     (void)arg;
     rondo_comm_t comm = device_comm(t);
     TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    sum(t, comm, stream, device, 100);
+    life_sum(t, comm, stream, device, 100);
     if (t->rank == 0) {
         TEST_CUDA(t, cudaStreamSynchronize(stream));
         usleep(20000);
@@ -293,7 +292,7 @@ static void abort_it(test_rank_t *t, void *arg)
     }
     test_barrier(t);
     comm = device_comm(t); /* the context is usable */
-    sum_checked(t, comm, t->nranks, stream, 1000);
+    life_sum_checked(t, comm, t->nranks, stream, 1000);
     device_end(t, comm, &stream, 1);
 }
 
@@ -311,7 +310,7 @@ static void late(test_rank_t *t, void *arg)
         TEST_OK(t, comm, rondo_timeout_set(comm, 300));
     TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     if (t->rank != 1) {
-        sum(t, comm, stream, device, 100);
+        life_sum(t, comm, stream, device, 100);
         TEST_CUDA(t, cudaStreamSynchronize(stream));
         TEST_GIVES(t, comm, RONDO_ERR_TIMEOUT, rondo_barrier(comm, stream));
         TEST_TRUE(t, strstr(rondo_last_error(comm), "rank 1") != NULL || t->nranks > 2);
@@ -358,7 +357,7 @@ static void behind(test_rank_t *t, void *arg)
     over(t, comm);
     TEST_OK(t, comm, rondo_comm_device(comm, &made));
     TEST_TRUE(t, made == device);
-    sum_checked(t, comm, t->nranks, stream, 1000);
+    life_sum_checked(t, comm, t->nranks, stream, 1000);
     test_barrier(t);
     if (t->rank != 0)
         test_barrier(t);
@@ -367,11 +366,11 @@ static void behind(test_rank_t *t, void *arg)
         test_barrier(t);
     over(t, part);
     over(t, comm);
-    sum_checked(t, part, t->nranks, stream, 1000);
+    life_sum_checked(t, part, t->nranks, stream, 1000);
     test_note(t, "finalize");
     TEST_GIVES(t, part, RONDO_IN_PROGRESS, rondo_comm_finalize(part));
     over(t, part);
-    sum_checked(t, comm, t->nranks, stream, 1000);
+    life_sum_checked(t, comm, t->nranks, stream, 1000);
     TEST_OK(t, part, rondo_comm_destroy(part));
     TEST_OK(t, comm, rondo_comm_destroy(comm));
     device_end(t, first, &stream, 1);
@@ -386,9 +385,9 @@ static void peer_left(test_rank_t *t, void *arg)
     (void)arg;
     rondo_comm_t comm = device_comm(t);
     TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    sum_checked(t, comm, t->nranks, stream, 100);
+    life_sum_checked(t, comm, t->nranks, stream, 100);
     if (t->rank != 1) {
-        sum(t, comm, stream, device, 100);
+        life_sum(t, comm, stream, device, 100);
         test_barrier(t);
         TEST_CUDA(t, cudaStreamSynchronize(stream));
         TEST_GIVES(t, comm, RONDO_ERR_REMOTE, rondo_barrier(comm, stream));
@@ -398,112 +397,6 @@ static void peer_left(test_rank_t *t, void *arg)
     }
     (void)rondo_comm_destroy(comm);
     device_end(t, NULL, &stream, 1);
-}
-
-/* Rank 0 ends a communicator, in order or after an error, while its kernel of another one waits for rank 1, which calls
- * only when rank 0 has done so. What a communicator leaves behind meanwhile, later ones take: it does not grow. */
-static void beside(test_rank_t *t, void *arg)
-{
-    enum { ENDS = 5 };
-    int *device = device_memory(t, 4096, 0), live[ENDS];
-    void *registered;
-    cudaStream_t stream;
-    char text[200];
-
-    (void)arg;
-    rondo_comm_t comm = device_comm(t);
-    TEST_CUDA(t, cudaMalloc(&registered, 1 << 20));
-    TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    for (int i = 0; i < ENDS; i++) {
-        rondo_comm_t other = device_comm(t);
-        rondo_registration_t reg;
-        int aborts = i == ENDS - 1;
-
-        test_note(t, "%s beside a kernel, %d", aborts ? "abort" : "destroy", i);
-        if (aborts)
-            TEST_OK(t, other, rondo_comm_register(other, registered, 1 << 20, &reg));
-        sum_checked(t, other, t->nranks, stream, 100);
-        test_barrier(t);
-        if (t->rank == 0)
-            sum(t, comm, stream, device, 100);
-        if (t->rank == 0)
-            TEST_OK(t, NULL, aborts ? rondo_comm_abort(other) : rondo_comm_destroy(other));
-        test_barrier(t);
-        if (t->rank != 0)
-            sum(t, comm, stream, device, 100);
-        if (t->rank != 0)
-            (void)rondo_comm_destroy(other); /* it may have heard of the other one's abort */
-        TEST_CUDA(t, cudaStreamSynchronize(stream));
-        test_barrier(t);
-        live[i] = sim_live ? sim_live(text, sizeof text) : 0;
-    }
-    /* Windows in host memory are unpinned by the last communicator alone. */
-    if (t->kind == TEST_PROCESSES && !getenv("RONDO_P2P") && live[ENDS - 2] > live[1])
-        test_fail(t, "%d things of CUDA are there, and were %d: %s", live[ENDS - 2], live[1], text);
-    TEST_OK(t, NULL, rondo_comm_destroy(comm));
-    test_barrier(t);
-    TEST_CUDA(t, cudaFree(registered));
-    device_end(t, NULL, &stream, 1);
-}
-
-static void hold(void *milliseconds)
-{
-    usleep(1000u * *(unsigned *)milliseconds);
-}
-
-/* As many floats as let the ring fill a GPU with blocks: two passes of 16 tiles of 1 KB of each rank's chunk for each
- * multiprocessor. */
-static size_t filling(test_rank_t *t)
-{
-    int sms = 0, device;
-
-    TEST_CUDA(t, cudaGetDevice(&device));
-    TEST_CUDA(t, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
-    return sim_live ? 3000 : (size_t)sms * 16 * 1024 * 2 * (size_t)t->nranks / sizeof(float);
-}
-
-/* Two communicators in two streams, one of which is held back: on this GPU the first begins first, on the next one the
- * second. Each would fill the GPU if it were alone. */
-static void crossing(test_rank_t *t, void *arg)
-{
-    static unsigned pause = 3; /* milliseconds */
-    size_t count = filling(t), bytes = count * sizeof(float);
-    float *data[2], *host[2];
-    rondo_comm_t comm[2];
-    cudaStream_t stream[2];
-
-    (void)arg;
-    for (int i = 0; i < 2; i++) {
-        comm[i] = device_comm(t);
-        data[i] = device_memory(t, bytes, 0);
-        host[i] = device_memory(t, bytes, 1);
-        TEST_CUDA(t, cudaStreamCreateWithFlags(&stream[i], cudaStreamNonBlocking));
-    }
-    for (int round = 0; round < 20; round++) {
-        test_note(t, "round %d", round);
-        for (int i = 0; i < 2; i++) {
-            for (size_t k = 0; k < count; k++)
-                host[i][k] = (float)(k % 1000 + (size_t)(i + round));
-            TEST_CUDA(t, cudaMemcpyAsync(data[i], host[i], bytes, cudaMemcpyDefault, stream[i]));
-            TEST_CUDA(t, cudaStreamSynchronize(stream[i]));
-        }
-        test_barrier(t);
-        TEST_CUDA(t, cudaLaunchHostFunc(stream[(t->rank + round) % 2], hold, &pause));
-        for (int i = 0; i < 2; i++)
-            TEST_OK(t, comm[i], rondo_allreduce(data[i], data[i], count, RONDO_FLOAT32, RONDO_SUM, comm[i], stream[i]));
-        for (int i = 0; i < 2; i++) {
-            TEST_CUDA(t, cudaMemcpyAsync(host[i], data[i], bytes, cudaMemcpyDefault, stream[i]));
-            TEST_CUDA(t, cudaStreamSynchronize(stream[i]));
-            for (size_t k = 0; k < count; k++)
-                if (host[i][k] != (float)((size_t)t->nranks * (k % 1000 + (size_t)(i + round))))
-                    test_stop(t, "round %d: element %zu of communicator %d is %g", round, k, i, (double)host[i][k]);
-        }
-    }
-    for (int i = 0; i < 2; i++) {
-        TEST_OK(t, NULL, rondo_comm_destroy(comm[i]));
-        TEST_CUDA(t, cudaStreamDestroy(stream[i]));
-    }
-    device_finish(t);
 }
 
 /* The last rank is killed while the others' kernels wait for it; those that are left go on without it. */
@@ -516,7 +409,7 @@ static void killed(test_rank_t *t, void *arg)
     (void)arg;
     rondo_comm_t comm = device_comm(t);
     TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    sum_checked(t, comm, t->nranks, stream, 100);
+    life_sum_checked(t, comm, t->nranks, stream, 100);
     test_barrier(t);
     if (t->rank == gone)
         raise(SIGKILL);
@@ -529,7 +422,7 @@ static void killed(test_rank_t *t, void *arg)
     rondo_config_t config = RONDO_CONFIG_INIT;
     TEST_CUDA(t, cudaGetDevice(&config.device));
     if (TEST_OK(t, comm, rondo_comm_shrink(comm, &gone, 1, &less, &config))) {
-        sum_checked(t, less, t->nranks - 1, stream, 1000);
+        life_sum_checked(t, less, t->nranks - 1, stream, 1000);
         TEST_OK(t, NULL, rondo_comm_destroy(less));
     }
     device_end(t, comm, &stream, 1);
@@ -549,9 +442,9 @@ int main(int argc, char **argv)
         test_body_fn body;
         int ranks, kinds;
     } parts[] = {
-        {"wrong", wrong, 2, 3},        {"graphs", graphs, 3, 3}, {"one_thread", one_thread, 1, 1},
-        {"abort", abort_it, 3, 3},     {"behind", behind, 2, 3}, {"late", late, 2, 3},
-        {"deserted", peer_left, 3, 3}, {"beside", beside, 2, 3}, {"crossing", crossing, 2, 3},
+        {"wrong", wrong, 2, 3},        {"graphs", graphs, 3, 3},      {"one_thread", one_thread, 1, 1},
+        {"abort", abort_it, 3, 3},     {"behind", behind, 2, 3},      {"late", late, 2, 3},
+        {"deserted", peer_left, 3, 3}, {"beside", life_beside, 2, 3}, {"crossing", life_crossing, 2, 3},
         {"many", many, 2, 3},
     };
     int bad = 0;
