@@ -7,16 +7,15 @@
 #define _GNU_SOURCE
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "util/harness.h"
 #include "util/operation.h"
+#include "util/runs.h"
 
 typedef struct {
-    uint64_t seed;
-    int ranks, kinds, operation, verbose, all;
+    test_runs_t runs;
+    int operation; /* -1: all */
+    bool verbose, all;
 } options_t;
 
 typedef struct {
@@ -175,7 +174,7 @@ static void body(test_rank_t *t, void *arg)
     int what;
 
     w.options = arg;
-    w.random = w.options->seed * 1000 + (uint64_t)t->nranks * 2 + t->kind;
+    w.random = w.options->runs.seed * 1000 + (uint64_t)t->nranks * 2 + t->kind;
     w.comm = test_comm(t, NULL);
     walk_roots(&w);
     for (what = 0; what < DO_BARRIER; what++)
@@ -188,50 +187,35 @@ static void body(test_rank_t *t, void *arg)
     TEST_OK(t, NULL, rondo_comm_destroy(w.comm));
 }
 
-static int read_options(options_t *o, int argc, char **argv)
+static bool read_options(options_t *o, int argc, char **argv)
 {
     static const struct option table[] = {
-        {"seed", 1, NULL, 's'},    {"ranks", 1, NULL, 'n'}, {"kind", 1, NULL, 'k'}, {"operation", 1, NULL, 'o'},
-        {"verbose", 0, NULL, 'v'}, {"all", 0, NULL, 'a'},   {NULL, 0, NULL, 0}};
+        TEST_RUNS_OPTIONS, {"operation", 1, NULL, 'o'}, {"verbose", 0, NULL, 'v'}, {"all", 0, NULL, 'a'}, {0}};
     int option;
 
-    while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
-        if (option == 's')
-            o->seed = strtoull(optarg, NULL, 0);
-        else if (option == 'n')
-            o->ranks = atoi(optarg);
-        else if (option == 'k')
-            o->kinds = optarg[0] == 'p' ? 1 << TEST_PROCESSES : 1 << TEST_THREADS;
-        else if (option == 'a')
-            o->all = 1;
+    while ((option = getopt_long(argc, argv, "", table, NULL)) != -1)
+        if (option == 'a')
+            o->all = true;
         else if (option == 'v')
-            o->verbose = 1;
-        else if (option == 'o')
-            for (o->operation = 0; o->operation < DO_NUM && strcmp(do_name((do_what_t)o->operation), optarg) != 0;)
-                o->operation++;
-        else
-            return -1;
-    }
-    return 0;
+            o->verbose = true;
+        else if (option == 'o' && do_named(optarg) < DO_NUM)
+            o->operation = do_named(optarg);
+        else if (!test_runs_option(&o->runs, option))
+            return false;
+    return true;
 }
 
 int main(int argc, char **argv)
 {
-    options_t o = {20, 0, 3, -1, 0, 0};
-    int nranks, kind, bad = 0;
+    options_t o = {.runs = {.name = "op_matrix", .seed = 20, .kinds = TEST_ALL_KINDS}, .operation = -1};
+    int bad = 0;
 
-    if (read_options(&o, argc, argv) != 0)
+    if (!read_options(&o, argc, argv))
         return 2;
     test_begin("op_matrix", 280);
-    for (nranks = 1; nranks <= 8 && bad == 0; nranks++)
-        for (kind = TEST_PROCESSES; kind <= TEST_THREADS && bad == 0; kind++) {
-            int64_t began = test_clock_us();
-
-            if ((o.ranks && o.ranks != nranks) || !(o.kinds & 1 << kind))
-                continue;
-            bad += test_run((test_kind_t)kind, nranks, 120, body, &o);
-            printf("op_matrix: %d %s, seed %llu: %s, %.1f s\n", nranks, test_kind_name((test_kind_t)kind),
-                   (unsigned long long)o.seed, bad ? "WRONG" : "right", (double)(test_clock_us() - began) * 1e-6);
-        }
+    for (int nranks = 1; nranks <= 8 && bad == 0; nranks++)
+        for (int kind = TEST_PROCESSES; kind <= TEST_THREADS && bad == 0; kind++)
+            if (test_runs_has(&o.runs, nranks, (test_kind_t)kind))
+                bad += test_runs_run(&o.runs, nranks, (test_kind_t)kind, 120, body, &o);
     return bad != 0;
 }

@@ -17,10 +17,12 @@
 #include <string.h>
 
 #include "gpu/device.h"
+#include "util/runs.h"
 
 typedef struct {
-    uint64_t seed;
-    int ranks, kinds, operation, verbose;
+    test_runs_t runs;
+    int operation; /* -1: all */
+    bool verbose;
     const char *forced; /* "ring/ll128,tree/ll"; NULL: as rondo chooses */
     unsigned share, of; /* every of-th case, from `share` on; 0: few, others for each number of ranks */
 } options_t;
@@ -137,7 +139,7 @@ static void walk(test_rank_t *t, const options_t *options, const char *forced)
 {
     walk_t w = {.t = t, .options = options};
 
-    w.random = options->seed * 1000 + (uint64_t)t->nranks * 2 + t->kind;
+    w.random = options->runs.seed * 1000 + (uint64_t)t->nranks * 2 + t->kind;
     w.comm = device_comm(t);
     TEST_CUDA(t, cudaStreamCreateWithFlags(&w.stream[0], cudaStreamNonBlocking));
     TEST_CUDA(t, cudaStreamCreate(&w.stream[1]));
@@ -199,42 +201,30 @@ static bool forced_valid(const char *list)
     return true;
 }
 
-static int read_options(options_t *o, int argc, char **argv)
+static bool read_share(options_t *o, const char *text)
 {
-    static const struct option table[] = {
-        {"seed", 1, NULL, 's'},      {"ranks", 1, NULL, 'n'}, {"kind", 1, NULL, 'k'},
-        {"operation", 1, NULL, 'o'}, {"share", 1, NULL, 'p'}, {"verbose", 0, NULL, 'v'},
-        {"forced", 1, NULL, 'f'},    {"nodes", 1, NULL, 'd'}, {NULL, 0, NULL, 0}};
+    return sscanf(text, "%u/%u", &o->share, &o->of) == 2 && o->of > 0 && o->share < o->of;
+}
+
+static bool read_options(options_t *o, int argc, char **argv)
+{
+    static const struct option table[] = {TEST_RUNS_OPTIONS,        {"operation", 1, NULL, 'o'},
+                                          {"share", 1, NULL, 'p'},  {"verbose", 0, NULL, 'v'},
+                                          {"forced", 1, NULL, 'f'}, {0}};
     int option;
 
-    while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
-        if (option == 's')
-            o->seed = strtoull(optarg, NULL, 0);
-        else if (option == 'n')
-            o->ranks = atoi(optarg);
-        else if (option == 'k')
-            o->kinds = optarg[0] == 'p' ? 1 << TEST_PROCESSES : 1 << TEST_THREADS;
-        else if (option == 'v')
-            o->verbose = 1;
-        else if (option == 'd') {
-            o->ranks = device_nodes(optarg);
-            o->kinds = 1 << TEST_PROCESSES;
-            if (o->ranks == 0)
-                return -1;
-        } else if (option == 'f') {
-            if (!forced_valid(optarg))
-                return -1;
+    while ((option = getopt_long(argc, argv, "", table, NULL)) != -1)
+        if (option == 'v')
+            o->verbose = true;
+        else if (option == 'f' && forced_valid(optarg))
             o->forced = optarg;
-        } else if (option == 'p') {
-            if (sscanf(optarg, "%u/%u", &o->share, &o->of) != 2 || o->of == 0 || o->share >= o->of)
-                return -1;
-        } else if (option == 'o')
-            for (o->operation = 0; o->operation < DO_NUM && strcmp(do_name((do_what_t)o->operation), optarg) != 0;)
-                o->operation++;
-        else
-            return -1;
-    }
-    return 0;
+        else if (option == 'p' && read_share(o, optarg))
+            continue;
+        else if (option == 'o' && do_named(optarg) < DO_NUM)
+            o->operation = do_named(optarg);
+        else if (!test_runs_option(&o->runs, option))
+            return false;
+    return true;
 }
 
 /* Blocks without elements, of a single rank: nothing is launched, and the communicator is what it was. */
@@ -262,33 +252,37 @@ static void nothing_alone(test_rank_t *t, void *arg)
     device_finish(t);
 }
 
+/* Without --ranks some are left out: they take long, and show little that others do not. */
+static bool runs(const options_t *o, int nranks, test_kind_t kind)
+{
+    if (o->runs.ranks == 0 && (nranks == 6 || nranks == 7 || (kind == TEST_PROCESSES && nranks % 2)))
+        return false;
+    return test_runs_has(&o->runs, nranks, kind);
+}
+
 int main(int argc, char **argv)
 {
-    options_t o = {.seed = 20, .kinds = 3, .operation = -1}, few;
+    options_t o = {.runs = {.name = "matrix", .seed = 20, .kinds = TEST_ALL_KINDS, .nodes = device_nodes},
+                   .operation = -1};
     int bad = 0;
 
-    if (read_options(&o, argc, argv) != 0)
+    if (!read_options(&o, argc, argv))
         return 2;
     test_begin("matrix", 500);
     if (device_none())
         return TEST_SKIPPED;
-    if (!o.ranks)
+    if (!o.runs.ranks)
         bad += test_run(TEST_PROCESSES, 1, 60, nothing_alone, NULL);
-    for (int nranks = 1; nranks <= (o.ranks > 8 ? o.ranks : 8) && bad == 0; nranks++)
+    for (int nranks = 1; nranks <= (o.runs.ranks > 8 ? o.runs.ranks : 8) && bad == 0; nranks++)
         for (int kind = TEST_PROCESSES; kind <= TEST_THREADS && bad == 0; kind++) {
-            int64_t began = test_clock_us();
-            if (o.ranks ? o.ranks != nranks : nranks == 6 || nranks == 7 || (kind == TEST_PROCESSES && nranks % 2))
+            options_t few = o;
+            if (!runs(&o, nranks, (test_kind_t)kind))
                 continue;
-            if (!(o.kinds & 1 << kind))
-                continue;
-            few = o;
             if (!o.of) {
                 few.of = nranks < 4 ? 40 : 100;
                 few.share = (unsigned)(nranks * 2 + kind) % few.of;
             }
-            bad += test_run((test_kind_t)kind, nranks, 400, body, &few);
-            printf("matrix: %d %s, seed %llu: %s, %.1f s\n", nranks, test_kind_name((test_kind_t)kind),
-                   (unsigned long long)o.seed, bad ? "WRONG" : "right", (double)(test_clock_us() - began) * 1e-6);
+            bad += test_runs_run(&o.runs, nranks, (test_kind_t)kind, 400, body, &few);
         }
     return bad != 0;
 }

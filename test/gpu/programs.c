@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "gpu/device.h"
+#include "util/runs.h"
 
 #define COMMS 2
 #define STREAMS 3
@@ -19,8 +20,8 @@
 #define STUCK_US 60000000
 
 typedef struct {
-    uint64_t seed;
-    int ranks, kinds, steps, seconds;
+    test_runs_t runs;
+    int steps, seconds;
 } options_t;
 
 typedef struct {
@@ -252,7 +253,7 @@ static void body(test_rank_t *t, void *arg)
     program_t p = {.t = t, .options = arg};
     int64_t until = test_clock_us() + (int64_t)p.options->seconds * 1000000;
 
-    p.random = p.options->seed * 1000 + (uint64_t)t->nranks * 2 + t->kind;
+    p.random = p.options->runs.seed * 1000 + (uint64_t)t->nranks * 2 + t->kind;
     for (int i = 0; i < COMMS; i++)
         p.comm[i] = device_comm(t);
     for (int i = 0; i < STREAMS; i++)
@@ -300,54 +301,37 @@ static void body(test_rank_t *t, void *arg)
                p.replays);
 }
 
-static int read_options(options_t *o, int argc, char **argv)
+static bool read_options(options_t *o, int argc, char **argv)
 {
-    static const struct option table[] = {{"seed", 1, NULL, 's'},  {"ranks", 1, NULL, 'n'},   {"kind", 1, NULL, 'k'},
-                                          {"steps", 1, NULL, 'p'}, {"seconds", 1, NULL, 't'}, {"nodes", 1, NULL, 'd'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option table[] = {TEST_RUNS_OPTIONS, {"steps", 1, NULL, 'p'}, {"seconds", 1, NULL, 't'}, {0}};
     int option;
 
-    while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
-        if (option == 's')
-            o->seed = strtoull(optarg, NULL, 0);
-        else if (option == 'n')
-            o->ranks = atoi(optarg);
-        else if (option == 'k')
-            o->kinds = optarg[0] == 'p' ? 1 << TEST_PROCESSES : 1 << TEST_THREADS;
-        else if (option == 'd') {
-            o->ranks = device_nodes(optarg);
-            o->kinds = 1 << TEST_PROCESSES;
-            if (o->ranks == 0)
-                return -1;
-        } else if (option == 'p')
+    while ((option = getopt_long(argc, argv, "", table, NULL)) != -1)
+        if (option == 'p') {
             o->steps = atoi(optarg);
-        else if (option == 't') {
+        } else if (option == 't') {
             o->seconds = atoi(optarg);
             o->steps = 1 << 30;
-        } else
-            return -1;
-    }
-    return 0;
+        } else if (!test_runs_option(&o->runs, option)) {
+            return false;
+        }
+    return true;
 }
 
 int main(int argc, char **argv)
 {
-    options_t o = {31, 0, 3, 24, 0};
+    options_t o = {.runs = {.name = "programs", .seed = 31, .kinds = TEST_ALL_KINDS, .nodes = device_nodes},
+                   .steps = 24};
     int bad = 0;
 
-    if (read_options(&o, argc, argv) != 0)
+    if (!read_options(&o, argc, argv))
         return 2;
     test_begin("programs", 400 + 4 * o.seconds);
     if (device_none())
         return TEST_SKIPPED;
-    for (int nranks = 2; nranks <= (o.ranks > 4 ? o.ranks : 4) && bad == 0; nranks++)
-        for (int kind = TEST_PROCESSES; kind <= TEST_THREADS && bad == 0; kind++) {
-            int64_t began = test_clock_us();
-            if ((o.ranks && o.ranks != nranks) || !(o.kinds & 1 << kind))
-                continue;
-            bad += test_run((test_kind_t)kind, nranks, 300 + o.seconds, body, &o);
-            printf("programs: %d %s, seed %llu: %s, %.1f s\n", nranks, test_kind_name((test_kind_t)kind),
-                   (unsigned long long)o.seed, bad ? "WRONG" : "right", (double)(test_clock_us() - began) * 1e-6);
-        }
+    for (int nranks = 2; nranks <= (o.runs.ranks > 4 ? o.runs.ranks : 4) && bad == 0; nranks++)
+        for (int kind = TEST_PROCESSES; kind <= TEST_THREADS && bad == 0; kind++)
+            if (test_runs_has(&o.runs, nranks, (test_kind_t)kind))
+                bad += test_runs_run(&o.runs, nranks, (test_kind_t)kind, 300 + o.seconds, body, &o);
     return bad != 0;
 }

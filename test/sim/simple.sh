@@ -15,7 +15,7 @@ test/sim/programs --ranks 3
 RONDO_CUDA_CHANNELS=3 test/sim/matrix --ranks 4 --share 5/60
 RONDO_CUDA_BLOCKS=2 test/sim/matrix --ranks 2 --share 7/60
 SIM_SMS=40 test/sim/matrix --ranks 4 --operation alltoallv
-SIM_SMS=40 RONDO_CUDA_CHANNELS=3 test/sim/matrix --ranks 4 --operation sendrecv
+SIM_SMS=40 RONDO_CUDA_CHANNELS=3 test/sim/matrix --ranks 4 --operation shift
 SIM_SMS=16 RONDO_P2P=0 test/sim/matrix --ranks 3 --operation alltoall
 RONDO_TOPO_FILE=$planned ./rondo-info plan broadcast 256M --device cuda --ranks 8 | grep -q '^. chain  *simple .* us ' || {
     echo "the plan has no chain by simple"

@@ -15,7 +15,9 @@ libtest_parts_la_SOURCES = \
 	test/util/operation.c \
 	test/util/operation.h \
 	test/util/reference.c \
-	test/util/reference.h
+	test/util/reference.h \
+	test/util/runs.c \
+	test/util/runs.h
 libtest_la_SOURCES =
 libtest_la_LIBADD = libtest_parts.la librondo.la -lm
 

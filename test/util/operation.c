@@ -39,6 +39,15 @@ const char *do_name(do_what_t what)
     return infos[what].name;
 }
 
+int do_named(const char *name)
+{
+    int what = 0;
+
+    while (what < DO_NUM && strcmp(infos[what].name, name) != 0)
+        what++;
+    return what;
+}
+
 int do_reduces(do_what_t what)
 {
     return infos[what].reduces;

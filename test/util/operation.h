@@ -52,6 +52,7 @@ typedef struct do_call {
 } do_call_t;
 
 const char *do_name(do_what_t what);
+int do_named(const char *name); /* DO_NUM: there is none */
 int do_reduces(do_what_t what);
 int do_rooted(do_what_t what);
 int do_has_in_place(do_what_t what);
