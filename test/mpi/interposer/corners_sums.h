@@ -6,92 +6,64 @@
 
 #include "corner.h"
 
+/* One type with one operator gives what the MPI gives, or is refused as the MPI refuses it. */
+static void check_pair(unsigned t, MPI_Datatype type, unsigned o, MPI_Op op)
+{
+    unsigned char in[64] = {0}, out[2][64];
+    int size, class[2];
+
+    MPI_Type_size(type, &size);
+    in[0] = (unsigned char)(rank & 1); /* small as an integer, and as the last bits of others */
+    if (size == 4)
+        memcpy(in, rank ? (float[]){3} : (float[]){2}, 4);
+    if (size == 8)
+        memcpy(in, rank ? (double[]){3} : (double[]){2}, 8);
+    memset(out, 0x55, sizeof out);
+    class[0] = MPI_Allreduce(in, out[0], 1, type, op, MPI_COMM_WORLD);
+    class[1] = PMPI_Allreduce(in, out[1], 1, type, op, MPI_COMM_WORLD);
+    for (int i = 0; i < 2; i++)
+        MPI_Error_class(class[i], &class[i]);
+    CHECK(class[0] == class[1], "type %u, operator %u: class %d, the MPI's is %d", t, o, class[0], class[1]);
+    int same = memcmp(out[0], out[1], (size_t)size > 16 ? 16 : (size_t)size) == 0;
+    CHECK(class[1] != MPI_SUCCESS || type == MPI_LONG_DOUBLE || type == MPI_DOUBLE_INT || same,
+          "type %u, operator %u: another answer than the MPI's", t, o);
+}
+
+/* MPICH 4.0 itself ends by an assertion at logical and bitwise operators of types that it takes, but cannot do. */
+#ifdef OPEN_MPI
+#define CHECKABLE(t, o) 1
+#else
+#define CHECKABLE(t, o)                                                                                                \
+    ((o) < 4 || (o) > 9 || !((t) >= 31 || ((t) >= 11 && (t) <= 13) || (t) == 0 || (t) == 4 || ((t) >= 16 && (t) <= 21)))
+#endif
+
 /* 25: every named type with every operator. */
 static void matrix(void)
 {
-    const MPI_Datatype types[] = {MPI_CHAR,
-                                  MPI_SIGNED_CHAR,
-                                  MPI_UNSIGNED_CHAR,
-                                  MPI_BYTE,
-                                  MPI_WCHAR,
-                                  MPI_SHORT,
-                                  MPI_UNSIGNED_SHORT,
-                                  MPI_INT,
-                                  MPI_UNSIGNED,
-                                  MPI_LONG,
-                                  MPI_UNSIGNED_LONG,
-                                  MPI_FLOAT,
-                                  MPI_DOUBLE,
-                                  MPI_LONG_DOUBLE,
-                                  MPI_LONG_LONG_INT,
-                                  MPI_UNSIGNED_LONG_LONG,
-                                  MPI_FLOAT_INT,
-                                  MPI_DOUBLE_INT,
-                                  MPI_LONG_INT,
-                                  MPI_2INT,
-                                  MPI_SHORT_INT,
-                                  MPI_LONG_DOUBLE_INT,
-                                  MPI_INT8_T,
-                                  MPI_INT16_T,
-                                  MPI_INT32_T,
-                                  MPI_INT64_T,
-                                  MPI_UINT8_T,
-                                  MPI_UINT16_T,
-                                  MPI_UINT32_T,
-                                  MPI_UINT64_T,
-                                  MPI_C_BOOL,
-                                  MPI_C_FLOAT_COMPLEX,
-                                  MPI_C_DOUBLE_COMPLEX,
-                                  MPI_C_LONG_DOUBLE_COMPLEX,
-                                  MPI_AINT,
-                                  MPI_OFFSET,
-                                  MPI_COUNT,
-                                  MPI_PACKED,
-                                  MPI_CHARACTER,
-                                  MPI_LOGICAL,
-                                  MPI_INTEGER,
-                                  MPI_REAL,
-                                  MPI_DOUBLE_PRECISION,
-                                  MPI_COMPLEX,
-                                  MPI_DOUBLE_COMPLEX,
-                                  MPI_2INTEGER,
-                                  MPI_2REAL,
-                                  MPI_2DOUBLE_PRECISION};
+    /* clang-format off */
+    const MPI_Datatype types[] = {
+        MPI_CHAR, MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR, MPI_BYTE, MPI_WCHAR, MPI_SHORT, MPI_UNSIGNED_SHORT, MPI_INT,
+        MPI_UNSIGNED, MPI_LONG, MPI_UNSIGNED_LONG, MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_LONG_LONG_INT,
+        MPI_UNSIGNED_LONG_LONG, MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_2INT, MPI_SHORT_INT,
+        MPI_LONG_DOUBLE_INT, MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T, MPI_UINT16_T,
+        MPI_UINT32_T, MPI_UINT64_T, MPI_C_BOOL, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX,
+        MPI_C_LONG_DOUBLE_COMPLEX, MPI_AINT, MPI_OFFSET, MPI_COUNT, MPI_PACKED, MPI_CHARACTER, MPI_LOGICAL,
+        MPI_INTEGER, MPI_REAL, MPI_DOUBLE_PRECISION, MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_2INTEGER, MPI_2REAL,
+        MPI_2DOUBLE_PRECISION
+    };
+    /* clang-format on */
     const MPI_Op ops[] = {MPI_SUM,  MPI_PROD, MPI_MIN,  MPI_MAX,    MPI_LAND,   MPI_LOR,    MPI_LXOR,
                           MPI_BAND, MPI_BOR,  MPI_BXOR, MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE};
-    unsigned char in[64], out[2][64];
     int pairs = 0;
 
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    for (unsigned t = 0; t < sizeof types / sizeof types[0]; t++) {
-        int size;
-        if (types[t] == MPI_DATATYPE_NULL)
-            continue;
-        MPI_Type_size(types[t], &size);
+    for (unsigned t = 0; t < sizeof types / sizeof types[0]; t++)
         for (unsigned o = 0; o < sizeof ops / sizeof ops[0]; o++) {
-            int class[2], same;
-#ifndef OPEN_MPI /* MPICH 4.0 itself ends by an assertion at those that it takes, but cannot do */
-            if (o >= 4 && o <= 9 && (t >= 31 || (t >= 11 && t <= 13) || t == 0 || t == 4 || (t >= 16 && t <= 21)))
+            if (types[t] == MPI_DATATYPE_NULL || !CHECKABLE(t, o))
                 continue;
-#endif
-            memset(in, 0, sizeof in);
-            in[0] = (unsigned char)(rank & 1); /* small as an integer, and as the last bits of others */
-            if (size == 4)
-                memcpy(in, rank ? (float[]){3} : (float[]){2}, 4);
-            if (size == 8)
-                memcpy(in, rank ? (double[]){3} : (double[]){2}, 8);
-            memset(out, 0x55, sizeof out);
-            class[0] = MPI_Allreduce(in, out[0], 1, types[t], ops[o], MPI_COMM_WORLD);
-            class[1] = PMPI_Allreduce(in, out[1], 1, types[t], ops[o], MPI_COMM_WORLD);
-            for (int i = 0; i < 2; i++)
-                MPI_Error_class(class[i], &class[i]);
-            same = memcmp(out[0], out[1], (size_t)size > 16 ? 16 : (size_t)size) == 0;
-            CHECK(class[0] == class[1], "type %u, operator %u: class %d, the MPI's is %d", t, o, class[0], class[1]);
-            CHECK(class[1] != MPI_SUCCESS || types[t] == MPI_LONG_DOUBLE || types[t] == MPI_DOUBLE_INT || same,
-                  "type %u, operator %u: another answer than the MPI's", t, o);
+            check_pair(t, types[t], o, ops[o]);
             pairs++;
         }
-    }
     CHECK(pairs > 350, "%d pairs", pairs);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
