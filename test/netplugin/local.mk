@@ -1,7 +1,7 @@
 # Net plugins of NCCL's between played nodes. The test's own is built once for each version of NCCL's interface, and once
 # with a function missing, as a module that nobody installs. A switch that adds, for CollNet, likewise.
 check_PROGRAMS += test/netplugin/plugins
-test_netplugin_plugins_SOURCES = test/netplugin/plugins.c
+test_netplugin_plugins_SOURCES = test/netplugin/plugins.c test/netplugin/trial.h
 test_netplugin_plugins_LDADD = libtest.la
 net_plugin_ldflags = -module -avoid-version -rpath $(abs_builddir) -shared
 check_LTLIBRARIES += libnccl-net-test8.la
@@ -25,7 +25,7 @@ libnccl_net_lacking_la_SOURCES = test/netplugin/net_plugin.c test/netplugin/plug
 libnccl_net_lacking_la_CPPFLAGS = $(AM_CPPFLAGS) -DVERSION=10 -DLACKS
 libnccl_net_lacking_la_LDFLAGS = $(net_plugin_ldflags)
 check_PROGRAMS += test/netplugin/collnet
-test_netplugin_collnet_SOURCES = test/netplugin/collnet.c
+test_netplugin_collnet_SOURCES = test/netplugin/collnet.c test/netplugin/trial.h
 test_netplugin_collnet_LDADD = libtest.la
 check_LTLIBRARIES += libnccl-net-switch8.la
 libnccl_net_switch8_la_SOURCES = test/netplugin/switch_plugin.c test/netplugin/plugin.h
