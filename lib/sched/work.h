@@ -34,7 +34,7 @@ typedef struct rd_work {
     double moved, summed; /* by the busiest rank */
     double received_all, moved_all, summed_all;
     double leave; /* bytes that leave the busiest node */
-    double link;  /* bytes that the busiest rank sends, or receives if that is more: flat algorithms, between GPUs */
+    double link;  /* bytes that the busiest rank sends, or receives if that is more; of flat algorithms alone */
     /* The part of hops, messages and received that stays on a node: all of it if there is only one node. */
     double near_hops, near_messages, near_received;
     double peers;  /* peers of one rank on other nodes, if they are many; 0: they are few */

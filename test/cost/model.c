@@ -16,7 +16,7 @@ static int failures;
 /* What the programs of all ranks do in one pass, in chunks. */
 typedef struct counted {
     int nchunks;
-    double messages, received, moved, summed, received_all, moved_all, summed_all, hops;
+    double messages, received, link, moved, summed, received_all, moved_all, summed_all, hops;
 } counted_t;
 
 /* How far each lane of each rank has come, and the messages under way: unbounded, in order. */
@@ -111,20 +111,21 @@ static int hops(int n)
 /* `in_place`: copies from input to output are none. */
 static void count_rank(const rd_program_t *p, int in_place, counted_t *c)
 {
-    double messages = 0, received = 0, moved = 0, summed = 0;
+    double messages = 0, received = 0, sent = 0, moved = 0, summed = 0;
 
     for (int i = 0; i < p->nsteps; i++) {
         const rd_step_t *s = &p->steps[i];
-        int peers = 0, ends = s->part == RD_PART_MORE ? 0 : 1;
+        int from = 0, to = 0, ends = s->part == RD_PART_MORE ? 0 : 1;
 
         if (in_place && s->nsrc == 1 && s->ndst == 1 && s->src[0].where == RD_IN && s->dst[0].where == RD_OUT)
             continue;
         for (int k = 0; k < s->nsrc; k++)
-            peers += s->src[k].where == RD_PEER;
-        received += (double)peers * s->repeat;
+            from += s->src[k].where == RD_PEER;
+        received += (double)from * s->repeat;
         for (int k = 0; k < s->ndst; k++)
-            peers += s->dst[k].where == RD_PEER;
-        messages += (double)peers * s->repeat * ends;
+            to += s->dst[k].where == RD_PEER;
+        sent += (double)to * s->repeat;
+        messages += (double)(from + to) * s->repeat * ends;
         moved += (s->nsrc + s->ndst) / 2.0 * s->repeat;
         summed += (s->nsrc - 1.0) * s->repeat;
     }
@@ -132,6 +133,7 @@ static void count_rank(const rd_program_t *p, int in_place, counted_t *c)
     c->moved = fmax(c->moved, moved);
     c->summed = fmax(c->summed, summed);
     c->received = fmax(c->received, received);
+    c->link = fmax(c->link, fmax(sent, received));
     c->received_all += received;
     c->moved_all += moved;
     c->summed_all += summed;
@@ -205,6 +207,8 @@ static void counts(const rd_algo_t *algo, rd_coll_t coll, int n, int together)
     expect("bytes moved", w.moved, c.moved / k, fused, algo->name, coll, n);
     expect("bytes summed", w.summed, c.summed / k, near, algo->name, coll, n);
     expect("bytes received", w.received, c.received / k, near, algo->name, coll, n);
+    if (coll != RD_BARRIER) /* a tree of three ranks is priced as one of more */
+        expect("bytes sent, or received,", w.link, c.link / k, n == 3 ? 0.34 : near, algo->name, coll, n);
     expect("bytes received by all", w.received_all, c.received_all / k, near, algo->name, coll, n);
     expect("bytes moved by all", w.moved_all, c.moved_all / k, fused, algo->name, coll, n);
     expect("bytes summed by all", w.summed_all, c.summed_all / k, near, algo->name, coll, n);
