@@ -25,13 +25,13 @@
 #define PUT_MOST ((size_t)1 << 30) /* of a message that its sender writes: longer ones the kernel copies in parts */
 
 /* The operation, and the limits of its candidates. */
-typedef struct desc {
+typedef struct limits {
     const rd_choose_args_t *args;
     rd_cost_env_t cost;
     rd_forced_t forced;
     size_t bytes;   /* bytes that the prices are for */
     size_t ll_most; /* most bytes of an all-to-all's message by lines */
-} coll_desc_t;
+} limits_t;
 
 static size_t line_up(size_t bytes)
 {
@@ -40,9 +40,9 @@ static size_t line_up(size_t bytes)
 
 size_t rd_choose_ll_most(const rd_env_t *env, const rd_prices_t *prices)
 {
-    const rd_cost_env_t pair = {2, 1, 2, 2, 0, prices, 0};
-    size_t least = 0,
-           most = env->ll_max / 64; /* a message by slots costs a fixed amount more, and less for each byte */
+    const rd_cost_env_t pair = {.nranks = 2, .nnodes = 1, .local = 2, .cores = 2, .prices = prices};
+    /* A message by slots costs a fixed amount more, and less for each byte. */
+    size_t least = 0, most = env->ll_max / 64;
 
     while (least < most) {
         size_t middle = (least + most + 1) / 2, bytes = middle * 64;
@@ -89,7 +89,7 @@ size_t rd_choose_put_most(const rd_env_t *env, const rd_cost_env_t *node)
     return rd_cost_puts(node, RD_GATHER) || (env->proto[0] && node->nranks > 2) ? PUT_MOST : 0;
 }
 
-static const char *message_excluded(int here, int cma, rd_proto_t proto)
+static const char *message_excluded(bool here, bool cma, rd_proto_t proto)
 {
     if (rd_proto_is_board(proto))
         return "needs a value that goes to several ranks, which a message of a pair is not";
@@ -100,27 +100,27 @@ static const char *message_excluded(int here, int cma, rd_proto_t proto)
     return NULL;
 }
 
-static rd_proto_t message_usual(const rd_env_t *env, int here, int cma, size_t ll_most, size_t bytes)
+static rd_proto_t message_usual(const rd_message_args_t *m)
 {
-    if (!here)
+    if (!m->here)
         return RD_PROTO_SIMPLE;
-    if (bytes <= ll_most)
+    if (m->bytes <= m->ll_most)
         return RD_PROTO_LL;
-    return cma && bytes >= env->cma_min ? RD_PROTO_CMA : RD_PROTO_SIMPLE;
+    return m->cma && m->bytes >= m->env->cma_min ? RD_PROTO_CMA : RD_PROTO_SIMPLE;
 }
 
 /* The usual protocol, if it is among the forced ones (0: none is forced). If not, the first of these that can carry the
  * message; if none can, one that is then refused. */
-static rd_proto_t message_proto(unsigned forced, const rd_env_t *env, int here, int cma, size_t ll_most, size_t bytes)
+static rd_proto_t message_proto(unsigned forced, const rd_message_args_t *m)
 {
     static const rd_proto_t order[] = {RD_PROTO_SIMPLE, RD_PROTO_CMA, RD_PROTO_LL};
-    rd_proto_t usual = message_usual(env, here, cma, ll_most, bytes);
+    rd_proto_t usual = message_usual(m);
     int first = 0;
 
     if (!forced || forced >> usual & 1)
         return usual;
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
-        if (forced >> order[i] & 1 && !message_excluded(here, cma, order[i]))
+        if (forced >> order[i] & 1 && !message_excluded(m->here, m->cma, order[i]))
             return order[i];
     while (!(forced >> first & 1))
         first++;
@@ -137,7 +137,7 @@ static size_t whole_frames(size_t bytes)
 /* A message has a few slices, so that both ends work at once; they are not so short that the fixed cost of a slice is
  * more than that of its bytes. Between nodes the fixed cost is higher: slices are some frames long there, and the short
  * rest comes last. */
-static size_t message_slice(const rd_env_t *env, rd_proto_t proto, int here, size_t bytes, size_t slot)
+static size_t message_slice(const rd_env_t *env, rd_proto_t proto, bool here, size_t bytes, size_t slot)
 {
     size_t most = env->slice_bytes && env->slice_bytes < slot ? env->slice_bytes : slot;
     size_t least = most < 16384 ? most : 16384, quarter = bytes / 4;
@@ -151,39 +151,40 @@ static size_t message_slice(const rd_env_t *env, rd_proto_t proto, int here, siz
     return line_up(quarter < least ? least : quarter > most ? most : quarter);
 }
 
-rondo_result_t rd_choose_message(const rd_env_t *env, int here, int cma, size_t ll_most, size_t bytes,
-                                 size_t slot_bytes, rd_proto_t *proto, size_t *slice, rd_log_ctx_t *ctx)
+rondo_result_t rd_choose_message(const rd_message_args_t *m, rd_proto_t *proto, size_t *slice, rd_log_ctx_t *ctx)
 {
-    rd_proto_t p = message_proto(rd_forced_message_protos(env), env, here, cma, ll_most, bytes);
-    const char *why = message_excluded(here, cma, p);
+    rd_proto_t p = message_proto(rd_forced_message_protos(m->env), m);
+    const char *why = message_excluded(m->here, m->cma, p);
 
-    if (why && env->where_served) {
+    if (why && m->env->where_served) {
+        rd_message_args_t free = *m;
         rd_env_t none;
 
-        return rd_choose_message(rd_forced_otherwise(env, &none), here, cma, ll_most, bytes, slot_bytes, proto, slice,
-                                 ctx);
+        free.env = rd_forced_otherwise(m->env, &none);
+        return rd_choose_message(&free, proto, slice, ctx);
     }
     if (why)
         return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "RONDO_PROTO=%s cannot carry a message of %zu bytes: %s %s",
-                        env->proto, bytes, rd_proto_name(p), why);
+                        m->env->proto, m->bytes, rd_proto_name(p), why);
     *proto = p;
-    *slice = message_slice(env, p, here, bytes, slot_bytes);
+    *slice = message_slice(m->env, p, m->here, m->bytes, m->slot_bytes);
     return RONDO_SUCCESS;
 }
 
 /* Each message of an all-to-all has a protocol of its own. */
-static const char *alltoall_excluded(const coll_desc_t *k, rd_proto_t proto, size_t message)
+static const char *alltoall_excluded(const limits_t *k, rd_proto_t proto, size_t message)
 {
     const rd_choose_args_t *a = k->args;
     const unsigned forced = k->forced.protos;
-    int here = a->shape->nnodes == 1;
+    const rd_message_args_t m = {
+        .env = a->env, .here = a->shape->nnodes == 1, .cma = a->cma, .ll_most = k->ll_most, .bytes = message};
 
     if ((forced && !(forced & (forced - 1))) ||
         rd_proto_is_board(proto)) /* one protocol is taken or refused as it is */
-        return message_excluded(here, a->cma, proto);
+        return message_excluded(m.here, m.cma, proto);
     if (a->uneven)
         return NULL; /* whatever is chosen here, each lane chooses for itself */
-    if (proto != message_proto(forced, a->env, here, a->cma, k->ll_most, message))
+    if (proto != message_proto(forced, &m))
         return "messages of this length go by another protocol";
     return NULL;
 }
@@ -228,7 +229,7 @@ static const char *board_excluded(const rd_choose_args_t *a, const rd_choice_t *
 }
 
 /* The chunks of an algorithm without a formula are taken to be as long as the whole. */
-static size_t chunk_of(const coll_desc_t *k, const rd_choice_t *c, int *chunks)
+static size_t chunk_of(const limits_t *k, const rd_choice_t *c, int *chunks)
 {
     const rd_choose_args_t *a = k->args;
     const rd_count_t count = rd_count(a->coll, a->shape->nranks, a->shape->nnodes, a->local, c->param);
@@ -258,7 +259,7 @@ static int together(const rd_choose_args_t *a, const rd_choice_t *c, size_t chun
 /* A schedule that passes on blocks pays where many of them are a message, and where those of a node are not long enough
  * to be read out of their senders' memory by CMA, which the price of a direct exchange between nodes does not know
  * (measured on 4 played nodes of 4: 8 KB were faster by 4 %, 16 KB slower by 25 %). */
-static const char *passed_on_excluded(const coll_desc_t *k, const rd_choice_t *c, size_t chunk)
+static const char *passed_on_excluded(const limits_t *k, const rd_choice_t *c, size_t chunk)
 {
     const rd_choose_args_t *a = k->args;
     const bool cut = a->env->slice_bytes && a->env->slice_bytes < chunk, named = k->forced.algo && !k->forced.except;
@@ -298,7 +299,7 @@ static const char *switch_excluded(const rd_choose_args_t *a)
 
 static const char *excluded(const void *limits, const rd_choice_t *c)
 {
-    const coll_desc_t *k = limits;
+    const limits_t *k = limits;
     int chunks;
     size_t message = chunk_of(k, c, &chunks);
     const char *why = c->algo->relays ? passed_on_excluded(k, c, message) : NULL;
@@ -331,7 +332,7 @@ static size_t longest_slice(const rd_choose_args_t *a, size_t chunk)
 
 /* Prices one length of slice. Blocks of several slices go alone; a slice of those that go together is no longer than
  * they are, because scratch has a place of its length for each. */
-static void price_slice(const coll_desc_t *k, rd_choice_t *c, size_t chunk, rd_choices_t *to)
+static void price_slice(const limits_t *k, rd_choice_t *c, size_t chunk, rd_choices_t *to)
 {
     rd_cost_env_t cost = k->cost;
 
@@ -348,7 +349,7 @@ static void price_slice(const coll_desc_t *k, rd_choice_t *c, size_t chunk, rd_c
  * All lengths from the chunk's on are equivalent, and only the longest of them is listed. */
 static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
 {
-    const coll_desc_t *k = limits;
+    const limits_t *k = limits;
     const rd_choose_args_t *a = k->args;
     bool sliced = c.proto == RD_PROTO_SIMPLE || c.proto == RD_PROTO_BOARD;
     int chunks;
@@ -389,7 +390,7 @@ rondo_result_t rd_choose_check(const rd_env_t *env, rd_log_ctx_t *ctx)
 }
 
 /* Reports why no candidate can serve, in terms of the forced choice. */
-static rondo_result_t refuse(const coll_desc_t *k, const rd_choices_t *list, rd_log_ctx_t *ctx)
+static rondo_result_t refuse(const limits_t *k, const rd_choices_t *list, rd_log_ctx_t *ctx)
 {
     const rd_choose_args_t *a = k->args;
     const rd_choice_t *reason = rd_candidates_reason(list, &k->forced);
@@ -406,16 +407,15 @@ static rondo_result_t refuse(const coll_desc_t *k, const rd_choices_t *list, rd_
                     reason ? reason->excluded : "no algorithm has this operation");
 }
 
-static void desc_begin(coll_desc_t *k, const rd_choose_args_t *args)
+static void limits_begin(limits_t *k, const rd_choose_args_t *args)
 {
     k->args = args;
-    k->cost = (rd_cost_env_t){args->shape->nranks,
-                              args->shape->nnodes,
-                              args->local,
-                              args->cores > 0 ? args->cores : 1,
-                              args->sharing,
-                              args->prices,
-                              0};
+    k->cost = (rd_cost_env_t){.nranks = args->shape->nranks,
+                              .nnodes = args->shape->nnodes,
+                              .local = args->local,
+                              .cores = args->cores > 0 ? args->cores : 1,
+                              .sharing = args->sharing,
+                              .prices = args->prices};
     k->forced = args->unforced ? (rd_forced_t){.protos = 0} : rd_forced(args->env, args->coll);
     k->ll_most = args->coll == RD_ALLTOALL ? rd_choose_ll_most(args->env, args->prices) : 0;
     k->bytes = args->uneven ? args->slot_bytes * (size_t)args->shape->nranks : args->bytes;
@@ -428,11 +428,11 @@ rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_cho
     rondo_result_t result = rd_choose_check(args->env, ctx);
     const rd_choice_t *choice;
     rd_choices_t list;
-    coll_desc_t k;
+    limits_t k;
 
     list.count = 0;
     if (result == RONDO_SUCCESS) {
-        desc_begin(&k, args);
+        limits_begin(&k, args);
         rd_candidates(&host, &k, &sched, args->local, &k.forced, &list);
     }
     if (all) {

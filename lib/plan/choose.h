@@ -65,11 +65,18 @@ size_t rd_choose_to_one_least(const rd_env_t *env, const rd_cost_env_t *node);
  * they write where RONDO_PROTO forces CMA. */
 size_t rd_choose_put_most(const rd_env_t *env, const rd_cost_env_t *node);
 
+/* A message of a pair. */
+typedef struct rd_message_args {
+    const rd_env_t *env;
+    bool here;      /* both ranks are on one node */
+    bool cma;       /* and may read each other's memory */
+    size_t ll_most; /* the result of rd_choose_ll_most */
+    size_t bytes;
+    size_t slot_bytes;
+} rd_message_args_t;
+
 /* Finds the protocol and the slice of one message of a pair, for grouped sends and receives and all-to-all. They depend
- * on the pair and the length alone, so that both ends agree. `here`: both ranks are on one node; `cma`: they may also
- * read each other's memory; `ll_most`: the result of rd_choose_ll_most. A protocol that RONDO_PROTO forces is taken or
- * refused. */
-rondo_result_t rd_choose_message(const rd_env_t *env, int here, int cma, size_t ll_most, size_t bytes,
-                                 size_t slot_bytes, rd_proto_t *proto, size_t *slice, rd_log_ctx_t *ctx);
+ * on the pair and the length alone, so that both ends agree. A protocol that RONDO_PROTO forces is taken or refused. */
+rondo_result_t rd_choose_message(const rd_message_args_t *args, rd_proto_t *proto, size_t *slice, rd_log_ctx_t *ctx);
 
 #endif

@@ -143,15 +143,19 @@ static rondo_result_t message_rule(const rd_planner_t *p, const rd_coll_desc_t *
 {
     const rd_node_t *node = p->args.node;
     const rd_layout_t *layout = &p->args.conns->layout;
-    int here = node->node_of[peer] == node->node_of[p->args.rank], oversubscribed = p->args.sharing > p->args.cores;
-
+    const bool here = node->node_of[peer] == node->node_of[p->args.rank];
+    const bool oversubscribed = p->args.sharing > p->args.cores;
     rd_env_t own;
     const rd_env_t *env = rd_force_env(p->args.env, desc->forced, &own);
-    bool cma = here && p->args.conns->cma && (!desc->to_one || env->proto[0] || bytes >= p->to_one_least);
+    const rd_message_args_t message = {.env = env,
+                                       .here = here,
+                                       .cma = here && p->args.conns->cma &&
+                                              (!desc->to_one || env->proto[0] || bytes >= p->to_one_least),
+                                       .ll_most = is_message(desc) ? p->ll_most_alone : p->ll_most,
+                                       .bytes = bytes,
+                                       .slot_bytes = here || oversubscribed ? layout->slot_bytes : layout->long_bytes};
 
-    return rd_choose_message(env, here, cma, is_message(desc) ? p->ll_most_alone : p->ll_most, bytes,
-                             here || oversubscribed ? layout->slot_bytes : layout->long_bytes, &lane->proto,
-                             &lane->slice, p->args.ctx);
+    return rd_choose_message(&message, &lane->proto, &lane->slice, p->args.ctx);
 }
 
 static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, const rd_choice_t *choice,

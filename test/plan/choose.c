@@ -304,9 +304,14 @@ static void messages(void)
     ll_most = rd_choose_ll_most(&env, NULL);
     rd_log_set_level(RD_LOG_NONE);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const rd_message_args_t far = {.env = &env, .ll_most = ll_most, .bytes = sizes[i], .slot_bytes = 65536};
+        rd_message_args_t near = far, unread; /* unread: near, but neither rank may read the other's memory */
+
+        near.here = true;
+        unread = near;
+        near.cma = true;
         for (int here = 0; here < 2; here++) {
-            CHECK(rd_choose_message(&env, here, here, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_SUCCESS,
-                  "%zu", sizes[i]);
+            CHECK(rd_choose_message(here ? &near : &far, &proto, &slice, NULL) == RONDO_SUCCESS, "%zu", sizes[i]);
             CHECK(here || proto == RD_PROTO_SIMPLE, "%s between nodes", rd_proto_name(proto));
             CHECK(!here || (proto == RD_PROTO_LL) == (sizes[i] <= ll_most), "%s for %zu bytes", rd_proto_name(proto),
                   sizes[i]);
@@ -315,32 +320,27 @@ static void messages(void)
         for (int p = 0; p < RD_NUM_PROTOS; p++) {
             strcpy(env.proto, rd_proto_name((rd_proto_t)p));
             if (rd_proto_is_board((rd_proto_t)p)) {
-                CHECK(rd_choose_message(&env, 1, 1, ll_most, sizes[i], 65536, &proto, &slice, NULL) ==
-                          RONDO_ERR_UNSUPPORTED,
+                CHECK(rd_choose_message(&near, &proto, &slice, NULL) == RONDO_ERR_UNSUPPORTED,
                       "%s carries a message of a pair", env.proto);
                 continue;
             }
-            CHECK(rd_choose_message(&env, 1, 1, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_SUCCESS &&
-                      proto == (rd_proto_t)p,
+            CHECK(rd_choose_message(&near, &proto, &slice, NULL) == RONDO_SUCCESS && proto == (rd_proto_t)p,
                   "%s forced for %zu bytes", env.proto, sizes[i]);
         }
         strcpy(env.proto, "ll");
-        CHECK(rd_choose_message(&env, 0, 0, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_ERR_UNSUPPORTED,
-              "ll");
+        CHECK(rd_choose_message(&far, &proto, &slice, NULL) == RONDO_ERR_UNSUPPORTED, "ll");
         strcpy(env.proto, "cma");
-        CHECK(rd_choose_message(&env, 1, 0, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_ERR_UNSUPPORTED,
-              "cma");
+        CHECK(rd_choose_message(&unread, &proto, &slice, NULL) == RONDO_ERR_UNSUPPORTED, "cma");
         /* Of a list: the usual one if it is there, else what can carry the message. */
         strcpy(env.proto, "ll,simple");
-        CHECK(rd_choose_message(&env, 1, 1, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_SUCCESS &&
+        CHECK(rd_choose_message(&near, &proto, &slice, NULL) == RONDO_SUCCESS &&
                   proto == (sizes[i] <= ll_most ? RD_PROTO_LL : RD_PROTO_SIMPLE),
               "%zu bytes by a list", sizes[i]);
         strcpy(env.proto, "^LL;allreduce:ll");
-        CHECK(rd_choose_message(&env, 1, 0, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_SUCCESS &&
-                  proto == RD_PROTO_SIMPLE,
+        CHECK(rd_choose_message(&unread, &proto, &slice, NULL) == RONDO_SUCCESS && proto == RD_PROTO_SIMPLE,
               "%zu bytes, ll excluded", sizes[i]);
         strcpy(env.proto, "allreduce:cma");
-        CHECK(rd_choose_message(&env, 0, 0, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_SUCCESS, "free");
+        CHECK(rd_choose_message(&far, &proto, &slice, NULL) == RONDO_SUCCESS, "free");
         env.proto[0] = '\0';
     }
 }
@@ -471,9 +471,8 @@ static void long_slots(void)
     for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
         for (int here = 0; here < 2; here++) {
             size_t wanted = here ? messages[i].here : messages[i].between;
-            CHECK(rd_choose_message(&env, here, 0, 0, messages[i].bytes, 520192, &proto, &slice, NULL) ==
-                          RONDO_SUCCESS &&
-                      slice == wanted,
+            const rd_message_args_t m = {.env = &env, .here = here, .bytes = messages[i].bytes, .slot_bytes = 520192};
+            CHECK(rd_choose_message(&m, &proto, &slice, NULL) == RONDO_SUCCESS && slice == wanted,
                   "%zu bytes go by %zu, not %zu", messages[i].bytes, slice, wanted);
         }
     }
