@@ -13,13 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHOICE 3   /* weight of a choice that is dearer than the best, against a prediction that is as far off */
-#define PENALTY 0.002 /* for each factor of e from where a price was, in units of one time's error, times their number */
+#define CHOICE 3 /* weight of a choice that is dearer than the best, against a prediction that is as far off */
+#define PENALTY                                                                                                        \
+    0.002 /* for each factor of e from where a price was, in units of one time's error, times their number */
 
 /* Prices that no time on shared memory depends on, or that are not prices. */
-static int is_fixed(const char *name)
+static bool is_fixed(const char *name)
 {
-    return strncmp(name, "net.", 4) == 0 || strncmp(name, "cuda.", 5) == 0 || strcmp(name, "wire") == 0 || strncmp(name, "peer", 4) == 0;
+    static const char *const beginnings[] = {"net.", "cuda.", "peer"};
+
+    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
+        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return strcmp(name, "wire") == 0;
 }
 
 /* Times of one operation and size stand together. */
@@ -90,29 +96,35 @@ static double penalty(const rd_prices_t *now, const rd_prices_t *before)
     return all * PENALTY;
 }
 
-static double badness(const rd_prices_t *prices, const rd_prices_t *before, const tune_time_t *times, int count)
-{
-    tune_miss_t miss = tune_miss(prices, times, count);
+typedef struct fit {
+    rd_prices_t *prices;
+    rd_prices_t before; /* where they were */
+    const tune_time_t *times;
+    int count;
+    double best; /* the least badness so far */
+} fit_t;
 
-    return log(miss.time) + CHOICE * log(miss.choice) + penalty(prices, before);
+static double badness(const fit_t *fit)
+{
+    tune_miss_t miss = tune_miss(fit->prices, fit->times, fit->count);
+
+    return log(miss.time) + CHOICE * log(miss.choice) + penalty(fit->prices, &fit->before);
 }
 
-/* One price by one factor, up and down; nonzero: better. */
-static int improve(rd_prices_t *prices, double *price, double factor, const rd_prices_t *before,
-                   const tune_time_t *times, int count, double *best)
+/* Tries one price by one factor, up and down. Returns true if one of both is better, which it then keeps. */
+static bool improve(fit_t *fit, double *price, double factor)
 {
     const double was = *price;
-    int better = 0;
+    bool better = false;
 
     for (int k = -1; k <= 1; k += 2) {
         const double now = *price;
-        double bad;
 
         *price = was * pow(factor, k);
-        bad = badness(prices, before, times, count);
-        if (bad < *best - 1e-9) {
-            *best = bad;
-            better = 1;
+        const double bad = badness(fit);
+        if (bad < fit->best - 1e-9) {
+            fit->best = bad;
+            better = true;
         } else {
             *price = now;
         }
@@ -120,22 +132,26 @@ static int improve(rd_prices_t *prices, double *price, double factor, const rd_p
     return better;
 }
 
+/* Tries all prices by one factor. */
+static bool improve_all(fit_t *fit, double factor)
+{
+    char name[RD_PRICE_NAME];
+    bool better = false;
+    double *price;
+
+    for (int i = 0; (price = rd_prices_at(fit->prices, i, name)); i++)
+        if (!is_fixed(name))
+            better |= improve(fit, price, factor);
+    return better;
+}
+
 void tune_fit(rd_prices_t *prices, tune_time_t *times, int count)
 {
-    const rd_prices_t before = *prices;
-    char name[RD_PRICE_NAME];
-    double best;
+    fit_t fit = {.prices = prices, .before = *prices, .times = times, .count = count};
 
     qsort(times, (size_t)count, sizeof *times, tune_by_question);
-    best = badness(prices, &before, times, count);
-    for (double factor = 2; factor > 1.01; factor = sqrt(factor)) {
-        for (int round = 0, better = 1; better && round < 20; round++) {
-            double *price;
-
-            better = 0;
-            for (int i = 0; (price = rd_prices_at(prices, i, name)); i++)
-                if (!is_fixed(name))
-                    better |= improve(prices, price, factor, &before, times, count, &best);
-        }
-    }
+    fit.best = badness(&fit);
+    for (double factor = 2; factor > 1.01; factor = sqrt(factor))
+        for (int round = 0; round < 20 && improve_all(&fit, factor); round++)
+            continue;
 }
