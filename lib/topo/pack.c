@@ -15,8 +15,9 @@
 typedef struct column {
     bool idle; /* what is left of a link */
     double costs;
-    int port, out, order[RD_CHEAPEST_ENDS], above[RD_CHEAPEST_ENDS]; /* ends */
-} column_t; /* `port`, `out`: by which it comes in and leaves; -1: it is closed, or a tree */
+    int port, out; /* by which the ring comes in and leaves; -1: it is closed, or a tree */
+    int order[RD_CHEAPEST_ENDS], above[RD_CHEAPEST_ENDS]; /* ends */
+} column_t;
 
 typedef struct packing {
     const rd_graph_t *g;
@@ -28,7 +29,7 @@ typedef struct packing {
     int *row, *link;          /* the row of each link, or -1, and the link of each row */
     double *most, *price;     /* of each row: GB/s, what one costs */
     double *inverse, *amount; /* of the basis, and how much of each of its columns there is */
-    double *uses, *direction; /* of the column that goes in, by rows, and by columns of the basis */
+    double *uses, *direction; /* of the entering column, by rows, and by columns of the basis */
     double *ways;             /* prices between ends, for rd_cheapest */
     column_t *basis;
     rd_cheapest_t room;
@@ -57,9 +58,9 @@ static double walk(const packing_t *p, int a, int b, double by, double *by_row)
     return price;
 }
 
-/* A part of a millionth, by the number of the row: where many sums of links are equal, a step that gains nothing might
- * be followed by the one that takes it back. */
-static double unlike(int row)
+/* Returns a part of a millionth, by the number of the row. Where many sums of links are equal, the method might go
+ * round in a circle of steps that gain nothing; this keeps it from that. */
+static double perturbation(int row)
 {
     return 1e-6 * (double)((unsigned)(row + 1) * 2654435761u >> 8) / (1 << 24);
 }
@@ -134,7 +135,7 @@ static rondo_result_t packing_make(packing_t *p, const int *gpu)
         !p->ways || !rd_cheapest_make(&p->room, (int)ends))
         return RONDO_ERR_NO_MEMORY;
     for (int i = 0; i < p->rows; i++) {
-        p->most[i] = p->amount[i] = p->g->link[p->link[i]].gbps * (1 - unlike(i));
+        p->most[i] = p->amount[i] = p->g->link[p->link[i]].gbps * (1 - perturbation(i));
         p->inverse[i * p->rows + i] = 1;
         p->basis[i].idle = true;
     }
@@ -258,8 +259,8 @@ static int prices_find(packing_t *p)
     return least;
 }
 
-/* Which column of the basis is used up first by the one that goes in; -1: none. */
-static int first_out(const packing_t *p)
+/* Returns the leaving column: the one of the basis that the entering one uses up first; -1: none. */
+static int leaving(const packing_t *p)
 {
     int out = -1;
 
@@ -269,8 +270,9 @@ static int first_out(const packing_t *p)
     return out;
 }
 
-/* Takes a column into the basis, by the uses of its rows. Returns false if that is not possible. */
-static bool take(packing_t *p, const column_t *c)
+/* Puts a column into the basis, in the place of the leaving one. `p->uses` are its uses. Returns false if none leaves.
+ */
+static bool pivot(packing_t *p, const column_t *c)
 {
     const int m = p->rows;
 
@@ -279,7 +281,7 @@ static bool take(packing_t *p, const column_t *c)
         for (int r = 0; r < m; r++)
             p->direction[i] += p->inverse[i * m + r] * p->uses[r];
     }
-    const int out = first_out(p);
+    const int out = leaving(p);
     if (out < 0)
         return false;
     const double by = p->direction[out];
@@ -308,7 +310,7 @@ static bool improve(packing_t *p)
     if (p->price[row] < -TINY) {
         memset(p->uses, 0, (size_t)p->rows * sizeof *p->uses);
         p->uses[row] = 1;
-        return take(p, &next);
+        return pivot(p, &next);
     }
     for (int r = 0; r < p->rows; r++) {
         p->price[r] = p->price[r] > 0 ? p->price[r] : 0;
@@ -322,7 +324,7 @@ static bool improve(packing_t *p)
     if (next.costs >= ENOUGH)
         return false;
     uses_of(p, &next);
-    return take(p, &next);
+    return pivot(p, &next);
 }
 
 /* ---- the result ---- */
