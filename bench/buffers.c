@@ -131,7 +131,7 @@ static void push(const buffers_t *buffers)
         device_copy(buffers->device[i], buffers->area[i], buffers->mapped);
 }
 
-void buffers_cma(const job_t *job)
+void buffers_fetch(const job_t *job)
 {
     const buffers_t *buffers = job->buffers;
 

@@ -203,7 +203,7 @@ void buffers_place(buffers_t *buffers, job_t *job); /* sets job->send, job->recv
 int buffers_copy(const job_t *job);                 /* the peer of --peer copy: memory's own time for the result */
 void buffers_fill(job_t *job);                      /* input, and a result that is wrong everywhere */
 void buffers_clear(job_t *job);                     /* zeros, for timing in place: sums do not grow */
-void buffers_cma(const job_t *job);                 /* from the device, to be looked at */
+void buffers_fetch(const job_t *job);               /* from the device, to be looked at */
 size_t buffers_wrong(const job_t *job);
 
 /* ---- timing.c, statistics.c ---- */
@@ -231,16 +231,19 @@ typedef struct row {
     side_t mine, peer;
     bool has_peer;
     stats_t ratio; /* peer / mine: above 1, rondo is faster */
-    long wrong; /* elements, over all ranks; -1: not looked at */
+    long wrong;    /* elements, over all ranks; -1: not looked at */
     long peer_wrong;
 } row_t;
 
 void stats_of(stats_t *stats, const double *values, int n);
 double percentile(double *values, int n, double fraction); /* sorts */
+/* Collective: what the ranks' numbers come to. */
+double sum_of_ranks(double mine);
+double most_of_ranks(double mine);
 /* Runs both sides in turns (a peer without a call is left out) and fills their times. Collective. */
 void timing_run(side_t *mine, side_t *peer, const options_t *options);
 void timing_ratio(stats_t *ratio, const side_t *mine, const side_t *peer, int turns); /* of each turn: peer / mine */
-void timing_percentiles(side_t *side); /* collective */
+void timing_percentiles(side_t *side);                                                /* collective */
 
 /* ---- peer_mpi.c, peer_none.c ---- */
 
@@ -312,6 +315,9 @@ void plot_row(const options_t *options, const row_t *row);
 bool plot_close(const options_t *options); /* false, with a sentence: nothing was written */
 
 /* ---- run.c ---- */
+
+/* Collective; ends all ranks where it fails. `algo`: what RONDO_ALGO is meanwhile; NULL: what it is. */
+rondo_comm_t comm_open(const char *algo, const char *name);
 int run(const options_t *options);
 
 #endif

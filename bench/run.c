@@ -17,7 +17,7 @@ static progress_t progress; /* over all operations; rank 0's alone is ever seen 
 
 static const output_t *const outputs[] = {&output_table, &output_osu, &output_nccl, &output_json};
 
-static rondo_comm_t comm_with(const char *algo, const char *name)
+rondo_comm_t comm_open(const char *algo, const char *name)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
     const char *set = getenv("RONDO_ALGO");
@@ -40,16 +40,6 @@ static rondo_comm_t comm_with(const char *algo, const char *name)
     return comm;
 }
 
-static long all_ranks(size_t mine)
-{
-    double here = (double)mine, all[world.nranks], sum = 0;
-
-    world.gather(&here, 1, all);
-    for (int r = 0; r < world.nranks; r++)
-        sum += all[r];
-    return (long)sum;
-}
-
 /* Input and poison anew, one call, a look at everything. Returns the wrong elements of all ranks. */
 static long verify(state_t *state, const side_t *side, job_t *job)
 {
@@ -64,10 +54,10 @@ static long verify(state_t *state, const side_t *side, job_t *job)
         die(job->comm, "%s of %zu bytes failed: %s", job->op->name, job->bytes,
             rondo_result_string((rondo_result_t)error));
     device_wait();
-    buffers_cma(job);
+    buffers_fetch(job);
     if (state->options->plant_error && job_segment(job, 0, &segment) && segment.count)
         job->host_recv[(segment.at + segment.count - 1) * size] ^= 1;
-    return all_ranks(buffers_wrong(job));
+    return (long)sum_of_ranks((double)buffers_wrong(job));
 }
 
 static int group_start(void)
@@ -253,9 +243,9 @@ static int run_one(const options_t *options)
     if ((options->peer == PEER_MPI && !peer_mpi_open(options)) ||
         (options->peer == PEER_NCCL && !peer_nccl_open(options)))
         return 2;
-    state.comm = comm_with(NULL, "perf");
+    state.comm = comm_open(NULL, "perf");
     if (options->peer == PEER_SELF)
-        state.other = comm_with(options->peer_algo, "peer");
+        state.other = comm_open(options->peer_algo, "peer");
     if (world.rank == 0)
         state.output->begin(options);
     all_sizes(&state);

@@ -55,20 +55,6 @@ static int bare_allreduce(const job_t *job)
     return 0;
 }
 
-static rondo_comm_t create(void)
-{
-    rondo_config_t config = RONDO_CONFIG_INIT;
-    rondo_comm_t comm;
-    rondo_result_t result;
-
-    config.device = device_number();
-    config.name = "perf";
-    result = world.comm_create(&comm, &config);
-    if (result != RONDO_SUCCESS)
-        die(NULL, "cannot create the communicator: %s", rondo_result_string(result));
-    return comm;
-}
-
 static void print_call(const options_t *options, const side_t *mine, const side_t *bare, const stats_t *added,
                        bool right)
 {
@@ -147,15 +133,15 @@ int special_call(const options_t *options)
     }
     with.op = op_find("allreduce");
     job_open(&job, &with, false);
-    job.comm = create();
+    job.comm = comm_open(NULL, "perf");
     job.type = RONDO_FLOAT32;
     job.reduction = RONDO_SUM;
     job.count = 2;
     job.bytes = 2 * sizeof(float);
     mine.call = with.op->call;
     mine.job = &job;
-    bool right = options->cuda ? call_on_device(options, &job, &mine, &bare)
-                               : call_on_host(options, &job, &mine, &bare);
+    bool right =
+        options->cuda ? call_on_device(options, &job, &mine, &bare) : call_on_host(options, &job, &mine, &bare);
     for (int t = 0; t < options->turns; t++)
         mine.turns[t] -= bare.turns[t];
     stats_of(&added, mine.turns, options->turns);
@@ -166,28 +152,6 @@ int special_call(const options_t *options)
     free(mine.turns);
     free(bare.turns);
     return !right;
-}
-
-/* The sum over the ranks, and the slowest rank. */
-static double sum_of(double mine)
-{
-    double all[world.nranks], sum = 0;
-
-    world.gather(&mine, 1, all);
-    for (int r = 0; r < world.nranks; r++)
-        sum += all[r];
-    return sum;
-}
-
-static double max_of(double mine)
-{
-    double all[world.nranks], max;
-
-    world.gather(&mine, 1, all);
-    max = all[0];
-    for (int r = 1; r < world.nranks; r++)
-        max = all[r] > max ? all[r] : max;
-    return max;
 }
 
 /* Small and large, so that what is made on first use is there. */
@@ -241,29 +205,29 @@ static void print_create(const options_t *options, const creation_t *c)
 
 int special_create(const options_t *options)
 {
-    double made[options->turns], ended[options->turns], before = sum_of(held(options)), start;
+    double made[options->turns], ended[options->turns], before = sum_of_ranks(held(options)), start;
     creation_t c;
     rondo_comm_t comm, another;
 
     world.barrier();
     start = now();
-    comm = create();
-    c.first = max_of(now() - start);
-    c.fresh = sum_of(held(options)) - before;
+    comm = comm_open(NULL, "perf");
+    c.first = most_of_ranks(now() - start);
+    c.fresh = sum_of_ranks(held(options)) - before;
     use(options, comm);
-    c.used = sum_of(held(options)) - before;
-    another = create();
-    c.another = sum_of(held(options)) - before - c.used;
+    c.used = sum_of_ranks(held(options)) - before;
+    another = comm_open(NULL, "perf");
+    c.another = sum_of_ranks(held(options)) - before - c.used;
     (void)rondo_comm_destroy(another);
     (void)rondo_comm_destroy(comm);
     for (int t = 0; t < options->turns; t++) {
         world.barrier();
         start = now();
-        comm = create();
-        made[t] = max_of(now() - start);
+        comm = comm_open(NULL, "perf");
+        made[t] = most_of_ranks(now() - start);
         start = now();
         (void)rondo_comm_destroy(comm);
-        ended[t] = max_of(now() - start);
+        ended[t] = most_of_ranks(now() - start);
     }
     stats_of(&c.made, made, options->turns);
     stats_of(&c.ended, ended, options->turns);

@@ -43,3 +43,24 @@ void stats_of(stats_t *stats, const double *values, int n)
                        .max = sorted[n - 1]};
     free(sorted);
 }
+
+double sum_of_ranks(double mine)
+{
+    double all[world.nranks], sum = 0;
+
+    world.gather(&mine, 1, all);
+    for (int r = 0; r < world.nranks; r++)
+        sum += all[r];
+    return sum;
+}
+
+double most_of_ranks(double mine)
+{
+    double all[world.nranks], most;
+
+    world.gather(&mine, 1, all);
+    most = all[0];
+    for (int r = 1; r < world.nranks; r++)
+        most = all[r] > most ? all[r] : most;
+    return most;
+}

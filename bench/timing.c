@@ -31,16 +31,6 @@ static double loop(const side_t *side, long calls)
     return now() - start;
 }
 
-static double slowest(double mine)
-{
-    double all[world.nranks], max = 0;
-
-    world.gather(&mine, 1, all);
-    for (int r = 0; r < world.nranks; r++)
-        max = all[r] > max ? all[r] : max;
-    return max;
-}
-
 /* How many calls make a turn. Every rank decides by the slowest one's time, so all decide alike. */
 static long calibrate(const side_t *side, double seconds)
 {
@@ -49,7 +39,7 @@ static long calibrate(const side_t *side, double seconds)
 
     for (;;) {
         world.barrier();
-        taken = slowest(loop(side, calls));
+        taken = most_of_ranks(loop(side, calls));
         if (taken > seconds / 4 || calls >= MAX_CALIBRATED)
             break;
         calls *= taken > seconds / 64 ? 4 : 8;
