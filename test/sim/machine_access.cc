@@ -45,7 +45,7 @@ uint4 line_load(const void *p)
     {
         inside_t inside(self->order);
         out_overlapping(self, (const char *)p, sizeof v);
-        look(&self->liveness, p, sizeof v);
+        look(&self->watch, p, sizeof v);
         v = look_at(self, p);
     }
     line_taken();
@@ -58,7 +58,7 @@ static void store(void *p, uint4 v, size_t bytes, const mark_t &mark)
     uint64_t half[2];
 
     memcpy(half, &v, sizeof v);
-    self->liveness.clear();
+    self->watch.clear();
     order_stored(mark, p, bytes);
     for (size_t i = 0; i < bytes / 8; i++)
         push(self, (char *)p + 8 * i, 8, &half[i]);
@@ -105,7 +105,7 @@ uint4 warp_lines_load(const void *p)
         out_overlapping(self, (const char *)p, sizeof(uint4));
         w->at[self->lane] = (char *)p;
         if (barrier(&w->meeting, LANES, true, "its warp's load")) {
-            look(&w->liveness, w->at[0], LANES * sizeof(uint4));
+            look(&w->watch, w->at[0], LANES * sizeof(uint4));
             for (unsigned i = LANES; i-- > 0;)
                 w->value[i] = look_at(&lanes[i], w->at[i]);
             self->grid->machine->progress--;
@@ -145,8 +145,8 @@ void warp_lines_store(void *p, uint4 v)
         inside_t inside(self->order);
         warp_t *w = self->warp;
         w->mark[self->lane] = &mark;
-        self->liveness.clear();
-        w->liveness.clear();
+        self->watch.clear();
+        w->watch.clear();
         w->at[self->lane] = (char *)p;
         w->value[self->lane] = v;
         if (barrier(&w->meeting, LANES, true, "its warp's store")) {
@@ -169,7 +169,7 @@ uint32_t word_load(const uint32_t *p)
     if (fault == RD_SIM_UNASKED && at >= fault_from && at < fault_to && !__atomic_load_n(p, __ATOMIC_ACQUIRE))
         return RD_KPROMISE(0, 0);
     out_overlapping(self, at, sizeof *p);
-    look(&self->liveness, p, sizeof *p);
+    look(&self->watch, p, sizeof *p);
     order_saw(&self->order, p, sizeof *p);
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
@@ -189,7 +189,7 @@ void word_store(uint32_t *p, uint32_t v)
     inside_t inside(self->order);
     uint64_t data = v;
 
-    self->liveness.clear();
+    self->watch.clear();
     order_stored(self->order.last, p, sizeof *p);
     push(self, (char *)p, 4, &data);
     maybe_give_way();
@@ -202,7 +202,7 @@ void word_add(uint32_t *p, uint32_t v)
     inside_t inside(self->order);
     machine_t *m = self->grid->machine;
 
-    self->liveness.clear();
+    self->watch.clear();
     out_overlapping(self, (const char *)p, sizeof *p);
     order_added(self->order.last, p);
     __atomic_fetch_add(p, v, __ATOMIC_RELEASE);
@@ -224,7 +224,7 @@ void fence_sys()
     if (works)
         order_fence(&self->order);
     inside_t inside(self->order);
-    self->liveness.clear();
+    self->watch.clear();
     if (works)
         out_all(self);
     maybe_give_way();

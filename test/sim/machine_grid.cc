@@ -124,7 +124,7 @@ void grid_begin(grid_t *g, const rd_sim_launch_t *launch)
         f->warp = &f->block->warps[f->thread / LANES];
         f->listed = false;
         f->fences = 0;
-        f->liveness.count = f->liveness.next = f->liveness.news = 0;
+        f->watch.count = f->watch.next = f->watch.news = 0;
         f->what = "its turn";
         f->sleeps_on = nullptr;
         f->stack = stack_get(g);

@@ -50,7 +50,7 @@ struct meeting_t { /* of the lanes of a warp, or the threads of a barrier */
 
 struct warp_t {
     meeting_t meeting;
-    watch_t liveness;
+    watch_t watch;
     char *at[LANES];
     uint4 value[LANES];
     const mark_t *mark[LANES];
@@ -80,7 +80,7 @@ struct fiber_t {
     unsigned thread, block_index, lane;
     state_t state;
     const char *what; /* it waits for */
-    watch_t liveness;
+    watch_t watch;
     watch_t *sleeps_on;
     std::vector<store_t> buffer;
     bool listed; /* among those with a buffer that is not empty */
@@ -159,7 +159,7 @@ void wake_sleepers(machine_t *m, bool all);
 void pause(state_t state, const char *what);
 void maybe_give_way();
 /* Before `bytes` at `p` are read: sleeps if all that there is to see has been seen. */
-void look(watch_t *liveness, const void *p, size_t bytes);
+void look(watch_t *watch, const void *p, size_t bytes);
 /* True for the last one, who does what there is to do and then calls meeting_over. */
 bool barrier(meeting_t *m, unsigned members, bool x, const char *what);
 void meeting_over(meeting_t *m);

@@ -72,7 +72,7 @@ bool warp_vote(bool x, const char *what)
     inside_t inside(self->order);
     warp_t *w = self->warp;
 
-    self->liveness.clear();
+    self->watch.clear();
     if (barrier(&w->meeting, LANES, x, what)) {
         w->result = w->meeting.all;
         self->grid->machine->progress--; /* a vote is part of looking */
@@ -107,7 +107,7 @@ uint32_t warp_from(uint32_t x, uint32_t lane)
         inside_t inside(self->order);
         warp_t *w = self->warp;
 
-        self->liveness.clear();
+        self->watch.clear();
         w->value[self->lane].x = x;
         if (barrier(&w->meeting, LANES, true, "a lane of its warp"))
             meeting_over(&w->meeting);
@@ -129,7 +129,7 @@ bool group_any(uint32_t id, uint32_t threads, bool x)
 
     {
         inside_t inside(self->order);
-        self->liveness.clear();
+        self->watch.clear();
         if (barrier(&b->meeting, threads, x, "a barrier")) {
             b->result = b->meeting.any;
             meeting_over(&b->meeting);

@@ -35,19 +35,19 @@ void maybe_give_way()
     }
 }
 
-void look(watch_t *liveness, const void *p, size_t bytes)
+void look(watch_t *watch, const void *p, size_t bytes)
 {
     bool idle = true;
 
     for (size_t i = 0; i < bytes; i += LINE)
-        idle = liveness->note((const char *)p + i) && idle;
+        idle = watch->note((const char *)p + i) && idle;
     if (idle) {
-        self->sleeps_on = liveness;
+        self->sleeps_on = watch;
         self->grid->asleep.emplace_back(self);
         pause(ASLEEP, "a line");
-        liveness->clear(); /* of what it no longer looks at, too */
+        watch->clear(); /* of what it no longer looks at, too */
         for (size_t i = 0; i < bytes; i += LINE)
-            liveness->note((const char *)p + i);
+            watch->note((const char *)p + i);
     } else {
         maybe_give_way();
     }

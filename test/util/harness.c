@@ -422,7 +422,7 @@ static void await_end(const run_t *run)
         nap();
 }
 
-static int liveness(run_t *run, int seconds)
+static int supervise(run_t *run, int seconds)
 {
     const int64_t limit = (int64_t)seconds * slow_factor() * 1000000;
     int64_t last = test_clock_us(), deadline = last + limit, now;
@@ -465,7 +465,7 @@ static int run_ranks(test_director_t *d, test_kind_t kind, int nranks, int secon
         run.pid[i] = fork_rank(&start[i], nranks);
     for (i = 0; i < run.nprocesses; i++)
         run.fd[i] = (int)syscall(SYS_pidfd_open, run.pid[i], 0);
-    bad = liveness(&run, seconds);
+    bad = supervise(&run, seconds);
     for (i = 0; i < run.nprocesses; i++)
         if (run.fd[i] >= 0)
             close(run.fd[i]);
