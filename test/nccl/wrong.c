@@ -181,19 +181,13 @@ static void operations(test_rank_t *t, ncclComm_t comm)
     NCCL_GIVES(t, ncclInvalidArgument, ncclAllReduce(x, y, (size_t)-1, ncclFloat, ncclSum, comm, NULL));
 }
 
-static void others(test_rank_t *t, ncclComm_t comm)
+static void communicators(test_rank_t *t, ncclComm_t comm)
 {
-    ncclComm_t made = NULL;
-    ncclResult_t error;
-    ncclRedOp_t op;
-    ncclWindow_t win;
-    uint64_t bytes = 17;
-    void *memory;
-    int out = 0;
-    ncclSimInfo_t sim = {0};
     ncclConfig_t bad = NCCL_CONFIG_INITIALIZER;
+    ncclComm_t made = NULL;
+    int out = 0;
 
-    test_note(t, "communicators, memory and operators");
+    test_note(t, "communicators");
     ARGUMENT(ncclGetVersion(NULL));
     ARGUMENT(ncclCommCount(comm, NULL));
     ARGUMENT(ncclCommGetAsyncError(comm, NULL));
@@ -217,6 +211,15 @@ static void others(test_rank_t *t, ncclComm_t comm)
     ARGUMENT(ncclCommShrink(comm, &other, 1, &made, &bad, 0));
     TEST_TRUE(t, made == NULL);
     ARGUMENT(ncclCommRevoke(comm, 1));
+}
+
+static void memory(test_rank_t *t, ncclComm_t comm)
+{
+    uint64_t bytes = 17;
+    ncclWindow_t win;
+    void *memory;
+
+    test_note(t, "memory");
     ARGUMENT(ncclMemAlloc(NULL, 8));
     NCCL_GIVES(t, ncclSystemError, ncclMemAlloc(&memory, (size_t)-1));
     ARGUMENT(ncclMemFree(x));
@@ -237,12 +240,27 @@ static void others(test_rank_t *t, ncclComm_t comm)
     TEST_TRUE(t, win == NULL);
     ARGUMENT(ncclCommWindowDeregister(comm, (ncclWindow_t)(void *)x));
     NCCL_OK(t, ncclCommWindowDeregister(comm, NULL)); /* as in NCCL */
+}
+
+static void operators(test_rank_t *t, ncclComm_t comm)
+{
+    ncclRedOp_t op;
+
+    test_note(t, "operators");
     ARGUMENT(ncclRedOpCreatePreMulSum(NULL, x, ncclFloat, ncclScalarHostImmediate, comm));
     ARGUMENT(ncclRedOpCreatePreMulSum(&op, NULL, ncclFloat, ncclScalarHostImmediate, comm));
     ARGUMENT(ncclRedOpCreatePreMulSum(&op, x, (ncclDataType_t)12, ncclScalarHostImmediate, comm));
     ARGUMENT(ncclRedOpCreatePreMulSum(&op, x, ncclFloat, (ncclScalarResidence_t)2, comm));
     ARGUMENT(ncclRedOpDestroy(ncclSum, comm));
     ARGUMENT(ncclRedOpDestroy((ncclRedOp_t)77, comm));
+}
+
+static void groups(test_rank_t *t, ncclComm_t comm)
+{
+    ncclSimInfo_t sim = {0};
+    ncclResult_t error;
+
+    test_note(t, "groups");
     USAGE(ncclGroupEnd());
     USAGE(ncclGroupSimulateEnd(NULL));
     USAGE(ncclGroupSimulateEnd(&sim));
@@ -341,7 +359,10 @@ static void all(test_rank_t *t, void *arg)
     no_communicator(t);
     TEST_TRUE(t, strstr(ncclGetLastError(comm), "ncclRedOpDestroy") != NULL); /* it has had none of its own */
     operations(t, comm);
-    others(t, comm);
+    communicators(t, comm);
+    memory(t, comm);
+    operators(t, comm);
+    groups(t, comm);
     refused(t);
     probes(t, comm);
     test_note(t, "the communicator is unharmed");
