@@ -40,8 +40,8 @@ bool test_trials(int argc, char **argv, uint64_t *seed, int *count);
 int test_run(test_kind_t kind, int nranks, int seconds, test_body_fn body, void *arg);
 
 /* A parent that does more than wait: `step` is called about every 0.1 ms while ranks run (processes only; pid 0: has
- * ended), and `victims`, a bit set of ranks, may end by SIGKILL, or by `signal` if that is
- * set, without that being a failure. */
+ * ended), and `victims`, a bit set of ranks, may end by SIGKILL, or by `signal` if that is set, without that being a
+ * failure. */
 typedef struct test_director {
     void (*step)(struct test_director *d, const pid_t *pid);
     void *arg;
