@@ -195,12 +195,10 @@ static void networks(void)
     file_named("NCCL_IB_TC", "256", "RONDO_TRAFFIC_CLASS", "");
 }
 
-int main(void)
+static void on_host_memory(void)
 {
     const char *rings = "broadcast=ring,reduce=ring,allgather=ring,reduce_scatter=ring,allreduce=ring";
-    const char *chains = "broadcast=chain,reduce=chain,allgather=ring,reduce_scatter=ring,allreduce=ring";
 
-    unsetenv("RONDO_ALGO");
     becomes(1, "Ring", "", "", rings);
     becomes(1, "tree,RING", "Simple", "",
             "broadcast=tree+ring,reduce=tree+ring,allgather=ring,reduce_scatter=ring,allreduce=tree+ring");
@@ -227,12 +225,47 @@ int main(void)
     becomes(1, "allreduce:Ring", "", "ll,simple", "allreduce=ring");
     protocol(1, "LL128", "");
     protocol(1, "Sipmle", "");
+}
+
+static void refusals(void)
+{
     refused("NCCL_ALGO", "Tree,Rnig", "NCCL_ALGO=Tree,Rnig: there is no algorithm \"Rnig\"; there are Tree, Ring, ");
     refused("NCCL_ALGO", "ring;alltoall:ring", "no function \"alltoall\"; there are Broadcast, ");
     refused("NCCL_ALGO", "allreduce:ring;tree", "only the first list may be without a function");
     refused("NCCL_PROTO", "allreduce:^LL,Sipmle", "no protocol \"Sipmle\"; there are LL, LL128, Simple");
     refused("NCCL_ALGO", "ring,collnetdirect;allreduce:tree,ring;broadcast:^NVLS", "");
     refused("NCCL_PROTO", "LL,Simple;allreduce:^LL", "");
+}
+
+static void on_gpus(void)
+{
+    const char *chains = "broadcast=chain,reduce=chain,allgather=ring,reduce_scatter=ring,allreduce=ring";
+
+    becomes(0, "Ring", "", "", chains);
+    becomes(0, "Ring", "Simple", "", chains);
+    becomes(0, "Tree", "", "", "broadcast=tree,reduce=tree,allreduce=tree");
+    becomes(0, "NVLS,Tree", "LL128", "", "broadcast=tree,reduce=tree,allreduce=tree");
+    becomes(0, "PAT,Ring", "", "",
+            "broadcast=chain,reduce=chain,allgather=ring+pat,reduce_scatter=ring+pat,allreduce=ring+pat");
+    becomes(0, "Tree", "Simple", "", ""); /* trees go by lines */
+    becomes(0, "Tree,Ring", "Simple", "", chains);
+    becomes(0, "Tree", "Simple", "ll128", "broadcast=tree,reduce=tree,allreduce=tree");
+    becomes(0, "allreduce:tree,ring;broadcast:ring", "Simple", "", "broadcast=chain,allreduce=ring");
+    becomes(0, "^Ring", "", "", "broadcast=^chain,reduce=^chain,allgather=^ring,reduce_scatter=^ring,allreduce=^ring");
+    protocol(0, "LL128", "ll128");
+    protocol(0, "^LL,Simple", "ll128");
+    protocol(0, "LL,Simple", "^ll128");
+    protocol(0, "^Simple", "^simple");
+    protocol(0, "LL", "");
+    protocol(0, "allreduce:^LL;broadcast:ll128", "broadcast=ll128,allreduce=^ll");
+    becomes(0, "Tree", "allreduce:Simple", "", "broadcast=tree,reduce=tree");
+}
+
+int main(void)
+{
+    unsetenv("RONDO_ALGO");
+    on_host_memory();
+    refusals();
     files();
     networks();
     file_named("NCCL_CHECK_MODE", "debug_global", "RONDO_CHECK", "1");
@@ -241,26 +274,7 @@ int main(void)
     asks_at("localhost:28028", "1", "localhost:28028");
     asks_at("localhost:28028", "0", "");
     asks_at("", "1", "");
-    if (rd_cuda_built()) {
-        becomes(0, "Ring", "", "", chains);
-        becomes(0, "Ring", "Simple", "", chains);
-        becomes(0, "Tree", "", "", "broadcast=tree,reduce=tree,allreduce=tree");
-        becomes(0, "NVLS,Tree", "LL128", "", "broadcast=tree,reduce=tree,allreduce=tree");
-        becomes(0, "PAT,Ring", "", "",
-                "broadcast=chain,reduce=chain,allgather=ring+pat,reduce_scatter=ring+pat,allreduce=ring+pat");
-        becomes(0, "Tree", "Simple", "", ""); /* trees go by lines */
-        becomes(0, "Tree,Ring", "Simple", "", chains);
-        becomes(0, "Tree", "Simple", "ll128", "broadcast=tree,reduce=tree,allreduce=tree");
-        becomes(0, "allreduce:tree,ring;broadcast:ring", "Simple", "", "broadcast=chain,allreduce=ring");
-        becomes(0, "^Ring", "", "",
-                "broadcast=^chain,reduce=^chain,allgather=^ring,reduce_scatter=^ring,allreduce=^ring");
-        protocol(0, "LL128", "ll128");
-        protocol(0, "^LL,Simple", "ll128");
-        protocol(0, "LL,Simple", "^ll128");
-        protocol(0, "^Simple", "^simple");
-        protocol(0, "LL", "");
-        protocol(0, "allreduce:^LL;broadcast:ll128", "broadcast=ll128,allreduce=^ll");
-        becomes(0, "Tree", "allreduce:Simple", "", "broadcast=tree,reduce=tree");
-    }
+    if (rd_cuda_built())
+        on_gpus();
     return failures != 0;
 }
