@@ -38,12 +38,12 @@ typedef struct {
     void *to;
 } symbol_t;
 static const symbol_t symbols[] = {
-    {"ncclGetVersion", &nccl.version},     {"ncclGetUniqueId", &nccl.unique_id},
-    {"ncclCommInitRank", &nccl.init},      {"ncclCommDestroy", &nccl.destroy},
-    {"ncclAllReduce", &nccl.allreduce},    {"ncclReduce", &nccl.reduce},
-    {"ncclBroadcast", &nccl.broadcast},    {"ncclAllGather", &nccl.allgather},
-    {"ncclSend", &nccl.send},              {"ncclReduceScatter", &nccl.reduce_scatter},
-    {"ncclRecv", &nccl.recv},              {"ncclGroupStart", &nccl.start},
+    {"ncclGetVersion", &nccl.version},  {"ncclGetUniqueId", &nccl.unique_id},
+    {"ncclCommInitRank", &nccl.init},   {"ncclCommDestroy", &nccl.destroy},
+    {"ncclAllReduce", &nccl.allreduce}, {"ncclReduce", &nccl.reduce},
+    {"ncclBroadcast", &nccl.broadcast}, {"ncclAllGather", &nccl.allgather},
+    {"ncclSend", &nccl.send},           {"ncclReduceScatter", &nccl.reduce_scatter},
+    {"ncclRecv", &nccl.recv},           {"ncclGroupStart", &nccl.start},
     {"ncclGroupEnd", &nccl.end},
 };
 static const symbol_t symmetric_symbols[] = {
@@ -61,10 +61,9 @@ static char version_text[PATH_MAX + 40] = "NCCL";
 static int type_of(rondo_type_t type)
 {
     static const int numbers[RONDO_NUM_TYPES] = {
-        [RONDO_INT8] = 1,         [RONDO_UINT8] = 2,         [RONDO_INT32] = 3,    [RONDO_UINT32] = 4,
-        [RONDO_INT64] = 5,        [RONDO_UINT64] = 6,        [RONDO_FLOAT16] = 7,  [RONDO_FLOAT32] = 8,
-        [RONDO_FLOAT64] = 9,      [RONDO_BFLOAT16] = 10,     [RONDO_FLOAT8_E4M3] = 11,
-        [RONDO_FLOAT8_E5M2] = 12,
+        [RONDO_INT8] = 1,    [RONDO_UINT8] = 2,     [RONDO_INT32] = 3,        [RONDO_UINT32] = 4,
+        [RONDO_INT64] = 5,   [RONDO_UINT64] = 6,    [RONDO_FLOAT16] = 7,      [RONDO_FLOAT32] = 8,
+        [RONDO_FLOAT64] = 9, [RONDO_BFLOAT16] = 10, [RONDO_FLOAT8_E4M3] = 11, [RONDO_FLOAT8_E5M2] = 12,
     };
     return numbers[type] - 1;
 }
@@ -160,11 +159,20 @@ call_t peer_nccl_call(const job_t *job)
     static const struct {
         const char *name;
         call_t call;
-    } calls[] = {{"allreduce", allreduce}, {"reduce", reduce},     {"broadcast", broadcast},
-                 {"allgather", allgather}, {"reduce_scatter", reduce_scatter}, {"alltoall", exchange},
-                 {"alltoallv", exchange},  {"gather", exchange},   {"gatherv", exchange},
-                 {"scatter", exchange},    {"scatterv", exchange}, {"sendrecv", shift},
-                 {"bandwidth", shift}, {"pingpong", pingpong}};
+    } calls[] = {{"allreduce", allreduce},
+                 {"reduce", reduce},
+                 {"broadcast", broadcast},
+                 {"allgather", allgather},
+                 {"reduce_scatter", reduce_scatter},
+                 {"alltoall", exchange},
+                 {"alltoallv", exchange},
+                 {"gather", exchange},
+                 {"gatherv", exchange},
+                 {"scatter", exchange},
+                 {"scatterv", exchange},
+                 {"sendrecv", shift},
+                 {"bandwidth", shift},
+                 {"pingpong", pingpong}};
 
     if (type_of(job->type) < 0 || (job->op->reduces && op_of(job->reduction) < 0))
         return NULL;
