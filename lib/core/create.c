@@ -176,12 +176,13 @@ static void poll_device(void *arg)
 
 void rd_comm_end_modules(rondo_comm_t comm)
 {
-    if (comm->cuda)
-        rd_cuda_close(comm->cuda);
+    const bool leaves = !comm->cuda || rd_cuda_close(comm->cuda);
+
     rd_comm_rma_leave(comm);
     if (rd_health_check(&comm->health) != RONDO_SUCCESS)
         rd_comm_cancel(comm);
-    atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
+    if (leaves)
+        atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
     rd_boot_farewell(comm->boot, RONDO_SUCCESS, -1);
     rd_comm_take_down(comm);
 }

@@ -1,6 +1,7 @@
 /* A CUDA communicator's life: made and destroyed many times without a leak, destroyed in any order, misused, aborted
  * while kernels wait, deserted by a rank that dies or never calls, held all at once by one thread, ended beside another
- * one whose kernel waits, and beside another one whose kernels GPUs begin in another order.
+ * one whose kernel waits, and beside another one whose kernels GPUs begin in another order, or before what stands in
+ * front of its operations.
  *
  *   life [--times N] [--nodes | --on 10+10] [--part NAME]
  *
@@ -8,6 +9,7 @@
  * runs on such nodes.
  */
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -399,6 +401,63 @@ static void peer_left(test_rank_t *t, void *arg)
     device_end(t, NULL, &stream, 1);
 }
 
+static void await_gate(void *arg)
+{
+    atomic_int *open = arg;
+
+    while (!atomic_load(open))
+        usleep(100);
+}
+
+/* Operations stand behind something of the program's in their stream, which goes on only when their communicator has
+ * been aborted, or destroyed after the error. Meanwhile a later one is used; what was kept for the operations is found
+ * again when they have left. */
+static void in_front(test_rank_t *t, void *arg)
+{
+    enum { ROUNDS = 3 };
+    int *device = device_memory(t, 4096, 0), live[ROUNDS];
+    cudaStream_t stream[2];
+    char text[200];
+
+    (void)arg;
+    for (int i = 0; i < ROUNDS; i++) {
+        atomic_int open = 0;
+        rondo_comm_t comm = device_comm(t), later = NULL;
+        rondo_result_t error = RONDO_SUCCESS;
+        for (int k = 0; k < 2 && i == 0; k++)
+            TEST_CUDA(t, cudaStreamCreateWithFlags(&stream[k], cudaStreamNonBlocking));
+        life_sum_checked(t, comm, t->nranks, stream[0], 100);
+        TEST_CUDA(t, cudaLaunchHostFunc(stream[0], await_gate, &open));
+        for (int k = 0; k < 3; k++)
+            life_sum(t, comm, stream[0], device, 1000);
+        test_barrier(t);
+        test_note(t, "the end in front of its operations, %d", i);
+        while (t->rank != 0 && error == RONDO_SUCCESS)
+            TEST_OK(t, comm, rondo_comm_get_error(comm, &error));
+        TEST_OK(t, NULL, t->rank == 0 ? rondo_comm_abort(comm) : rondo_comm_destroy(comm));
+        test_barrier(t);
+        test_note(t, "another one beside them, %d", i);
+        if (sim_live && !played) /* CUDA might wait for the device; between nodes rondo does, to try GDR */
+            later = device_comm(t);
+        if (later)
+            life_sum_checked(t, later, t->nranks, stream[1], 1000);
+        atomic_store(&open, 1);
+        TEST_CUDA(t, cudaStreamSynchronize(stream[0]));
+        test_barrier(t);
+        if (later)
+            TEST_OK(t, NULL, rondo_comm_destroy(later));
+        sweep(t); /* this rank says that it has left */
+        sweep(t); /* its peers have */
+        test_barrier(t);
+        live[i] = sim_live ? sim_live(text, sizeof text) : 0;
+    }
+    if (t->kind == TEST_PROCESSES && live[ROUNDS - 1] > live[0])
+        test_fail(t, "%d things of CUDA are there, and were %d: %s", live[ROUNDS - 1], live[0], text);
+    for (int i = 0; i < 2; i++)
+        TEST_CUDA(t, cudaStreamDestroy(stream[i]));
+    device_finish(t);
+}
+
 /* The last rank is killed while the others' kernels wait for it; those that are left go on without it. */
 static void killed(test_rank_t *t, void *arg)
 {
@@ -445,7 +504,7 @@ int main(int argc, char **argv)
         {"wrong", wrong, 2, 3},        {"graphs", graphs, 3, 3},      {"one_thread", one_thread, 1, 1},
         {"abort", abort_it, 3, 3},     {"behind", behind, 2, 3},      {"late", late, 2, 3},
         {"deserted", peer_left, 3, 3}, {"beside", life_beside, 2, 3}, {"crossing", life_crossing, 2, 3},
-        {"many", many, 2, 3},
+        {"front", in_front, 2, 3},     {"many", many, 2, 3},
     };
     int bad = 0;
 

@@ -142,25 +142,27 @@ static void check(rd_proxy_path_t *s)
 
 int main(void)
 {
-    rondo_comm_t comm;
+    rondo_comm_t comm, next;
     char said[200], *all[MANY];
     int device = 0;
 
-    if (rondo_comm_create_all(&comm, 1, &device, NULL) != RONDO_SUCCESS)
+    if (rondo_comm_create_all(&comm, 1, &device, NULL) != RONDO_SUCCESS ||
+        rondo_comm_create_all(&next, 1, &device, NULL) != RONDO_SUCCESS)
         return 2;
-    rd_proxy_path_t path = {.cuda = comm->cuda}, other = {.cuda = comm->cuda}, later = {.cuda = comm->cuda};
+    rd_proxy_path_t path = {.cuda = comm->cuda}, other = {.cuda = comm->cuda}, later = {.cuda = next->cuda};
     char *left = check_whole(&other);
     check_many(&path, all);
     check(&path);
     check_over(&path, all);
     rd_rcache_free(&path);
     rd_rcache_free(&other);
+    CHECK(rondo_comm_destroy(comm) == RONDO_SUCCESS);
     int there = sim_live(said, sizeof said); /* kept for the next communicator till the last one ends */
     if (left)
         CHECK(sent_from(&later, left, BYTES, RD_KGDR) != left && sim_live(said, sizeof said) == there);
     rd_rcache_free(&later);
     CHECK(!left || cudaFree(left) == cudaSuccess);
-    CHECK(rondo_comm_destroy(comm) == RONDO_SUCCESS);
+    CHECK(rondo_comm_destroy(next) == RONDO_SUCCESS);
     CHECK(sim_live(said, sizeof said) == 0);
     return failures != 0;
 }

@@ -35,13 +35,14 @@ void rd_cuda_count(const rd_cuda_t *cuda, rondo_memory_t *memory);
 void rd_cuda_limit(rd_cuda_t *cuda);
 /* The liveness thread calls this for a CUDA communicator several times a second. */
 void rd_cuda_health_poll(rd_cuda_t *cuda);
-/* Waits until everything enqueued is over, or, after an error, until the kernels have left; then closes the mappings of
- * the peers' memory. After it this rank touches no peer's memory, so its control segment may say that it has left. */
-rondo_result_t rd_cuda_close(rd_cuda_t *cuda);
+/* Waits until everything enqueued is over, or, after an error, until the kernels that have begun have left; then closes
+ * the mappings of the peers' memory. Returns true if this rank touches no peer's memory any more, so that its control
+ * segment may say that it has left; otherwise that is said there when the last kernel is over. */
+bool rd_cuda_close(rd_cuda_t *cuda);
 /* Frees the rest. What peers may still touch is left to a later communicator of this process; in that case `node`,
  * whose memory shows when the peers have left, is taken over and is empty afterwards. `cuda` may be NULL. */
 void rd_cuda_free(rd_cuda_t *cuda, rd_node_t *node);
-/* Waits until everything enqueued is over. */
+/* Waits until everything enqueued is over; behind a failure not for what has not begun. */
 rondo_result_t rd_cuda_drain(rd_cuda_t *cuda);
 rondo_result_t rd_cuda_drained(rd_cuda_t *cuda); /* the same without waiting: may return RONDO_IN_PROGRESS */
 /* Gives back the device memory that can be given back, when everything enqueued is over, and takes it again; both are

@@ -77,7 +77,7 @@ struct rd_cuda {
     const rd_team_t *team;
     int device;
     bool whole;            /* creation is complete: peers may know the window */
-    bool living;           /* counted among the living communicators of the process: see window.c */
+    bool living;           /* counted among the living communicators of the process: see graveyard.c */
     int sharing;           /* ranks on the fullest GPU */
     bool windows;          /* buffers that are not registered go by kernels, whatever RONDO_CUDA_COPY says */
     uint32_t said_kernels; /* collectives of which rd_cuda_say_kernels has spoken, by bits */
@@ -102,7 +102,9 @@ struct rd_cuda {
     rd_kcontrol_t *kept;                   /* suspend_device.c: the window's control words; NULL: not suspended */
     bool was_captured;                     /* operations have been: graphs may have the window's address */
     bool unposted_captured;                /* a graph has a long message that waits for no post: see register.c */
-    struct rd_left *left;                  /* window.c: memory that outlives the communicator */
+    struct rd_left *left;                  /* graveyard.c: what kernels of the program's may touch behind its end */
+    struct rd_left *enqueued;              /* memory that what is enqueued touches, for the end */
+    struct rd_remains *remains;            /* its end does not wait for what is enqueued; NULL: it does */
     struct rd_cuda_registered *registered; /* register.c: RD_KREGISTERED entries; NULL: none yet */
     cudaStream_t put_stream;               /* of copy_staging.c; NULL: it does one thing after the other */
     struct rd_proxy_path *path;            /* exec/cuda/proxy/proxy.h; NULL: not needed */
@@ -208,8 +210,8 @@ rondo_result_t rd_device_late_timeout(rd_cuda_t *cuda, int peer);
 void rd_stall_poll(rd_cuda_t *cuda);
 
 #define RD_WORD_BYTES 64 /* bytes of a communicator's words in pinned memory, on a page that many share */
-/* window.c. rd_window_layout computes the offsets in k; rd_window_create then allocates the window, and the words in
- * pinned memory. */
+/* window.c and, for what communicators leave, graveyard.c. rd_window_layout computes the offsets in k; rd_window_create
+ * then allocates the window, and the words in pinned memory. */
 void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms);
 rondo_result_t rd_window_create(rd_cuda_t *cuda);
 /* Add what the windows and words of a communicator on `nranks` ranks of one node, all of whose windows they map, would
@@ -225,10 +227,16 @@ size_t rd_window_scratch_bytes(const rd_cuda_t *cuda);
 rondo_result_t rd_window_give_back(rd_cuda_t *cuda);
 /* Leaves the device memory, which no peer uses, to another communicator. */
 void rd_window_release(rd_cuda_t *cuda);
-/* Leaves memory behind: `bytes` bytes of this rank's, or, if that is 0, what was imported. It is given back when the
- * last communicator of the process has ended. `used`: kernels of the program's, here or of a peer, may still touch it;
- * otherwise rd_window_left_take may return it, for another one of that length; NULL: there is none. */
-void rd_window_leave(rd_cuda_t *cuda, void *memory, size_t bytes, bool used);
+/* Leaves memory behind, for whoever may still touch it: `bytes` bytes of this rank's, or, if that is 0, what was
+ * imported. It is given back when the last communicator of the process has ended. As soon as nobody touches it,
+ * rd_window_left_take may return it, for another one of that length, but not what the program's kernels have used;
+ * NULL: there is none. */
+typedef enum rd_left_use {
+    RD_LEFT_UNUSED,   /* nobody */
+    RD_LEFT_ENQUEUED, /* what the communicator has enqueued and will not enqueue more of: it ends */
+    RD_LEFT_PROGRAM   /* kernels of the program's, here or of a peer */
+} rd_left_use_t;
+void rd_window_leave(rd_cuda_t *cuda, void *memory, size_t bytes, rd_left_use_t use);
 void *rd_window_left_take(int device, size_t bytes);
 /* Unmaps memory that cudaIpcOpenMemHandle has returned, or leaves it mapped, as memory is left: no kernel of the
  * communicator's uses it any more, but unmapping waits for those of all others on the GPU. Returns in rd_window_mapped

@@ -64,10 +64,10 @@ void rd_cuda_limit(rd_cuda_t *cuda)
     (void)cuda;
 }
 
-rondo_result_t rd_cuda_close(rd_cuda_t *cuda)
+bool rd_cuda_close(rd_cuda_t *cuda)
 {
     (void)cuda;
-    return none();
+    return true;
 }
 
 void rd_cuda_free(rd_cuda_t *cuda, rd_node_t *node)

@@ -1,13 +1,16 @@
 /* Creation and end of a CUDA communicator.
  *
  * The end is orderly when everything enqueued is over. After an error the stop word is set in pinned memory, too, where
- * every kernel that waits sees it and leaves; so streams drain, and only then is memory freed. */
+ * every kernel that waits sees it and leaves; so streams drain, and only then is memory freed. What stands behind a
+ * kernel of the program's in its stream is not waited for then: graveyard.c. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "exec/cuda/cuda_int.h"
-#include "exec/cuda/proxy/proxy.h"
+#include "base/wait.h"
+#include "exec/cuda/graveyard.h"
+
+#define LEAVE_MS 300 /* in which kernels leave behind a failure, if they have begun */
 
 /* What copy engines need beyond the window. They do without the stream; ranks of a process that share a GPU have few.
  * Ranks of one process do without copy engines: three threads with an H200 each hung in a broadcast, as if a copy
@@ -184,14 +187,22 @@ rondo_result_t rd_cuda_drained(rd_cuda_t *cuda)
     return result;
 }
 
-/* Queries now and then until everything is over. */
+/* Queries now and then until everything is over. Returns RONDO_IN_PROGRESS if kernels have been told to leave, and it
+ * is not over after LEAVE_MS: then it has not begun. */
 static rondo_result_t wait_over(rd_cuda_t *cuda)
 {
     const struct timespec pause = {0, 50000};
     rondo_result_t result;
+    int64_t leaving_ms = 0;
 
-    while ((result = over(cuda)) == RONDO_IN_PROGRESS)
+    while ((result = over(cuda)) == RONDO_IN_PROGRESS) {
+        const bool leaving = *(volatile const uint32_t *)&cuda->host->abort;
+        if (leaving && leaving_ms && rd_clock_ms() - leaving_ms >= LEAVE_MS)
+            break;
+        if (leaving && !leaving_ms)
+            leaving_ms = rd_clock_ms();
         nanosleep(&pause, NULL);
+    }
     return result;
 }
 
@@ -201,21 +212,21 @@ rondo_result_t rd_cuda_drain(rd_cuda_t *cuda)
     rondo_result_t result = wait_over(cuda);
 
     rd_device_leave(guard);
-    return result;
+    return result == RONDO_IN_PROGRESS ? rd_health_check(cuda->team->health) : result;
 }
 
-rondo_result_t rd_cuda_close(rd_cuda_t *cuda)
+bool rd_cuda_close(rd_cuda_t *cuda)
 {
     rd_cuda_release(cuda);
     rd_device_guard_t guard = rd_device_enter(cuda->device);
-    rondo_result_t result = wait_over(cuda);
-
+    while (wait_over(cuda) == RONDO_IN_PROGRESS && !rd_grave_hold(cuda))
+        continue;
     rd_proxy_path_close(cuda);
     rd_node_comm_close(cuda);
     rd_registered_close(cuda);
     rd_import_leave(cuda);
     rd_device_leave(guard);
-    return result;
+    return !cuda->remains;
 }
 
 void rd_cuda_free(rd_cuda_t *cuda, rd_node_t *node)
@@ -241,7 +252,7 @@ void rd_cuda_free(rd_cuda_t *cuda, rd_node_t *node)
     pthread_mutex_destroy(&cuda->late.lock);
     rd_user_end(cuda);
     if (cuda->over) /* cudaFree would wait for the kernels of others */
-        rd_window_leave(cuda, cuda->over, RD_COPY_OVER_BYTES, false);
+        rd_window_leave(cuda, cuda->over, RD_COPY_OVER_BYTES, RD_LEFT_ENQUEUED);
     rd_window_free(cuda, node, controls);
     free(cuda->kept);
     rd_device_leave(guard);

@@ -15,6 +15,8 @@ librondo_core_la_SOURCES += \
 	lib/exec/cuda/cuda_print.c \
 	lib/exec/cuda/device.c \
 	lib/exec/cuda/device_late.c \
+	lib/exec/cuda/graveyard.c \
+	lib/exec/cuda/graveyard.h \
 	lib/exec/cuda/health_check.c \
 	lib/exec/cuda/init.c \
 	lib/exec/cuda/kernel_choose.c \

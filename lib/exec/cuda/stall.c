@@ -83,5 +83,5 @@ bool rd_cuda_complete(rd_cuda_t *cuda)
     if (atomic_load(&cuda->stalled_ms))
         return false;
     (void)rd_cuda_drain(cuda);
-    return host->failed == 0;
+    return rd_cuda_drained(cuda) != RONDO_IN_PROGRESS && host->failed == 0;
 }

@@ -3,8 +3,8 @@
  *
  * Everything is exchanged by the bootstrap, and a rank that fails says so there. What a window leaves behind, at the
  * end of a communicator that has not destroyed it or after a failure, is neither unmapped nor freed before the last
- * communicator of the process has ended (window.c): kernels of the program's may still be about to leave, and nothing
- * tells rondo when they have. */
+ * communicator of the process has ended (graveyard.c): kernels of the program's may still be about to leave, and
+ * nothing tells rondo when they have. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,15 +163,14 @@ static rondo_result_t make(rd_cuda_t *cuda, rd_cuda_window_t *w, void *buffer, s
     return rd_boot_meet(cuda->team->boot, result, rd_thread_error());
 }
 
-/* `used`: kernels may still touch it. */
-static void leave(rd_cuda_t *cuda, rd_cuda_window_t *w, bool used)
+static void leave(rd_cuda_t *cuda, rd_cuda_window_t *w, rd_left_use_t use)
 {
     for (int r = 0; r < RONDO_DEVICE_RANKS; r++) {
         if (w->imported[r])
-            rd_window_leave(cuda, w->imported[r], 0, used);
+            rd_window_leave(cuda, w->imported[r], 0, use);
     }
     if (w->memory)
-        rd_window_leave(cuda, w->memory, w->allocated, used);
+        rd_window_leave(cuda, w->memory, w->allocated, use);
     free(w);
 }
 
@@ -184,7 +183,7 @@ rondo_result_t rd_user_window_create(rd_cuda_t *cuda, void *buffer, size_t bytes
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     rondo_result_t result = make(cuda, w, buffer, bytes);
     if (w && result != RONDO_SUCCESS) { /* peers may have mapped it */
-        leave(cuda, w, true);
+        leave(cuda, w, RD_LEFT_PROGRAM);
     } else if (result == RONDO_SUCCESS) {
         w->next = cuda->user_windows;
         cuda->user_windows = w;
@@ -230,7 +229,7 @@ rondo_result_t rd_cuda_window_destroy(rd_cuda_t *cuda, rd_cuda_window_t *w)
     }
     if (result == RONDO_SUCCESS) /* where ranks share a GPU, cudaFree would wait for what another one launches next */
         result = rd_boot_barrier(cuda->team->boot);
-    leave(cuda, w, result != RONDO_SUCCESS);
+    leave(cuda, w, result == RONDO_SUCCESS ? RD_LEFT_UNUSED : RD_LEFT_PROGRAM);
     rd_device_leave(guard);
     return result;
 }
@@ -271,6 +270,6 @@ void rd_user_end(rd_cuda_t *cuda)
     while (cuda->user_windows) {
         rd_cuda_window_t *w = cuda->user_windows;
         cuda->user_windows = w->next;
-        leave(cuda, w, true);
+        leave(cuda, w, RD_LEFT_PROGRAM);
     }
 }

@@ -3,7 +3,7 @@
  * it works across containers and has no name. What only a rank's own kernels exchange stays in device memory.
  *
  * Pinning and unpinning may wait for everything that runs on the device, so memory is unpinned when the process has no
- * communicator left: see window.c. Ranks that are threads share one mapping, which is pinned once. */
+ * communicator left: see graveyard.c. Ranks that are threads share one mapping, which is pinned once. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

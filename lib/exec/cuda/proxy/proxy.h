@@ -164,7 +164,7 @@ cudaError_t rd_proxy_path_area_take(int device, size_t bytes, size_t rows, size_
 void rd_proxy_path_area_give(rd_proxy_path_area_t *area);
 /* Adds the memory of an area; `gdr`: bytes of `tried` and `scratch`. */
 void rd_proxy_path_area_memory(size_t bytes, size_t rows, size_t gdr, rondo_memory_t *memory);
-/* Frees the areas that ended communicators have left. Called with the lock of exec/cuda/window.c held. */
+/* Frees the areas that ended communicators have left. Called with the lock of exec/cuda/graveyard.c held. */
 void rd_proxy_path_areas_free(void);
 
 /* proxy_task.c */

@@ -1,5 +1,5 @@
 /* Creation and end of the proxy path: see proxy.h. */
-#include "exec/cuda/proxy/proxy.h"
+#include "exec/cuda/graveyard.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -396,7 +396,7 @@ void rd_proxy_path_close(rd_cuda_t *cuda)
     if (s->tasks)
         rd_proxy_path_tasks_close(s->tasks);
     if (s->area)
-        rd_proxy_path_area_give(s->area);
+        rd_grave_area_leave(cuda, s->area);
     rd_rcache_free(s);
     for (int c = 0; s->channels && c < s->nchannels; c++) {
         free(s->channels[c].dealt);

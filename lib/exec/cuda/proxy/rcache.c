@@ -284,7 +284,7 @@ void rd_rcache_free(rd_proxy_path_t *s)
     while (s->bounce) {
         rd_bounce_t *a = s->bounce;
         s->bounce = a->next;
-        rd_window_leave(s->cuda, a->memory, a->allocated, false);
+        rd_window_leave(s->cuda, a->memory, a->allocated, RD_LEFT_ENQUEUED);
         free(a);
     }
 }
