@@ -27,6 +27,12 @@ rondo_result_t rondo_comm_windows(rondo_comm_t comm);
  */
 rondo_result_t rondo_buffer_check(rondo_comm_t comm, const char *call, const char *what, const void *buffer);
 
+/* Memory as rondo_mem_alloc's, for operations that a binding adds to the program's. *bytes may become more.
+ * rondo_scratch_free, to be called when the communicator is about to end, waits for nothing: where they may still be
+ * under way, it is kept until they are over, and given to later communicators. */
+rondo_result_t rondo_scratch_alloc(void **buffer, size_t *bytes, rondo_comm_t comm);
+void rondo_scratch_free(void *buffer, size_t bytes, rondo_comm_t comm);
+
 /* Local: this rank's part of a window takes no messages any more, and its memory is the caller's again, who knows that
  * no rank accesses it. The rest of the window goes with the communicator. NCCL's deregistration is like this. */
 rondo_result_t rondo_window_close(rondo_comm_t comm, rondo_window_t window);

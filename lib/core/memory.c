@@ -107,6 +107,32 @@ static rondo_result_t free_on_device(void *buffer, rondo_comm_t comm)
     return result;
 }
 
+rondo_result_t rondo_scratch_alloc(void **buffer, size_t *bytes, rondo_comm_t comm)
+{
+    const char *call = "rondo_scratch_alloc";
+    rondo_result_t result = rd_comm_valid(comm, call);
+
+    if (result != RONDO_SUCCESS || !rd_comm_on_device(comm))
+        return result == RONDO_SUCCESS ? rondo_mem_alloc(buffer, *bytes, comm) : result;
+    if ((result = rd_comm_query(comm, call)) == RONDO_SUCCESS) {
+        result = rd_cuda_scratch_alloc(comm->cuda, buffer, bytes);
+        rd_comm_query_leave(comm);
+    }
+    return result;
+}
+
+void rondo_scratch_free(void *buffer, size_t bytes, rondo_comm_t comm)
+{
+    const char *call = "rondo_scratch_free";
+
+    if (rd_comm_valid_suspended(comm, call) == RONDO_SUCCESS && !rd_comm_on_device(comm)) {
+        (void)rondo_mem_free(buffer, comm);
+    } else if (rd_comm_query(comm, call) == RONDO_SUCCESS) {
+        rd_cuda_scratch_free(comm->cuda, buffer, bytes);
+        rd_comm_query_leave(comm);
+    }
+}
+
 /* The mapping's length is stored on a page of its own in front of the buffer. */
 rondo_result_t rondo_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm)
 {

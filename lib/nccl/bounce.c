@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "core/binding.h"
 #include "nccl/shim.h"
 
 struct nc_bounce {
@@ -27,7 +28,7 @@ static struct nc_bounce *find(ncclComm_t comm, size_t bytes)
 static rondo_result_t make(ncclComm_t comm, size_t bytes, struct nc_bounce **made)
 {
     struct nc_bounce *a = calloc(1, sizeof *a);
-    rondo_result_t result = a ? rondo_mem_alloc(&a->buffer, bytes, comm->rondo) : RONDO_ERR_NO_MEMORY;
+    rondo_result_t result = a ? rondo_scratch_alloc(&a->buffer, &bytes, comm->rondo) : RONDO_ERR_NO_MEMORY;
 
     if (result != RONDO_SUCCESS) {
         free(a);
@@ -81,25 +82,13 @@ void nc_bounce_release(const nc_op_t *op)
         op->bounce->taken = 0;
 }
 
-/* Memory is freed when the device has done all, and a stream that stalls behind another rank's end goes on when the
- * communicator is revoked. */
-static void end_stall(ncclComm_t comm)
-{
-    rondo_result_t error = RONDO_SUCCESS;
-
-    if (rondo_comm_get_error(comm->rondo, &error) == RONDO_SUCCESS && error != RONDO_SUCCESS)
-        (void)rondo_comm_revoke(comm->rondo);
-}
-
 void nc_bounce_free_all(ncclComm_t comm)
 {
-    if (comm->asides && comm->rondo)
-        end_stall(comm);
     while (comm->asides) {
         struct nc_bounce *a = comm->asides;
         comm->asides = a->next;
         if (comm->rondo)
-            (void)rondo_mem_free(a->buffer, comm->rondo);
+            rondo_scratch_free(a->buffer, a->bytes, comm->rondo);
         free(a);
     }
 }

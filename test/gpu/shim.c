@@ -541,6 +541,7 @@ int main(int argc, char **argv)
         {"pointers", shim_pointers, 2, 1},
         {"graphs", graphs, 2, 3},
         {"aborted", shim_aborted, 3, 3},
+        {"behind", shim_behind, 2, 3},
         {"watched", shim_watched, 3, 3},
         {"gone", shim_gone, 3, 3},
         {"traps", shim_traps, 2, 1},

@@ -28,6 +28,7 @@ void shim_sum_is(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, int expec
 
 /* Parts of shim_aborted.c. */
 void shim_aborted(test_rank_t *t, void *arg);
+void shim_behind(test_rank_t *t, void *arg);
 void shim_watched(test_rank_t *t, void *arg);
 
 /* Parts: shim_memory.c. */

@@ -1,5 +1,5 @@
 /* Parts of shim.c: communicators of libnccl.so.2 that are aborted while kernels wait, by the caller or by a watchdog as
- * PyTorch has one. */
+ * PyTorch has one, and while calls stand behind something of the program's. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -43,6 +43,55 @@ void shim_aborted(test_rank_t *t, void *arg)
     }
     ncclComm_t comm = shim_comm(t, 1); /* the context is usable */
     shim_sum_is(t, comm, stream, t->nranks);
+    NCCL_OK(t, ncclCommDestroy(comm));
+    device_end(t, NULL, &stream, 1);
+}
+
+static void await_gate(void *arg)
+{
+    while (!atomic_load((atomic_int *)arg))
+        usleep(100);
+}
+
+/* Ends with an all-to-all in place, for which the library has memory: while a kernel of another communicator waits for
+ * what this rank calls next, or while it stands behind something of the program's. */
+static void abort_aside(test_rank_t *t, cudaStream_t stream, int *data, atomic_int *open)
+{
+    ncclComm_t other = shim_comm(t, 1), comm = shim_comm(t, 1);
+    cudaStream_t beside = shim_stream(t);
+
+    shim_sum_is(t, comm, stream, t->nranks);
+    if (open)
+        TEST_CUDA(t, cudaLaunchHostFunc(stream, await_gate, open));
+    NCCL_OK(t, ncclAlltoAll(data, data, 10, ncclInt, comm, stream));
+    if (!open)
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+    test_barrier(t);
+    if (t->rank == 0)
+        NCCL_OK(t, ncclAllReduce(data + 1000, data + 1000, 100, ncclInt, ncclSum, other, beside));
+    test_note(t, "abort %s", open ? "in front of a call" : "beside a kernel that waits");
+    NCCL_OK(t, ncclCommAbort(comm));
+    test_barrier(t);
+    if (t->rank != 0)
+        NCCL_OK(t, ncclAllReduce(data + 1000, data + 1000, 100, ncclInt, ncclSum, other, beside));
+    TEST_CUDA(t, cudaStreamSynchronize(beside));
+    if (open)
+        atomic_store(open, 1);
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
+    NCCL_OK(t, ncclCommDestroy(other));
+    TEST_CUDA(t, cudaStreamDestroy(beside));
+}
+
+void shim_behind(test_rank_t *t, void *arg)
+{
+    int *data = device_memory(t, 4096 * sizeof *data, 0);
+    ncclComm_t comm = shim_comm(t, 1);
+    cudaStream_t stream = shim_stream(t);
+    atomic_int open = 0;
+
+    (void)arg;
+    abort_aside(t, stream, data, NULL);
+    abort_aside(t, stream, data, &open);
     NCCL_OK(t, ncclCommDestroy(comm));
     device_end(t, NULL, &stream, 1);
 }

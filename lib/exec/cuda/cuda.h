@@ -105,6 +105,9 @@ bool rd_cuda_has_device(const rd_cuda_t *cuda, const rondo_device_t *device);
 
 rondo_result_t rd_cuda_mem_alloc(rd_cuda_t *cuda, void **buffer, size_t bytes);
 rondo_result_t rd_cuda_mem_free(rd_cuda_t *cuda, void *buffer);
+/* See rondo_scratch_alloc. */
+rondo_result_t rd_cuda_scratch_alloc(rd_cuda_t *cuda, void **buffer, size_t *bytes);
+void rd_cuda_scratch_free(rd_cuda_t *cuda, void *buffer, size_t bytes);
 
 /* Prints a line for each device, for rondo-info. */
 void rd_cuda_print(FILE *file);

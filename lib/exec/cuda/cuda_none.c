@@ -241,6 +241,17 @@ rondo_result_t rd_cuda_mem_free(rd_cuda_t *cuda, void *buffer)
     return none();
 }
 
+rondo_result_t rd_cuda_scratch_alloc(rd_cuda_t *cuda, void **buffer, size_t *bytes)
+{
+    (void)cuda, (void)buffer, (void)bytes;
+    return none();
+}
+
+void rd_cuda_scratch_free(rd_cuda_t *cuda, void *buffer, size_t bytes)
+{
+    (void)cuda, (void)buffer, (void)bytes;
+}
+
 void rd_cuda_print(FILE *file)
 {
     fputs("CUDA          built without it\n", file);

@@ -279,3 +279,33 @@ rondo_result_t rd_cuda_mem_free(rd_cuda_t *cuda, void *buffer)
     rd_device_leave(guard);
     return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "rondo_mem_free");
 }
+
+/* A multiple of an eighth of a power of two, so that a later communicator finds what this one leaves. */
+static size_t rounded(size_t bytes)
+{
+    size_t step = (size_t)64 << 10;
+
+    while (step < bytes / 16)
+        step *= 2;
+    return bytes > SIZE_MAX - step ? bytes : (bytes + step - 1) / step * step;
+}
+
+rondo_result_t rd_cuda_scratch_alloc(rd_cuda_t *cuda, void **buffer, size_t *bytes)
+{
+    const size_t whole = rounded(*bytes);
+    rondo_result_t result = RONDO_SUCCESS;
+    void *memory = rd_window_left_take(cuda->device, whole);
+
+    if (!memory)
+        result = rd_cuda_mem_alloc(cuda, &memory, whole);
+    if (result == RONDO_SUCCESS) {
+        *buffer = memory;
+        *bytes = whole;
+    }
+    return result;
+}
+
+void rd_cuda_scratch_free(rd_cuda_t *cuda, void *buffer, size_t bytes)
+{
+    rd_window_leave(cuda, buffer, bytes, RD_LEFT_ENQUEUED);
+}
