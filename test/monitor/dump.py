@@ -1,9 +1,11 @@
 """Looks at the dumps that test/monitor/dump.c has had made, against what it ordered: dump.py WHAT PATH."""
 import decimal
+import importlib.util
 import json
 import pickle
 import pickletools
 import re
+import subprocess
 import sys
 
 
@@ -158,6 +160,25 @@ def look_fr(folder):
             assert e["collective_seq_id"] == e["p2p_seq_id"] == 2
         state = dump["nccl_comm_state"][world]
         assert "rank 1" in state["verdict"] and all(isinstance(v, str) for v in state.values())
+    look_by_torch(folder)
+
+
+def look_by_torch(folder):
+    """PyTorch's own analyser, where there is one (2.10 and later), has to name the rank, and to list every entry."""
+    module = "torch.distributed.flight_recorder.fr_trace"
+    try:
+        found = importlib.util.find_spec(module)
+    except ImportError:
+        found = None
+    if not found:
+        print("PyTorch's analyser is not here: it is not asked")
+        return
+    run = [sys.executable, "-m", module, folder]
+    said = subprocess.run(run, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+    assert said.count("has errors") + said.count("Not all ranks joining") == 1, said
+    assert "Not all ranks joining collective, sequence number: 102" in said and "missing ranks: {1}" in said, said
+    if "tabulate is not installed" not in said:
+        subprocess.run(run + ["-j"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def look_running(folder):
