@@ -45,9 +45,12 @@ static bool count_messages(const rd_view_t *view, const rd_view_rank_t *r, rd_tr
 
     *count = 0;
     while (behind > 1 && next_event(&events, &event)) {
+        if (rd_monitor_one_sided(event.kind)) /* which has a number of one of the tracks, too */
+            return false;
         if (event.kind != kind)
             continue;
-        if (!event.number || event.number >= behind)
+        const bool last = behind == r->comm.calls[track].begun + 1; /* whose repeats the board says */
+        if (!event.number || event.number >= behind || (!last && behind - event.number != event.repeats + 1))
             return false;
         if (event.root == peer)
             *count += behind - event.number;

@@ -153,9 +153,9 @@ static void late_or_lost(void)
 /* A rank's next call, in its record: a collective of that kind, or a message to or from `peer`. */
 static void call(int rank, int kind, int peer, int thread, int flags)
 {
-    const rd_track_t track = kind == RD_MONITOR_SEND   ? RD_TRACK_SEND
-                             : kind == RD_MONITOR_RECV ? RD_TRACK_RECV
-                                                       : RD_TRACK_COLLECTIVE;
+    const rd_track_t track = kind == RD_MONITOR_SEND                                     ? RD_TRACK_SEND
+                             : kind == RD_MONITOR_RECV || kind == RD_MONITOR_WAIT_SIGNAL ? RD_TRACK_RECV
+                                                                                         : RD_TRACK_COLLECTIVE;
     rd_monitor_head_t *head = (void *)((char *)boards[rank] - RD_MONITOR_PAGE);
     rd_monitor_event_t *events = (void *)((char *)head + head->events_at);
     const uint64_t n = head->next++;
@@ -240,6 +240,20 @@ static void do_not_meet(void)
     EXPECT(RD_VERDICT_UNKNOWN, -1, "in a circle");
     end();
     collective_and_message(1, RD_MONITOR_GROUPED); /* and whoever has submitted a group is free */
+    look_twice();
+    EXPECT(RD_VERDICT_UNKNOWN, -1, "in a circle");
+    end();
+    begin(2); /* a wait for a signal has a number among those of receives, and must not be counted as one */
+    call(0, RD_MONITOR_RECV, 1, 1, 0);
+    call(0, RD_MONITOR_WAIT_SIGNAL, 1, 1, 0);
+    ends(0);
+    call(0, RD_MONITOR_RECV, 1, 1, 0);
+    for (int i = 0; i < 2; i++)
+        call(1, RD_MONITOR_SEND, 0, 1, 0);
+    ends(1);
+    call(1, RD_BARRIER, 0, 1, 0);
+    blocks(0, 1);
+    blocks(1, 0);
     look_twice();
     EXPECT(RD_VERDICT_UNKNOWN, -1, "in a circle");
     end();
