@@ -239,7 +239,8 @@ static void put_behind(rd_failure_t *failure, const char *what)
 
 void rd_failure_advise(rd_failure_t *failure)
 {
-    put_behind(failure, RD_STOP_ADVICE);
+    if (!strstr(failure->text, RD_STOP_ADVICE)) /* one that others have passed on may have it */
+        put_behind(failure, RD_STOP_ADVICE);
 }
 
 /* ---- the communicator's health ---- */
@@ -361,7 +362,7 @@ static void notice_text(const rd_health_t *h, rd_failure_t *f)
     if (f->said == RONDO_ERR_ABORTED)
         rd_abort_text(f->failed_rank, ctx, f->text, size);
     else if (f->said == RONDO_ERR_REMOTE && f->failed_rank == h->ctx->rank)
-        snprintf(f->text, size, "%s reports that this rank, %d (%s), was lost: nothing of it arrives any more", by,
+        snprintf(f->text, size, "%s reports that rank %d (%s) was lost: nothing of it arrives any more", by,
                  f->failed_rank, ctx);
     else if (h->ops->cause(h->arg, f->failed_rank, f))
         return;

@@ -262,7 +262,7 @@ static void end_busy(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
     b->busy = 0;
     if (code && !rd_stop_get(b->stop)) {
         news->failure.code = code;
-        rd_boot_stop(b->stop, b->ctx, &news->failure, false);
+        rd_boot_stop(b->stop, b->ctx, &news->failure, b->call != NULL); /* NULL: there is no communicator yet */
     }
     if (b->parting_set) {
         rd_boot_say(b, &b->parting);

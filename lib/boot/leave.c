@@ -37,8 +37,8 @@ void rd_boot_report(const rd_boot_t *b, int from, rd_failure_t *f)
                  said_by);
     else if (failed_rank == b->rank) /* a network that is cut in one direction: this rank receives from the others, and
                                         they do not receive from it */
-        snprintf(f->text, size, "rank %d (%s) reports that this rank, %d, was lost: nothing of it arrives any more",
-                 first, said_by, failed_rank);
+        snprintf(f->text, size, "rank %d (%s) reports that rank %d (%s) was lost: nothing of it arrives any more",
+                 first, said_by, failed_rank, ctx);
     else
         snprintf(f->text, size, "rank %d (%s) failed, or the connection to it was lost, as rank %d (%s) reports",
                  failed_rank, ctx, first, said_by);
@@ -46,7 +46,8 @@ void rd_boot_report(const rd_boot_t *b, int from, rd_failure_t *f)
 
 /* The record by which a rank leaves. A sentence, without its terminating zero, follows a code that means something only
  * with it: a mismatch, the reason why a rank could not make the communicator, or the end of a rendezvous. It also
- * follows the word of one rank that another one is late, so that all say the same of that. */
+ * follows the word of one rank that another one is late, or lost for another reason than a death, so that all say the
+ * same of that. */
 typedef struct __attribute__((packed)) farewell {
     int32_t code, failed_rank, reporter;
     char text[RD_ERROR_BYTES];
@@ -68,6 +69,12 @@ static bool blames_nobody(const farewell_t *said)
 static bool says_who_is_late(const farewell_t *said)
 {
     return said->code == RONDO_ERR_TIMEOUT && said->failed_rank != said->reporter - 1;
+}
+
+/* Why a connection to that rank was lost, its finder alone knows. */
+static bool says_who_is_lost(const farewell_t *said)
+{
+    return said->code == RONDO_ERR_REMOTE && said->failed_rank >= 0;
 }
 
 void rd_boot_stop(rd_stop_t *stop, rd_log_ctx_t *ctx, const rd_failure_t *news, bool advised)
@@ -103,7 +110,10 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
             f->failed_rank = -1;
         return f->code = rd_error_is_common(said.code) || late ? said.code : RONDO_ERR_REMOTE;
     }
+    const bool lost = says_who_is_lost(&said) && bytes > SHORT;
     rd_boot_report(b, from->rank, f);
+    if (lost && !f->died)
+        memcpy(f->text, said.text, sizeof f->text);
     return f->code;
 }
 
@@ -212,24 +222,28 @@ static void say_first(rd_boot_t *b, const rd_failure_t *failure)
     size_t bytes = SHORT;
     rd_failure_t stands = {.failed_rank = -1};
     rondo_result_t stopped = rd_stop_read(b->stop, &stands);
+    const char *text = failure->text;
     /* Leaving after a failure is not leaving in order; but the others find a mismatch or a missed deadline themselves.
      */
     if (said.code == RONDO_SUCCESS && stopped && stopped != RONDO_ERR_MISMATCH && stopped != RONDO_ERR_TIMEOUT) {
         said.code = stopped;
         said.failed_rank = stands.failed_rank;
         said.reporter = rd_reporter(stands.reporter, b->rank);
+        text = stands.text;
     }
-    const char *text = failure->text;
+    const bool died = *failure->text ? failure->died : stands.died && stands.failed_rank == said.failed_rank;
+    const bool lost = says_who_is_lost(&said) && !died;
     bool late = says_who_is_late(&said);
-    if ((rd_boot_says_why(said.code) || blames_nobody(&said) || late) && *text) {
-        if (!rd_error_is_common(said.code) && !late && said.failed_rank == b->rank) /* of others the sentence says so */
+    if ((rd_boot_says_why(said.code) || blames_nobody(&said) || late || lost) && *text) {
+        if (!rd_error_is_common(said.code) && !late && !lost &&
+            said.failed_rank == b->rank) /* of others the sentence says so */
             snprintf(said.text, sizeof said.text, "rank %d (%s): %.*s", b->rank, rd_boot_whois(b, b->rank),
                      RD_ERROR_BYTES - 100, text);
         else
             snprintf(said.text, sizeof said.text, "%s", text);
         bytes += strlen(said.text);
     }
-    say_death(b, &said, *text ? failure->died : stands.died && stands.failed_rank == said.failed_rank);
+    say_death(b, &said, died);
     say_to_all(b, &said, bytes);
 }
 

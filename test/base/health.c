@@ -168,7 +168,7 @@ int main(void)
     notices(RONDO_ERR_ABORTED, 2, RONDO_ERR_REMOTE, "rank 2 (host2) has aborted the communicator");
     notices(RONDO_ERR_TIMEOUT, 3, RONDO_ERR_TIMEOUT, "rank 3 (host3) did not come in time, rank 2 (host2) reports");
     notices(RONDO_ERR_REMOTE, 1, RONDO_ERR_REMOTE,
-            "rank 2 (host2) reports that this rank, 1 (host1), was lost: nothing of it arrives any more");
+            "rank 2 (host2) reports that rank 1 (host1) was lost: nothing of it arrives any more");
     notices(RONDO_ERR_MISMATCH, 3, RONDO_SUCCESS, "");
     notices(RONDO_ERR_SYSTEM, 2, RONDO_ERR_REMOTE, "rank 2 (host2) failed: system call failed");
     published = "rank 2 calls this, rank 3 that";

@@ -63,8 +63,8 @@ rondo_result_t rd_net_has_left(rd_net_peer_t *peer)
         rd_net_byes_due(net);
     }
     return rd_stop_fail(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->rank,
-                        "rank %d (%s) has left the communicator, and an operation here still needs it", peer->rank,
-                        rd_boot_whois(net->boot, peer->rank));
+                        "rank %d (%s) has left the communicator, and an operation of rank %d still needs it",
+                        peer->rank, rd_boot_whois(net->boot, peer->rank), net->rank);
 }
 
 void rd_net_judge_lost(rd_net_t *net)

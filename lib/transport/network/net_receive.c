@@ -210,8 +210,8 @@ void rd_net_byes_due(rd_net_t *net)
     }
 }
 
-/* A rank that has failed because another one is late: who is late, and what it does, is on its way by the bootstrap, in
- * a sentence that is the same on all ranks. */
+/* A rank that has failed because another one is late, or is lost: who is late, and what it does, or why the other is
+ * lost, is on its way by the bootstrap, in a sentence that is the same on all ranks. */
 static void await_sentence(rd_net_peer_t *peer)
 {
     peer->due_ms = rd_clock_ms() + RD_NET_GRACE_MS;
@@ -242,7 +242,7 @@ void rd_net_take_bye(rd_net_peer_t *peer, const rd_net_header_t *h)
      * comes by the bootstrap. */
     if (h->number == RONDO_SUCCESS || rd_boot_says_why((int)h->number) || net->alone)
         return;
-    if (h->number == RONDO_ERR_TIMEOUT) {
+    if (h->number == RONDO_ERR_TIMEOUT || (h->number == RONDO_ERR_REMOTE && !(h->bytes & RD_NET_BYE_DIED))) {
         await_sentence(peer);
         return;
     }
