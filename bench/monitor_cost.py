@@ -20,8 +20,8 @@ REPEAT_NS, REPEAT_PART, GROUP_NS = 3, 0.03, 40  # of a call that repeats the las
 
 def run(perf, ranks, group, on, most):
     """Returns the time of each size, in ns."""
-    command = [perf, "allreduce", "--ranks", str(ranks), "-b", str(8 * group), "-e", str(max(most, 8 * group)), "--turns", "5",
-               "--format", "json", "-c", "0"]
+    command = [perf, "allreduce", "--ranks", str(ranks), "-b", str(8 * group), "-e", str(max(most, 8 * group)),
+               "--turns", "5", "--format", "json", "-c", "0"]
     if group > 1:
         command += ["--pieces", str(group)]
     environment = dict(os.environ, RONDO_MONITOR="1" if on else "0")
