@@ -16,6 +16,7 @@
 #include <stdarg.h>
 #include <sodium.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/outstanding.h"
@@ -78,20 +79,26 @@ static void say_roots(rd_joining_t *j)
     bool sound = b->rank >= 0 && b->rank < b->nranks;
     int needed[RD_ROOTS_MOST], n;
     rd_roots_head_t head = {.plan = {b->nranks, b->nids, {0}}, .from = -1};
-    rd_root_t root[RD_ROOTS_MOST];
-    unsigned char record[RD_RECORD_DATA];
+    rd_root_t *root = calloc(RD_ROOTS_MOST, sizeof *root); /* it is long for a stack, as the record is */
+    unsigned char *record = malloc(RD_RECORD_DATA);
 
+    if (!root || !record) {
+        fail(j, RONDO_ERR_NO_MEMORY, "no memory for a list of %d ids", b->nids);
+        goto free;
+    }
     memcpy(head.plan.list, b->list, sizeof(b->list));
     head.index = sound ? rd_roots_index(b->nranks, b->nids, b->rank) : 0;
     n = rd_roots_needed(b->nranks, b->nids, head.index, needed);
-    memset(root, 0, sizeof(root));
     for (int i = 0; i < n; i++) {
         const rd_id_t *id = &b->ids[needed[i]];
         root[i] = (rd_root_t){.addr = id->addr, .creds = id->creds, .index = needed[i]};
         memcpy(root[i].maker, id->maker, sizeof(id->maker));
     }
     rd_chan_send(j->rendezvous.chan, RD_REC_ROOTS, record, rd_roots_seal(record, &b->id.creds, &head, root, n));
-    sodium_memzero(root, sizeof(root));
+    sodium_memzero(root, RD_ROOTS_MOST * sizeof *root);
+free:
+    free(root);
+    free(record);
 }
 
 /* The rendezvous has authenticated this rank, which now listens and sends its address. */

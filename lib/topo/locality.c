@@ -19,15 +19,12 @@ static int count(const rd_processors_t *set)
     return CPU_COUNT_S(sizeof *set, set->sets);
 }
 
-/* Reads a list as "0-3,8,10-11" into a set. Returns the lowest member, or -1 if there is none. */
-static int list_read(const char *path, rd_processors_t *set)
+/* Takes a list as "0-3,8,10-11" into a set. Returns the lowest member, or -1 if there is none. */
+static int list_take(const char *c, rd_processors_t *set)
 {
-    char text[LIST], *c = text, *end;
     long lowest = -1;
+    char *end;
 
-    CPU_ZERO_S(sizeof *set, set->sets);
-    if (rd_topo_line(path, text, sizeof text) != 0)
-        return -1;
     while (*c) {
         long from = strtol(c, &end, 10), to = from;
         if (end == c)
@@ -42,6 +39,19 @@ static int list_read(const char *path, rd_processors_t *set)
             break;
     }
     return lowest < RD_PROCESSORS ? (int)lowest : -1;
+}
+
+/* The same from a file. Its text is not on the stack, because threads that make communicators may have short ones. */
+static int list_read(const char *path, rd_processors_t *set)
+{
+    char *text = malloc(LIST);
+    int lowest = -1;
+
+    CPU_ZERO_S(sizeof *set, set->sets);
+    if (text && rd_topo_line(path, text, LIST) == 0)
+        lowest = list_take(text, set);
+    free(text);
+    return lowest;
 }
 
 static int package_of(const char *sys, int cpu)

@@ -39,6 +39,7 @@ check_PROGRAMS += \
 	test/core/left_other \
 	test/core/request_clock \
 	test/core/suspend \
+	test/core/short_stack \
 	test/core/timeout_once \
 	test/core/timeout_set \
 	test/core/one_process \
