@@ -68,6 +68,11 @@ struct rondo_comm {
         uint64_t hash;   /* of the call: monitor/called.h */
         uint64_t tag;
     } last;
+    /* Of the group that begins: the call made last. Followers (progress/queue.h) begin ahead of other calls. */
+    struct {
+        int index; /* -1: none has begun */
+        rd_track_t track;
+    } latest;
     struct rd_user_op *user_ops;
     struct rd_rma *rma;    /* one-sided operations; NULL: there was no window yet */
     rd_queue_t *rma_net;   /* the net communicator by which their messages go; NULL: there is none */

@@ -17,6 +17,8 @@
 /* What a thread's group records. */
 typedef struct rd_group {
     rd_task_t *first, *last;
+    rd_task_t *last_of[RD_TRACKS]; /* of each track; NULL: there is none */
+    int calls;                     /* that are tasks, or follow one */
     rd_self_messages_t self;
     rd_rma_list_t rma;
     struct rondo_request whose; /* the communicators, each once, and the result of the first call that failed */
@@ -88,7 +90,24 @@ rondo_result_t rd_group_record(rd_group_t *group, rondo_comm_t comm, rd_task_t *
     else
         group->first = task;
     group->last = task;
+    if (task->recorded) {
+        task->index = group->calls++;
+        group->last_of[task->track] = task;
+    }
     return RONDO_SUCCESS;
+}
+
+/* What follows has the next number of its track, so it goes to the same rank as the last message that way, or comes
+ * from it. */
+bool rd_group_follow(rd_group_t *group, rondo_comm_t comm, const rd_message_t *m, rd_plan_t *plan)
+{
+    rd_task_t *t = group->last_of[m->send ? RD_TRACK_SEND : RD_TRACK_RECV];
+
+    if (!t || t->queue != &comm->queue || t->noted.root != m->peer || t->noted.tag != m->tag || t->has_more ||
+        !t->plan->one_message || !rd_task_follow(t, plan, m->buffer, group->calls))
+        return false;
+    group->calls++;
+    return true;
 }
 
 rondo_result_t rd_group_record_self(rd_group_t *group, rondo_comm_t comm, const rd_message_t *m)
@@ -130,6 +149,9 @@ static void clear(rd_group_t *group, const struct rondo_request *request)
         rd_rma_list_clear(&group->rma);
     if (group->self.first)
         rd_self_clear(&group->self);
+    for (int i = 0; i < RD_TRACKS; i++)
+        group->last_of[i] = NULL;
+    group->calls = 0;
     rd_profile_group_end();
     if (group->whose.devices)
         rd_cuda_group_clear();
@@ -169,18 +191,28 @@ static rd_task_t *at_once_or_add(struct rondo_request *request, rd_task_t *waits
     return NULL;
 }
 
+static void name_works(struct rondo_request *request, rondo_comm_t comm, const rd_task_t *t)
+{
+    request->works[t->index] = rd_name_of(&comm->seat, t->track, t->number);
+    for (int i = 0; i < rd_task_following(t); i++)
+        request->works[t->followers->of[i].index] = rd_name_of(&comm->seat, t->track, t->number + 1 + (uint64_t)i);
+    request->nworks += 1 + rd_task_following(t);
+}
+
 /* Hands all recorded tasks to their queues, inside all of the communicators. After a failure none is handed on. */
 static rondo_result_t hand_on(rd_group_t *group, struct rondo_request *request)
 {
     rondo_result_t result = atomic_load(&request->completion.result);
-    int tasks = group->rma.n;
+    const bool two = group->rma.n + group->calls <= 2;
     rd_task_t *waits = NULL;
 
-    for (int i = 0; i < request->ncomms && result == RONDO_SUCCESS; i++)
+    for (int i = 0; i < request->ncomms && result == RONDO_SUCCESS; i++) {
+        request->comms[i]->latest.index = -1;
         result = rd_health_check(&request->comms[i]->health);
+    }
     if (group->self.first && result == RONDO_SUCCESS)
         result = rd_self_match(&group->self);
-    for (rd_task_t *t = group->first; t && result == RONDO_SUCCESS; t = t->next, tasks++)
+    for (rd_task_t *t = group->first; t && result == RONDO_SUCCESS; t = t->next)
         result = rd_task_is_message(t) ? RONDO_SUCCESS : rd_queue_prepare(t->queue, t);
     if (group->whose.devices && result == RONDO_SUCCESS)
         result = rd_cuda_group_submit(request->later ? &request->cuda : NULL);
@@ -189,7 +221,7 @@ static rondo_result_t hand_on(rd_group_t *group, struct rondo_request *request)
     if (group->self.first)
         rd_self_copy(&group->self);
     if (request->later)
-        request->works = malloc((size_t)tasks * sizeof *request->works + 1);
+        request->works = malloc((size_t)group->calls * sizeof *request->works + 1);
     /* Of one-sided operations and of tasks that are added, none of which is over before this thread waits. */
     atomic_store_explicit(&request->completion.pending, group->rma.n, memory_order_relaxed);
     while (group->first) {
@@ -199,8 +231,8 @@ static rondo_result_t hand_on(rd_group_t *group, struct rondo_request *request)
             rd_signature_number(t, &comm->sequence);
         rd_call_begin_task(comm, t);
         if (request->works && t->recorded)
-            request->works[request->nworks++] = rd_name_of(&comm->seat, t->track, t->number);
-        waits = at_once_or_add(request, waits, t, tasks <= 2);
+            name_works(request, comm, t);
+        waits = at_once_or_add(request, waits, t, two);
     }
     if (waits && (request->later || !rd_queue_soon(waits->queue, waits)))
         add(request, waits);

@@ -135,6 +135,19 @@ static uint64_t begin_noted(rondo_comm_t comm, rd_track_t track, const rd_monito
     return comm->shown ? begin_shown(comm, track, what) : rd_monitor_begin_message(&comm->seat, track, what);
 }
 
+/* Returns the index of the last one. */
+static int begin_followers(rondo_comm_t comm, const rd_task_t *task)
+{
+    const rd_followers_t *f = task->followers;
+    rd_monitor_call_t what = task->noted;
+
+    for (int i = 0; i < f->n; i++) {
+        what.count = what.bytes = f->of[i].plan->desc.count;
+        task->followers->of[i].entry = begin_noted(comm, task->track, &what);
+    }
+    return f->of[f->n - 1].index;
+}
+
 void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task)
 {
     if (!task->recorded)
@@ -149,6 +162,13 @@ void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task)
         task->entry = begin_noted(comm, task->track, &task->noted);
     }
     task->number = atomic_load_explicit(&comm->seat.board->calls[task->track].begun, memory_order_relaxed);
+    const int last = task->followers ? begin_followers(comm, task) : task->index;
+    if (last > comm->latest.index) {
+        comm->latest.index = last;
+        comm->latest.track = task->track;
+    } else { /* only messages have followers, so that call was one */
+        rd_monitor_note_message(&comm->seat, comm->latest.track);
+    }
 }
 
 uint64_t rd_call_begin_other(rondo_comm_t comm, uint8_t kind, const char *name)
@@ -452,8 +472,10 @@ static rondo_result_t record_message(rondo_comm_t comm, const rd_message_t *m, s
 {
     int chain = m->send ? RD_CHAIN_SEND(m->peer) : RD_CHAIN_RECV(m->peer);
     rd_task_t *task;
-    rondo_result_t result = rd_task_create(&comm->queue, plan, chain, m->buffer, m->buffer, &task);
 
+    if (plan->one_message && !comm->shown && rd_group_follow(m->group, comm, m, plan))
+        return RONDO_SUCCESS;
+    rondo_result_t result = rd_task_create(&comm->queue, plan, chain, m->buffer, m->buffer, &task);
     if (result != RONDO_SUCCESS)
         return result;
     task->recorded = true;

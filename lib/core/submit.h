@@ -59,6 +59,8 @@ void rd_call_begin_task(rondo_comm_t comm, rd_task_t *task);
 
 /* Record a task, or a message of this rank to itself, in this thread's group. They take over the plan. */
 rondo_result_t rd_group_record(struct rd_group *group, rondo_comm_t comm, rd_task_t *task);
+/* Records a short message as one that follows a task: progress/queue.h. Returns false if it needs a task of its own. */
+bool rd_group_follow(struct rd_group *group, rondo_comm_t comm, const rd_message_t *message, rd_plan_t *plan);
 rondo_result_t rd_group_record_self(struct rd_group *group, rondo_comm_t comm, const rd_message_t *message);
 /* Records a one-sided operation, which is allocated, and so is `waits`. It is taken over. */
 struct rd_rma_op;

@@ -14,6 +14,25 @@ bool rd_queue_message(const rd_queue_t *q, const rd_plan_t *plan, const void *in
     return false;
 }
 
+/* Returns true if another one is due. The record says that this one is over. */
+static inline bool next(rd_queue_t *q, rd_task_t *t)
+{
+    if (!rd_task_following(t))
+        return false;
+    rd_monitor_end(q->team->seat, t->track, t->entry, RONDO_SUCCESS);
+    return rd_task_next(t);
+}
+
+void rd_queue_followers(rd_queue_t *q, rd_task_t *t)
+{
+    while (next(q, t)) {
+        if (rd_flat_message(t->plan, t->in, t->out))
+            continue;
+        rd_run_begin(&t->run, t->plan, t->in, t->out, NULL, 0);
+        return;
+    }
+}
+
 /* Ends a task that was never added. */
 static bool over(rd_queue_t *q, rd_task_t *t)
 {
@@ -31,7 +50,13 @@ static bool is_plain(const rd_task_t *t)
 
 bool rd_queue_at_once(rd_queue_t *q, rd_task_t *t)
 {
-    return is_plain(t) && rd_flat_message(t->plan, t->in, t->out) && over(q, t);
+    if (!is_plain(t))
+        return false;
+    do {
+        if (!rd_flat_message(t->plan, t->in, t->out))
+            return false;
+    } while (next(q, t));
+    return over(q, t);
 }
 
 bool rd_queue_soon(rd_queue_t *q, rd_task_t *t)
@@ -40,8 +65,8 @@ bool rd_queue_soon(rd_queue_t *q, rd_task_t *t)
         return false;
     for (int polls = SOON_POLLS; polls; polls--) {
         rd_wait_pause();
-        if (rd_flat_message(t->plan, t->in, t->out))
-            return over(q, t);
+        if (rd_queue_at_once(q, t))
+            return true;
     }
     return false;
 }

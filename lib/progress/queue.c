@@ -269,6 +269,8 @@ rondo_result_t rd_queue_tasks(rd_queue_t *q, int *moved)
 
     for (rd_task_t *t = q->active, *next; t && result == RONDO_SUCCESS; t = next) {
         *moved |= t->run.open ? rd_run_advance(&t->run) : !zcopies(q);
+        if (t->followers && !t->run.open && t->run.result == RONDO_SUCCESS)
+            rd_queue_followers(q, t);
         result = t->run.result;
         peer = t->run.waits_for;
         next = t->next;
@@ -298,7 +300,7 @@ bool rd_queue_has(const rd_queue_t *q, rd_track_t track, uint64_t number)
 {
     for (const rd_task_t *first = q->active; first; first = first->next)
         for (const rd_task_t *t = first; t; t = t->after)
-            if (t->recorded && t->track == track && t->number == number)
+            if (t->recorded && t->track == track && number - t->number <= (uint64_t)rd_task_following(t))
                 return true;
     return false;
 }
@@ -324,7 +326,9 @@ void rd_queue_flush(rd_queue_t *q, rondo_result_t code)
         q->active = t->next;
         while (t) {
             rd_task_t *after = t->after;
-            note_end(q, t, code);
+            do {
+                note_end(q, t, code);
+            } while (rd_task_next(t));
             if (t->completion) {
                 rd_completion_fail(t->completion, code);
                 atomic_fetch_sub(&t->completion->pending, 1);

@@ -49,6 +49,22 @@ typedef struct rd_task_more {
     rd_profile_task_t *shown; /* to a profiler plugin; NULL: to none */
 } rd_task_more_t;
 
+/* A short message that follows a task of its chain, and has none of its own. */
+typedef struct rd_follower {
+    rd_plan_t *plan;
+    void *buffer;
+    uint64_t entry; /* as the task's */
+    int index;      /* likewise */
+} rd_follower_t;
+
+typedef struct rd_followers {
+    int next, n, room; /* those from `next` on have yet to get their turn */
+    rd_follower_t of[];
+} rd_followers_t;
+
+/* Of many short messages of a group that go the same way one behind the other, only the first is a task. The others
+ * follow it: when a message is over, the task becomes the next one. So a message costs a few words and no run, unless
+ * it has to wait. */
 typedef struct rd_task {
     struct rd_task *next;  /* of the recorded tasks of a group, later of the active ones, finally of the spent ones */
     struct rd_task *after; /* the next task of its chain */
@@ -58,6 +74,7 @@ typedef struct rd_task {
     const void *in;
     void *out;
     rd_completion_t *completion; /* NULL: nobody waits for it */
+    rd_followers_t *followers;   /* NULL: there are none */
     rd_run_t run;
     uint64_t sign; /* of its messages */
     bool has_more; /* `more` is valid: rd_task_more */
@@ -65,7 +82,8 @@ typedef struct rd_task {
     bool recorded; /* else it is the library's own, and no call: `noted` and `called` are not set */
     rd_track_t track;
     uint64_t entry;
-    uint64_t number; /* of the call in its track; 0: it has not begun */
+    uint64_t number; /* of the call in its track; 0: it has not begun. The followers have the next numbers */
+    int index;       /* among the calls of its group, from 0 on */
     rd_monitor_call_t noted;
     rd_signed_call_t called; /* a collective: is signed when its group begins */
     rd_task_more_t more;
@@ -154,11 +172,22 @@ static inline bool rd_task_is_send(const rd_task_t *task)
     return (task->chain - task->queue->tails) % 2 == RD_CHAIN_SEND(0);
 }
 
+/* Returns how many messages follow that have yet to get their turn. */
+static inline int rd_task_following(const rd_task_t *task)
+{
+    return task->followers ? task->followers->n - task->followers->next : 0;
+}
+
 /* Makes room in a run of this queue for the lanes of a plan that is not flat. */
 rondo_result_t rd_queue_lanes(rd_queue_t *queue, rd_run_t *run, const rd_plan_t *plan);
 /* Creates a task for later. It takes over the caller's reference to `plan`, and releases it on failure, too. */
 rondo_result_t rd_task_create(rd_queue_t *queue, rd_plan_t *plan, int chain, const void *in, void *out,
                               rd_task_t **task);
+/* Appends a short message to the task, which is such a message itself, goes the same way and has not begun. It takes
+ * over the reference to `plan`, unless it returns false, for lack of memory. */
+bool rd_task_follow(rd_task_t *task, rd_plan_t *plan, void *buffer, int index);
+/* The message that the task was is over: it becomes the next one. Returns false if there is none. */
+bool rd_task_next(rd_task_t *task);
 /* Must be called from inside the communicator, so that nobody else uses its queue; `queue` is NULL if the queue is
  * gone. */
 void rd_task_free(rd_queue_t *queue, rd_task_t *task);
@@ -170,13 +199,15 @@ rondo_result_t rd_queue_prepare(rd_queue_t *queue, rd_task_t *task);
 /* Sends or takes what a plan of one message is about, if there is room for it, or it comes within a few microseconds.
  * Nothing is ahead in its chain. */
 bool rd_queue_message(const rd_queue_t *queue, const rd_plan_t *plan, const void *in, void *out);
-/* Sends or takes a short message whose turn it is, if that can be done at once: then the task is freed, and nobody is
- * told that it is over but the record. */
+/* Sends or takes a short message whose turn it is, and those that follow it, as far as that can be done at once. If all
+ * are over, the task is freed, and nobody is told but the record; else it returns false. */
 bool rd_queue_at_once(rd_queue_t *queue, rd_task_t *task);
 /* The same for such a message as the only one that its caller waits for: polls for a few microseconds, if nothing else
  * is active and every rank has a core of its own. Between two polls is a pause: the peer's store would have to wait for
  * its line, which this core fetches as soon as it is gone. */
 bool rd_queue_soon(rd_queue_t *queue, rd_task_t *task);
+/* The message that an active task was is over: does the same with those that follow it. */
+void rd_queue_followers(rd_queue_t *queue, rd_task_t *task);
 /* Appends the task to its chain. */
 void rd_queue_add(rd_queue_t *queue, rd_task_t *task);
 

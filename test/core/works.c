@@ -145,6 +145,49 @@ static void requested(test_rank_t *t, rondo_comm_t comm)
     expect(t, works[2], RONDO_WORK_COMPLETED, t->rank ? 2 : 1, "recv");
 }
 
+/* Of several messages one way only the first is a task, but each has its name, and the last call is the one that was
+ * made last. Rank 1 comes when rank 0 has seen that nothing has come. */
+static void followed(test_rank_t *t, rondo_comm_t comm)
+{
+    static const bool sends[] = {true, false, true, false, false, true};
+    const uint64_t number[] = {3u - (unsigned)t->rank, 2u + (unsigned)t->rank, 4u - (unsigned)t->rank,
+                               3u + (unsigned)t->rank, 4u + (unsigned)t->rank, 5u - (unsigned)t->rank};
+    int out[3][2] = {{10, 0}, {20, 0}, {30, 40}}, in[3][2] = {{0}}, nsent = 0, nreceived = 0, peer = 1 - t->rank;
+    rondo_request_t request = NULL;
+    rondo_work_t works[7], end;
+
+    test_note(t, "messages that follow others");
+    test_barrier(t);
+    if (t->rank == 1)
+        test_barrier(t);
+    TEST_OK(t, comm, rondo_group_start());
+    for (int i = 0; i < 6; i++) {
+        int k = sends[i] ? nsent++ : nreceived++;
+        size_t count = k == 2 ? 2 : 1;
+        TEST_OK(t, comm,
+                sends[i] ? rondo_send(out[k], count, RONDO_INT32, peer, comm, NULL)
+                         : rondo_recv(in[k], count, RONDO_INT32, peer, comm, NULL));
+    }
+    TEST_OK(t, comm, rondo_group_submit(&request));
+    end = last(t, comm);
+    for (int i = 0; i < 6; i++)
+        TEST_OK(t, comm, rondo_request_work(request, i, &works[i]));
+    TEST_TRUE(t, memcmp(&end, &works[5], sizeof end) == 0);
+    TEST_GIVES(t, NULL, RONDO_ERR_INVALID_ARGUMENT, rondo_request_work(request, 6, &works[6]));
+    if (t->rank == 0) {
+        for (int i = 0; i < 6; i++)
+            if (!sends[i])
+                expect(t, works[i], RONDO_WORK_STARTED, number[i], "recv");
+        TEST_GIVES(t, NULL, RONDO_ERR_TIMEOUT, rondo_work_wait(works[4], 0));
+        test_barrier(t);
+    }
+    TEST_OK(t, comm, rondo_work_wait(works[4], -1));
+    TEST_OK(t, comm, rondo_request_wait(&request));
+    for (int i = 0; i < 6; i++)
+        expect(t, works[i], RONDO_WORK_COMPLETED, number[i], sends[i] ? "send" : "recv");
+    TEST_TRUE(t, memcmp(in, out, sizeof in) == 0);
+}
+
 /* What a request does by one-sided operations is not counted. */
 static void one_sided(test_rank_t *t, rondo_comm_t comm)
 {
@@ -225,6 +268,7 @@ static void body(test_rank_t *t, void *arg)
     TEST_GIVES(t, NULL, RONDO_ERR_INVALID_ARGUMENT, rondo_work_wait(none, -2));
     blocking(t, comm);
     requested(t, comm);
+    followed(t, comm);
     one_sided(t, other);
     failing(t, comm);
     TEST_OK(t, other, rondo_comm_destroy(other));

@@ -42,7 +42,7 @@ typedef struct {
     const way_t *way;
     call_t call;
     size_t sent, wanted;
-    int skip;
+    int ahead; /* in a group: short messages before it, and as many behind it */
 } plan_t;
 
 /* Rank 1 sends to rank 0 in every call; the others have empty blocks. */
@@ -65,23 +65,30 @@ static rondo_result_t run_v(const plan_t *p, int rank, int nranks, rondo_comm_t 
                         : rondo_scatterv(NULL, NULL, NULL, buffer, rank ? 0 : bytes, RONDO_UINT8, root, comm, NULL);
 }
 
+static rondo_result_t message(int rank, rondo_comm_t comm, void *buffer, size_t bytes)
+{
+    return rank ? rondo_send(buffer, bytes, RONDO_UINT8, 0, comm, NULL)
+                : rondo_recv(buffer, bytes, RONDO_UINT8, 1, comm, NULL);
+}
+
+static rondo_result_t run_group(const plan_t *p, int rank, rondo_comm_t comm, char *buffer, size_t bytes)
+{
+    char others[16];
+    rondo_result_t result = rondo_group_start(), end;
+
+    for (int i = 0; i <= 2 * p->ahead && result == RONDO_SUCCESS; i++)
+        result = i == p->ahead ? message(rank, comm, buffer, bytes) : message(rank, comm, others, sizeof others);
+    end = rondo_group_end();
+    return result != RONDO_SUCCESS ? result : end;
+}
+
 static rondo_result_t run(const plan_t *p, int rank, int nranks, rondo_comm_t comm, char *buffer, size_t bytes)
 {
-    rondo_result_t result, end;
-
     if (p->call >= ALLTOALLV)
         return run_v(p, rank, nranks, comm, buffer, bytes);
     if (rank > 1)
         return RONDO_SUCCESS;
-    if (p->call == SENDS)
-        return rank ? rondo_send(buffer, bytes, RONDO_UINT8, 0, comm, NULL)
-                    : rondo_recv(buffer, bytes, RONDO_UINT8, 1, comm, NULL);
-    result = rondo_group_start();
-    if (result == RONDO_SUCCESS)
-        result = rank ? rondo_send(buffer, bytes, RONDO_UINT8, 0, comm, NULL)
-                      : rondo_recv(buffer, bytes, RONDO_UINT8, 1, comm, NULL);
-    end = rondo_group_end();
-    return result != RONDO_SUCCESS ? result : end;
+    return p->call == SENDS ? message(rank, comm, buffer, bytes) : run_group(p, rank, comm, buffer, bytes);
 }
 
 /* Equal lengths, after which nothing is left of an earlier message in any slot or line that is not that of an earlier
@@ -165,7 +172,7 @@ int main(void)
         setenv(ways[w].variable, ways[w].value, 1);
         for (int call = 0; call < NUM_CALLS; call++)
             for (size_t k = 0; k < sizeof pairs / sizeof pairs[0] && !bad; k++) {
-                plan_t p = {&ways[w], (call_t)call, pairs[k].sent, pairs[k].wanted, 0};
+                plan_t p = {&ways[w], (call_t)call, pairs[k].sent, pairs[k].wanted, k % 4 < 2 ? 3 : 0};
                 if (is_told(&p) && (k + w + (size_t)call) % 2 == 0)
                     bad += test_run(number % 2 && ways[w].nodes == 1 ? TEST_THREADS : TEST_PROCESSES, 2 + number % 3,
                                     40, body, &p);
