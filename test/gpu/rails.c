@@ -6,7 +6,8 @@
  *   rails [--seed S] [--nodes 2+2] [--whole]
  *
  * --whole: on every layout, and every case plainly too, and from its graph twice; otherwise on the layouts that have
- * the others' traits, and plainly only the longest case of each operation and type.
+ * the others' traits, where the longest case of each operation and type goes one of these ways, and a layout has every
+ * other root, skew and further length of float32: a layout like it has the others.
  */
 #include <getopt.h>
 #include <signal.h>
@@ -32,11 +33,12 @@ typedef struct {
     int rails;   /* places that every node has; 0: nowhere has a node several ranks */
     int nnodes;
     int seldom; /* only with --whole, or if it is named */
+    int turn;   /* 0 or 1: which cases it has of those that go by turns */
 } map_t;
 
-static const map_t maps[] = {{"2+2", 2, 1, 2, 2, 0},   {"3+3", 3, 1, 3, 2, 1},    {"2+2+2", 2, 1, 2, 3, 1},
-                             {"abab", 2, 0, 2, 2, 1},  {"abbcca", 2, 0, 2, 3, 0}, {"4+2", 0, 1, 2, 2, 0},
-                             {"2+1+3", 0, 1, 1, 3, 0}, {"abbba", 0, 0, 2, 2, 0},  {"1+1+1", 0, 1, 0, 3, 0}};
+static const map_t maps[] = {{"2+2", 2, 1, 2, 2, 0, 0},   {"3+3", 3, 1, 3, 2, 1, 1},    {"2+2+2", 2, 1, 2, 3, 1, 0},
+                             {"abab", 2, 0, 2, 2, 1, 1},  {"abbcca", 2, 0, 2, 3, 0, 1}, {"4+2", 0, 1, 2, 2, 0, 0},
+                             {"2+1+3", 0, 1, 1, 3, 0, 0}, {"abbba", 0, 0, 2, 2, 0, 1},  {"1+1+1", 0, 1, 0, 3, 0, 1}};
 #define MAPS (sizeof maps / sizeof maps[0])
 
 typedef struct {
@@ -52,6 +54,7 @@ typedef struct {
     cudaStream_t stream;
     uint64_t random; /* the same on all ranks */
     int whole;
+    unsigned turn; /* counts the longest cases */
 } walk_t;
 
 static int has_blocks(do_what_t what)
@@ -195,21 +198,28 @@ static void captured(walk_t *w, const do_case_t *c, int times)
 /* `longest`: this case has all that the shorter ones of its kind have. */
 static void run_case(walk_t *w, do_case_t *c, int longest)
 {
-    int both = longest || w->whole;
+    int plainly = w->whole || (longest && w->turn % 2), twice = w->whole || (longest && w->turn % 2 == 0);
 
     c->seed = test_random(&w->random) >> 32;
     c->data = do_reduces(c->what) ? REF_EXACT : REF_BYTES;
     c->in_place = do_has_in_place(c->what) && test_below(&w->random, 2);
     c->send_shift = (int)(test_below(&w->random, 3) * ref_size(c->type));
     c->recv_shift = (int)(test_below(&w->random, 3) * ref_size(c->type));
-    if (both)
+    w->turn += (unsigned)longest;
+    if (plainly)
         plain(w, c);
-    captured(w, c, both ? 2 : 1);
+    captured(w, c, twice ? 2 : 1);
     if (test_failures(w->t) > 10)
         test_stop(w->t, "too many failures");
 }
 
-/* About the length from which a part goes inside, and about the ends of one and two pieces; of float32 all of these. */
+/* The other layouts' turn. */
+static int others_turn(const walk_t *w, int i)
+{
+    return !w->whole && (i + w->map->turn) % 2 != 0;
+}
+
+/* About the length from which a part goes inside, and about the ends of one and two pieces; of float32 these, too. */
 static void walk_lengths(walk_t *w, do_case_t *c)
 {
     size_t piece = piece_of(w, c), first = 1;
@@ -219,6 +229,8 @@ static void walk_lengths(walk_t *w, do_case_t *c)
     const size_t counts[] = {first, 2 * piece + 3, 1, first - 1, piece, piece + 1};
     enum { LONGEST = 1 };
     for (size_t i = 0; i < (w->map->rails && c->type == RONDO_FLOAT32 ? 6 : 2); i++) {
+        if (i > LONGEST && others_turn(w, (int)i))
+            continue;
         c->count = counts[i];
         c->root = do_rooted(c->what) ? (int)test_below(&w->random, (unsigned)w->t->nranks) : 0;
         run_case(w, c, i == LONGEST);
@@ -230,6 +242,8 @@ static void walk_roots(walk_t *w, do_what_t what)
     do_case_t c = {.what = what, .type = RONDO_INT32, .op = RONDO_SUM};
 
     for (c.root = 0; c.root < w->t->nranks; c.root++) {
+        if (others_turn(w, c.root + (int)what))
+            continue;
         c.count = piece_of(w, &c) + 1 + (size_t)c.root;
         run_case(w, &c, c.root == w->t->nranks - 1);
     }
@@ -241,6 +255,8 @@ static void walk_skews(walk_t *w, do_what_t what, size_t count)
 
     c.data = do_reduces(what) ? REF_EXACT : REF_BYTES;
     for (c.skew = 0; c.skew < 6; c.skew++) {
+        if (others_turn(w, c.skew))
+            continue;
         c.in_place = c.skew % 3 == 1;
         plain(w, &c);
     }
@@ -252,9 +268,11 @@ static void walk_unequal(walk_t *w, do_what_t what)
 
     for (c.root = 0; c.root < w->t->nranks; c.root++) {
         c.skew = 0;
-        run_case(w, &c, c.root == w->t->nranks - 1);
+        if (!others_turn(w, c.root))
+            run_case(w, &c, c.root >= w->t->nranks - 2);
         c.skew = 1 + c.root;
-        plain(w, &c);
+        if (!others_turn(w, c.root + 1))
+            plain(w, &c);
     }
 }
 
@@ -355,7 +373,7 @@ static void scaled(walk_t *w, do_what_t what)
 static void right(test_rank_t *t, void *arg)
 {
     const options_t *o = arg;
-    walk_t w = {.t = t, .map = o->map, .random = o->seed, .whole = o->whole};
+    walk_t w = {.t = t, .map = o->map, .random = o->seed, .whole = o->whole, .turn = (unsigned)o->map->turn};
 
     w.comm = device_comm(t);
     TEST_CUDA(t, cudaStreamCreateWithFlags(&w.stream, cudaStreamNonBlocking));

@@ -18,8 +18,8 @@ static const char *const protos[] = {"ll", "simple"};
 
 typedef struct {
     const char *algo, *proto; /* "": not forced */
-    int nodes;
-    _Atomic int *served; /* operations that went through on rank 0, in shared memory */
+    int nodes, turn;          /* turn: of narrow_calls */
+    _Atomic int *served;      /* operations that went through on rank 0, in shared memory */
 } plan_t;
 
 /* Returns false if the algorithm and the protocol cannot go together. */
@@ -51,7 +51,7 @@ static void body(test_rank_t *t, void *arg)
 
     if (!create(t, &comm, p))
         return;
-    int served = narrow_calls(t, comm, &narrow_host, counts, 3, *p->algo || *p->proto);
+    int served = narrow_calls(t, comm, &narrow_host, counts, 3, p->turn, *p->algo || *p->proto);
     if (t->rank == 0)
         atomic_fetch_add(p->served, served);
     test_note(t, "destroy");
@@ -80,12 +80,13 @@ static bool reduces(const rd_algo_t *algo)
     return (algo->colls & (1u << RD_ALLREDUCE | 1u << RD_REDUCE | 1u << RD_REDUCE_SCATTER)) != 0;
 }
 
-/* Three ranks for the fractions that no type holds, four for what doubles. */
+/* Three ranks for the fractions that no type holds, four for what doubles. What is forced has another number of
+ * elements for each number of ranks. */
 int main(int argc, char **argv)
 {
     static const int ranks[] = {3, 1, 2, 4, 7};
     int only = argc > 2 && strcmp(argv[1], "--ranks") == 0 ? atoi(argv[2]) : 0, bad = 0;
-    plan_t p = {"", "", 1, NULL};
+    plan_t p = {"", "", 1, NARROW_ALL, NULL};
 
     test_begin("narrow", 250);
     p.served = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -95,12 +96,12 @@ int main(int argc, char **argv)
         if (only && ranks[i] != only)
             continue;
         bad += run(&p, ranks[i], 0) + run(&p, ranks[i], 1);
-        plan_t nodes = {"", "", 2, p.served};
+        plan_t nodes = {"", "", 2, NARROW_ALL, p.served};
         if (ranks[i] > 1 && !bad)
             bad += run(&nodes, ranks[i], i % 2);
         for (const rd_algo_t *const *algo = rd_algos; *algo && i != 1 && i < 4 && !bad; algo++) {
             for (int k = 0; k < 2 && reduces(*algo) && !bad; k++) {
-                plan_t forced = {(*algo)->name, protos[k], 1, p.served};
+                plan_t forced = {(*algo)->name, protos[k], 1, (i + 1) / 2, p.served};
                 bad += run(&forced, ranks[i], (i + k) % 2);
             }
         }

@@ -139,7 +139,7 @@ static int run_case(const case_t *c)
 }
 
 int narrow_calls(test_rank_t *t, rondo_comm_t comm, const narrow_memory_t *memory, const size_t *counts, int ncounts,
-                 int may_refuse)
+                 int turn, int may_refuse)
 {
     int served = 0;
 
@@ -148,6 +148,8 @@ int narrow_calls(test_rank_t *t, rondo_comm_t comm, const narrow_memory_t *memor
             for (int coll = 0; coll < COLLS; coll++)
                 for (int i = 0; i < ncounts; i++) {
                     case_t c = {t, comm, types[k], (hard_op_t)op, (coll_t)coll, counts[i], 0, may_refuse, memory};
+                    if (turn != NARROW_ALL && (k + op + coll + turn) % ncounts != i)
+                        continue;
                     c.in_place = (k + op + coll + i) % 2;
                     served += run_case(&c);
                 }

@@ -14,9 +14,12 @@ typedef struct narrow_memory {
 
 extern const narrow_memory_t narrow_host;
 
-/* Every type, operation and operator, with these numbers of elements, in place and not. Returns how many operations
+#define NARROW_ALL (-1)
+
+/* Every type, operation and operator, in place and not, each with all of these numbers of elements (NARROW_ALL), or
+ * with one of them: `turn` and as many more as there are numbers, less one, make all of it. Returns how many operations
  * were served; that some are refused is a failure unless `may_refuse`. */
 int narrow_calls(test_rank_t *t, rondo_comm_t comm, const narrow_memory_t *memory, const size_t *counts, int ncounts,
-                 int may_refuse);
+                 int turn, int may_refuse);
 
 #endif
