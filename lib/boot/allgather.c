@@ -118,8 +118,8 @@ static rondo_result_t take(round_t *r)
 static rondo_result_t no_poll(const rd_boot_t *b, rd_boot_news_t *news)
 {
     news->failure.failed_rank = b->rank;
-    snprintf(news->failure.text, sizeof news->failure.text, "rank %d (%s) cannot go on with an exchange (poll): %s",
-             b->rank, rd_boot_whois(b, b->rank), strerror(errno));
+    snprintf(news->failure.text, sizeof news->failure.text, "cannot go on with an exchange (poll): %s",
+             strerror(errno));
     return RONDO_ERR_SYSTEM;
 }
 

@@ -120,30 +120,35 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
 /* What a connection that has ended says of its rank. A process that ends closes it, and then nothing is left to be read
  * here; on one host nothing else ends it. From another host a reset comes, too, when that host has heard nothing of
  * this one for five seconds, or from something on the way, and the process goes on. */
-static rd_silence_t silence_text(int rank, const char *whois, const rd_chan_t *chan, char *text, size_t size)
+static rd_silence_t silence_text(const rd_boot_t *b, int rank, const rd_chan_t *chan, char *text, size_t size)
 {
     const bool reset = chan->error == ECONNRESET || chan->error == EPIPE;
+    const char *whois = rd_boot_whois(b, rank);
 
     switch (chan->error) {
     case ETIMEDOUT:
     case EHOSTUNREACH:
     case ENETUNREACH:
-        snprintf(text, size, "rank %d (%s) is cut off: its host or the network to it has not answered for five seconds",
-                 rank, whois);
+        snprintf(
+            text, size,
+            "rank %d (%s) is cut off from rank %d: its host or the network to it has not answered for five seconds",
+            rank, whois, b->rank);
         return RD_SILENCE_CUT;
     case ENOBUFS:
     case ENOMEM:
-        snprintf(text, size,
-                 "rank %d (%s) cannot be heard here any more: this host's kernel has no memory for its connection",
-                 rank, whois);
+        snprintf(
+            text, size,
+            "rank %d (%s) cannot be heard by rank %d any more, whose host's kernel has no memory for the connection",
+            rank, whois, b->rank);
         return RD_SILENCE_CUT;
     default:
         if (chan->error == 0 || (reset && !chan->far)) {
             rd_death_text(rank, whois, text, size);
             return RD_SILENCE_DEATH;
         }
-        snprintf(text, size, "the connection to rank %d (%s) was lost: %s; its process may have ended", rank, whois,
-                 reset ? "it was reset" : strerror(chan->error));
+        snprintf(text, size,
+                 "the connection to rank %d (%s) from rank %d was lost: %s; the process of rank %d may have ended",
+                 rank, whois, b->rank, reset ? "it was reset" : strerror(chan->error), rank);
         return RD_SILENCE_BREAK;
     }
 }
@@ -180,7 +185,7 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
         return RONDO_SUCCESS;
     rd_failure_t *f = &news->failure;
     *f = (rd_failure_t){.code = RONDO_ERR_REMOTE, .said = RONDO_ERR_REMOTE, .failed_rank = from->rank};
-    news->silent = silence_text(from->rank, rd_boot_whois(b, from->rank), from->chan, f->text, sizeof f->text);
+    news->silent = silence_text(b, from->rank, from->chan, f->text, sizeof f->text);
     f->died = news->silent == RD_SILENCE_DEATH;
     return f->code;
 }

@@ -50,8 +50,9 @@ static rondo_result_t unreachable(rd_ucx_peer_t *peer, ucs_status_t status)
     if (news != RONDO_SUCCESS)
         return news;
     return rd_stop_fail(net->base.stop, net->base.ctx, RONDO_ERR_REMOTE, peer->base.rank,
-                        "UCX cannot reach rank %d (%s): %s (RONDO_IFACE and RONDO_UCX_TLS choose the way)",
-                        peer->base.rank, rd_boot_whois(net->base.boot, peer->base.rank), rd_ucp.status_string(status));
+                        "UCX cannot reach rank %d (%s) from rank %d: %s (RONDO_IFACE and RONDO_UCX_TLS choose the way)",
+                        peer->base.rank, rd_boot_whois(net->base.boot, peer->base.rank), net->base.rank,
+                        rd_ucp.status_string(status));
 }
 
 /* Where the peer takes the connection and dies before the first bytes are sent, UCX's tcp tries once more, gives the

@@ -115,7 +115,7 @@ static void closed(void)
 
 static void was_reset(void)
 {
-    const char *lost = "the connection to rank 1 (b:2) was lost: it was reset; its process may have ended";
+    const char *lost = "the connection to rank 1 (b:2) from rank 0 was lost: it was reset; the process of rank 1 may have ended";
 
     check_now = "reset, on one host";
     connect_both(false);
@@ -151,7 +151,7 @@ static void garbled(void)
     size_t bytes;
     int type;
     CHECK(!rd_chan_next(here, &type, &data, &bytes));
-    says(RD_SILENCE_BREAK, "the connection to rank 1 (b:2) was lost: Protocol error");
+    says(RD_SILENCE_BREAK, "the connection to rank 1 (b:2) from rank 0 was lost: Protocol error");
     rd_chan_free(there);
 }
 

@@ -23,8 +23,8 @@ static void check_left(rd_cuda_t *cuda, int peer)
         return;
     }
     rd_health_fail(team->health, RONDO_ERR_REMOTE, peer,
-                   "rank %d (%s) has destroyed its communicator, and a kernel of this rank waits for it", peer,
-                   rd_boot_whois(team->boot, peer));
+                   "rank %d (%s) has destroyed its communicator, and a kernel of rank %d waits for it", peer,
+                   rd_boot_whois(team->boot, peer), team->rank);
 }
 
 /* A number of the record's from the lower bits that kernels know of it, which is near `about`. */

@@ -145,8 +145,8 @@ rondo_result_t rd_cuda_check(rd_cuda_t *cuda)
                               late, rd_health_whois(team->health, late));
     if (failed == RD_KFAILED_LEFT)
         return rd_health_fail(team->health, RONDO_ERR_REMOTE, late,
-                              "rank %d (%s) has left an operation before this rank had copied its buffer", late,
-                              rd_health_whois(team->health, late));
+                              "rank %d (%s) has left an operation before rank %d had copied its buffer", late,
+                              rd_health_whois(team->health, late), team->rank);
     if (failed == RD_KFAILED_ARGUMENT)
         return rd_health_fail(team->health, RONDO_ERR_INVALID_ARGUMENT, team->rank,
                               "a kernel of the program's has asked for %s that does not exist (rondo_device.cuh)",

@@ -77,8 +77,9 @@ void rd_net_judge_lost(rd_net_t *net)
         p->judged = true;
         if (!net->alone)
             rd_stop_fail(net->stop, net->ctx, RONDO_ERR_REMOTE, p->rank,
-                         "the network's connection to rank %d (%s) was lost: %s; its process may have ended", p->rank,
-                         rd_boot_whois(net->boot, p->rank), p->lost_why);
+                         "the network's connection to rank %d (%s) from rank %d was lost: %s; the process of rank %d "
+                         "may have ended",
+                         p->rank, rd_boot_whois(net->boot, p->rank), net->rank, p->lost_why, p->rank);
     }
 }
 
