@@ -79,11 +79,11 @@ static int process_at(const rank_t *r, const char *at)
 
 static int blamed(const rank_t *r, const char *text, const int *member, int nmembers)
 {
-    const char *at, *named = strstr(text, "rank ");
+    const char *at, *reported = strstr(text, " reports that rank "), *named;
     int rank;
 
-    if (strstr(text, "this rank, "))
-        return r->t->rank;
+    text = reported ? reported : text; /* whoever reports is not to blame */
+    named = strstr(text, "rank ");
     for (at = text; *at; at++)
         if ((rank = process_at(r, at)) >= 0)
             break;
