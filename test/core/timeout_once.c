@@ -156,7 +156,7 @@ static void dropped(test_rank_t *t, void *arg)
     TEST_OK(t, comm, rondo_comm_destroy(comm));
 }
 
-#define WINDOW_MS 1000
+#define WINDOW_MS 3000
 
 static rondo_comm_t waits; /* of rank 0 */
 static _Atomic int *extended;
@@ -189,10 +189,11 @@ static void window(test_rank_t *t, void *arg)
     while (t->rank == 1 && !atomic_load(extended))
         usleep(1000);
     if (t->rank == 1)
-        usleep(2 * WINDOW_MS * 1000);
+        usleep((WINDOW_MS + 100) * 1000);
     TEST_OK(t, comm, rondo_window_create(comm, NULL, 8, &made, 0));
     if (t->rank == 0)
         pthread_join(thread, NULL);
+    test_barrier(t); /* an abort ends what others are still in */
     rondo_comm_abort(comm);
 }
 
