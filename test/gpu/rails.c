@@ -38,7 +38,7 @@ typedef struct {
 
 static const map_t maps[] = {{"2+2", 2, 1, 2, 2, 0, 0},   {"3+3", 3, 1, 3, 2, 1, 1},    {"2+2+2", 2, 1, 2, 3, 1, 0},
                              {"abab", 2, 0, 2, 2, 1, 1},  {"abbcca", 2, 0, 2, 3, 0, 1}, {"4+2", 0, 1, 2, 2, 0, 0},
-                             {"2+1+3", 0, 1, 1, 3, 0, 0}, {"abbba", 0, 0, 2, 2, 0, 1},  {"1+1+1", 0, 1, 0, 3, 0, 1}};
+                             {"2+1+3", 0, 1, 1, 3, 0, 1}, {"abbba", 0, 0, 2, 2, 0, 1},  {"1+1+1", 0, 1, 0, 3, 0, 1}};
 #define MAPS (sizeof maps / sizeof maps[0])
 
 typedef struct {
@@ -226,10 +226,10 @@ static void walk_lengths(walk_t *w, do_case_t *c)
 
     for (c->count = 1; bytes_of(w, c) < short_of(w, c->what); c->count++)
         first = c->count + 1;
-    const size_t counts[] = {first, 2 * piece + 3, 1, first - 1, piece, piece + 1};
-    enum { LONGEST = 1 };
+    const size_t counts[] = {first, 2 * piece + 3, first - 1, piece + 1, 1, piece};
+    enum { LONGEST = 1, BY_TURNS = 4 };
     for (size_t i = 0; i < (w->map->rails && c->type == RONDO_FLOAT32 ? 6 : 2); i++) {
-        if (i > LONGEST && others_turn(w, (int)i))
+        if (i >= BY_TURNS && others_turn(w, (int)i))
             continue;
         c->count = counts[i];
         c->root = do_rooted(c->what) ? (int)test_below(&w->random, (unsigned)w->t->nranks) : 0;
