@@ -342,6 +342,7 @@ static void part_wait(const part_t *p, double seconds)
 
     while (p->making && atomic_load_explicit(&p->making->state, memory_order_acquire) == RUNNING &&
            rd_mpi_clock() < until) {
+        rd_mpi_flights_turn();
         rd_mpi_progress(NULL);
         nanosleep(&nap, NULL);
     }
