@@ -301,7 +301,7 @@ bool rd_record_join(const rd_env_t *env, const rd_log_ctx_t *ctx)
                "RONDO_RAS_GROUP=%s: this kernel cannot keep others from writing to a record (Linux 5.1 can), so nobody "
                "else may ask",
                env->ras_group);
-    if (refused)
+    if (refused && !error)
         rd_log(
             ctx, RD_LOG_WARN,
             "RONDO_MONITOR_DIR=%s: no record can be there%s (%s): it is in memory, and goes with the last process that "
