@@ -168,7 +168,7 @@ def look_by_torch(folder):
     module = "torch.distributed.flight_recorder.fr_trace"
     try:
         found = importlib.util.find_spec(module)
-    except ImportError:
+    except (ImportError, OSError):
         found = None
     if not found:
         print("PyTorch's analyser is not here: it is not asked")
