@@ -125,7 +125,9 @@ void rondo_scratch_free(void *buffer, size_t bytes, rondo_comm_t comm)
 {
     const char *call = "rondo_scratch_free";
 
-    if (rd_comm_valid_suspended(comm, call) == RONDO_SUCCESS && !rd_comm_on_device(comm)) {
+    if (rd_comm_valid_suspended(comm, call) != RONDO_SUCCESS)
+        return;
+    if (!rd_comm_on_device(comm)) {
         (void)rondo_mem_free(buffer, comm);
     } else if (rd_comm_query(comm, call) == RONDO_SUCCESS) {
         rd_cuda_scratch_free(comm->cuda, buffer, bytes);

@@ -3,9 +3,10 @@
  * and not looked at.
  */
 #include <stdio.h>
-#include <string.h>
-
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "nccl/nccl_harness.h"
 
@@ -62,6 +63,19 @@ static void in_place(test_rank_t *t, ncclComm_t comm)
     free(x[1]);
 }
 
+/* A child ends what it has from its parent, memory of such a call among it: nothing happens, to neither of them. */
+static void forked(test_rank_t *t, ncclComm_t comm)
+{
+    int status = -1;
+    pid_t child = fork();
+
+    if (child == 0) {
+        (void)ncclCommAbort(comm);
+        _exit(0);
+    }
+    TEST_TRUE(t, child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
+
 static void all(test_rank_t *t, void *arg)
 {
     static const size_t counts[] = {1, 0, 1023, 30011};
@@ -90,6 +104,8 @@ static void all(test_rank_t *t, void *arg)
         }
     }
     in_place(t, comm);
+    if (t->kind == TEST_PROCESSES)
+        forked(t, comm);
     NCCL_OK(t, ncclCommFinalize(comm));
     NCCL_OK(t, ncclCommDestroy(comm));
 }
