@@ -463,8 +463,9 @@ rondo_result_t rondo_comm_destroy(rondo_comm_t comm);
  * still waits for it; what a group or a request has on other communicators goes on, and abort does not wait for that.
  * The other ranks' pending and later calls return RONDO_ERR_REMOTE and name this rank. After it `comm` is not valid in
  * any thread: what is called later on is the caller's mistake. What a stream has not come to, because something of the
- * program's is in front of it there, is not waited for either, nor by a destroy after an error: it will begin and
- * leave, so its buffers must stay until the stream has passed it. */
+ * program's is in front of it there, is not waited for either, nor are copies that go on for longer than 0.3 s; a
+ * destroy after an error does likewise. What is left will begin and leave, so its buffers must stay until the stream
+ * has passed it; device memory of rondo_mem_alloc's among them is then given back by cudaFree. */
 rondo_result_t rondo_comm_abort(rondo_comm_t comm);
 
 /* Ends what is under way, as rondo_comm_abort does and from any thread, but keeps the communicator: failed, with

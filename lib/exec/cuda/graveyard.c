@@ -5,14 +5,15 @@
  * window here first, and the last communicator of the process to end frees those whose peers have left. cudaFree waits
  * for everything that runs on the device, so it is called only when this process has no communicator left whose kernels
  * might wait for what this thread does next. The same holds for unpinning, where windows lie in host memory
- * (window_host.c), and for unmapping the windows of peers, which is why they stay mapped until then, too, or until
- * there are too many; a communicator that gets the same one of a peer again takes what is mapped already. The peer may
- * have freed its window meanwhile, and what it allocates in its place is mapped when the old mapping is gone.
+ * (window_host.c), and for unmapping the windows of peers, which is why they stay mapped until then, too. Of these, and
+ * of memory beside windows, an end that may wait frees the older half when there is too much; a communicator that gets
+ * the same one of a peer again takes what is mapped already. The peer may have freed its window meanwhile, and what it
+ * allocates in its place is mapped when the old mapping is gone.
  *
  * Behind a failure the end does not wait for this rank's own kernels either, where they stand behind a kernel of the
  * program's in their stream. They will still begin, find the word of the abort and leave; until then all that they may
  * touch stays as it is, and to the peers this rank has not left yet. Whoever makes or ends a communicator asks whether
- * they are over. Until then the communicator counts as living, so that nothing is freed, which would wait for them. */
+ * they are over. Until then the communicator counts as living and nothing is freed, which would wait for them. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -311,7 +312,7 @@ void rd_window_unmap(rd_cuda_t *cuda, void *memory, rd_import_name_t name)
     if (l) {
         *l = (rd_left_t){.memory = memory, .device = cuda->device, .imported = name};
         left_add(r ? &r->left : &left, &l);
-        old = rd_cuda_may_wait(cuda) ? too_much(true) : NULL;
+        old = !remains && rd_cuda_may_wait(cuda) ? too_much(true) : NULL;
     }
     pthread_mutex_unlock(&lock);
     if (now)
@@ -405,6 +406,7 @@ bool rd_grave_hold(rd_cuda_t *cuda)
     rd_remains_t *r = calloc(1, sizeof *r);
 
     pthread_mutex_lock(&lock);
+    sweep_remains();
     bool buries = r && buried < BURIED;
     buried += buries;
     pthread_mutex_unlock(&lock);
@@ -490,7 +492,7 @@ void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *contr
     close_shared(cuda);
     leave_living(cuda, node);
     sweep();
-    rd_left_t *old = waits ? too_much(false) : NULL;
+    rd_left_t *old = !remains && waits ? too_much(false) : NULL;
     if (living == 0)
         free_all();
     pthread_mutex_unlock(&lock);

@@ -188,7 +188,7 @@ rondo_result_t rd_cuda_drained(rd_cuda_t *cuda)
 }
 
 /* Queries now and then until everything is over. Returns RONDO_IN_PROGRESS if kernels have been told to leave, and it
- * is not over after LEAVE_MS: then it has not begun. */
+ * is not over after LEAVE_MS: then it has not begun, or is a long copy. */
 static rondo_result_t wait_over(rd_cuda_t *cuda)
 {
     const struct timespec pause = {0, 50000};
