@@ -101,6 +101,12 @@ static uint64_t hash(const char *text)
     return h;
 }
 
+static bool has_root(kind_t kind)
+{
+    return kind == REDUCE || kind == BROADCAST || kind == GATHER || kind == SCATTER || kind == GATHERV ||
+           kind == SCATTERV;
+}
+
 /* Some ranks' part may be over before they know: the next call fails. */
 static void body(test_rank_t *t, void *arg)
 {
@@ -141,6 +147,7 @@ static void body(test_rank_t *t, void *arg)
         TEST_TRUE(t, strstr(said, word));
         snprintf(word, sizeof word, "rank %d (", c->of);
         TEST_TRUE(t, strncmp(said, word, strlen(word)) == 0);
+        TEST_TRUE(t, !strstr(said, ", root ") == !has_root(c->kind));
         test_agree(t, hash(said), "the sentence");
         TEST_GIVES(t, comm, RONDO_ERR_NAN, rondo_barrier(comm, NULL));
     }
