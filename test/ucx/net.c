@@ -362,7 +362,7 @@ static int gives_up(const trial_t *t)
 static void wait_for_survivors(const trial_t *t, shared_t *shared)
 {
     int survivors = t->ending == KILLED ? t->nranks - 1 : t->nranks;
-    if (t->ending == WHOLE || t->ending == MISMATCHED || gives_up(t)) {
+    if (t->ending == WHOLE || t->ending == MISMATCHED) {
         return;
     }
     while (atomic_load(&shared->ended) < survivors) {
@@ -399,7 +399,9 @@ static int rank_main(const trial_t *t, shared_t *shared)
     if (t->ending != WHOLE) {
         wrong |= touched(self.net, t);
     }
-    wait_for_survivors(t, shared);
+    if (!gives_up(t)) {
+        wait_for_survivors(t, shared);
+    }
     self.net->ops->destroy(self.net);
     unbind_all(t);
     int none = played_got() == 0 && t->ending != MISMATCHED; /* rank 0 may be gone before that */
@@ -411,6 +413,9 @@ static int rank_main(const trial_t *t, shared_t *shared)
     if (leftovers(fds, threads)) {
         fprintf(stderr, "rank %d: descriptors or threads are left\n", t->rank);
         wrong = 1;
+    }
+    if (gives_up(t)) { /* only its network's farewell says why: where its bootstrap ends without one, it has died */
+        wait_for_survivors(t, shared);
     }
     rd_boot_destroy(self.boot);
     return wrong;
