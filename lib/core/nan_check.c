@@ -80,6 +80,7 @@ rondo_result_t rd_nan_collective(rondo_comm_t comm, rd_nan_check_t *check, const
     int root = call->name ? call->root : d->root;
     found_t found = {0};
     char with[160], at[24] = "";
+    bool tables;
 
     if (check->mode == RD_NAN_IGNORED || comm->cuda)
         return RONDO_SUCCESS;
@@ -88,7 +89,7 @@ rondo_result_t rd_nan_collective(rondo_comm_t comm, rd_nan_check_t *check, const
         return RONDO_SUCCESS;
     if (rd_coll_reduces(d->coll))
         op = d->op < RONDO_NUM_OPS ? rd_op_name(d->op) : "an operator of the user's";
-    if (rd_view_kind_rooted(d->coll) || strcmp(name, "gatherv") == 0 || strcmp(name, "scatterv") == 0)
+    if (rd_view_kind_rooted(rd_coll_named(name, &tables)))
         snprintf(at, sizeof at, ", root %d", root);
     snprintf(with, sizeof with, "%s%s%s%s", rd_type_name(d->type), *op ? ", " : "", op, at);
     uint64_t hash = rd_sign_mix(rd_sign_mix((uint64_t)d->coll << 32 | (uint64_t)d->type, d->count),

@@ -15,18 +15,6 @@
 
 /* ---- the sentence ---- */
 
-/* The collective of that name, with tables or without; RD_NUM_COLLS: it is none. */
-static int collective_named(const char *name, bool *tables)
-{
-    for (int c = 0; c < RD_NUM_COLLS; c++) {
-        const size_t n = strlen(rd_coll_name((rd_coll_t)c));
-        *tables = strncmp(name, rd_coll_name((rd_coll_t)c), n) == 0 && strcmp(name + n, "v") == 0;
-        if (*tables || strcmp(name, rd_coll_name((rd_coll_t)c)) == 0)
-            return c;
-    }
-    return RD_NUM_COLLS;
-}
-
 /* Only what such a call has: an operator where it reduces, a root where there is one. */
 static void describe(char *text, size_t room, const rd_signature_t *s)
 {
@@ -34,7 +22,7 @@ static void describe(char *text, size_t room, const rd_signature_t *s)
     const char *op = s->op < RONDO_NUM_OPS ? rd_op_name((rondo_op_t)s->op) : "user";
     char count[40] = "", named[40] = "", with[40] = "", root[24] = "", tag[32] = "";
     bool tables = false;
-    const int coll = collective_named(s->name, &tables);
+    const int coll = rd_coll_named(s->name, &tables);
 
     if (coll < RD_NUM_COLLS && coll != RD_BARRIER) {
         if (!tables)

@@ -54,6 +54,9 @@ static inline bool rd_coll_reduces(rd_coll_t coll)
 
 const char *rd_coll_name(rd_coll_t coll);
 int rd_coll_parse(const char *name, rd_coll_t *coll); /* returns 0, or -1 if no operation has the name */
+/* Returns the collective of that name, also with counts by rank ("gatherv"): then *tables is true. RD_NUM_COLLS: none.
+ */
+int rd_coll_named(const char *name, bool *tables);
 
 /* Counts and displacements of the v-operations, in elements; NULL: uniform. */
 typedef struct rd_tables {

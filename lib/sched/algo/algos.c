@@ -26,14 +26,26 @@ const char *rd_coll_name(rd_coll_t coll)
     return (unsigned)coll < RD_NUM_COLLS ? coll_names[coll] : "unknown";
 }
 
+int rd_coll_named(const char *name, bool *tables)
+{
+    for (int c = 0; c < RD_NUM_COLLS; c++) {
+        const size_t n = strlen(coll_names[c]);
+        *tables = strncmp(name, coll_names[c], n) == 0 && strcmp(name + n, "v") == 0;
+        if (*tables || strcmp(name, coll_names[c]) == 0)
+            return c;
+    }
+    return RD_NUM_COLLS;
+}
+
 int rd_coll_parse(const char *name, rd_coll_t *coll)
 {
-    for (int c = 0; c < RD_NUM_COLLS; c++)
-        if (strcmp(name, coll_names[c]) == 0) {
-            *coll = (rd_coll_t)c;
-            return 0;
-        }
-    return -1;
+    bool tables;
+    const int found = rd_coll_named(name, &tables);
+
+    if (found == RD_NUM_COLLS || tables)
+        return -1;
+    *coll = (rd_coll_t)found;
+    return 0;
 }
 
 const rd_algo_t *rd_algo_find(const char *name)
