@@ -112,8 +112,10 @@ rondo_result_t rondo_scratch_alloc(void **buffer, size_t *bytes, rondo_comm_t co
     const char *call = "rondo_scratch_alloc";
     rondo_result_t result = rd_comm_valid(comm, call);
 
-    if (result != RONDO_SUCCESS || !rd_comm_on_device(comm))
-        return result == RONDO_SUCCESS ? rondo_mem_alloc(buffer, *bytes, comm) : result;
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (!rd_comm_on_device(comm))
+        return rondo_mem_alloc(buffer, *bytes, comm);
     if ((result = rd_comm_query(comm, call)) == RONDO_SUCCESS) {
         result = rd_cuda_scratch_alloc(comm->cuda, buffer, bytes);
         rd_comm_query_leave(comm);

@@ -138,12 +138,12 @@ static uint64_t begin_noted(rondo_comm_t comm, rd_track_t track, const rd_monito
 /* Returns the index of the last one. */
 static int begin_followers(rondo_comm_t comm, const rd_task_t *task)
 {
-    const rd_followers_t *f = task->followers;
+    rd_followers_t *f = task->followers;
     rd_monitor_call_t what = task->noted;
 
     for (int i = 0; i < f->n; i++) {
         what.count = what.bytes = f->of[i].plan->desc.count;
-        task->followers->of[i].entry = begin_noted(comm, task->track, &what);
+        f->of[i].entry = begin_noted(comm, task->track, &what);
     }
     return f->of[f->n - 1].index;
 }
