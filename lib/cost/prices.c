@@ -83,17 +83,19 @@ static struct {
       .peers = 64,
       .links = 450,
       .nt_store = RD_NT_STORE_ADAPT}},
-    /* Fitted by rondo-tune --read to 1,149 times (11 operations, every algorithm and protocol forced, 8, 16 and 32
-     * ranks with a core each, 8 B to 8 MB) on a 32-core Xeon of one NUMA node, where lines go from core to core through
-     * the mesh. Of the times of two machines of this kind, test/cost/xeon-32.times, predictions are off by a factor of
-     * 1.31 in the mean, where the two differ by 1.35, and choices slower than the best by 1.06. The network's prices
-     * are the xeon's. */
+    /* Fitted by rondo-tune --read on a 32-core Xeon of one NUMA node, where lines go from core to core through the
+     * mesh: slots and boards to 1,149 times (11 operations, every algorithm and protocol forced, 8, 16 and 32 ranks
+     * with a core each, 8 B to 8 MB); lines, boards of lines and CMA again, to the mean of those and of 1,774 times of
+     * 2, 8, 16 and 32 ranks. What that second fit gave for slots made messages of 16 KB slower, and its `overlap` took
+     * rings for short reductions, which are quick only in a sequence of them: both are as before. Of
+     * test/cost/xeon-32.times predictions are off by a factor of 1.32 in the mean, where two machines of this kind
+     * differ by 1.35, and choices slower than the best by 1.04. The network's prices are the xeon's. */
     {"xeon-many",
      {.of = {[RD_PRICE_SHM] =
-                 {[RD_PROTO_LL] = {0.194, 0.0318, GIGA(1.2), GIGA(7.9), GIGA(17.4), GIGA(12.3), GIGA(10)},
+                 {[RD_PROTO_LL] = {0.178, 0.0318, GIGA(4.21), GIGA(8.25), GIGA(17.4), GIGA(13.6), GIGA(10)},
                   [RD_PROTO_SIMPLE] = {0.432, 0.115, GIGA(5.75), GIGA(49.6), GIGA(74.6), GIGA(369), GIGA(12)},
-                  [RD_PROTO_CMA] = {0.22, 0.822, 0, GIGA(60), GIGA(7.3), GIGA(41)},
-                  [RD_PROTO_BOARD_LL] = {0.25, 0.03, GIGA(3.4), GIGA(15.8), GIGA(21.9), GIGA(12.3), GIGA(1)},
+                  [RD_PROTO_CMA] = {0.208, 0.738, 0, GIGA(185), GIGA(7.38), GIGA(41)},
+                  [RD_PROTO_BOARD_LL] = {0.136, 0.0313, GIGA(3.4), GIGA(15.8), GIGA(21.9), GIGA(12.3), GIGA(1.41)},
                   [RD_PROTO_BOARD] = {0.6, 0.072, GIGA(11.4), GIGA(14), GIGA(45), GIGA(369), GIGA(24)}},
              [RD_PRICE_NET] = {[RD_PROTO_LL] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
                                [RD_PROTO_SIMPLE] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},

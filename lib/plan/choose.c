@@ -15,9 +15,8 @@
 #define FRAME_DATA ((size_t)60 << 10)   /* headers take a part of it */
 #define FRAMES_MOST ((size_t)252 << 10) /* of a slice: both ways at once, longer ones do not stay in the caches */
 
-/* What a byte of a message alone costs by lines, where one in a step of a collective costs 1. A step's value lies in
- * scratch in between; and prices were fitted when lines were stored and loaded word by word. On two cores of a Xeon 2
- * KB took 0.68 us by lines and 1.17 by slots (doc/notebook/host.md). */
+/* What a byte of a message alone costs by lines, where one in a step of a collective costs 1: a step's value lies in
+ * scratch in between. On two cores of a Xeon 2 KB took 0.68 us by lines and 1.17 by slots (doc/notebook/host.md). */
 #define ALONE 0.2
 
 #define TO_ONE_MOST ((size_t)64 << 20)  /* messages to one rank: the longest whose price is looked at, */
