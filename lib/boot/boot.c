@@ -127,9 +127,9 @@ void rd_boot_refuse(const rondo_unique_id_t *id, int rank, int nranks, const rd_
         b->rank = rank;
         b->nranks = nranks;
         rd_boot_turn_away(b, env, code, failed_rank, why);
-    }
-    if (b)
+    } else {
         rd_boot_destroy(b);
+    }
     rd_thread_error_set(why);
     rd_boot_cancel(id, 1, rank, code);
     rd_thread_error_set(why);

@@ -34,7 +34,8 @@ rondo_result_t rd_boot_create_by(rd_boot_t **boot, const rondo_unique_id_t *ids,
 void rd_boot_cancel(const rondo_unique_id_t *ids, int nids, int rank, rondo_result_t code);
 /* Called for a rank that will not join, because of something that is no matter of the ranks that wait where the id
  * says: they, and those that still come, are given the error `code` with the thread's sentence. `failed_rank` is the
- * rank to blame, or -1. Takes a moment at most, and cancels the rendezvous if it is in this process. */
+ * rank to blame, or -1. Takes a moment at most: where the rendezvous does not answer, a thread goes on trying for a
+ * while. Cancels the rendezvous if it is in this process. */
 void rd_boot_refuse(const rondo_unique_id_t *id, int rank, int nranks, const rd_env_t *env, rondo_result_t code,
                     int failed_rank);
 

@@ -79,8 +79,8 @@ rondo_result_t rd_boot_rounds(rd_boot_t *b, rd_boot_round_fn each, void *arg);
 
 /* Finds the neighbours through the rendezvous. Defined in join.c. */
 rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env);
-/* Tells the rendezvous, if it can be reached within a moment, that the creation fails, and why. Defined in join_tell.c.
- */
+/* Tells the rendezvous, if it can be reached within a while, that the creation fails, and why, and destroys `b`. The
+ * caller waits for that for half a second at most; then a thread goes on. Defined in join_tell.c. */
 void rd_boot_turn_away(rd_boot_t *b, const rd_env_t *env, rondo_result_t code, int failed_rank, const char *text);
 
 /* Reads what a neighbour has sent, up to the first part of an allgather. Returns RONDO_ERR_REMOTE when the neighbour is

@@ -22,6 +22,8 @@ typedef struct rd_joining {
     int said;            /* the failure was logged where it happened */
     bool no_fd, no_poll; /* it is that no descriptor was left, or that this rank cannot wait for any */
     char text[sizeof(((rd_fail_t *)0)->text)];
+    struct rd_served
+        *served; /* the thread that tells for this rank, which may be told to end; NULL: it is a caller's */
 } rd_joining_t;
 
 /* The rendezvous has authenticated this rank, which now listens and sends its address. Defined in join.c. */

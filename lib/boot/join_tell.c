@@ -4,11 +4,15 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/thread.h"
+#include "boot/registry.h"
 
 #define ALONE_MS 5000 /* the most time to reach it with what no other rank knows: its process may wait for a core */
+#define FAILED_MS 500 /* for which a caller that fails waits until that is told; then a thread goes on without it */
 
 /* A rank that has failed because another one is gone, and does not know its number, blames nobody: its sentence does.
  * One whose own thread aborts is itself the cause. */
@@ -53,16 +57,27 @@ static int64_t tell_ms(const rd_joining_t *j)
     return most > 0 && most < ALONE_MS ? most : ALONE_MS;
 }
 
+/* An abort, or other news, that comes meanwhile leaves only a moment. */
+static bool is_over(rd_joining_t *j, int64_t until)
+{
+    const int64_t now = rd_clock_ms();
+
+    if (j->b->stop && !j->stopped_ms && rd_stop_get(j->b->stop) != RONDO_SUCCESS)
+        j->stopped_ms = now;
+    return now >= until || (j->stopped_ms && now - j->stopped_ms >= RD_JOIN_TELL_MS) ||
+           (j->served && rd_served_cancelled(j->served));
+}
+
 /* Dials the rendezvous only to tell it of a failure, for a while at most. Without this the others wait for their
  * deadline. Where nobody listens any more, that is found at once. */
-static void dial_and_tell(rd_joining_t *j)
+static void dial_and_tell(rd_joining_t *j, int64_t ms)
 {
-    int64_t until = rd_clock_ms() + tell_ms(j);
+    int64_t until = rd_clock_ms() + ms;
     struct pollfd p = {.events = POLLIN};
     rd_dial_t *d = &j->rendezvous;
 
     d->cancel_ms = until;
-    while (!rd_dial_open(d) && rd_clock_ms() < until && !rd_dial_pump(d, &j->b->id.creds)) {
+    while (!rd_dial_open(d) && !is_over(j, until) && !rd_dial_pump(d, &j->b->id.creds)) {
         p.fd = d->chan ? d->chan->fd : -1;
         if (!rd_sock_poll(&p, 1, 5))
             sched_yield();
@@ -71,7 +86,7 @@ static void dial_and_tell(rd_joining_t *j)
         return;
     rd_join_say(j);
     tell_rendezvous(j);
-    while (rd_chan_queued(d->chan) && !rd_chan_over(d->chan) && rd_clock_ms() < until)
+    while (rd_chan_queued(d->chan) && !rd_chan_over(d->chan) && !is_over(j, until))
         rd_chan_pump(d->chan);
 }
 
@@ -86,7 +101,7 @@ static void *tell_by_own_table(void *arg)
         return NULL;
     memcpy(j.text, failed->text, sizeof j.text);
     rd_dial_begin(&j.rendezvous, &failed->rendezvous.addr, &failed->rendezvous.hello);
-    dial_and_tell(&j);
+    dial_and_tell(&j, tell_ms(&j));
     if (rd_dial_open(&j.rendezvous)) {
         struct pollfd p = {.fd = j.rendezvous.chan->fd, .events = POLLIN};
         poll(&p, 1,
@@ -96,15 +111,53 @@ static void *tell_by_own_table(void *arg)
     return NULL;
 }
 
+/* A last word to a rendezvous, and the thread that takes it there. */
+typedef struct {
+    rd_served_t served;
+    rd_env_t env;
+    rd_joining_t joining;
+} last_word_t;
+
+static void turn_away(rd_joining_t *j, int64_t ms)
+{
+    const rd_hello_t hello = {.purpose = RD_FOR_MEETING, .rank = j->b->rank, .nranks = j->b->nranks};
+
+    rd_dial_begin(&j->rendezvous, &j->b->id.addr, &hello);
+    dial_and_tell(j, ms);
+    rd_chan_free(j->rendezvous.chan);
+    rd_boot_destroy(j->b);
+}
+
+static void *turn_away_behind(void *arg)
+{
+    last_word_t *word = arg;
+
+    turn_away(&word->joining, tell_ms(&word->joining));
+    rd_served_done(&word->served);
+    return NULL;
+}
+
 void rd_boot_turn_away(rd_boot_t *b, const rd_env_t *env, rondo_result_t code, int failed_rank, const char *text)
 {
-    const rd_hello_t hello = {.purpose = RD_FOR_MEETING, .rank = b->rank, .nranks = b->nranks};
+    last_word_t *word = calloc(1, sizeof *word);
     rd_joining_t j = {.b = b, .env = env, .code = code, .failed_rank = failed_rank};
+    unsigned char job[sizeof word->served.job];
 
     snprintf(j.text, sizeof j.text, "%s", text);
-    rd_dial_begin(&j.rendezvous, &b->id.addr, &hello);
-    dial_and_tell(&j);
-    rd_chan_free(j.rendezvous.chan);
+    randombytes_buf(job, sizeof job);
+    if (word) {
+        word->env = *env;
+        word->joining = j;
+        word->joining.env = &word->env;
+        word->joining.served = &word->served;
+        memcpy(word->served.job, job, sizeof job);
+    }
+    if (word && rd_served_start(&word->served, turn_away_behind) == 0) {
+        rd_served_wait(job, FAILED_MS);
+        return;
+    }
+    free(word);
+    turn_away(&j, FAILED_MS);
 }
 
 static void tell_without_descriptors(rd_joining_t *j)
@@ -125,7 +178,7 @@ static void tell_undialled(rd_joining_t *j)
     if (j->no_fd)
         tell_without_descriptors(j);
     else if (j->no_poll)
-        dial_and_tell(j);
+        dial_and_tell(j, tell_ms(j));
 }
 
 void rd_join_tell(rd_joining_t *j)

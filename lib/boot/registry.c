@@ -120,7 +120,8 @@ static void join_and_free(rd_served_t *s)
     free(s);
 }
 
-void rd_served_finish(const unsigned char job[16], int64_t ms, const char *why)
+/* `why`: NULL leaves one alone that has not ended by then. */
+static void finish(const unsigned char job[16], int64_t ms, const char *why)
 {
     struct timespec until;
     rd_served_t **p, *mine = NULL;
@@ -135,7 +136,9 @@ void rd_served_finish(const unsigned char job[16], int64_t ms, const char *why)
     pthread_mutex_lock(&lock);
     while (*(p = find(job)) &&
            !(*p)->done) { /* looked up again each time: another rank of this process may have freed it */
-        (*p)->awaited = 1;
+        (*p)->awaited = !expired || why;
+        if (expired && !why)
+            break;
         if (expired)
             cancel(*p, why);
         if (expired)
@@ -143,13 +146,23 @@ void rd_served_finish(const unsigned char job[16], int64_t ms, const char *why)
         else
             expired = pthread_cond_timedwait(&changed, &lock, &until) == ETIMEDOUT;
     }
-    if (*p) {
+    if (*p && (*p)->done) {
         mine = *p;
         *p = mine->next;
     }
     pthread_mutex_unlock(&lock);
     if (mine)
         join_and_free(mine);
+}
+
+void rd_served_finish(const unsigned char job[16], int64_t ms, const char *why)
+{
+    finish(job, ms, why);
+}
+
+void rd_served_wait(const unsigned char job[16], int64_t ms)
+{
+    finish(job, ms, NULL);
 }
 
 bool rd_served_here(const unsigned char job[16])

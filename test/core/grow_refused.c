@@ -4,13 +4,18 @@
  *   new         a new rank lacks it, before it has joined and when it begins to
  *   exit        a member that has the id ends by RONDO_ON_ERROR=exit, as another one has died; the id is the new rank's
  *   exit, new   a new rank ends so because of its config
+ *   silent      the members do not agree, and the process of the new rank, which has made the id, is stopped: no member
+ *               waits until it can be told, and it is told all the same
  *   ids         one rank of many ids lacks memory: it waits once for all rendezvous that it serves, not for each
  *   bad ids     of several ids some are none: all of them are named
  */
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -163,6 +168,34 @@ static void exits_new(test_rank_t *t, void *arg)
     rondo_comm_destroy(comm);
 }
 
+/* Rank 0 comes new, and has made the id; it goes on when the grow has failed on the member that has it. */
+static void silent(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = members_comm(t, 1, 2, RONDO_ON_ERROR_RETURN), made = NULL;
+    rondo_config_t config = test_host_config();
+    _Atomic pid_t *maker = arg;
+    rondo_unique_id_t id;
+
+    test_id(t, &id);
+    if (t->rank == 0)
+        atomic_store(maker, getpid());
+    test_barrier(t);
+    if (t->rank == 0)
+        raise(SIGSTOP);
+    while (t->rank && !test_is_stopped(atomic_load(maker)))
+        sched_yield();
+    test_note(t, "the grow");
+    rondo_result_t result = rondo_comm_grow(comm, t->rank == 2 ? 4 : 3, t->rank == 2 ? NULL : &id, comm ? -1 : 2, &made,
+                                            comm ? NULL : &config);
+    if (t->rank == 1)
+        kill(atomic_load(maker), SIGCONT);
+    test_result(t, comm, result, RONDO_ERR_INVALID_ARGUMENT, "the grow");
+    test_sentence(t, "nranks must be equal");
+    test_barrier(t);
+    if (comm)
+        rondo_comm_destroy(comm);
+}
+
 static void ids(test_rank_t *t, void *arg)
 {
     rondo_config_t config = test_host_config();
@@ -190,8 +223,11 @@ static void ids(test_rank_t *t, void *arg)
 
 int main(void)
 {
+    void *shared = mmap(NULL, sizeof(pid_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int bad = 0;
 
+    if (shared == MAP_FAILED)
+        return TEST_SKIPPED;
     test_begin("grow_refused", 200);
     setenv("RONDO_CREATE_TIMEOUT_MS", CREATE_MS, 1);
     bad += test_run(TEST_PROCESSES, 3, HANG_S, member, NULL);
@@ -199,6 +235,7 @@ int main(void)
         bad += test_run(TEST_PROCESSES, 3, HANG_S, newcomer, &at);
     bad += test_run(TEST_PROCESSES, 3, HANG_S, exits, NULL);
     bad += test_run(TEST_PROCESSES, 2, HANG_S, exits_new, NULL);
+    bad += test_run(TEST_PROCESSES, 3, HANG_S, silent, shared);
     bad += test_run(TEST_PROCESSES, 1, HANG_S, ids, NULL);
     printf("grow_refused: %s\n", bad ? "WRONG" : "right");
     return bad != 0;
