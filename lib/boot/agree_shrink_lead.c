@@ -69,14 +69,9 @@ static void probe(rd_agree_shrink_t *r, int rank)
  * the rank is gone. */
 static void knocked(rd_member_t *g, int event)
 {
-    int error = 0;
-    socklen_t bytes = sizeof(error);
     if (!event && (g->answered || rd_clock_ms() - g->since_ms <= RD_AGREE_SHRINK_SILENT_MS))
         return;
-    if (!event)
-        error = ETIMEDOUT;
-    else if (getsockopt(g->probe, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0)
-        error = errno;
+    const int error = event ? rd_sock_error(g->probe) : ETIMEDOUT;
     if (!g->answered && !error) {
         g->answered = 1;
         return;

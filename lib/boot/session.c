@@ -179,16 +179,15 @@ static void say_hello(rd_chan_t *c)
         rd_auth_prove(&c->auth, to + RD_HELLO);
 }
 
-/* Where either call is refused to this process, what is sent finds out. */
+/* Where poll is refused to this process, what is sent finds out. */
 static void connected(rd_chan_t *c)
 {
-    int error = 0;
-    socklen_t bytes = sizeof(error);
     struct pollfd p = {.fd = c->fd, .events = POLLOUT};
     int n = poll(&p, 1, 0);
     if (n == 0 || (n < 0 && !rd_fd_refused(errno)))
         return;
-    if (n > 0 && getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 && error) {
+    const int error = n > 0 ? rd_sock_error(c->fd) : 0;
+    if (error) {
         die(c, error);
         return;
     }

@@ -344,6 +344,20 @@ int rd_sock_connect(const rd_addr_t *addr)
     return -1;
 }
 
+int rd_sock_error(int fd)
+{
+    int error = 0;
+    socklen_t bytes = sizeof error;
+    char byte;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) == 0)
+        return error;
+    if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno == EAGAIN || errno == EINTR || errno == ENOBUFS ||
+        errno == ENOMEM || rd_fd_refused(errno))
+        return 0;
+    return errno;
+}
+
 #define PROBED_S 1       /* silence after which the kernel sends a probe, and time between probes */
 #define RTO_MAX_MS 44    /* TCP_RTO_MAX_MS of Linux 6.15: an older kernel refuses it, which does no harm */
 #define SILENT_MS 4500   /* after which the other host is given up; checked at the next probe */

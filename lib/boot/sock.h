@@ -40,6 +40,9 @@ bool rd_sock_poll(struct pollfd *polls, nfds_t n, int ms);
 /* Returns true if what has failed is to be tried again: a signal came, or the kernel had no memory just now. That is no
  * news of the other side; for a fifth of a second it is waited for. *tries is 0 before the first time. */
 bool rd_sock_again(int error, int *tries);
+/* Returns the error with which a connection, or the attempt to make it, has ended, or 0. A process to which getsockopt
+ * is refused learns it by reading. */
+int rd_sock_error(int fd);
 /* Makes the kernel probe the other host: a connection whose other host has not answered for about five seconds ends
  * with ETIMEDOUT. The hosts answer, not the processes, so a rank that is late, stopped or without a core is not taken
  * for dead. Has no effect on a unix socket. `doubted`: rd_sock_doubt is called for it, and while it is not, because

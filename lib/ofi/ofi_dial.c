@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "boot/sock.h"
 #include "ofi/ofi.h"
 
 #define FIRST_MS 300 /* after the first message had to wait */
@@ -37,12 +38,9 @@ static void begin(rd_ofi_peer_t *peer)
 static void look(rd_ofi_peer_t *peer)
 {
     struct pollfd asked = {.fd = peer->dialled, .events = POLLOUT};
-    int error = 0;
-    socklen_t bytes = sizeof error;
     if (poll(&asked, 1, 0) != 1)
         return;
-    if (getsockopt(peer->dialled, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0)
-        error = errno;
+    const int error = rd_sock_error(peer->dialled);
     rd_ofi_dial_end(peer);
     if (error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH || error == ETIMEDOUT)
         rd_ofi_peer_lost(peer, strerror(error));

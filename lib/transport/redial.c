@@ -42,8 +42,6 @@ int rd_redials_end(rd_liveness_t *w)
 static bool is_refused(const rd_liveness_t *w, rd_redial_t *d)
 {
     struct pollfd p = {.events = d->answered ? POLLIN : POLLOUT};
-    int error = 0;
-    socklen_t bytes = sizeof error;
 
     if (d->fd < 0)
         d->fd = rd_boot_dial(w->boot, d->rank);
@@ -52,8 +50,7 @@ static bool is_refused(const rd_liveness_t *w, rd_redial_t *d)
     p.fd = d->fd;
     if (poll(&p, 1, 0) <= 0)
         return false;
-    if (getsockopt(d->fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0)
-        error = errno;
+    const int error = rd_sock_error(d->fd);
     if (!error && !d->answered) {
         d->answered = true;
         return false;

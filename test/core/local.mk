@@ -122,7 +122,8 @@ test_core_roots_LDADD = libtest.la
 test_core_shrink_abort_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_shrink_abort_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_boot_destroy
 test_core_shrink_dial_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
-test_core_shrink_dial_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_boot_dial -Wl,--wrap=rd_agree_shrink_begin
+test_core_shrink_dial_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_boot_dial -Wl,--wrap=rd_agree_shrink_begin \
+	-Wl,--wrap=getsockopt
 test_core_shrink_exec_LDADD = libtest.la
 test_core_shrink_survivors_LDADD = libtest.la
 test_core_signature_mismatch_LDADD = libtest.la

@@ -3,7 +3,9 @@
  *
  *   passes   it tries again, and is in the group
  *   lasts    it says why, when the deadline of creations has passed
- *   full     the one that leads comes later than a host may be silent, and is in the group */
+ *   full     the one that leads comes later than a host may be silent, and is in the group
+ *   blind    to the one that leads getsockopt is refused, as by a sandbox: it finds all the same that nobody listens
+ *            where a rank that does not come has listened */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,6 +15,8 @@
 #include <unistd.h>
 
 #include "boot/agree_shrink.h"
+#include "boot/boot_int.h"
+#include "core/comm.h"
 #include "util/harness.h"
 
 #define RANKS 3
@@ -104,9 +108,42 @@ static void fills(test_rank_t *t, void *arg)
     rondo_comm_destroy(comm);
 }
 
+static _Atomic bool blind;
+
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *bytes);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *bytes);
+
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *bytes)
+{
+    if (!atomic_load(&blind))
+        return __real_getsockopt(fd, level, name, value, bytes);
+    errno = EPERM;
+    return -1;
+}
+
+static void blinds(test_rank_t *t, void *arg)
+{
+    rondo_config_t config = test_host_config();
+    rondo_comm_t comm = test_comm(t, &config), next = NULL;
+
+    (void)arg;
+    if (t->rank == 2) {
+        rd_fd_close(comm->boot->listener);
+        comm->boot->listener = -1;
+    }
+    test_barrier(t);
+    atomic_store(&blind, true);
+    if (t->rank < 2 && TEST_OK(t, comm, rondo_comm_shrink(comm, NULL, RONDO_SURVIVORS, &next, &config))) {
+        TEST_TRUE(t, test_group(next, t->rank) == 3);
+        rondo_comm_destroy(next);
+    }
+    test_barrier(t);
+    rondo_comm_destroy(comm);
+}
+
 static int part(int i)
 {
-    static const test_body_fn bodies[] = {passes, lasts, fills};
+    static const test_body_fn bodies[] = {passes, lasts, fills, blinds};
 
     return test_run(TEST_PROCESSES, RANKS, 40, bodies[i], NULL);
 }
@@ -114,5 +151,5 @@ static int part(int i)
 int main(void)
 {
     test_begin("shrink_dial", 60);
-    return test_at_once(3, part) != 0;
+    return test_at_once(4, part) != 0;
 }
