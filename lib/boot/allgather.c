@@ -27,13 +27,14 @@ typedef struct round {
     char call[CALL_BYTES];    /* what the other rank's exchange is for, as far as it has said it; "": nothing */
 } round_t;
 
-/* The connection has died from an error on this side, so reading from the neighbours would not report it. */
-static rondo_result_t broken(round_t *r, const rd_chan_t *chan)
+/* A call of the system has failed on this rank. */
+static rondo_result_t cannot(rd_boot_t *b, const char *call, int error)
 {
-    r->news.failure.failed_rank = r->b->rank;
-    snprintf(r->news.failure.text, sizeof(r->news.failure.text), "rank %d (%s) cannot go on with an exchange: %s",
-             r->b->rank, rd_boot_whois(r->b, r->b->rank), strerror(chan->error));
-    return chan->error == ENOMEM ? RONDO_ERR_NO_MEMORY : RONDO_ERR_SYSTEM;
+    char why[128];
+
+    snprintf(why, sizeof why, "%s: %s", call, strerror(error));
+    rd_thread_error_set(why);
+    return rd_boot_drop_out(b, error == ENOMEM ? RONDO_ERR_NO_MEMORY : RONDO_ERR_SYSTEM);
 }
 
 static rondo_result_t push(round_t *r)
@@ -41,7 +42,7 @@ static rondo_result_t push(round_t *r)
     while (r->out_left && rd_chan_queued(r->to->chan) < QUEUE) {
         size_t bytes = r->out_left < RD_RECORD_DATA ? r->out_left : RD_RECORD_DATA;
         if (rd_chan_send(r->to->chan, RD_REC_DATA, r->out, bytes) != 0)
-            return broken(r, r->to->chan);
+            return cannot(r->b, "send", r->to->chan->error); /* reading from the neighbours would not report it */
         r->out += bytes;
         r->out_left -= bytes;
     }
@@ -115,14 +116,6 @@ static rondo_result_t take(round_t *r)
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t no_poll(const rd_boot_t *b, rd_boot_news_t *news)
-{
-    news->failure.failed_rank = b->rank;
-    snprintf(news->failure.text, sizeof news->failure.text, "cannot go on with an exchange (poll): %s",
-             strerror(errno));
-    return RONDO_ERR_SYSTEM;
-}
-
 /* Polls all neighbours, not only those of this round: whichever rank is gone, no rank waits for long. `ended`: also
  * those whose connection has ended without a word. */
 static rondo_result_t poll_neighbours(rd_boot_t *b, rd_boot_news_t *news, int ms, bool ended)
@@ -142,7 +135,7 @@ static rondo_result_t poll_neighbours(rd_boot_t *b, rd_boot_news_t *news, int ms
         ms = ms < RD_OUTSTANDING_MS ? ms : RD_OUTSTANDING_MS;
     }
     if (!rd_sock_poll(p, (nfds_t)n, ms))
-        return no_poll(b, news);
+        return cannot(b, "poll", errno);
     for (int i = 0; i < n; i++) {
         if (!p[i].revents)
             continue;
@@ -316,18 +309,6 @@ static size_t gather(void *arg, int k, const unsigned char **out, unsigned char 
     return more * g->each;
 }
 
-/* The others, which wait for this rank, are told. */
-static rondo_result_t no_memory(rd_boot_t *b, size_t each)
-{
-    rd_boot_news_t news = {.failure.failed_rank = b->rank};
-
-    rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory to exchange %zu bytes with each of %d ranks", each, b->nranks);
-    snprintf(news.failure.text, sizeof(news.failure.text), "rank %d (%s) cannot go on with an exchange: %.300s",
-             b->rank, rd_boot_whois(b, b->rank), rd_thread_error());
-    end_busy(b, RONDO_ERR_NO_MEMORY, &news);
-    return RONDO_ERR_NO_MEMORY;
-}
-
 rondo_result_t rd_boot_allgather(rd_boot_t *b, void *all, size_t each)
 {
     size_t n = (size_t)b->nranks, own = (size_t)b->rank;
@@ -337,7 +318,8 @@ rondo_result_t rd_boot_allgather(rd_boot_t *b, void *all, size_t each)
     b->exchanges++;
     b->exchanged += each;
     if (!g.turned)
-        return no_memory(b, each);
+        return rd_boot_drop_out(b, rd_error(b->ctx, RONDO_ERR_NO_MEMORY,
+                                            "no memory to exchange %zu bytes with each of %d ranks", each, b->nranks));
     memcpy(g.turned, (unsigned char *)all + own * each, each);
     rondo_result_t code = rd_boot_rounds(b, gather, &g);
     if (!code) {

@@ -97,9 +97,8 @@ rondo_result_t rd_boot_drop_out(rd_boot_t *b, rondo_result_t code)
 {
     rd_failure_t failure = {.code = code, .said = code, .failed_rank = b->rank};
 
-    snprintf(failure.text, sizeof(failure.text), "rank %d (%s) cannot go on with an exchange: %.300s", b->rank,
-             rd_boot_whois(b, b->rank), rd_thread_error());
-    rd_boot_stop(b->stop, b->ctx, &failure, false);
+    snprintf(failure.text, sizeof(failure.text), "cannot go on with an exchange: %.300s", rd_thread_error());
+    rd_boot_stop(b->stop, b->ctx, &failure, b->call != NULL); /* NULL: there is no communicator yet */
     rd_boot_pass_on(b, &failure);
     return code;
 }
