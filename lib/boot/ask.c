@@ -8,6 +8,7 @@
  *
  * By the same way a rank that has lost patience asks another one to say so: of ranks that lose it in the same instant,
  * each on its own node, that one takes the word of the first, and says it to all. */
+#include <stddef.h>
 #include <string.h>
 
 #include "boot/boot_int.h"
@@ -22,7 +23,10 @@ typedef struct __attribute__((packed)) letter {
     uint8_t kind; /* of a question there is nothing behind this */
     int32_t status, rank, next;
     char text[RD_ERROR_BYTES];
+    unsigned char more[RD_BOOT_MORE]; /* as much as there is */
 } letter_t;
+
+#define LEAST offsetof(letter_t, more)
 
 /* Returns the neighbour for the next step; NULL: none is left in this direction. */
 static rd_neighbour_t *next_step(rd_boot_t *b, int to, bool back)
@@ -38,20 +42,20 @@ static rd_neighbour_t *next_step(rd_boot_t *b, int to, bool back)
     return NULL;
 }
 
-static void forward(rd_boot_t *b, const letter_t *letter)
+static void forward(rd_boot_t *b, const letter_t *letter, size_t nmore)
 {
     rd_neighbour_t *step = next_step(b, letter->to, letter->back);
 
     if (step)
-        rd_chan_send(step->chan, RD_REC_LETTER, letter, sizeof *letter);
+        rd_chan_send(step->chan, RD_REC_LETTER, letter, LEAST + nmore);
 }
 
 /* The caller has locked `b`. Returns false in an exchange, whose thread has the connections. */
-static bool both_ways(rd_boot_t *b, letter_t *letter)
+static bool both_ways(rd_boot_t *b, letter_t *letter, size_t nmore)
 {
     for (int back = 0; back < 2 && !b->busy; back++) {
         letter->back = (uint8_t)back;
-        forward(b, letter);
+        forward(b, letter, nmore);
     }
     return !b->busy;
 }
@@ -59,7 +63,7 @@ static bool both_ways(rd_boot_t *b, letter_t *letter)
 static void send_both_ways(rd_boot_t *b, letter_t *letter)
 {
     pthread_mutex_lock(&b->lock);
-    (void)both_ways(b, letter);
+    (void)both_ways(b, letter, 0);
     pthread_mutex_unlock(&b->lock);
 }
 
@@ -118,7 +122,7 @@ static void keep(rd_questions_t *q, const rd_boot_question_t *question)
 {
     for (int i = 0; i < q->nasked; i++) {
         rd_boot_question_t *old = &q->asked[i];
-        if (old->from != question->from || old->number % RD_QUESTIONERS != question->number % RD_QUESTIONERS)
+        if (old->from != question->from || rd_questioner(old) != rd_questioner(question))
             continue;
         if ((int32_t)(question->number - old->number) > 0)
             *old = *question;
@@ -148,8 +152,9 @@ void rd_boot_answer(rd_boot_t *b, const rd_boot_question_t *q, const rd_boot_ans
                        .next = answer->next};
 
     snprintf(letter.text, sizeof letter.text, "%s", answer->text);
+    memcpy(letter.more, answer->more, answer->nmore);
     pthread_mutex_lock(&b->lock);
-    if (!both_ways(b, &letter))
+    if (!both_ways(b, &letter, answer->nmore))
         put_back(b, q);
     pthread_mutex_unlock(&b->lock);
 }
@@ -216,7 +221,7 @@ static int known_rank(const rd_boot_t *b, int rank)
     return rank >= 0 && rank < b->nranks ? rank : -1;
 }
 
-static void take_answer(rd_boot_t *b, const letter_t *letter)
+static void take_answer(rd_boot_t *b, const letter_t *letter, size_t nmore)
 {
     uint32_t by = letter->number % RD_QUESTIONERS;
     rd_boot_answer_t *answer = &b->questions.of[by].answer;
@@ -227,6 +232,8 @@ static void take_answer(rd_boot_t *b, const letter_t *letter)
     answer->rank = known_rank(b, letter->rank);
     answer->next = known_rank(b, letter->next);
     memcpy(answer->text, letter->text, sizeof answer->text);
+    memcpy(answer->more, letter->more, nmore);
+    answer->nmore = nmore;
     b->questions.of[by].answered = true;
 }
 
@@ -243,13 +250,13 @@ static void take_claim(rd_boot_t *b, const letter_t *letter)
     b->questions.claimed = true;
 }
 
-static void take(rd_boot_t *b, const letter_t *letter)
+static void take(rd_boot_t *b, const letter_t *letter, size_t nmore)
 {
     pthread_mutex_lock(&b->questions.lock);
     if (letter->kind == CLAIM)
         take_claim(b, letter);
     else if (letter->kind == ANSWER)
-        take_answer(b, letter);
+        take_answer(b, letter, nmore);
     else if (letter->kind == QUESTION)
         take_question(b, letter);
     pthread_mutex_unlock(&b->questions.lock);
@@ -260,7 +267,7 @@ void rd_boot_heard_letter(rd_boot_t *b, const unsigned char *data, size_t bytes)
 {
     letter_t letter;
 
-    if (bytes != sizeof letter)
+    if (bytes < LEAST || bytes > sizeof letter)
         return;
     memcpy(&letter, data, bytes);
     letter.text[sizeof letter.text - 1] = 0;
@@ -268,7 +275,7 @@ void rd_boot_heard_letter(rd_boot_t *b, const unsigned char *data, size_t bytes)
         letter.about >= b->nranks)
         return;
     if (letter.to == b->rank)
-        take(b, &letter);
+        take(b, &letter, bytes - LEAST);
     else
-        forward(b, &letter);
+        forward(b, &letter, bytes - LEAST);
 }

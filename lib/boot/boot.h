@@ -148,23 +148,32 @@ bool rd_boot_is_dead(const rd_boot_t *boot, int rank);
 bool rd_boot_is_lost(const rd_boot_t *boot, int rank);
 bool rd_boot_is_left(const rd_boot_t *boot, int rank);
 
-/* A question to any rank: what holds `about` up? The liveness thread of its process answers, whatever the rank itself
- * does; and that of another rank of its node, because a process that is stopped does not answer. */
+/* A question to any rank: what holds `about` up, or what has it called? The liveness thread of its process answers,
+ * whatever the rank itself does; and that of another rank of its node, because a process that is stopped does not
+ * answer. */
 typedef struct rd_boot_question {
     int from, about;
     uint32_t number; /* of the questioner's questions */
     uint64_t call;   /* the collective in which the questioner waits; 0: it waits in a message */
 } rd_boot_question_t;
 
+#define RD_BOOT_MORE 3072
 typedef struct rd_boot_answer {
     int status, rank, next; /* of a verdict (monitor/verdict.h) */
     char text[RD_ERROR_BYTES];
+    size_t nmore; /* bytes of what else the two have agreed upon (progress/unlike.h) */
+    unsigned char more[RD_BOOT_MORE];
 } rd_boot_answer_t;
 
 /* Sends a question to one rank. Questions with the same number are one question: the first answer counts. */
 void rd_boot_ask(rd_boot_t *boot, int rank, const rd_boot_question_t *question);
-/* Two may ask at the same time, each one question: a call that waits, and the user. */
-typedef enum { RD_QUESTIONER_CALL, RD_QUESTIONER_USER, RD_QUESTIONERS } rd_questioner_t;
+/* Three may ask at the same time, each one question: a call that waits, the user, and a call that suspects that others
+ * call something else, and asks for that alone. */
+typedef enum { RD_QUESTIONER_CALL, RD_QUESTIONER_USER, RD_QUESTIONER_UNLIKE, RD_QUESTIONERS } rd_questioner_t;
+static inline rd_questioner_t rd_questioner(const rd_boot_question_t *question)
+{
+    return (rd_questioner_t)(question->number % RD_QUESTIONERS);
+}
 /* Returns a number for a new question, which is the one that answers are waited for. */
 uint32_t rd_boot_ask_new(rd_boot_t *boot, rd_questioner_t by);
 /* Returns true if the questioner's newest question has been answered. */

@@ -101,12 +101,31 @@ static bool judge(rondo_comm_t comm, rd_view_t *view, const rd_boot_question_t *
     return seen && verdict->status != RD_VERDICT_NONE;
 }
 
+/* A rank that waits in no call of this communicator does not poll its network, by which others ask that, too. */
+static void answer_called(rondo_comm_t comm, const rd_boot_question_t *question)
+{
+    rd_boot_answer_t answer = {.rank = -1, .next = -1};
+    const rd_control_t *control = comm->conns.controls[question->about];
+    rd_called_digest_t digest;
+
+    if (control && comm->queue.signing.called) {
+        rd_called_tell(&control->called, &digest);
+        memcpy(answer.more, &digest, sizeof digest);
+        answer.nmore = sizeof digest;
+    }
+    rd_boot_answer(comm->boot, question, &answer);
+}
+
 void rd_comm_answer(rondo_comm_t comm, const rd_boot_question_t *question)
 {
     rd_boot_answer_t answer = {.status = RD_VERDICT_UNKNOWN, .rank = -1, .next = -1};
     rd_monitor_verdict_t verdict;
     rd_view_t view = {0};
 
+    if (rd_questioner(question) == RD_QUESTIONER_UNLIKE) {
+        answer_called(comm, question);
+        return;
+    }
     snprintf(answer.text, sizeof answer.text, "unknown: there is no record of what rank %d (%s) does", question->about,
              rd_boot_whois(comm->boot, question->about));
     if (judge(comm, &view, question, &verdict)) {

@@ -63,6 +63,7 @@ void rd_queue_free(rd_queue_t *q)
 {
     rd_deadlock_leave(q);
     rd_late_end(q);
+    free(q->answered.called);
     for (rd_task_t *t; (t = q->spent) != NULL; free(t))
         q->spent = t->next;
     free(q->run.lanes);

@@ -109,6 +109,13 @@ typedef struct rd_side {
     rd_transport_t *net; /* by which peers ask something of this rank, whatever it calls; NULL: they ask nothing */
 } rd_side_t;
 
+/* What a rank of another node has called, as its process says. */
+typedef struct rd_answered {
+    int asked;           /* the rank of which that was asked, plus one; 0: none, or it was answered */
+    int of;              /* the rank that `called` is of, plus one; 0: nothing was heard in this wait */
+    rd_called_t *called; /* NULL: nothing was heard yet */
+} rd_answered_t;
+
 typedef struct rd_queue {
     /* What runs here: plans of this planner, for this team. */
     const rd_team_t *team;
@@ -142,6 +149,7 @@ typedef struct rd_queue {
     int64_t asked_gap;            /* milliseconds until they are asked again, */
     int64_t asked_ms;             /* and when they were */
     int64_t looked_ms;            /* when this rank last looked whether ranks call the same */
+    rd_answered_t answered;       /* by the process of a rank that was asked and did not answer */
     int64_t unlike_ms;            /* when it was first seen that ranks do not call the same; 0: it was not */
     int peer_left;                /* consecutive misses while waiting for a rank that has left */
     void (*on_wait)(void *data);  /* the caller's: called now and then by a call that waits; NULL: none */

@@ -2,6 +2,7 @@
 #include "progress/unlike.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -133,7 +134,9 @@ static void fill(rd_signature_t *s, const rd_signed_call_t *c, uint64_t number)
 
 static const rd_called_t *called(const rd_queue_t *q, int rank)
 {
-    return q->controls[rank] ? &q->controls[rank]->called : rd_transport_called(q->net, rank);
+    if (q->controls[rank])
+        return &q->controls[rank]->called;
+    return q->answered.of == rank + 1 ? q->answered.called : rd_transport_called(q->net, rank);
 }
 
 static int64_t patience_ms(const rd_queue_t *q)
@@ -247,18 +250,51 @@ static bool is_signed(const rd_queue_t *q)
     return q->signing.called && q->team->seat && !q->team->env->check;
 }
 
+static void ask_process(rd_queue_t *q, int rank)
+{
+    if (rank < 0 || q->controls[rank])
+        return;
+    rd_late_ask(q->team, RD_QUESTIONER_UNLIKE, rank);
+    q->answered.asked = rank + 1;
+}
+
+/* Not inlined: what is on its stack is large, and seldom needed. */
+__attribute__((noinline)) static void hear_process(rd_queue_t *q)
+{
+    const size_t bytes = sizeof(rd_called_t); /* whole lines, as of all that has lines in it */
+    rd_called_digest_t digest;
+    rd_boot_answer_t answer;
+    rd_answered_t *answered = &q->answered;
+
+    _Static_assert(sizeof digest <= RD_BOOT_MORE, "a digest fits into an answer");
+    if (!rd_boot_answered(q->team->boot, RD_QUESTIONER_UNLIKE, &answer))
+        return;
+    if (!answered->called)
+        answered->called = aligned_alloc(RD_LINE, bytes);
+    answered->of = 0;
+    if (answered->called && answer.nmore == sizeof digest) {
+        memcpy(&digest, answer.more, sizeof digest);
+        memset(answered->called, 0, bytes);
+        rd_called_hear(answered->called, &digest);
+        answered->of = answered->asked;
+    }
+    answered->asked = 0;
+}
+
 /* A rank that waits for long asks ever more seldom. */
 void rd_unlike_ask(rd_queue_t *q, int peer, int64_t now_ms)
 {
     if (!is_signed(q) || q->team->node->nnodes == 1)
         return;
     uint64_t call = q->team->seat->board->calls[RD_TRACK_COLLECTIVE].begun;
-    if (q->asked_in != call || !q->asked_ms)
-        q->asked_gap = AGAIN_MS;
-    else if (now_ms - q->asked_ms < q->asked_gap)
+    bool again = q->asked_in == call && q->asked_ms;
+    if (again && now_ms - q->asked_ms < q->asked_gap)
         return;
+    q->asked_gap = again ? 2 * q->asked_gap : AGAIN_MS;
+    if (again)
+        ask_process(q, peer);
     else
-        q->asked_gap *= 2;
+        q->answered.of = 0;
     q->asked_in = call;
     q->asked_ms = now_ms;
     for (int r = 0; r < q->team->nranks; r++)
@@ -269,6 +305,9 @@ void rd_unlike_ask(rd_queue_t *q, int peer, int64_t now_ms)
 static rondo_result_t check(rd_queue_t *q, int64_t now_ms)
 {
     int ranks[2] = {-1, -1}, others;
+
+    if (q->answered.asked)
+        hear_process(q);
     uint64_t number = is_signed(q) ? look(q) : 0;
 
     if (!number) {
@@ -310,6 +349,8 @@ rondo_result_t rd_unlike_wait(rd_queue_t *q, int peer)
 
     q->asked_ms = 0;
     rd_unlike_ask(q, peer, now);
+    if (is_signed(q))
+        ask_process(q, peer);
     while (result == RONDO_SUCCESS) {
         now = rd_clock_ms();
         result = check(q, now);

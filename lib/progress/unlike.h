@@ -7,7 +7,8 @@
  * are named, and neither is blamed. One rank of the node says it; the others hear its sentence.
  *
  * Ranks of other nodes are asked what they have called when a message of another call has come from there, when ranks
- * of this node differ, and when a wait has become long; they answer as soon as they wait, too. */
+ * of this node differ, and when a wait has become long; they answer as soon as they wait, too. Of one
+ * that does not, its process is asked after a second, whose liveness thread answers (boot/ask.c). */
 #ifndef RD_PROGRESS_UNLIKE_H
 #define RD_PROGRESS_UNLIKE_H
 

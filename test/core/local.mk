@@ -63,7 +63,8 @@ check_PROGRAMS += \
 	test/core/thread_signals \
 	test/core/transports \
 	test/core/unreadable_memory \
-	test/core/works
+	test/core/works \
+	test/core/zero_far
 test_core_closed_descriptors_LDADD = libtest.la
 test_core_completed_LDADD = libtest.la
 test_core_core_dump_LDADD = libtest.la
@@ -102,6 +103,7 @@ test_core_suspend_LDADD = libtest.la
 test_core_config_LDADD = libtest.la
 test_core_late_far_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_late_split_LDADD = libtest.la
+test_core_zero_far_LDADD = libtest.la
 test_core_left_before_LDADD = libtest.la
 test_core_left_other_LDADD = libtest.la
 test_core_request_clock_LDADD = libtest.la
