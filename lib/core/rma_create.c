@@ -188,15 +188,18 @@ static rondo_result_t make_net(rondo_comm_t comm)
     const rd_team_t *team = &comm->team;
     rd_concealed_id_t *ids = calloc((size_t)team->nranks, sizeof *ids);
     rondo_unique_id_t id;
-    bool serves = false;
+    const bool serves = team->rank == 0;
+    rondo_result_t result = RONDO_SUCCESS;
 
     if (!ids)
         return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for the ids of %d ranks", team->nranks);
-    if (team->rank == 0) { /* if it fails, the id carries the error */
-        serves = rd_boot_id_create(&id, &comm->env) == RONDO_SUCCESS;
-        rd_boot_conceal(comm->boot, &id, &ids[0]);
+    if (serves && (result = rd_boot_id_create(&id, &comm->env))) {
+        free(ids); /* the others, which wait in the exchange, hear from this rank why */
+        return result;
     }
-    rondo_result_t result = exchange(comm, ids, sizeof *ids);
+    if (serves)
+        rd_boot_conceal(comm->boot, &id, &ids[0]);
+    result = exchange(comm, ids, sizeof *ids);
     if (result != RONDO_SUCCESS && serves)
         rd_boot_cancel(&id, 1, 0, RONDO_ERR_ABORTED);
     if (result == RONDO_SUCCESS)

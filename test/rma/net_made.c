@@ -1,6 +1,7 @@
 /* The net communicator of a window is being made, and one rank is held in it by this program's own connect: before the
  * rendezvous, or when all ranks have come there. The communicator's failure ends that at once on all ranks: a rank that
- * is killed there, and an abort by another thread, which returns although the rank is still held. */
+ * is killed there, and an abort by another thread, which returns although the rank is still held. Of a rank that has
+ * no descriptor left for it all others hear. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,9 +21,9 @@
 #define BYTES 65536
 #define VICTIM 1
 
-typedef enum { KILLED, HELD_BEFORE, HELD_BEHIND, KINDS } kind_t;
+typedef enum { KILLED, HELD_BEFORE, HELD_BEHIND, LACKS, KINDS } kind_t;
 static const char *const names[KINDS] = {"killed before the rendezvous", "held before the rendezvous",
-                                         "held behind the rendezvous"};
+                                         "held behind the rendezvous", "without descriptors"};
 
 typedef struct {
     _Atomic int held, over; /* the victim is held; the abort has returned */
@@ -34,6 +36,8 @@ static _Atomic bool dialled;      /* the victim has dialled the rendezvous */
 /* To its node's leader a rank connects by a unix socket, when all have come. */
 static bool is_here(kind_t kind, int family)
 {
+    if (kind == LACKS)
+        return false;
     if (family == AF_INET || family == AF_INET6)
         return kind != HELD_BEHIND;
     return family == AF_UNIX && kind == HELD_BEHIND && atomic_load(&dialled);
@@ -65,9 +69,22 @@ static void *end(void *comm)
     return NULL;
 }
 
+/* Rank 0 makes the id by which all meet. */
+static void lack(test_rank_t *t)
+{
+    struct rlimit limit;
+
+    if (t->rank != 0)
+        return;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 0;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     const kind_t kind = *(const kind_t *)arg;
+    const bool aborts = kind == HELD_BEFORE || kind == HELD_BEHIND;
     rondo_comm_t comm = way_comm(t, WAY_MESSAGES, -1, -1);
     char *part = calloc(1, BYTES);
     rondo_window_t window = NULL;
@@ -80,15 +97,21 @@ static void body(test_rank_t *t, void *arg)
     test_note(t, "%s", names[kind]);
     atomic_store(&dialled, false);
     atomic_store(&armed, t->rank == VICTIM ? kind : KINDS);
-    if (kind != KILLED && t->rank == 0 && pthread_create(&thread, NULL, end, comm) != 0)
+    if (kind == LACKS)
+        lack(t);
+    if (aborts && t->rank == 0 && pthread_create(&thread, NULL, end, comm) != 0)
         test_stop(t, "no thread");
     rondo_result_t result = rondo_window_create(comm, part, BYTES, &window, 0);
-    if (kind != KILLED && t->rank == 0) {
+    if (aborts && t->rank == 0) {
         pthread_join(thread, NULL);
         TEST_GIVES(t, NULL, RONDO_ERR_ABORTED, result);
     } else {
-        TEST_GIVES(t, comm, RONDO_ERR_REMOTE, result);
-        test_sentence(t, kind == KILLED ? "rank 1 (" : "rank 0 (");
+        const bool lacks = kind == LACKS && t->rank == 0;
+        TEST_GIVES(t, comm, lacks ? RONDO_ERR_SYSTEM : RONDO_ERR_REMOTE, result);
+        if (!lacks)
+            test_sentence(t, kind == KILLED ? "rank 1 (" : "rank 0 (");
+        if (kind == LACKS)
+            test_sentence(t, "open files");
         TEST_OK(t, NULL, rondo_comm_destroy(comm));
     }
     free(part);
