@@ -10,6 +10,7 @@
 #include "transport/liveness.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@
 
 #define MOST_SOCKETS 64
 #define PARTING_MS 2000  /* within which a farewell that was sent before a lifeline ended has come */
+#define EVENTS 16        /* taken at once */
 #define WAKE UINT64_MAX  /* the event that ends the thread, or tells it of callbacks, letters or unread sockets */
 #define SERVE (WAKE - 1) /* somebody asks for the record of this process */
 
@@ -361,16 +363,30 @@ static int poll_all(int64_t *polled_ms)
     return RD_LIVENESS_MS;
 }
 
+/* A sandbox may refuse one of two calls that do the same. Where it refuses both, this thread still ends. */
+static int await(struct epoll_event events[EVENTS], int ms)
+{
+    struct pollfd wake = {.fd = wake_fd, .events = POLLIN};
+    int n = epoll_wait(epoll_fd, events, EVENTS, ms);
+
+    if (n < 0 && rd_fd_refused(errno))
+        n = epoll_pwait(epoll_fd, events, EVENTS, ms, NULL);
+    if (n >= 0 || !rd_fd_refused(errno))
+        return n;
+    events[0] = (struct epoll_event){.events = EPOLLIN, .data.u64 = WAKE};
+    return poll(&wake, 1, ms) == 1;
+}
+
 static void *run(void *arg)
 {
-    struct epoll_event events[16];
+    struct epoll_event events[EVENTS];
     int64_t polled_ms = 0;
     (void)arg;
     rd_heart_works(RD_HEART_WATCH);
     for (;;) {
         const int ms = poll_all(&polled_ms);
         rd_heart_rests(RD_HEART_WATCH);
-        int n = epoll_wait(epoll_fd, events, 16, ms);
+        int n = await(events, ms);
         rd_heart_works(RD_HEART_WATCH);
         for (int i = 0; i < n; i++)
             if (on_event(events[i].data.u64, events[i].events)) {

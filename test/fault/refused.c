@@ -7,7 +7,7 @@
  * up a connection: then the others say so.
  *
  * A sandbox that does not know of a call refuses it for good. That is tried of the calls by which ranks wait for each
- * other.
+ * other, until the communicator has ended.
  *
  *   refused [--call NAME] [--time K] [--error E] [--victim R] [--nodes N] [--sample PERCENT] [--seed S] [--verbose]
  *       --call, --time: that call alone, when it is made the K-th time; --sample: a share of the times behind the
@@ -254,7 +254,7 @@ static void body(test_rank_t *t, void *arg)
     if (watched)
         atomic_store(&job->armed, 1);
     rondo_result_t result = rondo_comm_create(&comm, t->nranks, &id, t->rank, NULL);
-    if (watched)
+    if (watched && !job->lasts)
         atomic_store(&job->armed, 0);
     judge(t, result, NULL, test_clock_us() - began);
     if (result != RONDO_SUCCESS)
@@ -333,7 +333,7 @@ static int sweep(const wanted_t *w, int *runs)
 /* The same of calls that are refused each time. Between nodes UCX waits by them, too. */
 static int sweep_lasting(const wanted_t *w, int *runs)
 {
-    static const int waits[] = {SYS_accept4, SYS_getsockopt, SYS_poll}, errors[] = {FORBIDDEN, OLD};
+    static const int waits[] = {SYS_accept4, SYS_getsockopt, SYS_poll, SYS_epoll_wait}, errors[] = {FORBIDDEN, OLD};
     int bad = 0;
 
     job->lasts = true;
