@@ -47,8 +47,9 @@
  *   Threads. Calls on different communicators from different threads are independent. Calls on one communicator are
  *   the caller's to order: one at a time, each to its end. rondo_comm_abort, _revoke, _get_error, _status,
  *   rondo_explain, rondo_timeout_extend and rondo_work_query may be called from any thread at any time. A group
- *   belongs to the thread that started it. On host communicators a stack of 64 KB is enough for every call; on GPUs
- *   CUDA may need more.
+ *   belongs to the thread that started it. A thread must not be cancelled (pthread_cancel) in a call: rondo_comm_abort
+ *   would wait for it for ever. On host communicators a stack of 64 KB is enough for every call; on GPUs CUDA may need
+ *   more.
  *
  *   Processes. A forked child may make communicators of its own; between nodes only if its parent had none of that kind
  *   at the fork, else that is RONDO_ERR_UNSUPPORTED. On its parent's, and on the parent's requests, every call is
