@@ -242,8 +242,26 @@ bool rd_mpi_comms_start(void)
     }
 RD_MPI_FREES(FREE)
 
+void rd_mpi_comm_duplicates(MPI_Comm comm)
+{
+    int error;
+    rd_mpi_comm_t *c = rd_mpi_comm_of(comm, &error);
+
+    if (c)
+        c->duplicates = true;
+}
+
+#define DUPLICATE(Name, name, NAME, n, parameters, arguments)                                                          \
+    static int c_##name RD_MPI_WORDS_##n                                                                               \
+    {                                                                                                                  \
+        rd_mpi_comm_duplicates((MPI_Comm)a);                                                                           \
+        return rd_mpi_next.Name RD_MPI_GIVEN_##n;                                                                      \
+    }
+RD_MPI_IDUPS(DUPLICATE)
+
 #define FILL(Name, name, NAME, n, parameters, arguments) entries->Name = c_##name;
 void rd_mpi_comms_fill(rd_mpi_entries_t *entries)
 {
     RD_MPI_FREES(FILL)
+    RD_MPI_IDUPS(FILL)
 }

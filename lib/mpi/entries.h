@@ -139,6 +139,22 @@
     X(Comm_free, comm_free, COMM_FREE, 1, (P comm), (comm))                                                            \
     X(Comm_disconnect, comm_disconnect, COMM_DISCONNECT, 1, (P comm), (comm))
 
+/* What duplicates them behind its call, in the MPI whose nonblocking ones cannot go on beside that: measure.c. */
+#ifdef OPEN_MPI
+#define RD_MPI_IDUPS(X)                                                                                                \
+    X(Comm_idup, comm_idup, COMM_IDUP, 3, (P comm, P newcomm, P request), (comm, newcomm, request))                    \
+    RD_MPI_IDUPS_WITH_INFO(X)
+#else
+#define RD_MPI_IDUPS(X)
+#endif
+#if MPI_VERSION >= 4 || (defined OPEN_MPI && OMPI_MAJOR_VERSION >= 5)
+#define RD_MPI_IDUPS_WITH_INFO(X)                                                                                      \
+    X(Comm_idup_with_info, comm_idup_with_info, COMM_IDUP_WITH_INFO, 4, (P comm, P info, P newcomm, P request),        \
+      (comm, info, newcomm, request))
+#else
+#define RD_MPI_IDUPS_WITH_INFO(X)
+#endif
+
 /* What revokes them, in an MPI that has it (ULFM). */
 #ifdef MPIX_ERR_REVOKED
 #define RD_MPI_REVOKES(X) X(Comm_revoke, comm_revoke, COMM_REVOKE, 1, (P comm), (comm))
@@ -185,6 +201,12 @@ typedef intptr_t rd_mpi_word_t;
 #define RD_MPI_WORDS_4 (W a, W b, W c, W d)
 #define RD_MPI_WORDS_5 (W a, W b, W c, W d, W e)
 #define RD_MPI_WORDS_6 (W a, W b, W c, W d, W e, W f)
+#define RD_MPI_GIVEN_1 (a)
+#define RD_MPI_GIVEN_2 (a, b)
+#define RD_MPI_GIVEN_3 (a, b, c)
+#define RD_MPI_GIVEN_4 (a, b, c, d)
+#define RD_MPI_GIVEN_5 (a, b, c, d, e)
+#define RD_MPI_GIVEN_6 (a, b, c, d, e, f)
 #define RD_MPI_WAIT_FIELD(Name, name, n, n_f08)                                                                        \
     int(*Name) RD_MPI_WORDS_##n;                                                                                       \
     void(*f08_##name) RD_MPI_WORDS_##n_f08;
@@ -209,6 +231,7 @@ typedef struct rd_mpi_entries {
     RD_MPI_FORTRAN(RD_MPI_FORTRAN_FIELD)
     RD_MPI_STARTS(RD_MPI_START_FIELD)
     RD_MPI_FREES(RD_MPI_START_FIELD)
+    RD_MPI_IDUPS(RD_MPI_START_FIELD)
     RD_MPI_REVOKES(RD_MPI_START_FIELD)
     RD_MPI_WAITS(RD_MPI_WAIT_FIELD)
 } rd_mpi_entries_t;

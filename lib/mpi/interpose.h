@@ -143,6 +143,7 @@ typedef struct rd_mpi_comm {
     int made; /* how many of rondo's were made for it, for nonblocking and persistent calls */
     int in_flight;
     bool freed;
+    bool duplicates; /* MPI_Comm_idup was called on it; whether all ranks are at its end, nobody here can know */
     int64_t compared[RD_MPI_KINDS];
     size_t *lists; /* four lists of nranks counts or displacements */
     /* The last reduction's type and operator, both named, and what they are here. */
@@ -177,7 +178,9 @@ bool rd_mpi_is_type(MPI_Datatype type);
 /* ---- comms.c: what is attached to communicators ---- */
 
 bool rd_mpi_comms_start(void);
-void rd_mpi_comms_fill(rd_mpi_entries_t *entries); /* C's entries that free communicators */
+void rd_mpi_comms_fill(rd_mpi_entries_t *entries); /* C's entries that free or duplicate communicators */
+/* It is being duplicated behind a call (MPI_Comm_idup), from now on. */
+void rd_mpi_comm_duplicates(MPI_Comm comm);
 /* A communicator of this process alone, whose errors are returned: for what is asked of the MPI and is not the user's
  * affair. It lasts as long as the MPI, for callbacks of MPI_Finalize may come here. */
 extern MPI_Comm rd_mpi_private;

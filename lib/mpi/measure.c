@@ -168,7 +168,9 @@ static char *written(size_t bytes)
 }
 
 /* On one rank without memory for it, it stays as it is; so do nonblocking calls where a rank has used device memory,
- * which the MPI may not know. */
+ * which the MPI may not know. And what does not block is not measured where the program has had the communicator
+ * duplicated behind its call: as long as that goes on, on any rank, Open MPI starts nonblocking collectives of its own
+ * on the communicator when it makes progress, on each rank at another time, and so those of here would meet them. */
 static bool measure_in(rd_mpi_comm_t *c, rd_mpi_timing_t *t)
 {
     measuring_t m = {.c = c, .requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL}};
@@ -182,6 +184,8 @@ static bool measure_in(rd_mpi_comm_t *c, rd_mpi_timing_t *t)
     mine = m.send && m.recv && m.counts;
     if (t->kind / RD_MPI_NUM == RD_MPI_NONBLOCKING)
         mine = mine && !rd_mpi_device_used();
+    if (t->kind / RD_MPI_NUM != RD_MPI_BLOCKING)
+        mine = mine && !c->duplicates;
     if (PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, c->comm) == MPI_SUCCESS && all) {
         rd_mpi_call_t call = call_of(&m, t->kind, t->bytes);
         all = requests_init(&m, &call) && measure(&m, &call, t);

@@ -150,6 +150,15 @@ static void f_request_free(P request, P ierror)
     }
 RD_MPI_FREES(FREE_ENTRY)
 
+/* The MPI's own has C's function in its library, and so does not come by again. */
+#define IDUP_ENTRY(Name, name, NAME, n, parameters, arguments)                                                         \
+    static void f_##name(RD_MPI_OPEN parameters, P ierror)                                                             \
+    {                                                                                                                  \
+        rd_mpi_comm_duplicates(COMM);                                                                                  \
+        rd_mpi_next.f_##name(RD_MPI_OPEN arguments, ierror);                                                           \
+    }
+RD_MPI_IDUPS(IDUP_ENTRY)
+
 #define REVOKE_ENTRY(Name, name, NAME, n, parameters, arguments)                                                       \
     static void f_##name(P comm, P ierror)                                                                             \
     {                                                                                                                  \
@@ -169,5 +178,6 @@ void rd_mpi_fortran_fill(rd_mpi_entries_t *entries)
     RD_MPI_FORTRAN(FILL)
     RD_MPI_STARTS(FILL_START)
     RD_MPI_FREES(FILL_START)
+    RD_MPI_IDUPS(FILL_START)
     RD_MPI_REVOKES(FILL_START)
 }

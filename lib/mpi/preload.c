@@ -100,6 +100,7 @@ RD_MPI_FORTRAN(F08)
     static void (*f08_##name)(RD_MPI_OPEN parameters, P ierror);
 RD_MPI_STARTS(F08_START)
 RD_MPI_FREES(F08_START)
+RD_MPI_IDUPS(F08_START)
 RD_MPI_REVOKES(F08_START)
 #define LOOK_UP_REVOKE(Name, name, NAME, n, parameters, arguments)                                                     \
     next.Name = (int(*) RD_MPI_WORDS_##n)behind("MPIX_" #Name);                                                        \
@@ -118,6 +119,7 @@ static void look_up(void)
     RD_MPI_FORTRAN(LOOK_UP_FORTRAN)
     RD_MPI_STARTS(LOOK_UP_START)
     RD_MPI_FREES(LOOK_UP_START)
+    RD_MPI_IDUPS(LOOK_UP_START)
     RD_MPI_REVOKES(LOOK_UP_REVOKE)
     RD_MPI_WAITS(LOOK_UP_WAIT)
 }
@@ -291,12 +293,12 @@ static inline const rd_mpi_entries_t *table_if_serving(void)
 #define WORDS_9 (W a, W b, W c, W d, W e, W f, W g, W h, W i)
 #define WORDS_10 (W a, W b, W c, W d, W e, W f, W g, W h, W i, W j)
 #define WORDS_11 (W a, W b, W c, W d, W e, W f, W g, W h, W i, W j, W k)
-#define GIVEN_1 (a)
-#define GIVEN_2 (a, b)
-#define GIVEN_3 (a, b, c)
-#define GIVEN_4 (a, b, c, d)
-#define GIVEN_5 (a, b, c, d, e)
-#define GIVEN_6 (a, b, c, d, e, f)
+#define GIVEN_1 RD_MPI_GIVEN_1
+#define GIVEN_2 RD_MPI_GIVEN_2
+#define GIVEN_3 RD_MPI_GIVEN_3
+#define GIVEN_4 RD_MPI_GIVEN_4
+#define GIVEN_5 RD_MPI_GIVEN_5
+#define GIVEN_6 RD_MPI_GIVEN_6
 #define GIVEN_7 (a, b, c, d, e, f, g)
 #define GIVEN_8 (a, b, c, d, e, f, g, h)
 #define GIVEN_9 (a, b, c, d, e, f, g, h, i)
@@ -400,6 +402,7 @@ RD_MPI_WAITS(WAIT_ENTRY)
 #undef TABLE
 #define TABLE table_if_serving
 RD_MPI_FREES(START_ENTRY)
+RD_MPI_IDUPS(START_ENTRY)
 #ifdef OPEN_MPI
 #define REVOKE_ENTRY(Name, name, NAME, n, parameters, arguments)                                                       \
     ENTRY_AS("MPIX_", Name, n)                                                                                         \

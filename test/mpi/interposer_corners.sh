@@ -39,6 +39,10 @@ for mpi in $(mpis); do
     good 3 "$dir/first.$mpi" idup
     good 3 --report "$dir/first.$mpi" idup_blocking
     grep -q '^  allreduce  *[0-9]*  *[1-9]' "$dir/out" || { cat "$dir/out"; fail "no allreduce beside MPI_Comm_idup is served"; }
+    good 3 --log "$dir/first.$mpi" idup_measured
+    [ $family = openmpi ] && wanted=": 0.00 us" || wanted=":"
+    grep -q "measured ibcast of 4 bytes for 3 ranks$wanted" "$dir/out" ||
+        { cat "$dir/out"; fail "a nonblocking call is measured while a communicator is duplicated"; }
     compile nonblocking
     compile persistent
     for ranks in ${RONDO_TEST_RANKS:-2 4}; do

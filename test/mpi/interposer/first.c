@@ -4,6 +4,7 @@
  *
  *   mpirun -n N first idup
  *   mpirun -n N first idup_blocking
+ *   mpirun -n N first idup_measured
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -65,7 +66,29 @@ static void idup_blocking(void)
     MPI_Comm_free(&comm);
 }
 
-static const corner_t corners[] = {{"idup", idup}, {"idup_blocking", idup_blocking}};
+/* A measurement of nonblocking calls is due at the next blocking one, which comes while the communicator is duplicated.
+ * The log says whether the MPI's nonblocking ones were called for it. */
+static void idup_measured(void)
+{
+    MPI_Comm first, second;
+    MPI_Request request;
+    int value = 0;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &first);
+    warm_all(first);
+    for (int i = 0; i < 64; i++) {
+        MPI_Ibcast(&value, 1, MPI_INT, 0, first, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Comm_idup(first, &second, &request);
+    CHECK(sum_of(1, first) == nranks, "a sum beside MPI_Comm_idup");
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(sum_of(1, second) == nranks, "a sum on the duplicate");
+    MPI_Comm_free(&second);
+    MPI_Comm_free(&first);
+}
+
+static const corner_t corners[] = {{"idup", idup}, {"idup_blocking", idup_blocking}, {"idup_measured", idup_measured}};
 
 int main(int argc, char **argv)
 {
