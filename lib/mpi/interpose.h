@@ -232,7 +232,7 @@ static inline rd_mpi_comm_t *rd_mpi_comm_of(MPI_Comm comm, int *error)
     return c ? c : rd_mpi_comm_find(comm, error);
 }
 
-/* ---- setup.c: agreement and creation ---- */
+/* ---- setup.c: agreement; which of rondo's communicators serves one ---- */
 
 bool rd_mpi_setup_start(void);
 /* Before a call. May make rondo's communicator; collective then. */
@@ -252,6 +252,12 @@ void rd_mpi_core_put(rd_mpi_core_t *core);
 void rd_mpi_cores_end(bool also_used);
 void rd_mpi_progress(void *unused); /* makes the MPI's */
 bool rd_mpi_many_threads(void);     /* may several call the MPI at once? */
+
+/* ---- creation.c ---- */
+
+/* Collective. Returns one that has one user; NULL: one of the ranks has failed. */
+rd_mpi_core_t *rd_mpi_core_create(rd_mpi_comm_t *c);
+void rd_mpi_core_destroy(rd_mpi_core_t *core);
 
 /* ---- rules.c: the switches ---- */
 

@@ -5,6 +5,7 @@ interposer_sources = \
 	lib/mpi/arguments.c \
 	lib/mpi/blocks.c \
 	lib/mpi/comms.c \
+	lib/mpi/creation.c \
 	lib/mpi/device_buffers.c \
 	lib/mpi/entries.c \
 	lib/mpi/entries.h \
