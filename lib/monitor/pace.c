@@ -106,15 +106,22 @@ void rd_pace_note_taken(rd_pace_t *paces, rd_monitor_comm_t *board, const void *
 
 /* ---- reading ---- */
 
-int rd_pace_best(const rd_monitor_link_t *link, int least, int periods, int64_t now_ms)
+int rd_pace_counts(const rd_monitor_link_t *link, int counts[RD_MONITOR_PACES])
 {
-    int sum = 0, counts[RD_MONITOR_PACES], best = RD_MONITOR_PACES, reached = 0;
-    uint32_t now = (uint32_t)((uint64_t)now_ms >> RD_PERIOD_SHORT_SHIFT);
+    int sum = 0;
 
     for (int i = 0; i < RD_MONITOR_PACES; i++) {
         counts[i] = (int)(link->paces[i / 8] >> i % 8 * 8 & MOST);
         sum += counts[i];
     }
+    return sum;
+}
+
+int rd_pace_best(const rd_monitor_link_t *link, int least, int periods, int64_t now_ms)
+{
+    int counts[RD_MONITOR_PACES], sum = rd_pace_counts(link, counts), best = RD_MONITOR_PACES, reached = 0;
+    uint32_t now = (uint32_t)((uint64_t)now_ms >> RD_PERIOD_SHORT_SHIFT);
+
     if (sum < least || (int64_t)(link->period >> 32) < periods || (uint32_t)link->period + STALE < now)
         return -1;
     while (best > 0 && reached * 10 < sum)

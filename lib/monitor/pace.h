@@ -48,6 +48,8 @@ static inline void rd_pace_took(rd_pace_t *paces, rd_monitor_comm_t *board, cons
 
 /* ---- whoever reads the record ---- */
 
+/* Returns how many paces there are, and in `counts` how many of each class. */
+int rd_pace_counts(const rd_monitor_link_t *link, int counts[RD_MONITOR_PACES]);
 /* Returns the class that a tenth of the paces reach or pass; -1: there are fewer than `least`, or they are of fewer
  * than that many `periods`. `now_ms`: of the writer's clock; a link of which nothing came lately has none. */
 int rd_pace_best(const rd_monitor_link_t *link, int least, int periods, int64_t now_ms);

@@ -7,9 +7,12 @@
  *
  *   - there are enough paces of it and of at least two others of the communicator, in several periods;
  *   - its best pace is more than four times below the median of the others (in classes of two: RATIO);
+ *   - that is not chance: ranks that lack a core have slow paces and quick ones on every link, as it happens. By how
+ *     often the others had one of more than twice its best, it would have had EXPECTED of them, and had hardly any;
  *   - both ends wait for BUSY of the time at least, so neither is slow itself, and for each other, or for nobody in
  *     particular: a sender that waits mostly for a third rank has to pass on what comes from there;
  *   - no other link is slow that leads to its sender: or else what comes there is what it has to send;
+ *   - nor are all of three or more that lead to its receiver: that would be the receiver, or its host;
  *   - what its sender sends to others is not slow, too: that would be the sender's host, or its network's port. */
 #include <stdio.h>
 
@@ -19,6 +22,7 @@
 
 #define RATIO 3 /* classes: of what lies so far apart one is more than four times the other */
 #define BUSY 0.25
+#define EXPECTED 15
 #define LEAST 12 /* paces */
 #define PERIODS 3
 #define OTHERS 2
@@ -26,6 +30,7 @@
 
 typedef struct link {
     const rd_view_rank_t *to;
+    const rd_monitor_link_t *paces;
     int from, class;
 } link_t;
 
@@ -37,15 +42,16 @@ typedef struct links {
 } links_t;
 
 /* Several channels are one link: the best one counts. */
-static void add(links_t *l, const rd_view_rank_t *to, int from, int class)
+static void add(links_t *l, link_t link)
 {
     for (int i = 0; i < l->n; i++)
-        if (l->of[i].to == to && l->of[i].from == from) {
-            l->of[i].class = class > l->of[i].class ? class : l->of[i].class;
+        if (l->of[i].to == link.to && l->of[i].from == link.from) {
+            if (link.class > l->of[i].class)
+                l->of[i] = link;
             return;
         }
     if (l->n < MOST)
-        l->of[l->n++] = (link_t){to, from, class};
+        l->of[l->n++] = link;
 }
 
 static void gather(links_t *l)
@@ -56,7 +62,7 @@ static void gather(links_t *l)
             const rd_monitor_link_t *link = &r->comm.links[k];
             int class = link->peer ? rd_pace_best(link, LEAST, PERIODS, rd_verdict_clock(l->view, r)) : -1;
             if (class >= 0 && link->peer <= (uint64_t)r->comm.size)
-                add(l, r, (int)link->peer - 1, class);
+                add(l, (link_t){r, link, (int)link->peer - 1, class});
         }
     }
 }
@@ -83,6 +89,33 @@ static bool is_slow(const links_t *l, const link_t *link)
     return link->class + RATIO <= median_of_others(l, link);
 }
 
+/* Returns how many of a link's paces are of this class or of better ones; *all: how many it has. */
+static int paces_from(const link_t *link, int class, int *all)
+{
+    int counts[RD_MONITOR_PACES], n = 0;
+
+    *all = rd_pace_counts(link->paces, counts);
+    for (int i = class; i < RD_MONITOR_PACES; i++)
+        n += counts[i];
+    return n;
+}
+
+static bool may_be_chance(const links_t *l, const link_t *link)
+{
+    const int above = link->class + 2; /* more than twice its best */
+    double part = 0, expected;
+    int all;
+
+    for (int i = 0; i < l->n; i++)
+        if (&l->of[i] != link) {
+            int faster = paces_from(&l->of[i], above, &all);
+            part += (double)faster / all / (l->n - 1);
+        }
+    int faster = paces_from(link, above, &all);
+    expected = part * all;
+    return expected < EXPECTED || 10 * faster > expected;
+}
+
 /* Does something slow come to the sender, or go from it to another rank? */
 static bool is_the_senders(const links_t *l, const link_t *link)
 {
@@ -93,6 +126,18 @@ static bool is_the_senders(const links_t *l, const link_t *link)
             return true;
     }
     return false;
+}
+
+static bool is_the_receivers(const links_t *l, const link_t *link)
+{
+    int into = 0, slow = 0;
+
+    for (int i = 0; i < l->n; i++)
+        if (l->of[i].to == link->to) {
+            into++;
+            slow += is_slow(l, &l->of[i]);
+        }
+    return into > 2 && slow == into;
 }
 
 /* The part of the time that a rank has waited lately; *for_whom: for whom mostly, -1: for nobody in particular. */
@@ -141,7 +186,8 @@ void rd_verdict_link(const rd_view_t *view, const rd_view_comm_t *c, rd_monitor_
     for (int i = 0; i < l.n; i++) {
         const link_t *link = &l.of[i];
         const rd_view_rank_t *from = rd_view_rank_of(c, link->from);
-        if (from && is_slow(&l, link) && !is_the_senders(&l, link) && wait_for_each_other(&l, link, from))
+        if (from && is_slow(&l, link) && !may_be_chance(&l, link) && !is_the_senders(&l, link) &&
+            !is_the_receivers(&l, link) && wait_for_each_other(&l, link, from))
             say(&l, link, from, v);
     }
 }

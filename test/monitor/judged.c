@@ -369,17 +369,23 @@ static void slow_or_works(void)
 
 /* ---- a link ---- */
 
-/* Twenty messages of this class of pace have come from `peer`. */
-static void pace(int rank, int place, int peer, int class)
+static void paces(int rank, int place, int peer, int class, uint64_t count)
 {
     rd_monitor_link_t *link = &boards[rank]->links[place];
+    const int shift = class % 8 * 8;
 
     link->peer = (uint64_t)peer + 1;
     link->period = UINT64_C(9) << 32 | NOW_MS >> RD_PERIOD_SHORT_SHIFT;
-    link->paces[class / 8] = UINT64_C(20) << class % 8 * 8;
+    link->paces[class / 8] = (link->paces[class / 8] & ~(UINT64_C(255) << shift)) | count << shift;
 }
 
-/* No rank is named by number: neither end is slow. */
+/* Twenty messages of this class of pace have come from `peer`. */
+static void pace(int rank, int place, int peer, int class)
+{
+    boards[rank]->links[place].paces[class / 8] = 0;
+    paces(rank, place, peer, class, 20);
+}
+
 /* ---- calls that have failed ---- */
 
 static void fails(int rank, int result, int failed_rank, int heard, const char *text)
@@ -489,12 +495,53 @@ static void failed(void)
     end();
 }
 
-static void links(void)
+static void begin_waiting(void)
 {
     begin(4);
     for (int r = 0; r < 4; r++) {
         calls(r, 1010, 1009);
         waited(r, 800, 10, -1);
+    }
+}
+
+/* Ranks that lack a core have few quick paces on every link: one without, of twenty, is nothing; of 150 it is. */
+static void links_by_chance(void)
+{
+    begin_waiting();
+    for (int r = 0; r < 4; r++)
+        for (int k = 1; k < 4; k++) {
+            const bool it = r == 2 && (r + k) % 4 == 3;
+            paces(r, k, (r + k) % 4, 3, it ? 20 : 50);
+            paces(r, k, (r + k) % 4, 8, it ? 0 : 8);
+        }
+    look_twice();
+    EXPECT(RD_VERDICT_NONE, -1, "");
+    paces(2, 1, 3, 3, 150);
+    look_twice();
+    EXPECT(RD_VERDICT_SLOW, -1, "the link from rank 3 (host:1003) to rank 2 (host:1002) is slow");
+    paces(2, 1, 3, 8, 4); /* less than a tenth, and yet too many for a link that cannot do that */
+    look_twice();
+    EXPECT(RD_VERDICT_NONE, -1, "");
+    end();
+}
+
+/* Whatever comes to a rank is slow: that is no link. */
+static void receiver(void)
+{
+    begin_waiting();
+    for (int r = 0; r < 4; r++)
+        for (int k = 1; k < 4; k++)
+            pace(r, k, (r + k) % 4, r == 2 ? 3 : 10);
+    look_twice();
+    EXPECT(RD_VERDICT_NONE, -1, "");
+    end();
+}
+
+/* No rank is named by number: neither end is slow. */
+static void links(void)
+{
+    begin_waiting();
+    for (int r = 0; r < 4; r++) {
         for (int k = 1; k < 4; k++)
             pace(r, k, (r + k) % 4, r == 2 && (r + k) % 4 == 3 ? 3 : 10);
     }
@@ -529,6 +576,8 @@ int main(int argc, char **argv)
     dead();
     failed();
     links();
+    links_by_chance();
+    receiver();
     long_chain(argc == 3 && strcmp(argv[1], "--ranks") == 0 ? atoi(argv[2]) : 4096);
     printf("%d failures\n", failures);
     return failures != 0;
