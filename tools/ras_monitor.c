@@ -67,7 +67,7 @@ static int64_t when(const follow_t *f, uint64_t ns)
 
 __attribute__((format(printf, 3, 4))) static void say(const follow_t *f, ras_event_t event, const char *format, ...)
 {
-    char text[1200];
+    char text[2 * RD_VERDICT_BYTES + 64];
     va_list args;
 
     va_start(args, format);

@@ -64,7 +64,7 @@ static bool answered(rondo_comm_t comm, rd_boot_answer_t *answer)
 }
 
 /* Follows the waits from node to node, as long as the next one answers. */
-static void follow(rondo_comm_t comm, int next, char text[RD_ERROR_BYTES])
+static void follow(rondo_comm_t comm, int next, char text[RD_VERDICT_BYTES])
 {
     char who[80];
 
@@ -76,24 +76,24 @@ static void follow(rondo_comm_t comm, int next, char text[RD_ERROR_BYTES])
             ms += 5;
         }
         if (!answered(comm, &answer)) {
-            snprintf(text, RD_ERROR_BYTES, "unknown: %s is waited for, was asked, and does not answer", who);
+            snprintf(text, RD_VERDICT_BYTES, "unknown: %s is waited for, was asked, and does not answer", who);
             return;
         }
-        snprintf(text, RD_ERROR_BYTES, "%s", answer.text);
+        snprintf(text, RD_VERDICT_BYTES, "%s", answer.text);
         next = answer.next;
     }
 }
 
-static void find(rondo_comm_t comm, char text[RD_ERROR_BYTES])
+static void find(rondo_comm_t comm, char text[RD_VERDICT_BYTES])
 {
     rd_monitor_verdict_t verdict = {.next = -1};
     rd_view_t view = {0};
 
-    snprintf(text, RD_ERROR_BYTES, "unknown: there is no record of this communicator (RONDO_MONITOR=0)");
+    snprintf(text, RD_VERDICT_BYTES, "unknown: there is no record of this communicator (RONDO_MONITOR=0)");
     if (look(comm, &view, NULL)) {
         rest(RD_VERDICT_MS);
         if (look(comm, &view, &verdict))
-            snprintf(text, RD_ERROR_BYTES, "%s",
+            snprintf(text, RD_VERDICT_BYTES, "%s",
                      verdict.status == RD_VERDICT_NONE ? "nobody is waited for" : verdict.text);
     }
     rd_view_free(&view);
@@ -103,7 +103,7 @@ static void find(rondo_comm_t comm, char text[RD_ERROR_BYTES])
 rondo_result_t rondo_explain(rondo_comm_t comm, char *text, size_t bytes)
 {
     rondo_result_t result = rd_comm_valid(comm, "rondo_explain");
-    char found[RD_ERROR_BYTES];
+    char found[RD_VERDICT_BYTES];
     fenv_t program;
 
     if (result != RONDO_SUCCESS)

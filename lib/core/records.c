@@ -132,7 +132,7 @@ void rd_comm_answer(rondo_comm_t comm, const rd_boot_question_t *question)
         answer.status = verdict.status;
         answer.rank = verdict.rank;
         answer.next = verdict.next;
-        snprintf(answer.text, sizeof answer.text, "%s", verdict.text);
+        rd_verdict_copy(answer.text, sizeof answer.text, verdict.text);
     }
     rd_view_free(&view);
     rd_boot_answer(comm->boot, question, &answer);

@@ -33,12 +33,23 @@ void rd_verdict_say(rd_monitor_verdict_t *v, int status, int rank, const char *f
     if (!to)
         return;
     va_start(args, format);
-    vsnprintf(to, RD_VERDICT_BYTES, format, args);
+    if (vsnprintf(to, RD_VERDICT_BYTES, format, args) >= RD_VERDICT_BYTES)
+        memcpy(to + RD_VERDICT_BYTES - sizeof "...", "...", sizeof "...");
     va_end(args);
     if (v->status != RD_VERDICT_NONE)
         return;
     v->status = status;
     v->rank = rank;
+}
+
+void rd_verdict_copy(char *text, size_t bytes, const char *sentence)
+{
+    const size_t n = strlen(sentence), kept = n < bytes ? n : bytes - 1;
+
+    memcpy(text, sentence, kept);
+    text[kept] = 0;
+    if (n >= bytes && bytes >= sizeof "...")
+        memcpy(text + bytes - sizeof "...", "...", sizeof "...");
 }
 
 /* ---- dead, stopped, left, failed ---- */
@@ -298,7 +309,7 @@ void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const 
                           char *text, size_t bytes)
 {
     const rd_view_rank_t *other;
-    char who[64], last[200], there[140], where[240], many[32] = "";
+    char who[64], last[240], there[240], where[320], many[32] = "";
 
     rd_view_rank_text(view, late, who, sizeof who);
     rd_view_where_text(view, late, false, last, sizeof last);

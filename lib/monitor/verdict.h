@@ -13,8 +13,8 @@
 /* As rondo-ras returns them. */
 enum { RD_VERDICT_NONE = 0, RD_VERDICT_LATE = 3, RD_VERDICT_BLAMED = 4, RD_VERDICT_UNKNOWN = 5, RD_VERDICT_SLOW = 6 };
 
-#define RD_VERDICT_MS 700 /* between the two looks: a rank that makes a call meanwhile is not late */
-#define RD_VERDICT_BYTES 512
+#define RD_VERDICT_MS 700     /* between the two looks: a rank that makes a call meanwhile is not late */
+#define RD_VERDICT_BYTES 1536 /* three ranks in a circle, with hosts, communicators and calls of long names */
 
 typedef struct rd_monitor_verdict {
     int status;  /* RD_VERDICT_NONE: nothing is wrong */
@@ -30,6 +30,8 @@ void rd_verdict_judge(const rd_view_t *view, const rd_view_comm_t *comm, rd_moni
  * of that number; 0: in a message. */
 void rd_verdict_of(const rd_view_t *view, const rd_view_comm_t *comm, int rank, uint64_t number,
                    rd_monitor_verdict_t *verdict);
+/* Copies a sentence to where there may be less room for it: one that is cut ends with "...". */
+void rd_verdict_copy(char *text, size_t bytes, const char *sentence);
 /* Does a verdict of this status name a rank? */
 static inline bool rd_verdict_names(int status)
 {

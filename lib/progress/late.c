@@ -189,7 +189,7 @@ static int find(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
     if (!judge(q, &v) || v.status == RD_VERDICT_UNKNOWN)
         return answered(q, rank, text);
     *rank = v.rank;
-    snprintf(text, RD_ERROR_BYTES, "%s", v.text);
+    rd_verdict_copy(text, RD_ERROR_BYTES, v.text);
     return v.status;
 }
 

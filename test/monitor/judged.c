@@ -296,6 +296,35 @@ static void all_send(void)
     end();
 }
 
+/* With names as long as they can be nothing is cut off. */
+static void long_names(void)
+{
+    static char host[RD_MONITOR_NAME];
+
+    begin(5);
+    memset(host, 'h', sizeof host - 1);
+    for (int r = 0; r < 5; r++) {
+        rd_monitor_head_t *head = (void *)((char *)boards[r] - RD_MONITOR_PAGE);
+        memcpy(view.processes[r].reader.head.host, host, sizeof host);
+        head->pid = view.processes[r].reader.head.pid = 4194300 + r;
+        call(r, RD_ALLREDUCE, 0, 1, 0);
+        rd_monitor_event_t *event = (void *)((char *)head + head->events_at);
+        event->count = event->tag = UINT64_MAX;
+        event->type = RONDO_COMPLEX128;
+        boards[r]->calls[RD_TRACK_COLLECTIVE].begun = UINT64_C(123456789012) + (uint64_t)r;
+        blocks(r, (r + 1) % 5);
+    }
+    look_twice();
+    EXPECT(RD_VERDICT_UNKNOWN, -1, "; and so on, 5 ranks in all");
+    CHECK(strlen(verdict.text) > 512, "it is short: %s", verdict.text);
+    end();
+    char cut[16];
+    rd_verdict_copy(cut, sizeof cut, "rank 1 is dead");
+    CHECK(strcmp(cut, "rank 1 is dead") == 0, "%s", cut);
+    rd_verdict_copy(cut, sizeof cut, "rank 12 is dead.");
+    CHECK(strcmp(cut, "rank 12 is d...") == 0, "%s", cut);
+}
+
 /* A chain of all ranks, of which the last is late: each look at it has to be as long as it is, and no longer. */
 static void long_chain(int ranks)
 {
@@ -571,6 +600,7 @@ int main(int argc, char **argv)
     do_not_meet();
     late_with_message();
     all_send();
+    long_names();
     slow_or_works();
     doing();
     dead();

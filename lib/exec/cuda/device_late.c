@@ -24,7 +24,7 @@ static void set_verdict(rd_device_late_t *l, bool named, const char *text)
 {
     pthread_mutex_lock(&l->lock);
     l->named = named;
-    snprintf(l->text, sizeof l->text, "%s", text);
+    rd_verdict_copy(l->text, sizeof l->text, text);
     pthread_mutex_unlock(&l->lock);
 }
 
