@@ -203,9 +203,10 @@ static int make_shared(const rd_env_t *env, rd_record_t *made, int *refused)
 {
     int fd = -1;
 
-    errno = EFBIG;
-    if (too_long(made->bytes))
+    if (too_long(made->bytes)) {
+        errno = EFBIG;
         return -1;
+    }
     if (env->monitor_dir[0])
         fd = make_file(env->monitor_dir, made->bytes, made->path, sizeof made->path);
     if (fd >= 0)
@@ -216,14 +217,25 @@ static int make_shared(const rd_env_t *env, rd_record_t *made, int *refused)
     return make_memfd(made->bytes);
 }
 
+static size_t events_of(const rd_env_t *env)
+{
+    return env->monitor_events ? (size_t)env->monitor_events : RD_MONITOR_EVENTS;
+}
+
+static size_t bytes_of(const rd_env_t *env)
+{
+    size_t bytes =
+        RD_MONITOR_PAGE + RD_MONITOR_COMMS * sizeof(rd_monitor_comm_t) + events_of(env) * sizeof(rd_monitor_event_t);
+
+    if (env->stacks)
+        bytes += RD_MONITOR_STACKS * sizeof(rd_monitor_stack_t) + RD_MONITOR_MODULES * sizeof(rd_monitor_module_t);
+    return bytes;
+}
+
 /* Returns NULL with errno. */
 static rd_record_t *make(const rd_env_t *env, int *refused)
 {
-    size_t nevents = env->monitor_events ? (size_t)env->monitor_events : RD_MONITOR_EVENTS;
-    size_t bytes =
-        RD_MONITOR_PAGE + RD_MONITOR_COMMS * sizeof(rd_monitor_comm_t) + nevents * sizeof(rd_monitor_event_t);
-    if (env->stacks)
-        bytes += RD_MONITOR_STACKS * sizeof(rd_monitor_stack_t) + RD_MONITOR_MODULES * sizeof(rd_monitor_module_t);
+    const size_t nevents = events_of(env), bytes = bytes_of(env);
     rd_record_t *made = calloc(1, sizeof *made);
 
     if (!made)
@@ -275,6 +287,24 @@ static void fork_child(void)
 
 static const rd_fork_handlers_t at_fork = {.prepare = rd_record_lock, .parent = rd_record_unlock, .child = fork_child};
 
+/* Once a process, as each of its communicators is without. */
+static void say_missing(const rd_env_t *env, const rd_log_ctx_t *ctx, int error)
+{
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    char why[96];
+
+    if (atomic_flag_test_and_set(&said))
+        return;
+    snprintf(why, sizeof why, "%s", rd_fd_strerror(error));
+    if (error == EFBIG)
+        snprintf(why, sizeof why, "it has %zu KB, which is more than the limit of files allows (ulimit -f)",
+                 bytes_of(env) >> 10);
+    rd_log(
+        ctx, RD_LOG_WARN,
+        "there is no record of this process, so neither rondo-ras nor a verdict of other ranks knows what it does: %s",
+        why);
+}
+
 bool rd_record_join(const rd_env_t *env, const rd_log_ctx_t *ctx)
 {
     if (!env->monitor)
@@ -309,7 +339,7 @@ bool rd_record_join(const rd_env_t *env, const rd_log_ctx_t *ctx)
             env->monitor_dir, refused == EPERM ? ", as the folder has to be this user's own, with mode 0700" : "",
             rd_fd_strerror(refused));
     if (error)
-        rd_log(ctx, RD_LOG_INFO, "there will be no record of this process for rondo-ras: %s", rd_fd_strerror(error));
+        say_missing(env, ctx, error);
     return error == 0;
 }
 

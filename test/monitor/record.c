@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -359,9 +360,33 @@ static void without(void)
     rd_seat_leave(&seat);
 }
 
+/* Where a limit forbids it, the log says so, once. */
+static void forbidden(void)
+{
+    const struct rlimit limit = {1 << 16, 1 << 16};
+    char text[2048] = "";
+    int out[2], status = 0;
+
+    CHECK(pipe(out) == 0, "no pipe");
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(out[1], STDERR_FILENO);
+        _exit(setrlimit(RLIMIT_FSIZE, &limit) != 0 || rd_record_join(&env, NULL) || rd_record_join(&env, NULL));
+    }
+    close(out[1]);
+    for (size_t n = 0, more; (more = (size_t)read(out[0], text + n, sizeof text - 1 - n)) && more < sizeof text;)
+        n += more;
+    close(out[0]);
+    CHECK(waitpid(child, &status, 0) == child && status == 0, "the child: 0x%x", status);
+    const char *at = strstr(text, "there is no record of this process");
+    CHECK(at && strstr(at, "(ulimit -f)") && !strstr(at + 1, "there is no record"), "the log: '%s'", text);
+}
+
 int main(void)
 {
     without();
+    forbidden();
     CHECK(rd_record_join(&env, NULL) && rd_record_fd() >= 3, "no record");
     CHECK(fcntl(rd_record_fd(), F_GETFD) == FD_CLOEXEC, "not close-on-exec");
     const char *why = rd_reader_open(&reader, rd_record_fd());
