@@ -41,6 +41,10 @@ bool ras_find_more(rd_view_t *view, const ras_options_t *options);
 /* The same of other hosts. Returns false, and says why, if there is nothing. */
 bool ras_find_hosts(rd_view_t *view, const ras_options_t *options);
 
+/* A job's number is its lowest process, which may end while others go on. Returns a process of the job that lives, by
+ * which it can be found again; `job`, if there is none. */
+int ras_live_process(const rd_view_t *view, int job);
+
 void ras_pause(double seconds);
 /* From the first call on an interruption ends nothing by itself. Returns the signal that has come; 0: none. */
 void ras_on_interrupt(void);

@@ -264,3 +264,18 @@ bool ras_find_more(rd_view_t *view, const ras_options_t *options)
     scan(&found, options);
     return !found.poor && rd_view_look(view, 0);
 }
+
+int ras_live_process(const rd_view_t *view, int job)
+{
+    rd_process_stat_t now;
+    char number[16];
+
+    for (int i = 0; job && i < view->nprocesses; i++) {
+        const rd_monitor_head_t *head = &view->processes[i].reader.head;
+        snprintf(number, sizeof number, "%d", head->pid);
+        if (view->processes[i].job == job && rd_process_stat(number, &now) && now.started == head->started &&
+            now.state != 'Z')
+            return head->pid;
+    }
+    return job;
+}

@@ -175,15 +175,20 @@ static int write_once(const rd_view_t *view, const ras_options_t *options)
 }
 
 /* Finds what is there now. Other hosts that do not answer, which has been said, may do so the next time. */
-static bool find_again(rd_view_t *view, const ras_options_t *options)
+static bool find_again(rd_view_t *view, ras_options_t *options)
 {
+    if (!options->hosts)
+        options->job = ras_live_process(view, options->job);
     rd_view_free(view);
-    return ras_find(view, options) || options->hosts;
+    const bool found = ras_find(view, options);
+    options->job = rd_view_job(view, options->job);
+    return found || options->hosts;
 }
 
 /* Once, or each so many seconds if they are given. */
-int ras_metrics(rd_view_t *view, const ras_options_t *options)
+int ras_metrics(rd_view_t *view, const ras_options_t *given)
 {
+    ras_options_t own = *given, *options = &own;
     bool once = options->seconds <= 0 && !options->count;
     int bad = 0;
 

@@ -13,6 +13,7 @@
 #include "ras_event.h"
 
 #define STALL_S 10
+#define AWAIT_S 0.2
 
 /* A rank of a communicator, as it was at the last look. */
 typedef struct member {
@@ -522,16 +523,50 @@ static bool is_known(const char *format)
     return strcmp(format, "text") == 0 || strcmp(format, "json") == 0;
 }
 
-static bool has_job(const rd_view_t *view, int job)
+/* Has a process of the job that has this number, or this process, a communicator? */
+static bool job_has_comms(const rd_view_t *view, int pid)
 {
+    const int job = rd_view_job(view, pid);
+
     for (int i = 0; i < view->nprocesses; i++)
-        if (view->processes[i].job == job)
+        if (view->processes[i].job == job && has_comms(&view->processes[i].reader))
             return true;
     return false;
 }
 
-int ras_monitor(rd_view_t *view, const ras_options_t *options)
+/* Waits for the first communicator of a process, or of another one of its job. Returns 0 with the job's number, or an
+ * exit status. */
+static int await_job(rd_view_t *view, ras_options_t *options)
 {
+    const int pid = options->job;
+    rd_process_stat_t now;
+    bool waits = false;
+    char number[16];
+
+    snprintf(number, sizeof number, "%d", pid);
+    for (; !job_has_comms(view, pid); waits = true) {
+        const bool lives = rd_process_stat(number, &now) && now.state != 'Z';
+        if (!lives && waits)
+            fprintf(stderr, "rondo-ras: process %d has ended without a communicator of rondo\n", pid);
+        else if (!lives)
+            fprintf(stderr, "rondo-ras: there is no job %d; rondo-ras list shows which there are\n", pid);
+        else if (!waits)
+            fprintf(stderr, "rondo-ras: process %d has no communicator of rondo yet: waiting for its first one\n", pid);
+        ras_pause(lives ? AWAIT_S : 0);
+        if (!lives || ras_interrupted())
+            return RAS_NOTHING;
+        if (!ras_find_more(view, options)) {
+            fprintf(stderr, "rondo-ras: no memory\n");
+            return RAS_NOTHING;
+        }
+    }
+    options->job = rd_view_job(view, pid);
+    return 0;
+}
+
+int ras_monitor(rd_view_t *view, const ras_options_t *given)
+{
+    ras_options_t own = *given, *options = &own;
     const char *format = options->format ? options->format : options->json ? "json" : "text";
     follow_t f = {.view = view, .options = options, .first = true, .json = strcmp(format, "json") == 0};
     double pause = options->seconds > 0 ? options->seconds : 1;
@@ -540,11 +575,10 @@ int ras_monitor(rd_view_t *view, const ras_options_t *options)
         fprintf(stderr, "rondo-ras: monitor has the formats text and json, and looks each 0.7 s at most\n");
         return RAS_USAGE;
     }
-    if (options->job && !has_job(view, options->job)) {
-        fprintf(stderr, "rondo-ras: there is no job %d; rondo-ras list shows which there are\n", options->job);
-        return RAS_NOTHING;
-    }
     ras_on_interrupt();
+    const int poor = options->job ? await_job(view, options) : 0;
+    if (poor)
+        return poor;
     for (int n = 0; !f.poor && !ferror(stdout) && !ras_interrupted(); n++) {
         look(&f);
         if ((options->job && !f.nprocesses) || (options->count && n + 1 >= options->count))

@@ -253,18 +253,20 @@ static void find_size(pages_t *p)
     p->bar = p->width >= 130 ? BAR : p->width >= 100 ? BAR / 2 : 0;
 }
 
-int ras_top(rd_view_t *view, const ras_options_t *options)
+int ras_top(rd_view_t *view, const ras_options_t *given)
 {
     pages_t pages = {.live = isatty(STDOUT_FILENO)};
-
+    ras_options_t own = *given, *options = &own;
     rd_view_t older;
 
     remember(&pages, view);
     for (int n = 0; !options->count || n < options->count; n++) {
         ras_pause(options->seconds > 0 ? options->seconds : 1);
+        options->job = ras_live_process(view, options->job);
         older = *view;
         memset(view, 0, sizeof *view);
         bool found = ras_find(view, options); /* jobs come and go */
+        options->job = rd_view_job(view, options->job);
         rd_view_after(view, &older);
         rd_view_free(&older);
         if (!found)

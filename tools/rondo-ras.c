@@ -66,7 +66,7 @@ static const char usage[] =
     "ended,\n"
     "    ranks that die, calls that fail, calls that are held up, by whom, and that go on. Until it is interrupted; "
     "with\n"
-    "    --job, until that job has ended.\n"
+    "    --job, until that job has ended; its first communicator is waited for.\n"
     "\n"
     "    stacks: where each thread stands of these ranks, or of those that who names, or if it names none of all, "
     "with\n"

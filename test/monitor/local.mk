@@ -10,6 +10,7 @@ check_PROGRAMS += \
 	test/monitor/dumps_forged \
 	test/monitor/events \
 	test/monitor/failed \
+	test/monitor/followed \
 	test/monitor/forged \
 	test/monitor/hashes \
 	test/monitor/hearts \
@@ -52,6 +53,8 @@ test_monitor_events_SOURCES = \
 	tools/value.c \
 	tools/value.h \
 	tools/value_json.c
+test_monitor_followed_LDADD = libtest.la
+test_monitor_followed_SOURCES = test/monitor/followed.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_failed_LDADD = libtest.la
 test_monitor_failed_SOURCES = test/monitor/failed.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_callsites_LDADD = libtest.la
