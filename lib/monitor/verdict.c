@@ -269,13 +269,24 @@ static bool leads_to(const rd_view_t *view, const rd_view_comm_t *c, const rd_vi
     return false;
 }
 
+/* What is said behind the name of a communicator where another one has the same: the number by which rondo-ras shows
+ * it. */
+#define NUMBER_BYTES 24
+static const char *number_of(const rd_view_comm_t *c, const rd_view_comm_t *other, char text[NUMBER_BYTES])
+{
+    text[0] = 0;
+    if (strcmp(c->ranks[0].comm.name, other->ranks[0].comm.name) == 0)
+        snprintf(text, NUMBER_BYTES, " (%016llx)", (unsigned long long)c->id);
+    return text;
+}
+
 static void say_order(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *waiter,
                       const rd_view_comm_t *o, const rd_view_rank_t *other, rd_monitor_verdict_t *v)
 {
     const rd_view_rank_t *next = rd_view_rank_of(o, rd_view_waits_for(&other->comm));
     const rd_view_rank_t *named =
         rd_view_rank_of(c, rd_view_waits_for(&waiter->comm)); /* `other`, by its number here */
-    char one[64], two[64], here[200], there[200], back[96] = "";
+    char one[64], two[64], here[200], there[200], back[96] = "", own[NUMBER_BYTES], its[NUMBER_BYTES];
 
     rd_view_rank_text(view, waiter, one, sizeof one);
     rd_view_rank_text(view, named && named->process == other->process ? named : other, two, sizeof two);
@@ -283,11 +294,11 @@ static void say_order(const rd_view_t *view, const rd_view_comm_t *c, const rd_v
     rd_view_call_text(view, other, rd_view_inside(&other->comm), there, sizeof there);
     if (next && next->process != waiter->process)
         rd_view_rank_text(view, next, back, sizeof back);
-    rd_verdict_say(
-        v, RD_VERDICT_BLAMED, -1,
-        "ranks wait for each other in different communicators, which they must call in one order: %s waits in '%.30s' "
-        "in %s for %s, which waits in '%.30s' in %s for %s",
-        one, c->ranks[0].comm.name, here, two, o->ranks[0].comm.name, there, back[0] ? back : "the first");
+    rd_verdict_say(v, RD_VERDICT_BLAMED, -1,
+                   "ranks wait for each other in different communicators, which they must call in one order: %s waits "
+                   "in '%.30s'%s in %s for %s, which waits in '%.30s'%s in %s for %s",
+                   one, c->ranks[0].comm.name, number_of(c, o, own), here, two, o->ranks[0].comm.name,
+                   number_of(o, c, its), there, back[0] ? back : "the first");
 }
 
 /* Processor time is that of all threads of the process. */
@@ -309,14 +320,16 @@ void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const 
                           char *text, size_t bytes)
 {
     const rd_view_rank_t *other;
-    char who[64], last[240], there[240], where[320], many[32] = "";
+    const rd_view_comm_t *o = elsewhere(view, c, late, &other);
+    char number[NUMBER_BYTES], who[64], last[240], there[240], where[320], many[32] = "";
 
     rd_view_rank_text(view, late, who, sizeof who);
     rd_view_where_text(view, late, false, last, sizeof last);
     snprintf(where, sizeof where, "%s", rd_verdict_doing(&view->processes[late->process]));
-    if (elsewhere(view, c, late, &other)) {
+    if (o) {
         rd_view_where_text(view, other, true, there, sizeof there);
-        snprintf(where, sizeof where, "; it is in another communicator, '%.40s': %s", other->comm.name, there);
+        snprintf(where, sizeof where, "; it is in another communicator, '%.40s'%s: %s", other->comm.name,
+                 number_of(o, c, number), there);
     }
     if (ahead)
         snprintf(many, sizeof many, ", by %llu call%s", (unsigned long long)ahead, ahead == 1 ? "" : "s");

@@ -12,6 +12,7 @@
 #include "util/check.h"
 #include "util/harness.h"
 
+#define COMMS 2 /* of which but one is used */
 #define EVENTS 64
 #define NOW_MS 100000
 #define LONG_S 3 /* for a verdict on the long chain */
@@ -24,7 +25,7 @@ static int nranks;
 /* Of one rank of a communicator. */
 static rd_monitor_comm_t *record(int rank)
 {
-    const size_t bytes = RD_MONITOR_PAGE + sizeof(rd_monitor_comm_t) + EVENTS * sizeof(rd_monitor_event_t);
+    const size_t bytes = RD_MONITOR_PAGE + COMMS * sizeof(rd_monitor_comm_t) + EVENTS * sizeof(rd_monitor_event_t);
     char *base = aligned_alloc(64, (bytes + 63) / 64 * 64);
     const rd_view_process_t then = {.state = 'S', .now_ns = NOW_MS * UINT64_C(1000000)};
 
@@ -36,10 +37,10 @@ static rd_monitor_comm_t *record(int rank)
     head->head_bytes = sizeof *head;
     head->comm_bytes = sizeof(rd_monitor_comm_t);
     head->event_bytes = sizeof(rd_monitor_event_t);
-    head->ncomms = 1;
+    head->ncomms = COMMS;
     head->nevents = EVENTS;
     head->comms_at = RD_MONITOR_PAGE;
-    head->events_at = RD_MONITOR_PAGE + sizeof(rd_monitor_comm_t);
+    head->events_at = RD_MONITOR_PAGE + COMMS * sizeof(rd_monitor_comm_t);
     head->bytes = bytes;
     head->pid = 1000 + rank;
     head->used = 1;
@@ -293,6 +294,42 @@ static void all_send(void)
     ((rd_monitor_head_t *)(void *)((char *)boards[3] - RD_MONITOR_PAGE))->next = 0; /* the record forgets */
     look_twice();
     EXPECT(RD_VERDICT_UNKNOWN, -1, "in a circle: rank 0 (host:1000) waits in send");
+    end();
+}
+
+/* Two communicators of one name are called in two orders: their numbers tell them apart. */
+static void order_of_one_name(void)
+{
+    begin(2);
+    for (int r = 0; r < 2; r++) {
+        rd_monitor_head_t *head = (void *)((char *)boards[r] - RD_MONITOR_PAGE);
+        rd_monitor_comm_t *other = boards[r] + 1;
+        head->used = 2;
+        memcpy((void *)other, (const void *)boards[r], sizeof *other);
+        other->id = 8;
+        call(r, RD_BARRIER, 0, 1, 0);
+        blocks(r, 1 - r);
+        if (r == 0)
+            continue;
+        rd_monitor_event_t *event = (void *)((char *)head + head->events_at);
+        event->comm = 8; /* its call was of the other one */
+        memcpy((void *)other->calls, (const void *)boards[r]->calls, sizeof other->calls);
+        memset((void *)boards[r]->calls, 0, sizeof boards[r]->calls);
+        other->waits_in = 1;
+        other->waits_for = 0;
+        other->since_ms = NOW_MS - 1000;
+        other->seen_ms = NOW_MS;
+    }
+    for (int look = 0; look < 2; look++)
+        CHECK(rd_view_look(&view, 0) && view.ncomms == 2, "%d communicators", view.ncomms);
+    rd_verdict_judge(&view, &view.comms[0], &verdict);
+    EXPECT(RD_VERDICT_BLAMED, -1, "waits in 'world' (0000000000000007) in barrier");
+    CHECK(strstr(verdict.text, "which waits in 'world' (0000000000000008) in barrier"), "%s", verdict.text);
+    (boards[1] + 1)->waits_for = -1; /* then it is late, in the other one */
+    for (int look = 0; look < 2; look++)
+        CHECK(rd_view_look(&view, 0), "no memory");
+    rd_verdict_judge(&view, &view.comms[0], &verdict);
+    EXPECT(RD_VERDICT_LATE, 1, "it is in another communicator, 'world' (0000000000000008): in barrier");
     end();
 }
 
@@ -600,6 +637,7 @@ int main(int argc, char **argv)
     do_not_meet();
     late_with_message();
     all_send();
+    order_of_one_name();
     long_names();
     slow_or_works();
     doing();
