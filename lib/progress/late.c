@@ -179,14 +179,28 @@ static int answered(const rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
     return names ? answer.status : RD_VERDICT_UNKNOWN;
 }
 
+static const char not_known[] = "unknown: "; /* so a verdict begins that says why */
+
+static bool is_unknown(const char *text)
+{
+    return strncmp(text, not_known, sizeof not_known - 1) == 0;
+}
+
 /* What is known by now. Returns the status of a verdict that names a rank, which *rank is, or RD_VERDICT_UNKNOWN; then
  * `text` is what is known all the same, or empty, and *rank is where the waits lead as far as ranks of other nodes have
- * answered, or -1. It looks at this node again, so two calls must be as far from each other as two looks. */
+ * answered, or -1. Where all ranks are of this node, it is the verdict that says why (is_unknown). It looks at this
+ * node again, so two calls must be as far from each other as two looks. */
 static int find(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
 {
     rd_monitor_verdict_t v;
 
-    if (!judge(q, &v) || v.status == RD_VERDICT_UNKNOWN)
+    const bool looked = judge(q, &v);
+    if (looked && q->team->node->nnodes == 1 && is_unknown(v.text)) {
+        *rank = -1;
+        rd_verdict_copy(text, RD_ERROR_BYTES - 128, v.text); /* what is said before it and behind must have room */
+        return RD_VERDICT_UNKNOWN;
+    }
+    if (!looked || v.status == RD_VERDICT_UNKNOWN)
         return answered(q, rank, text);
     *rank = v.rank;
     rd_verdict_copy(text, RD_ERROR_BYTES, v.text);
@@ -221,6 +235,9 @@ static void say(rd_queue_t *q, int peer, int64_t ms, const char *more)
     char line[RD_ERROR_BYTES + 192];
     if (named)
         snprintf(line, sizeof line, "a call waits for %g s: %s (%s)", seconds, text, more);
+    else if (is_unknown(text))
+        snprintf(line, sizeof line, "a call waits for %g s: for rank %d (%s); who is late is %s (%s)", seconds, late,
+                 rd_health_whois(q->health, late), text, more);
     else
         snprintf(line, sizeof line, "a call waits for %g s: for rank %d (%s), which has not come or is slow%s (%s)",
                  seconds, late, rd_health_whois(q->health, late), text, more);
@@ -264,14 +281,21 @@ void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
 
 /* ---- the time limit ---- */
 
-/* Writes what is said where no rank is known to hold the others up, and returns the rank that it names. `far`: where
- * the waits lead, as `find` has it; `known`: what is known all the same. */
+/* Writes what is said where no rank is known to hold the others up, and returns the rank that it names, or -1. `far`:
+ * where the waits lead, as `find` has it; `known`: what is known all the same. */
 static int unknown(rd_queue_t *q, int peer, int far, const char *known, char text[LONGEST])
 {
     int late = late_one(q, far >= 0 ? far : peer);
     const char *whois = rd_health_whois(q->health, late);
     const char *perhaps = late >= 0 && !q->controls[late] ? ", or waits for another one itself" : "";
 
+    if (is_unknown(known)) {
+        snprintf(text, LONGEST,
+                 "waited longer than %lld ms for rank %d (%s); who is late or stopped is %s; see "
+                 "RONDO_TIMEOUT_MS",
+                 (long long)q->wait.timeout_ms, late, whois, known);
+        return -1;
+    }
     if (late == peer)
         snprintf(text, LONGEST,
                  "waited longer than %lld ms for rank %d (%s): it is alive but late or stopped%s%s; see "

@@ -141,6 +141,40 @@ static void formats(void)
     unsetenv("RONDO_DUMP_FORMAT");
 }
 
+/* ---- a time limit, and nobody is to blame ---- */
+
+enum { RECEIVE = 2 };
+
+static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
+{
+    static float in[8];
+
+    if (what != RECEIVE)
+        return obedient_reduce(what, rank, comm);
+    rondo_result_t result = rondo_group_start();
+    if (result == RONDO_SUCCESS)
+        result = rondo_recv(in, 8, RONDO_FLOAT32, 1 - rank, comm, NULL);
+    const rondo_result_t ended = rondo_group_end();
+    return result == RONDO_SUCCESS ? ended : result;
+}
+
+/* Two wait for each other, and neither is said to be late. */
+static void in_a_circle(void)
+{
+    setenv("RONDO_TIMEOUT_MS", "2500", 1);
+    obedient_start(2, "circle", obey);
+    unsetenv("RONDO_TIMEOUT_MS");
+    for (int r = 0; r < 2; r++)
+        obedient_order(r, RECEIVE);
+    for (int r = 0; r < 2; r++)
+        CHECK(obedient_settled(r) && obedient[r].failed, "rank %d has no error", r);
+    int status = obedient_ras("who", obedient_job);
+    CHECK(status == 5 &&
+              strstr(obedient_text, "who is late or stopped is unknown: ranks wait for each other in a circle"),
+          "exit %d:\n%s", status, obedient_text);
+    obedient_end();
+}
+
 int main(void)
 {
     char path[64];
@@ -168,6 +202,7 @@ int main(void)
     obedient_end();
     dumps("all", "/nowhere/to/be/found", 0, 0);
     obedient_end();
+    in_a_circle();
     CHECK(rmdir(dir) == 0, "%s is not empty", dir);
     printf("%d failures\n", failures);
     return failures != 0;
