@@ -1,7 +1,6 @@
 /* Signatures of calls: the record, its comparison, and the three ways of exchange. See signature.h. */
 #include "progress/signature.h"
 #include "progress/ring_entry.h"
-#include "progress/unlike.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -324,109 +323,21 @@ void rd_signature_ring_poll(rd_signature_ring_t *ring)
     pthread_mutex_unlock(&ring->lock);
 }
 
-/* ---- a list
- *
- * A call on a stream only records its signature's fields. A proxy exchanges it with all other ranks, call by call, on a
- * net communicator made for that; rounds of an operation wait until its call has been compared. */
+/* ---- a record ---- */
 
-#define UNDER_WAY 16 /* calls that are compared at a time: a host may be far ahead */
-
-typedef struct item {
-    struct item *next;
-    rd_signature_t signature;
-} item_t;
-
-struct rd_signature_list {
-    pthread_mutex_t lock; /* protects the items */
-    const rd_team_t *team;
-    item_t *first, *last;
-    uint64_t calls;            /* calls recorded; written by the calling thread */
-    uint64_t taken, sequence;  /* written by the proxy: calls taken, and those numbered so far */
-    _Atomic uint64_t compared; /* written by the proxy: calls compared that were alike */
-    rd_completion_t under_way;
-};
-
-rondo_result_t rd_signature_list_create(rd_signature_list_t **out, const rd_team_t *team)
+void rd_signature_fill(rd_signature_t *signature, const rd_call_t *call, const rd_team_t *team)
 {
-    rd_signature_list_t *list = *out = calloc(1, sizeof *list);
-
-    if (!list)
-        return no_memory(team);
-    list->team = team;
-    pthread_mutex_init(&list->lock, NULL);
-    return RONDO_SUCCESS;
+    fill(signature, call, team, 0);
 }
 
-static item_t *get(rd_signature_list_t *list)
+rondo_result_t rd_signature_compare(rd_queue_t *q, const rd_signature_t *own, uint64_t *sequence,
+                                    rd_completion_t *completion)
 {
-    pthread_mutex_lock(&list->lock);
-    item_t *item = list->first;
-    if (item)
-        list->first = item->next;
-    if (!list->first)
-        list->last = NULL;
-    pthread_mutex_unlock(&list->lock);
-    return item;
-}
-
-void rd_signature_list_free(rd_signature_list_t *list)
-{
-    if (!list)
-        return;
-    for (item_t *item; (item = get(list));)
-        free(item);
-    pthread_mutex_destroy(&list->lock);
-    free(list);
-}
-
-rondo_result_t rd_signature_list_call(rd_signature_list_t *list, const rd_call_t *call)
-{
-    item_t *item = calloc(1, sizeof *item);
-
-    if (!item)
-        return no_memory(list->team);
-    fill(&item->signature, call, list->team, 0);
-    pthread_mutex_lock(&list->lock);
-    if (list->last)
-        list->last->next = item;
-    else
-        list->first = item;
-    list->last = item;
-    pthread_mutex_unlock(&list->lock);
-    list->calls++;
-    return RONDO_SUCCESS;
-}
-
-uint64_t rd_signature_list_calls(const rd_signature_list_t *list)
-{
-    return list ? list->calls : 0;
-}
-
-bool rd_signature_list_compared(const rd_signature_list_t *list, uint64_t calls)
-{
-    return !list || atomic_load(&list->compared) >= calls;
-}
-
-rondo_result_t rd_signature_list_turn(rd_signature_list_t *list, rd_queue_t *q, uint64_t *taken, int *more)
-{
-    rondo_result_t result = RONDO_SUCCESS;
     rd_task_t *task;
-    item_t *item;
+    rondo_result_t result = make_task(q, own, &task);
 
-    *taken = 0;
-    while (result == RONDO_SUCCESS && atomic_load(&list->under_way.pending) < UNDER_WAY && (item = get(list))) {
-        result = make_task(q, &item->signature, &task);
-        if (result == RONDO_SUCCESS) {
-            rd_signature_number(task, &list->sequence);
-            result = rd_queue_submit(q, task, &list->under_way);
-        }
-        free(item);
-        ++*taken;
-    }
-    list->taken += *taken;
-    uint64_t compared = list->taken - (uint64_t)atomic_load(&list->under_way.pending);
-    *more = result == RONDO_SUCCESS && compared != atomic_load(&list->compared);
-    if (*more)
-        atomic_store(&list->compared, compared);
-    return result;
+    if (result != RONDO_SUCCESS)
+        return result;
+    rd_signature_number(task, sequence);
+    return rd_queue_submit(q, task, completion);
 }

@@ -4,7 +4,8 @@
  *
  *   a task    on a host communicator: an allgather by its own programs, in front of the collective
  *   a ring    on a CUDA communicator of one node: in the node's shared memory, compared by the rank that comes later
- *   a list    on a CUDA communicator on the proxy path: calls that a proxy compares by tasks on a net communicator */
+ *   a record  on a CUDA communicator on the proxy path: a kernel before the collective's has a proxy compare it, by a
+ *             task on a net communicator, each time that it runs */
 #ifndef RD_PROGRESS_SIGNATURE_H
 #define RD_PROGRESS_SIGNATURE_H
 
@@ -12,6 +13,7 @@
 
 #include "plan/call.h"
 #include "progress/queue.h"
+#include "progress/unlike.h"
 
 /* Returns a hash of the counts that every rank knows, each times `factor`; 0: there are none. The counts of an
  * all-to-all's blocks are known to pairs alone, which compare them (transport/announce.h). */
@@ -43,20 +45,12 @@ rondo_result_t rd_signature_ring_call(rd_signature_ring_t *ring, const rd_call_t
 /* Compares with what has come since. Any thread may call it. */
 void rd_signature_ring_poll(rd_signature_ring_t *ring);
 
-/* ---- a list ---- */
+/* ---- a record ---- */
 
-typedef struct rd_signature_list rd_signature_list_t;
-
-rondo_result_t rd_signature_list_create(rd_signature_list_t **list, const rd_team_t *team);
-void rd_signature_list_free(rd_signature_list_t *list);
-/* For the calling thread: the first records a call, the second returns how many have been recorded. */
-rondo_result_t rd_signature_list_call(rd_signature_list_t *list, const rd_call_t *call);
-uint64_t rd_signature_list_calls(const rd_signature_list_t *list);
-/* For any proxy: returns true if the first `calls` calls have been compared and were alike. */
-bool rd_signature_list_compared(const rd_signature_list_t *list, uint64_t calls);
-/* For the proxy that makes the progress of `queue`: begins to compare calls that have been recorded, and checks which
- * comparisons are over. *taken: the number of calls with which it has begun now; *more: set if more have been compared.
- */
-rondo_result_t rd_signature_list_turn(rd_signature_list_t *list, rd_queue_t *queue, uint64_t *taken, int *more);
+void rd_signature_fill(rd_signature_t *signature, const rd_call_t *call, const rd_team_t *team);
+/* For the thread that makes the progress of `queue`: submits a task that exchanges and compares the ranks' records.
+ * *sequence counts them. */
+rondo_result_t rd_signature_compare(rd_queue_t *queue, const rd_signature_t *own, uint64_t *sequence,
+                                    rd_completion_t *completion);
 
 #endif

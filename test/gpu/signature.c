@@ -1,8 +1,8 @@
 /* RONDO_CHECK=1 on devices: the last rank to ask for something else than the others is told so before its kernel
  * starts, with the ranks and the field; the others' kernels, which wait for it, leave, and their next call says the
- * same. Between nodes nobody is told at once, and all are soon. Ranks that ask alike notice nothing, in groups and
- * graphs too, nor, on one node, when one replays what the others call, nor when one's host is ahead of its stream by
- * more than the time limit.
+ * same. Between nodes nobody is told at once, and all are soon, also where one replays something else than the others
+ * call. Ranks that ask alike notice nothing, in groups and graphs too, nor when one replays what the others call, nor
+ * when one's host is ahead of its stream by more than the time limit.
  *
  *   asked [--nodes]
  */
@@ -21,6 +21,7 @@ typedef struct plan {
     field_t field;
     int odd, group; /* which rank differs; in a group of several operations? */
     int nodes;      /* are there several? */
+    int replays;    /* does the rank that differs do so by a graph? */
 } plan_t;
 
 static rondo_result_t call(const plan_t *p, int differs, rondo_comm_t comm, float *buffer, cudaStream_t stream)
@@ -37,6 +38,15 @@ static rondo_result_t call(const plan_t *p, int differs, rondo_comm_t comm, floa
     return rondo_allreduce(buffer, buffer + 1000, count, type, op, comm, stream);
 }
 
+static void end_capture(test_rank_t *t, cudaStream_t stream, cudaGraphExec_t *exec)
+{
+    cudaGraph_t graph;
+
+    TEST_CUDA(t, cudaStreamEndCapture(stream, &graph));
+    TEST_CUDA(t, cudaGraphInstantiate(exec, graph, 0));
+    TEST_CUDA(t, cudaGraphDestroy(graph));
+}
+
 static rondo_result_t run(const plan_t *p, int differs, rondo_comm_t comm, float *buffer, cudaStream_t stream)
 {
     rondo_result_t result, end;
@@ -50,15 +60,6 @@ static rondo_result_t run(const plan_t *p, int differs, rondo_comm_t comm, float
         result = call(p, differs, comm, buffer, stream);
     end = rondo_group_end();
     return result != RONDO_SUCCESS ? result : end;
-}
-
-static void end_capture(test_rank_t *t, cudaStream_t stream, cudaGraphExec_t *exec)
-{
-    cudaGraph_t graph;
-
-    TEST_CUDA(t, cudaStreamEndCapture(stream, &graph));
-    TEST_CUDA(t, cudaGraphInstantiate(exec, graph, 0));
-    TEST_CUDA(t, cudaGraphDestroy(graph));
 }
 
 static void alike(test_rank_t *t, rondo_comm_t comm, float *buffer, cudaStream_t stream)
@@ -102,6 +103,19 @@ static void captured_alone(test_rank_t *t, rondo_comm_t comm, float *buffer, cud
     TEST_CUDA(t, cudaStreamSynchronize(stream));
     device_graphs_destroy(t, exec, t->rank == 0 ? 2 : 0);
     TEST_OK(t, comm, rondo_barrier(comm, stream));
+}
+
+/* The call in which it differs, by a graph. */
+static void replay(test_rank_t *t, const plan_t *p, rondo_comm_t comm, float *buffer, cudaStream_t stream)
+{
+    cudaGraphExec_t exec;
+
+    TEST_CUDA(t, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    TEST_OK(t, comm, run(p, 1, comm, buffer, stream));
+    end_capture(t, stream, &exec);
+    TEST_CUDA(t, cudaGraphLaunch(exec, stream));
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
+    device_graphs_destroy(t, &exec, 1);
 }
 
 static void sentence(test_rank_t *t, const plan_t *p, const char *said)
@@ -149,8 +163,11 @@ static void body(test_rank_t *t, void *arg)
     test_note(t, "rank %d differs in %s%s", p->odd, field_names[p->field], p->group ? ", in a group" : "");
     if (differs)
         test_barrier(t);
-    test_result(t, comm, run(p, differs, comm, buffer, stream),
-                differs && !p->nodes ? RONDO_ERR_MISMATCH : RONDO_SUCCESS, test_noted(t));
+    if (differs && p->replays)
+        replay(t, p, comm, buffer, stream);
+    else
+        test_result(t, comm, run(p, differs, comm, buffer, stream),
+                    differs && !p->nodes ? RONDO_ERR_MISMATCH : RONDO_SUCCESS, test_noted(t));
     if (!differs)
         test_barrier(t);
     TEST_CUDA(t, cudaStreamSynchronize(stream)); /* kernels that wait leave */
@@ -164,8 +181,7 @@ static void body(test_rank_t *t, void *arg)
         TEST_TRUE(t, error == RONDO_ERR_MISMATCH);
     } else {
         TEST_OK(t, comm, rondo_barrier(comm, stream));
-        if (!p->nodes)
-            captured_alone(t, comm, buffer, stream);
+        captured_alone(t, comm, buffer, stream);
     }
     rondo_comm_destroy(comm);
     device_end(t, NULL, &stream, 1);
@@ -219,6 +235,7 @@ static int between_nodes(plan_t p)
         for (p.group = 0; p.group < 2 && bad == 0; p.group++, n++) {
             int nranks = device_nodes(n % 2 ? "1+1" : "2+2");
             p.odd = n / 2 % nranks;
+            p.replays = n / 2 % 2;
             bad += test_run(TEST_PROCESSES, nranks, 60, body, &p);
         }
     return bad;

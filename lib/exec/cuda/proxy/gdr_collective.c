@@ -267,15 +267,14 @@ static rondo_result_t run(const direct_t *d, rd_kwork_t *work)
 
 /* Returns true if nothing is forced for the operation, which goes by GDR if its messages have `bytes` bytes. Each hop
  * costs as much as staging `gdr_coll_min` bytes does. A contribution is scaled by who sums it, so a scalar must be the
- * same on all ranks, as that of AVG is. With RONDO_CHECK proxies hold data back until calls have been compared, which
- * they do not with messages. */
+ * same on all ranks, as that of AVG is. */
 static bool by_gdr(const rd_proxy_path_t *s, const rd_call_t *call, size_t bytes, size_t hops)
 {
     rd_env_t own;
     const rd_env_t *env = rd_force_env(s->cuda->team->env, call->desc.forced, &own);
     const rd_forced_t forced = rd_forced(env, call->desc.coll);
 
-    return s->gdr_coll_min && !s->signatures && bytes >= hops * s->gdr_coll_min && !forced.algo && !forced.protos &&
+    return s->gdr_coll_min && bytes >= hops * s->gdr_coll_min && !forced.algo && !forced.protos &&
            (!rd_coll_reduces(call->desc.coll) || call->desc.op < RONDO_NUM_OPS);
 }
 

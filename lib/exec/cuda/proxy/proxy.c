@@ -212,7 +212,6 @@ static rd_proxy_path_task_t *task_make(rd_proxy_path_t *s, int net_comm, const r
     task->each = each;
     task->net_comm = net_comm;
     task->rounds = rounds;
-    task->checked = rd_signature_list_calls(s->signatures);
     atomic_store(&task->left, rounds);
     if (c->tables) {
         task->in_counts = keep(task->counts, c->tables->in_counts, n);
@@ -339,19 +338,33 @@ rondo_result_t rd_proxy_path_run(rd_proxy_path_t *s, int net_comm, const rd_call
     return result;
 }
 
-/* The calling thread waits for nobody, so rounds of the operation wait until its call has been compared. What a rail's
- * ranks do inside their node is not held back: when ranks differ, those kernels leave as after every failure. Captured
- * operations and messages are not compared. */
+/* The kernel has no input and no bytes of output, for which it waits: what comes behind it in the stream begins when
+ * the call has been compared. A call that is replayed by a graph is compared at each replay, so it does not matter
+ * which ranks have captured it. */
 rondo_result_t rd_proxy_path_check(rd_proxy_path_t *s, const rd_call_t *call)
 {
-    if (!s->signatures || rd_cuda_captured(call->stream))
+    const rd_klaunch_t l = {.kernel = RD_KERNEL_PROXIED, .coll = RD_BARRIER, .blocks = 1, .threads = 32};
+    const raises_t raises = {1, {1}};
+    rd_proxy_path_task_t *task;
+    rd_kwork_t work;
+
+    if (!s->cuda->team->env->check)
         return RONDO_SUCCESS;
-    rondo_result_t result = rd_signature_list_call(s->signatures, call);
-    if (result != RONDO_SUCCESS)
-        return result;
-    atomic_fetch_add(&s->channels[0].announced, 1);
-    rd_proxy_wake(&s->channels[0].client);
-    return RONDO_SUCCESS;
+    if (!(task = calloc(1, sizeof *task)) || rd_proxy_path_task_add(s->tasks, task)) {
+        free(task);
+        return rd_error(s->cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for RONDO_CHECK");
+    }
+    task->rounds = 1;
+    atomic_store(&task->left, 1);
+    task->compares = true;
+    rd_signature_fill(&task->signature, call, s->cuda->team);
+    memset(&work, 0, sizeof work);
+    work.comm = s->cuda->k;
+    side_one(&work.proxied.out, 0);
+    work.proxied.rounds = 1;
+    work.proxied.each = s->k.slot;
+    work.proxied.task = task->number;
+    return launch(s, &l, &work, &work.proxied.proxy, task, &raises, call->stream);
 }
 
 /* Refuses a call that RONDO_ALGO and RONDO_PROTO cannot apply to: no kernel inside the node has the forced algorithm

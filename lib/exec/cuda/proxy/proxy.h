@@ -27,10 +27,11 @@ typedef struct rd_proxy_path_task {
     size_t each;         /* elements of a part that a round carries */
     uint32_t rounds;
     _Atomic uint32_t left; /* rounds that no proxy channel has taken yet */
-    uint64_t checked;      /* RONDO_CHECK: number of calls that must have been compared before it begins */
     uint32_t number;       /* its place in the table */
     int net_comm;
     bool captured;
+    bool compares; /* RONDO_CHECK: moves no data, but compares the call with those of the other ranks */
+    rd_signature_t signature;
     bool inlined; /* input and output go by flagged lines: bytes of each */
     size_t inline_in, inline_out;
     const size_t *in_counts, *out_counts; /* for each rank of the net communicator, in `counts`; NULL: no table */
@@ -72,9 +73,8 @@ typedef struct rd_proxy_path_lane {
     size_t inlined[RD_KLANE_SLOTS]; /* bytes that go back by flagged lines */
 } rd_proxy_path_lane_t;
 
-/* The kinds of net communicators: of all ranks; of a rail, that is, of the ranks with the same local rank;
- * and, for RONDO_CHECK, of all ranks again, which only proxy channel 0 has. */
-enum { RD_NET_COMM_ALL, RD_NET_COMM_RAIL, RD_NET_COMM_CHECK, RD_NET_COMMS };
+/* The kinds of net communicators: of all ranks; and of a rail, that is, of the ranks with the same local rank. */
+enum { RD_NET_COMM_ALL, RD_NET_COMM_RAIL, RD_NET_COMMS };
 
 typedef struct rd_net_comm {
     int rank, nranks; /* nranks 0: there is none */
@@ -106,7 +106,7 @@ typedef struct rd_proxy_channel {
     uint64_t answered;          /* those of them that have come */
     _Atomic uint64_t settled;   /* `answered` when nothing was under way any more */
     rd_proxy_path_lane_t lanes[RD_KPROXY_LANES];
-    bool held;         /* RONDO_CHECK: an operation waits until calls have been compared; proxy channel 0 */
+    uint64_t compared; /* RONDO_CHECK: operations so far; proxy channel 0 */
     size_t come;       /* bytes of the next trigger's input that have come by flagged lines; proxy channel 0 */
     size_t *counts;    /* space for the counts of a round: two for each rank */
     rd_dealt_t *dealt; /* NULL: nothing goes by GDR */
@@ -126,10 +126,9 @@ typedef struct rd_proxy_path {
     uint32_t *gdr;            /* [2 * peer + send]: messages by GDR so far; the other end counts the same */
     struct rd_bounce *bounce; /* rcache.c: memory for copies; NULL: none yet */
     size_t bounce_used;       /* bytes used by the launch that is being put together */
-    rd_signature_list_t *signatures; /* RONDO_CHECK; NULL: off */
-    bool flushes;                    /* kernels see what a network device has written only after rd_gdr_flush */
-    char gdr_reason[320];            /* why messages go by GDR, or why not */
-    uint32_t pairs; /* most pairs of peer and direction in a launch of messages; the same on all ranks */
+    bool flushes;             /* kernels see what a network device has written only after rd_gdr_flush */
+    char gdr_reason[320];     /* why messages go by GDR, or why not */
+    uint32_t pairs;           /* most pairs of peer and direction in a launch of messages; the same on all ranks */
     int rails; /* local ranks that every node has, each with net communicators of its own; 0: no kernels inside nodes */
     int *rail; /* of each node: the rank on this rank's rail; NULL: it is on none */
     bool ordered; /* ranks are numbered node by node */
@@ -186,7 +185,8 @@ cudaError_t rd_proxy_path_graph_hold(rd_proxy_path_tasks_t *tasks, rd_proxy_path
 
 /* proxy.c */
 
-/* RONDO_CHECK: lets the proxy of channel 0 compare the call with the other ranks' calls. */
+/* RONDO_CHECK: launches a kernel that waits until the proxy of channel 0 has compared the call with the other ranks'.
+ */
 rondo_result_t rd_proxy_path_check(rd_proxy_path_t *path, const rd_call_t *call);
 rondo_result_t rd_proxy_path_collective(rd_cuda_t *cuda, const rd_call_t *call);
 /* What waits in net communicators from now on has this timeout. */

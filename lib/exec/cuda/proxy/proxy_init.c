@@ -137,7 +137,7 @@ static rondo_result_t memory(rd_proxy_path_t *s)
  * proxy channels. nranks 0: this rank is in none. */
 static rondo_result_t net_comms_make(rd_proxy_path_t *s, int net_comm, int channels, int first, int rank, int nranks)
 {
-    static const char *const names[RD_NET_COMMS] = {"net", "rail", "check"};
+    static const char *const names[RD_NET_COMMS] = {"net", "rail"};
     size_t each = (size_t)channels;
     const rd_team_t *team = s->cuda->team;
     rd_concealed_id_t *all = calloc((size_t)team->nranks * each, sizeof *all), *its;
@@ -231,10 +231,6 @@ static rondo_result_t net_comms(rd_proxy_path_t *s)
     const rd_team_t *team = s->cuda->team;
     rondo_result_t result = net_comms_make(s, RD_NET_COMM_ALL, s->nchannels, 0, team->rank, team->nranks);
 
-    if (result == RONDO_SUCCESS && team->env->check)
-        result = rd_signature_list_create(&s->signatures, team);
-    if (result == RONDO_SUCCESS && team->env->check)
-        result = net_comms_make(s, RD_NET_COMM_CHECK, 1, 0, team->rank, team->nranks);
     return result == RONDO_SUCCESS ? inside(s) : result;
 }
 
@@ -319,8 +315,6 @@ void rd_proxy_path_foresee(const rd_env_t *env, const rondo_shape_t *shape, bool
         rd_gdr_is_tried(env, shape->nnodes) ? RD_GDR_TRIED + (env->gdr == 1 ? scratch_of(env) : 0) : 0, memory);
     for (int c = 0; c < channels; c++)
         net_comm(env, shape, memory);
-    if (env->check)
-        net_comm(env, shape, memory);
     if (!has_inside(host_windows, shape->most))
         return;
     rd_window_foresee(env, shape->local, false, memory);
@@ -392,7 +386,6 @@ void rd_proxy_path_close(rd_cuda_t *cuda)
             rd_proxy_remove(&s->channels[c].client);
     if (s->channels)
         net_comms_end(s);
-    rd_signature_list_free(s->signatures);
     if (s->tasks)
         rd_proxy_path_tasks_close(s->tasks);
     if (s->area)

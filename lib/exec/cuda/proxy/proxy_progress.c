@@ -88,13 +88,33 @@ static void wake_others(const rd_proxy_channel_t *channel)
             rd_proxy_nudge(&s->channels[c].client);
 }
 
+/* Adds the round that the trigger asks for. */
+static rondo_result_t add_round(rd_proxy_channel_t *channel, rd_proxy_path_task_t *t, uint32_t round)
+{
+    const rd_proxy_path_t *s = channel->path;
+    rd_proxy_path_lane_t *lane = &channel->lanes[0];
+    uint32_t at = lane->taken & (s->k.slots - 1);
+    char *slot = channel->slots + (size_t)at * 2 * s->k.slot, *out = slot + s->k.slot, *in = slot;
+    rd_queue_t *net_comm = channel->net_comms[t->net_comm];
+    rd_plan_t *plan;
+
+    lane->inlined[at] = t->inlined ? t->inline_out : 0;
+    if (t->compares) {
+        rondo_result_t result = rd_signature_compare(net_comm, &t->signature, &channel->compared, &lane->flying[at]);
+        lane->taken += result == RONDO_SUCCESS;
+        return result;
+    }
+    /* In place: the root's kernel gets nothing back, the other kernels give nothing. */
+    if (t->desc.coll == RD_BROADCAST)
+        in = out = s->net_comms[t->net_comm].rank == t->desc.root ? in : out;
+    rondo_result_t result = round_plan(channel, t, round, &plan);
+    return result == RONDO_SUCCESS ? add(channel, lane, net_comm, RD_CHAIN_COLLECTIVE, plan, in, out) : result;
+}
+
 /* `t`: the task that the trigger names; NULL: there is no such task. */
 static rondo_result_t begin_round(rd_proxy_channel_t *channel, const rd_ktrigger_t *trigger, rd_proxy_path_task_t *t)
 {
     rd_proxy_path_t *s = channel->path;
-    char *slot = channel->slots + (size_t)(channel->lanes[0].taken & (s->k.slots - 1)) * 2 * s->k.slot;
-    char *out = slot + s->k.slot, *in = slot;
-    rd_plan_t *plan;
 
     if (!t || trigger->round >= t->rounds)
         return rd_error(s->cuda->team->ctx, RONDO_ERR_INTERNAL, "a kernel asks for round %u of task %u, which is none",
@@ -102,13 +122,7 @@ static rondo_result_t begin_round(rd_proxy_channel_t *channel, const rd_ktrigger
     /* Nobody has announced the triggers of a graph's kernels. */
     if (t->captured && t->rounds > 1 && trigger->round == 0)
         wake_others(channel);
-    /* In place: the root's kernel gets nothing back, the other kernels give nothing. */
-    if (t->desc.coll == RD_BROADCAST)
-        in = out = s->net_comms[t->net_comm].rank == t->desc.root ? in : out;
-    channel->lanes[0].inlined[channel->lanes[0].taken & (s->k.slots - 1)] = t->inlined ? t->inline_out : 0;
-    rondo_result_t result = round_plan(channel, t, trigger->round, &plan);
-    if (result == RONDO_SUCCESS)
-        result = add(channel, &channel->lanes[0], channel->net_comms[t->net_comm], RD_CHAIN_COLLECTIVE, plan, in, out);
+    rondo_result_t result = add_round(channel, t, trigger->round);
     if (t->captured)
         return result;
     channel->answered++;
@@ -148,47 +162,16 @@ static rondo_result_t begin_message(rd_proxy_channel_t *channel, int l, const rd
                                    : result;
 }
 
-/* ---- RONDO_CHECK */
-
-/* Returns true if `calls` calls have been compared. The first round of every operation is proxy channel 0's. */
-static bool compared(rd_proxy_channel_t *channel, uint64_t calls)
-{
-    bool held = !rd_signature_list_compared(channel->path->signatures, calls);
-
-    if (channel->number == 0)
-        channel->held = held;
-    return !held;
-}
-
-static rondo_result_t check_turn(rd_proxy_channel_t *channel, int *moved)
-{
-    rd_queue_t *by = channel->net_comms[RD_NET_COMM_CHECK];
-    uint64_t taken;
-    int more;
-
-    /* A host may be ahead of its stream, and of the other hosts: no rank is late before an operation waits. */
-    if (!channel->held)
-        rd_wait_progress(&by->wait);
-    rondo_result_t result = rd_signature_list_turn(channel->path->signatures, by, &taken, &more);
-    channel->answered += taken;
-    if (more)
-        wake_others(channel);
-    *moved |= taken || more;
-    return result;
-}
-
 /* ---- a turn's beginning and end */
 
-/* Returns true if the round may begin. Inline input arrives on its own, perhaps later than the trigger; and under
- * RONDO_CHECK the calls of all ranks must have been alike. */
+/* Returns true if the round may begin. Inline input arrives on its own, perhaps later than the trigger. */
 static bool may_begin(rd_proxy_channel_t *channel, const rd_proxy_path_task_t *t)
 {
     const rd_proxy_path_t *s = channel->path;
     uint32_t taken = channel->lanes[0].taken;
     char *slot = channel->slots + (size_t)(taken & (s->k.slots - 1)) * 2 * s->k.slot;
 
-    return !t ||
-           (compared(channel, t->checked) && (!t->inlined || rd_inline_come(channel, taken + 1, slot, t->inline_in)));
+    return !t || !t->inlined || rd_inline_come(channel, taken + 1, slot, t->inline_in);
 }
 
 static rondo_result_t take(rd_proxy_channel_t *channel, int *moved)
@@ -376,8 +359,6 @@ rd_proxy_state_t rd_proxy_progress(void *arg)
         return RD_PROXY_IDLE;
     if (s->gdr_min)
         rd_gdr_turn(s);
-    if (result == RONDO_SUCCESS && !channel->failed_ms && channel->net_comms[RD_NET_COMM_CHECK])
-        result = check_turn(channel, &moved);
     if (result == RONDO_SUCCESS && !channel->failed_ms)
         result = take(channel, &moved);
     if (result == RONDO_SUCCESS && !channel->failed_ms && channel->dealt)
@@ -389,7 +370,6 @@ rd_proxy_state_t rd_proxy_progress(void *arg)
     bool flying = notify(channel, &moved);
     if (channel->number == 0)
         rd_proxy_path_tasks_sweep(channel->path);
-    flying |= channel->net_comms[RD_NET_COMM_CHECK] && channel->net_comms[RD_NET_COMM_CHECK]->active;
     if (!flying)
         atomic_store(&channel->settled, channel->answered);
     if (moved)
