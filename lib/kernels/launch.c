@@ -3,8 +3,9 @@
  * gpu_begin(): from that one's beginning on if it lets it in (gpu_let_in), else when its blocks end. A launch with an
  * event goes without the latter, because the event would come before that end. */
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 #include <rondo.h>
-#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -117,21 +118,39 @@ static cudaError_t load_all(void)
     return error;
 }
 
-/* Once for each device of the process: the kernel that settles its memory would wait beside one that fills the GPU,
- * which may be an earlier communicator's that waits for a rank that makes this one first. */
-int rd_kernel_load(void)
-{
-    static _Atomic uint64_t done; /* devices, by bits; of those beyond the last bit nothing is known */
-    int device = 0;
-    cudaError_t error = cudaGetDevice(&device);
-    const uint64_t bit = device < 64 ? UINT64_C(1) << device : 0;
+typedef struct loaded {
+    int device;
+    uint64_t context;
+} loaded_t;
 
-    if (error != cudaSuccess || atomic_load(&done) & bit)
+#define LOADED 64
+
+/* Once for each context of the process, of which a device has another one when the program has reset it: the kernel
+ * that settles its memory would wait beside one that fills the GPU, which may be an earlier communicator's that waits
+ * for a rank that makes this one first. Of more contexts the oldest is forgotten. */
+int rd_kernel_load(uint64_t context)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static loaded_t loaded[LOADED];
+    static size_t count;
+    loaded_t now = {0, context};
+    bool is = false;
+    cudaError_t error = cudaGetDevice(&now.device);
+
+    if (error != cudaSuccess)
         return (int)error;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < count && i < LOADED; i++)
+        is |= loaded[i].device == now.device && loaded[i].context == now.context;
+    pthread_mutex_unlock(&lock);
+    if (is)
+        return cudaSuccess;
     error = load_all();
     if (error == cudaSuccess)
         error = settle_local_memory();
+    pthread_mutex_lock(&lock);
     if (error == cudaSuccess)
-        atomic_fetch_or(&done, bit);
+        loaded[count++ % LOADED] = now;
+    pthread_mutex_unlock(&lock);
     return (int)error;
 }

@@ -132,9 +132,9 @@ uint32_t rd_kernel_shared(const rd_klaunch_t *launch);
  * behind the end of what comes before in the stream; NULL: none is. `beside`: the kernel may begin beside the one
  * before, and wait for its end in gpu_begin(). Returns a cudaError_t. */
 int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream, void *event, bool beside);
-/* Loads every kernel on the current device, so that none has to be loaded while another one spins. Returns a
- * cudaError_t. */
-int rd_kernel_load(void);
+/* Loads every kernel on the current device, so that none has to be loaded while another one spins. `context`: the id of
+ * the current context; 0: it is not known, and taken to be the device's only one. Returns a cudaError_t. */
+int rd_kernel_load(uint64_t context);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 /* Before the kernels of a device are loaded, each of their files is told the seed and the fault (delays.h). Linked with
  * --wrap=rd_kernel_load. */
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include <cuda_runtime_api.h>
@@ -10,8 +11,8 @@
 #define FILES 16
 #define DEVICES 64
 
-int __real_rd_kernel_load(void);
-int __wrap_rd_kernel_load(void);
+int __real_rd_kernel_load(uint64_t context);
+int __wrap_rd_kernel_load(uint64_t context);
 
 static const void *symbols[FILES];
 static int files;
@@ -39,7 +40,7 @@ static cudaError_t tell(int device)
     return error;
 }
 
-int __wrap_rd_kernel_load(void)
+int __wrap_rd_kernel_load(uint64_t context)
 {
     int device;
     cudaError_t error = cudaGetDevice(&device);
@@ -51,5 +52,5 @@ int __wrap_rd_kernel_load(void)
         told[device] = error == cudaSuccess;
         pthread_mutex_unlock(&lock);
     }
-    return error == cudaSuccess ? __real_rd_kernel_load() : (int)error;
+    return error == cudaSuccess ? __real_rd_kernel_load(context) : (int)error;
 }

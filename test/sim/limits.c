@@ -1,7 +1,7 @@
 /* What lib/cuda lays out and chooses stays within what there is, whatever RONDO_CUDA_* say: banks and fifos within the
  * window, launches within the blocks. And a process goes to no device but its communicators', a thread keeps its
- * context, and what living communicators need stays when the creation of another one fails. The estimate of a group does
- * not look at communicators that are gone. */
+ * context, and what living communicators need stays when the creation of another one fails. The estimate of a group
+ * does not look at communicators that are gone. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -347,12 +347,12 @@ cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const v
     return __real_cudaLaunchKernelExC(config, function, arguments);
 }
 
-int __real_rd_kernel_load(void);
-int __wrap_rd_kernel_load(void);
-int __wrap_rd_kernel_load(void)
+int __real_rd_kernel_load(uint64_t context);
+int __wrap_rd_kernel_load(uint64_t context);
+int __wrap_rd_kernel_load(uint64_t context)
 {
     const int before = launches;
-    const int error = no_kernels ? (int)cudaErrorNoKernelImageForDevice : __real_rd_kernel_load();
+    const int error = no_kernels ? (int)cudaErrorNoKernelImageForDevice : __real_rd_kernel_load(context);
 
     settled += launches - before;
     return error;

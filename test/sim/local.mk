@@ -169,6 +169,7 @@ sim_tests = \
 	test/sim/registered \
 	test/sim/ring_order \
 	test/sim/rcache \
+	test/sim/reset \
 	test/sim/rounds \
 	test/sim/shim \
 	test/sim/stalled \
@@ -315,6 +316,11 @@ test_sim_rcache_SOURCES = test/sim/rcache.c
 test_sim_rcache_CPPFLAGS = $(sim_cppflags)
 test_sim_rcache_LDADD = $(sim_ldadd)
 nodist_EXTRA_test_sim_rcache_SOURCES = dummy.cc
+test_sim_reset_SOURCES = test/sim/reset.c test/gpu/device.c test/gpu/device.h
+test_sim_reset_CPPFLAGS = $(sim_cppflags)
+test_sim_reset_LDADD = $(sim_ldadd)
+test_sim_reset_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=cudaLaunchKernelExC
+nodist_EXTRA_test_sim_reset_SOURCES = dummy.cc
 test_sim_rounds_SOURCES = test/gpu/rounds.c test/gpu/device.c test/gpu/device.h
 test_sim_rounds_CPPFLAGS = $(sim_cppflags)
 test_sim_rounds_LDADD = $(sim_ldadd)

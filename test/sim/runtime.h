@@ -20,6 +20,8 @@ unsigned sim_contexts(void);
 /* The calling thread's context; NULL: it has none. The second one gives it another than the device's primary one. */
 void *sim_context(void);
 void *sim_context_own(int device);
+/* What cudaDeviceReset does to the device's context. */
+void sim_context_reset(int device);
 /* A stream's operations wait a little, at random, before they begin. 0: never. */
 void sim_jitter(unsigned seed);
 

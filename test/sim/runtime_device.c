@@ -13,6 +13,7 @@ pthread_cond_t sim_moved = PTHREAD_COND_INITIALIZER;
 static _Thread_local int current = -1; /* -1: this thread has no context */
 static _Thread_local int own;          /* the context is one that the program has made */
 static unsigned contexts;
+static _Atomic unsigned resets[64]; /* of each device */
 static _Thread_local cudaError_t last_error;
 static int live[SIM_KINDS];
 
@@ -195,8 +196,14 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 /* ---- the driver's functions ---- */
 
 /* A thread that has no context is lent one: a device's primary one is its number, plus one. One of the program's own
- * is OWN more. */
+ * is OWN more. A reset gives the device another primary context, of another number, at the same address. */
 #define OWN 0x1000
+
+void sim_context_reset(int device)
+{
+    resets[device]++;
+    __atomic_fetch_and(&contexts, ~(1u << device), __ATOMIC_RELAXED);
+}
 
 void *sim_context(void)
 {
@@ -213,6 +220,14 @@ void *sim_context_own(int device)
 static int context_get(void **context)
 {
     *context = sim_context();
+    return 0;
+}
+
+static int context_id(void *context, unsigned long long *id)
+{
+    const intptr_t of = (intptr_t)context;
+
+    *id = (unsigned long long)of | (unsigned long long)resets[of % OWN - 1] << 32;
     return 0;
 }
 
@@ -272,6 +287,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function
         {"cuMemGetAddressRange", (void (*)(void))sim_address_range},
         {"cuPointerGetAttribute", (void (*)(void))sim_attribute},
         {"cuCtxGetCurrent", (void (*)(void))context_get},
+        {"cuCtxGetId", (void (*)(void))context_id},
         {"cuCtxSetCurrent", (void (*)(void))context_set},
         {"cuDevicePrimaryCtxRetain", (void (*)(void))context_retain},
         {"cuDevicePrimaryCtxGetState", (void (*)(void))context_active},

@@ -154,6 +154,26 @@ static cudaError_t release(void *pointer, int drain)
     return cudaSuccess;
 }
 
+/* Ends the device's memory; it must have nothing else left to do, or that anybody uses. */
+cudaError_t cudaDeviceReset(void)
+{
+    pthread_mutex_lock(&sim_lock);
+    for (block_t **at = &blocks, *b; (b = *at);) {
+        if (b->device != sim_current() || b->type != cudaMemoryTypeDevice || b->fd < 0) {
+            at = &b->next;
+            continue;
+        }
+        *at = b->next;
+        munmap(b->base, b->bytes);
+        close(b->fd);
+        free(b);
+        sim_count(SIM_ALLOCATION, -1);
+    }
+    pthread_mutex_unlock(&sim_lock);
+    sim_context_reset(sim_current());
+    return cudaSuccess;
+}
+
 /* Of this process alone: 4 GB less what it has there. */
 cudaError_t cudaMemGetInfo(size_t *left, size_t *all)
 {

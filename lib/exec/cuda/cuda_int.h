@@ -167,6 +167,7 @@ typedef int (*rd_driver_attribute_fn)(void *value, int attribute, unsigned long 
 #define RD_DRIVER_IPC 10      /* an attribute: nonzero if cudaIpcGetMemHandle accepts the memory */
 typedef struct rd_driver {
     int (*context)(void **context);
+    int (*context_id)(void *context, unsigned long long *id); /* different for each that the process has ever had */
     int (*set_context)(void *context);
     int (*retain)(void **context, int device);
     int (*active)(int device, unsigned *flags, int *active); /* *active: the device has a context */
@@ -179,6 +180,12 @@ typedef struct rd_driver {
     int (*event_record)(cudaEvent_t event, cudaStream_t stream);
 } rd_driver_t;
 extern rd_driver_t rd_driver;
+uint64_t rd_driver_context(void); /* returns the id of the thread's context; 0: it is not known */
+/* Returns the number of the allocation that holds the pointer, different for each that the process has ever had, or 0
+ * if it is not known. */
+uint64_t rd_driver_buffer(const void *pointer);
+/* Returns true if the pointer's allocation is no longer the one with this number: a reset of its device ends it. */
+bool rd_driver_buffer_gone(const void *pointer, uint64_t number);
 bool rd_driver_loaded(void); /* returns true if anything has loaded the driver into this process */
 void rd_driver_find(void);
 

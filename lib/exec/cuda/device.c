@@ -135,6 +135,7 @@ static void find(void)
         void *pointer;
     } all[] = {
         {"cuCtxGetCurrent", 12000, &rd_driver.context},
+        {"cuCtxGetId", 12000, &rd_driver.context_id},
         {"cuCtxSetCurrent", 12000, &rd_driver.set_context},
         {"cuDevicePrimaryCtxRetain", 12000, &rd_driver.retain},
         {"cuDevicePrimaryCtxGetState", 12000, &rd_driver.active},
@@ -167,6 +168,39 @@ void rd_driver_find(void)
     (void)pthread_once(&once, find);
 }
 
+uint64_t rd_driver_context(void)
+{
+    unsigned long long id = 0;
+    void *context = NULL;
+
+    rd_driver_find();
+    if (!rd_driver.context_id || !rd_driver.context || rd_driver.context(&context) != 0 || !context ||
+        rd_driver.context_id(context, &id) != 0)
+        return 0;
+    return id;
+}
+
+uint64_t rd_driver_buffer(const void *pointer)
+{
+    unsigned long long number = 0;
+
+    rd_driver_find();
+    if (!rd_driver.attribute ||
+        rd_driver.attribute(&number, RD_DRIVER_BUFFER_ID, (unsigned long long)(uintptr_t)pointer) != 0)
+        return 0;
+    return number;
+}
+
+bool rd_driver_buffer_gone(const void *pointer, uint64_t number)
+{
+    unsigned long long now = 0;
+
+    if (!number)
+        return false;
+    int error = rd_driver.attribute(&now, RD_DRIVER_BUFFER_ID, (unsigned long long)(uintptr_t)pointer);
+    return error == cudaErrorInvalidValue || (error == 0 && now != number);
+}
+
 /* ---- another device than the current one */
 
 /* A thread that has not used CUDA has device 0 by name, and no context. Giving it back its device by cudaSetDevice
@@ -175,15 +209,20 @@ void rd_driver_find(void)
  * device's primary one: so every thread gets back the context that it had. */
 
 /* Returns a device's primary context. It is kept as long as the process lives, because the communicators' memory lies
- * there. */
+ * there, or until the program resets the device: then it is another one. */
 static void *context_of(int device)
 {
     static _Atomic(void *) known[64];
     void *context = NULL;
+    unsigned flags;
+    int is = 1;
 
     if (device >= 64)
         return NULL;
-    if (!(context = atomic_load(&known[device])) && rd_driver.retain(&context, device) == 0)
+    if ((context = atomic_load(&known[device])) &&
+        (!rd_driver.active || rd_driver.active(device, &flags, &is) != 0 || is))
+        return context;
+    if (rd_driver.retain(&context, device) == 0)
         atomic_store(&known[device], context);
     return context;
 }

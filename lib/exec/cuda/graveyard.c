@@ -30,7 +30,8 @@
 typedef struct rd_left {
     struct rd_left *next;
     void *memory;
-    size_t bytes; /* 0: it was imported */
+    size_t bytes;    /* 0: it was imported */
+    uint64_t number; /* of the allocation, by the driver */
     int device;
     bool used;                 /* a kernel of the program's may still write there: it is freed, not taken again */
     rd_import_name_t imported; /* of a window */
@@ -53,6 +54,7 @@ typedef struct grave {
     rd_left_t *left; /* beside the window: peers use it as long */
     char *window;
     size_t bytes;
+    uint64_t number;                   /* of the allocation, by the driver */
     int device;                        /* -1: it is pinned host memory */
     const rd_remains_t *remains;       /* NULL: this rank's kernels are over */
     int peers;                         /* 0: none touches it any more */
@@ -201,7 +203,10 @@ static void give_back(rd_left_t *gone)
         rd_left_t *l = gone;
         gone = l->next;
         rd_device_guard_t guard = rd_device_enter(l->device);
-        (void)(l->bytes ? cudaFree(l->memory) : cudaIpcCloseMemHandle(l->memory));
+        if (!l->bytes)
+            (void)cudaIpcCloseMemHandle(l->memory);
+        else if (!rd_driver_buffer_gone(l->memory, l->number))
+            (void)cudaFree(l->memory);
         rd_device_leave(guard);
         free(l);
     }
@@ -227,6 +232,7 @@ void rd_window_leave(rd_cuda_t *cuda, void *memory, size_t bytes, rd_left_use_t 
     if (!l)
         return; /* then it is never freed */
     *l = (rd_left_t){.memory = memory, .bytes = bytes, .device = cuda->device, .used = use == RD_LEFT_PROGRAM};
+    l->number = rd_driver_buffer(memory);
     pthread_mutex_lock(&lock);
     left_add(use == RD_LEFT_PROGRAM ? &cuda->left : use == RD_LEFT_ENQUEUED ? &cuda->enqueued : &left, &l);
     pthread_mutex_unlock(&lock);
@@ -243,7 +249,8 @@ static void *left_take(const rd_left_t *wanted)
         rd_left_t *l = *at;
         if (l->used || l->device != wanted->device || l->bytes != wanted->bytes ||
             (!l->bytes && l->imported.process != wanted->imported.process) ||
-            (wanted->imported.buffer && l->imported.buffer != wanted->imported.buffer)) {
+            (wanted->imported.buffer && l->imported.buffer != wanted->imported.buffer) ||
+            rd_driver_buffer_gone(l->memory, l->number)) {
             at = &l->next;
             continue;
         }
@@ -349,7 +356,7 @@ static void free_all(void)
         if (g->device < 0) {
             (void)cudaHostUnregister(g->window);
             rd_node_free(&g->node);
-        } else {
+        } else if (!rd_driver_buffer_gone(g->window, g->number)) {
             (void)cudaFree(g->window);
         }
         free(g);
@@ -371,6 +378,7 @@ static grave_t *close_comm(char *window, size_t bytes, int device)
 
     if (g) {
         *g = (grave_t){.next = graves, .window = window, .bytes = bytes, .device = device};
+        g->number = device < 0 ? 0 : rd_driver_buffer(window);
         graves = g;
     }
     return g;
@@ -505,7 +513,8 @@ static char *reuse(int device, size_t bytes)
 {
     for (grave_t **at = &graves; *at; at = &(*at)->next) {
         grave_t *g = *at;
-        if (g->peers == 0 && !g->remains && g->device == device && g->bytes == bytes) {
+        if (g->peers == 0 && !g->remains && g->device == device && g->bytes == bytes &&
+            !rd_driver_buffer_gone(g->window, g->number)) {
             char *window = g->window;
             *at = g->next;
             free(g);
