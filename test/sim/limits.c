@@ -1,11 +1,13 @@
 /* What lib/cuda lays out and chooses stays within what there is, whatever RONDO_CUDA_* say: banks and fifos within the
  * window, launches within the blocks. And a process goes to no device but its communicators', a thread keeps its
  * context, and what living communicators need stays when the creation of another one fails. The estimate of a group
- * does not look at communicators that are gone. */
+ * does not look at communicators that are gone. While CUDA is asked whether the kernels of an aborted one are over,
+ * other threads may make and end theirs. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rondo.h>
 
@@ -358,6 +360,27 @@ int __wrap_rd_kernel_load(uint64_t context)
     return error;
 }
 
+static int asks; /* what CUDA is asked, another thread waits with until it has asked the graveyard */
+
+static void *ask_graveyard(void *arg)
+{
+    CHECK(!rd_window_left_take(1, 12345));
+    return arg;
+}
+
+cudaError_t __real_cudaEventQuery(cudaEvent_t event);
+cudaError_t __wrap_cudaEventQuery(cudaEvent_t event);
+cudaError_t __wrap_cudaEventQuery(cudaEvent_t event)
+{
+    pthread_t thread;
+
+    if (asks && pthread_create(&thread, NULL, ask_graveyard, NULL) == 0) {
+        asks++;
+        (void)pthread_join(thread, NULL);
+    }
+    return __real_cudaEventQuery(event);
+}
+
 static rondo_comm_t create_on(int device, int64_t timeout_ms)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
@@ -464,6 +487,35 @@ static void check_estimate(void)
     CHECK(cudaFree(data) == cudaSuccess);
 }
 
+static void await_word(void *word)
+{
+    while (!atomic_load((_Atomic int *)word))
+        usleep(1000);
+}
+
+/* A communicator ends while its kernel stands behind what the program has in its stream. */
+static void check_buried(void)
+{
+    rondo_comm_t comm = create(0), later;
+    static _Atomic int go;
+    void *data = NULL;
+    cudaStream_t stream;
+
+    CHECK(cudaSetDevice(1) == cudaSuccess && cudaMalloc(&data, 64) == cudaSuccess);
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    CHECK(cudaLaunchHostFunc(stream, await_word, &go) == cudaSuccess);
+    CHECK(comm && rondo_allreduce(data, (char *)data + 32, 1, RONDO_INT32, RONDO_SUM, comm, stream) == RONDO_SUCCESS);
+    CHECK(rondo_comm_abort(comm) == RONDO_SUCCESS);
+    asks = 1;
+    later = create(0);
+    CHECK(asks > 1);
+    asks = 0;
+    atomic_store(&go, 1);
+    CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+    CHECK(later && rondo_comm_destroy(later) == RONDO_SUCCESS);
+    CHECK(cudaStreamDestroy(stream) == cudaSuccess && cudaFree(data) == cudaSuccess);
+}
+
 int main(void)
 {
     char before[256], after[256];
@@ -471,6 +523,7 @@ int main(void)
     void *comm;
 
     setenv("RONDO_DEBUG", "none", 1);
+    alarm(300);
     check_pieces();
     check_auto(RONDO_DEVICE_HOST);
     for (int nlocal = 2; nlocal <= RD_KRANKS; nlocal++)
@@ -490,6 +543,7 @@ int main(void)
     CHECK(strcmp(before, after) == 0);
     CHECK(comm && rondo_comm_destroy(comm) == RONDO_SUCCESS);
     check_estimate();
+    check_buried();
     CHECK(sim_live(after, sizeof after) == 0);
     if (pthread_create(&thread, NULL, by_own_context, NULL) != 0 || pthread_join(thread, NULL) != 0)
         return 1;

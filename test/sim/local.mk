@@ -286,7 +286,7 @@ test_sim_limits_SOURCES = test/sim/limits.c
 test_sim_limits_CPPFLAGS = $(sim_cppflags)
 test_sim_limits_LDADD = $(sim_ldadd)
 test_sim_limits_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_kernel_load -Wl,--wrap=rd_cuda_group_estimate \
-	-Wl,--wrap=cudaLaunchKernelExC
+	-Wl,--wrap=cudaLaunchKernelExC -Wl,--wrap=cudaEventQuery
 nodist_EXTRA_test_sim_limits_SOURCES = dummy.cc
 test_sim_fused_SOURCES = test/gpu/fused.c test/gpu/device.c test/gpu/device.h
 test_sim_fused_CPPFLAGS = $(sim_cppflags)

@@ -142,7 +142,6 @@ static void left_add(rd_left_t **to, rd_left_t **from)
 /* All that the communicator had enqueued is over. */
 static void passed(rd_remains_t *r)
 {
-    (void)cudaEventDestroy(r->event);
     if (r->own)
         atomic_store_explicit(&r->own->left, 1, memory_order_release);
     if (r->words)
@@ -158,10 +157,17 @@ static void passed(rd_remains_t *r)
     free(r);
 }
 
+/* Called without the lock: CUDA may keep whoever asks it something waiting for another thread's call, and that one may
+ * wait for what a third thread does, which makes or ends a communicator. Meanwhile `buried` still counts them. */
 static void sweep_remains(void)
 {
-    for (rd_remains_t **at = &remains; *at;) {
-        rd_remains_t *r = *at;
+    rd_remains_t *over = NULL, *r;
+
+    pthread_mutex_lock(&lock);
+    rd_remains_t *asked = remains;
+    remains = NULL;
+    pthread_mutex_unlock(&lock);
+    for (rd_remains_t **at = &asked; (r = *at);) {
         cudaError_t error = cudaEventQuery(r->event);
         if (error != cudaSuccess)
             (void)cudaGetLastError();
@@ -169,14 +175,26 @@ static void sweep_remains(void)
             at = &r->next;
             continue;
         }
+        (void)cudaEventDestroy(r->event);
         *at = r->next;
+        r->next = over;
+        over = r;
+    }
+    pthread_mutex_lock(&lock);
+    while ((r = asked)) {
+        asked = r->next;
+        r->next = remains;
+        remains = r;
+    }
+    while ((r = over)) {
+        over = r->next;
         passed(r);
     }
+    pthread_mutex_unlock(&lock);
 }
 
-static void sweep(void)
+static void sweep_graves(void)
 {
-    sweep_remains();
     for (grave_t *g = graves; g; g = g->next) {
         if (g->peers && at_rest(g)) {
             rd_node_free(&g->node);
@@ -319,7 +337,7 @@ void rd_window_unmap(rd_cuda_t *cuda, void *memory, rd_import_name_t name)
     if (l) {
         *l = (rd_left_t){.memory = memory, .device = cuda->device, .imported = name};
         left_add(r ? &r->left : &left, &l);
-        old = !remains && rd_cuda_may_wait(cuda) ? too_much(true) : NULL;
+        old = !buried && rd_cuda_may_wait(cuda) ? too_much(true) : NULL;
     }
     pthread_mutex_unlock(&lock);
     if (now)
@@ -413,8 +431,8 @@ bool rd_grave_hold(rd_cuda_t *cuda)
     const rd_team_t *team = cuda->team;
     rd_remains_t *r = calloc(1, sizeof *r);
 
-    pthread_mutex_lock(&lock);
     sweep_remains();
+    pthread_mutex_lock(&lock);
     bool buries = r && buried < BURIED;
     buried += buries;
     pthread_mutex_unlock(&lock);
@@ -499,8 +517,11 @@ void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *contr
     left_add(r ? &r->left : &left, &cuda->enqueued);
     close_shared(cuda);
     leave_living(cuda, node);
-    sweep();
-    rd_left_t *old = !remains && waits ? too_much(false) : NULL;
+    pthread_mutex_unlock(&lock);
+    sweep_remains();
+    pthread_mutex_lock(&lock);
+    sweep_graves();
+    rd_left_t *old = !buried && waits ? too_much(false) : NULL;
     if (living == 0)
         free_all();
     pthread_mutex_unlock(&lock);
@@ -526,10 +547,11 @@ static char *reuse(int device, size_t bytes)
 
 char *rd_grave_window_take(rd_cuda_t *cuda)
 {
+    sweep_remains();
     pthread_mutex_lock(&lock);
     living += !cuda->living;
     cuda->living = true;
-    sweep();
+    sweep_graves();
     char *window = cuda->window_bytes ? reuse(cuda->device, cuda->window_bytes) : NULL;
     pthread_mutex_unlock(&lock);
     return window;
