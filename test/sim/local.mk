@@ -315,6 +315,7 @@ nodist_EXTRA_test_sim_user_kernels_SOURCES = dummy.cc
 test_sim_rcache_SOURCES = test/sim/rcache.c
 test_sim_rcache_CPPFLAGS = $(sim_cppflags)
 test_sim_rcache_LDADD = $(sim_ldadd)
+test_sim_rcache_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=cudaFree
 nodist_EXTRA_test_sim_rcache_SOURCES = dummy.cc
 test_sim_reset_SOURCES = test/sim/reset.c test/gpu/device.c test/gpu/device.h
 test_sim_reset_CPPFLAGS = $(sim_cppflags)

@@ -1,5 +1,6 @@
 /* Of messages that go by GDR between nodes, those from memory that was given back and taken anew go from a copy; all
- * others from where they lie; and what was announced is known. */
+ * others from where they lie; and what was announced is known. To find memory that may be announced frees none, for
+ * which CUDA would wait for whatever runs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +15,16 @@
 #define KEPT 64
 #define MANY 30 /* 13 has no divisor in common with it */
 #define LITTLE ((size_t)64 << 10)
+
+static int frees;
+
+cudaError_t __real_cudaFree(void *memory);
+cudaError_t __wrap_cudaFree(void *memory);
+cudaError_t __wrap_cudaFree(void *memory)
+{
+    frees++;
+    return __real_cudaFree(memory);
+}
 
 static char *take(size_t bytes)
 {
@@ -140,6 +151,21 @@ static void check(rd_proxy_path_t *s)
     printf("renewed: %d\n", failures);
 }
 
+/* The first places that CUDA gives have been announced, as a rule. */
+static void check_fresh(rd_cuda_t *cuda)
+{
+    char *p = take(BYTES), *other = take(BYTES), *found = NULL;
+    bool fresh = false;
+
+    (void)rd_rcache_announce(p);
+    (void)rd_rcache_announce(other);
+    CHECK(cudaFree(p) == cudaSuccess && cudaFree(other) == cudaSuccess);
+    const int before = frees;
+    CHECK(rd_rcache_allocate(cuda, BYTES, &found, &fresh) == cudaSuccess && fresh && frees == before);
+    CHECK(found != p && found != other);
+    CHECK(cudaFree(found) == cudaSuccess);
+}
+
 int main(void)
 {
     rondo_comm_t comm, next;
@@ -154,6 +180,7 @@ int main(void)
     check_many(&path, all);
     check(&path);
     check_over(&path, all);
+    check_fresh(comm->cuda);
     rd_rcache_free(&path);
     rd_rcache_free(&other);
     CHECK(rondo_comm_destroy(comm) == RONDO_SUCCESS);

@@ -131,7 +131,7 @@ static cudaError_t allocate(rd_cuda_t *cuda)
 {
     bool fresh;
 
-    return cuda->parent ? rd_rcache_allocate(cuda->window_bytes, &cuda->window, &fresh)
+    return cuda->parent ? rd_rcache_allocate(cuda, cuda->window_bytes, &cuda->window, &fresh)
                         : cudaMalloc((void **)&cuda->window, cuda->window_bytes);
 }
 

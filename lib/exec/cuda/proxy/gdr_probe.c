@@ -185,12 +185,12 @@ static void prepare(rd_proxy_path_t *s, probe_t *own)
 
     bool fresh = true;
 
-    if (!s->area->tried && rd_rcache_allocate(RD_GDR_TRIED, &s->area->tried, &fresh) != cudaSuccess) {
+    if (!s->area->tried && rd_rcache_allocate(cuda, RD_GDR_TRIED, &s->area->tried, &fresh) != cudaSuccess) {
         (void)cudaGetLastError();
         s->area->tried = NULL;
     }
     if (s->area->tried && (!fresh || rd_rcache_announce(s->area->tried))) { /* a peer would have to close a mapping */
-        (void)cudaFree(s->area->tried);
+        rd_window_leave(cuda, s->area->tried, RD_GDR_TRIED, RD_LEFT_UNUSED);
         s->area->tried = NULL;
     }
     if (!s->area->tried)
@@ -269,15 +269,15 @@ static void decide_beside(rd_proxy_path_t *s, const probe_t *all)
 
 /* Memory for what collectives receive before it is summed, and send sums from: it must not lie where memory lay that
  * has been announced. */
-static void scratch_take(rd_proxy_path_area_t *area)
+static void scratch_take(rd_cuda_t *cuda, rd_proxy_path_area_t *area)
 {
     bool fresh;
 
-    if (rd_rcache_allocate(area->scratch_bytes, &area->scratch, &fresh) != cudaSuccess) {
+    if (rd_rcache_allocate(cuda, area->scratch_bytes, &area->scratch, &fresh) != cudaSuccess) {
         (void)cudaGetLastError();
         area->scratch = NULL;
     } else if (!fresh) {
-        (void)cudaFree(area->scratch);
+        rd_window_leave(cuda, area->scratch, area->scratch_bytes, RD_LEFT_UNUSED);
         area->scratch = NULL;
     }
 }
@@ -304,7 +304,7 @@ static rondo_result_t scratch(rd_proxy_path_t *s, probe_t *all)
     if (!s->gdr_coll_min)
         return RONDO_SUCCESS;
     if (!s->area->scratch)
-        scratch_take(s->area);
+        scratch_take(s->cuda, s->area);
     all[team->rank].scratch = s->area->scratch != NULL;
     rondo_result_t result = rd_boot_allgather(team->boot, all, sizeof *all);
     if (result != RONDO_SUCCESS)
@@ -322,7 +322,7 @@ static rondo_result_t scratch(rd_proxy_path_t *s, probe_t *all)
                r, rd_boot_whois(team->boot, r), s->area->scratch_bytes);
     }
     if (r < team->nranks && s->area->scratch) {
-        (void)cudaFree(s->area->scratch);
+        rd_window_leave(s->cuda, s->area->scratch, s->area->scratch_bytes, RD_LEFT_UNUSED);
         s->area->scratch = NULL;
     }
     return RONDO_SUCCESS;

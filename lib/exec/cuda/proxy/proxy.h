@@ -262,7 +262,7 @@ rondo_result_t rd_rcache_copy(rd_proxy_path_t *path, rd_kmessage_t *message, cud
 /* Notes memory that is announced in other ways. Returns true if it must not be announced. */
 bool rd_rcache_announce(const void *memory);
 /* Allocates device memory. *fresh: it may be announced. It is looked for in other places if it may not. */
-cudaError_t rd_rcache_allocate(size_t bytes, char **memory, bool *fresh);
+cudaError_t rd_rcache_allocate(rd_cuda_t *cuda, size_t bytes, char **memory, bool *fresh);
 /* Returns the announced memory that contains the message, which goes by GDR; of 0 bytes if only UCX knows it. */
 rd_net_memory_t rd_rcache_whole(const rd_proxy_path_t *path, const rd_kmessage_t *message);
 void rd_rcache_free(rd_proxy_path_t *path);          /* when no kernel runs any more */

@@ -22,7 +22,7 @@
 
 #define LEAST ((size_t)2 << 20) /* bytes of such a buffer */
 #define TRIES 8
-#define FILL ((size_t)1 << 30) /* bytes that are taken meanwhile, at most, to get past what has been announced */
+#define FILL ((size_t)256 << 20) /* bytes that are taken meanwhile, at most, to get past what has been announced */
 
 typedef struct allocation {
     uintptr_t base;
@@ -134,11 +134,11 @@ static bool lies_over(const void *memory)
 
 /* What lies where it must not be announced is held until other memory is found, or there is none. A program may have
  * given back much more than is asked for here: so what is free there is taken meanwhile, more each time, but no more
- * than leaves others enough. */
-cudaError_t rd_rcache_allocate(size_t bytes, char **memory, bool *fresh)
+ * than leaves others enough. What was held is left to later communicators: freeing it here would wait for whatever runs
+ * on the device, and a kernel of another communicator may wait for a rank that makes this one first. */
+cudaError_t rd_rcache_allocate(rd_cuda_t *cuda, size_t bytes, char **memory, bool *fresh)
 {
-    void *held[2 * TRIES], *more = NULL;
-    int n = 0;
+    void *more = NULL;
     size_t free_bytes = 0, all = 0;
     cudaError_t error = cudaMalloc((void **)memory, bytes), refused = cudaSuccess;
 
@@ -149,18 +149,16 @@ cudaError_t rd_rcache_allocate(size_t bytes, char **memory, bool *fresh)
     for (int i = 1; !*fresh && i < TRIES && refused == cudaSuccess; i++) {
         if (bytes << i <= room && (refused = cudaMalloc(&more, bytes << i)) == cudaSuccess) {
             room -= bytes << i;
-            held[n++] = more;
+            rd_window_leave(cuda, more, bytes << i, RD_LEFT_UNUSED);
         }
         if (refused != cudaSuccess || (refused = cudaMalloc(&more, bytes)) != cudaSuccess)
             break;
-        held[n++] = *memory;
+        rd_window_leave(cuda, *memory, bytes, RD_LEFT_UNUSED);
         *memory = more;
         *fresh = !lies_over(more);
     }
     if (refused != cudaSuccess)
         (void)cudaGetLastError();
-    while (n > 0)
-        (void)cudaFree(held[--n]);
     return error;
 }
 
