@@ -62,7 +62,7 @@ struct rondo_comm {
     bool recorded;          /* it takes part in the record of this process, */
     int *held, nheld;       /* and holds records of others */
     struct rd_shown *shown; /* who watches the calls; NULL: nobody (shown.h) */
-    struct {                /* the last blocking collective with a flat plan: see rd_call_repeats of submit.h */
+    struct {                /* the last blocking collective, if it may be repeated: see rd_call_repeats of submit.h */
         rd_coll_desc_t desc;
         rd_plan_t *plan; /* NULL: there is none */
         uint64_t hash;   /* of the call: monitor/called.h */

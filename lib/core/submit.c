@@ -243,7 +243,7 @@ static rondo_result_t run_bounce(rondo_comm_t comm, const rd_call_t *call, rd_pl
     return result;
 }
 
-/* Remembers a plan that has run, so that there is scratch for it. */
+/* Remembers a plan that has run, so that there are scratch and lanes for it. */
 static void remember(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
 {
     rd_plan_put(comm->last.plan);
@@ -301,8 +301,8 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call, const rd_red
         rd_shown_runs(comm, plan);
     if (call->bounce)
         return run_bounce(comm, call, plan);
-    if (!plan->flat || call->tables || custom || call->desc.own || call->desc.forced || comm->env.check ||
-        comm->shown || rd_log_enabled(RD_LOG_TRACE)) /* a call that is repeated passes by `trace`, and is not shown */
+    if (call->tables || custom || call->desc.own || call->desc.forced || comm->env.check || comm->shown ||
+        rd_log_enabled(RD_LOG_TRACE)) /* a call that is repeated passes by `trace`, and is not shown */
         return rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
     plan->users++;
     result = rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);

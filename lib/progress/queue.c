@@ -531,8 +531,9 @@ rondo_result_t rd_queue_repeat(rd_queue_t *q, rd_plan_t *plan, const void *in, v
     }
     rd_run_begin(&q->run, plan, in, out, q->scratch, sign);
     uint64_t program = rd_rounding_begin(); /* once for all polls */
-    rd_flat_advance(&q->run);
-    if (q->run.open)
+    if (!plan->flat && q->run.open)
+        rd_run_advance(&q->run);
+    else if (plan->flat && (rd_flat_advance(&q->run), q->run.open))
         poll_flat(q, &q->run);
     rd_rounding_end(program);
     return q->run.open || q->run.result != RONDO_SUCCESS ? run_on(q, &q->run) : RONDO_SUCCESS;

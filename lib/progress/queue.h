@@ -295,7 +295,7 @@ void rd_queue_flush(rd_queue_t *queue, rondo_result_t code);
 /* Runs one plan to its end, behind whatever its chain holds. Takes over the caller's reference to `plan`. A collective
  * has the signature of the last call. */
 rondo_result_t rd_queue_run(rd_queue_t *queue, rd_plan_t *plan, int chain, const void *in, void *out);
-/* The same for a flat plan of a collective that has run before; the caller keeps its reference. */
+/* The same for the plan of a collective that has run before; the caller keeps its reference. */
 rondo_result_t rd_queue_repeat(rd_queue_t *queue, rd_plan_t *plan, const void *in, void *out, uint64_t sign);
 
 #endif
