@@ -101,6 +101,32 @@ static bool pack(const rd_plan_t *plan, rd_flat_step_t *q, bool *written)
     return !again;
 }
 
+static bool is_local(const rd_flat_step_t *q)
+{
+    for (int i = 0; i < q->ndst; i++)
+        if (q->dst[i].where == RD_PEER)
+            return false;
+    return true;
+}
+
+/* A copy of what the step before it sends, as the root of a broadcast has, is one more destination of that step: to
+ * walk over a step takes as many instructions as to send a line. Returns true if `q`, the next one, is that, and done.
+ */
+static bool join(const rd_plan_t *plan, const rd_flat_step_t *q)
+{
+    rd_flat_step_t *last = plan->nflat ? &plan->flat[plan->nflat - 1] : NULL;
+
+    if (!last || plan->board.packed || last->nsrc != 1 || q->nsrc != 1 || last->ndst + q->ndst > RD_MAX_ENDS)
+        return false;
+    if (last->src[0].where != RD_IN || q->src[0].where != RD_IN || last->src[0].offset != q->src[0].offset)
+        return false;
+    if (last->bytes != q->bytes || last->tag != q->tag || last->at != q->at || !is_local(q))
+        return false;
+    for (int i = 0; i < q->ndst; i++)
+        last->dst[last->ndst++] = q->dst[i];
+    return true;
+}
+
 static void resolve_lane(rd_plan_t *plan, const rd_lane_t *lane, uint64_t tag)
 {
     const rd_program_t *program = plan->program;
@@ -110,7 +136,7 @@ static void resolve_lane(rd_plan_t *plan, const rd_lane_t *lane, uint64_t tag)
         const rd_step_t *step = &program->steps[s];
         for (int k = 0, shift = 0; k < step->repeat; k++) {
             rd_flat_step_t *q = &plan->flat[plan->nflat];
-            plan->nflat += resolve_step(plan, step, shift, tag, q) != 0 && pack(plan, q, &written);
+            plan->nflat += resolve_step(plan, step, shift, tag, q) != 0 && pack(plan, q, &written) && !join(plan, q);
             shift = (shift + step->stride + program->nchunks) % program->nchunks;
         }
     }
