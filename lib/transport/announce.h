@@ -4,8 +4,8 @@
  *
  *   lines            a message of one slice has its bytes plus one in the tag of each line (shm/ll.h): nothing more is
  *                    sent, and the comparison is that of the line's number
- *   slots on a node  the length lies in the cache line of the count of messages, which the receiver polls, and is
- *                    published by that count with the first slot
+ *   slots on a node  the length lies in the cache line beside that of the count of messages, and is published by that
+ *                    count with the first slot
  *   all other ways   an announcement goes ahead: on a node one line with the tag RD_LL_ANNOUNCED, between nodes a short
  *                    message, which the transport may send in one piece with what follows
  *
@@ -48,8 +48,7 @@ static inline bool rd_announce_in_slot(rd_send_t *s, uint64_t bytes)
         s->credit = atomic_load_explicit(&s->head->value, memory_order_acquire);
     if (s->sent - s->credit >= RD_WHOLES || !rd_slot_may_send(s, 1) || !rd_announce_pass_line(s))
         return false;
-    atomic_store_explicit(&s->tail->whole[s->sent % RD_WHOLES], bytes | s->ll_sent << RD_WHOLE_AT,
-                          memory_order_relaxed);
+    atomic_store_explicit(&s->whole[s->sent % RD_WHOLES], bytes | s->ll_sent << RD_WHOLE_AT, memory_order_relaxed);
     s->ll_sent++;
     return true;
 }
@@ -58,7 +57,7 @@ static inline bool rd_announce_in_slot(rd_send_t *s, uint64_t bytes)
  * UINT64_MAX. A slot must have come. */
 static inline bool rd_announce_slot_next(const rd_recv_t *r, uint64_t sign, uint64_t *sent)
 {
-    uint64_t word = atomic_load_explicit(&r->tail->whole[r->received % RD_WHOLES], memory_order_relaxed);
+    uint64_t word = atomic_load_explicit(&r->whole[r->received % RD_WHOLES], memory_order_relaxed);
 
     *sent = rd_slot_signed(r, sign) ? word & ((UINT64_C(1) << RD_WHOLE_AT) - 1) : UINT64_MAX;
     return word >> RD_WHOLE_AT == (r->ll_received & UINT64_MAX >> RD_WHOLE_AT);

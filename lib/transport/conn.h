@@ -29,7 +29,8 @@
 #define RD_SHORT 2048 /* mirrored: messages up to this are copied into their slot, never sent zero-copy */
 #define RD_RINGS 4    /* between nodes: rings of shorter slots, besides the ring of long ones */
 
-#define RD_WHOLES 7 /* messages whose length is said in the line of the count of messages */
+#define RD_WHOLES 8     /* messages whose length is said in a line beside that of the count of messages */
+#define RD_SIGNS_NEAR 8 /* messages whose signatures lie in the line of that count */
 
 /* Where the receiver wants the message that begins with the line of sequence `number`: cma/room.h. The kernel reads the
  * first two fields as a struct iovec. */
@@ -42,8 +43,8 @@ typedef struct rd_room {
 
 /* Beside the count of consumed lines lies `asked`. It is the sequence of a line: the receiver asks for what
  * that line posts, from byte `asked_at` on, by slots, because the kernel refuses it to read the sender's memory. There
- * lies the `room` for a message, too. Beside the count of published messages lies what announce.h says of the last of
- * them: `whole`, of message m at m % RD_WHOLES. */
+ * lies the `room` for a message, too. Beside the count of published messages lie the signatures of the last of them,
+ * where they have room: the receiver finds both in the one line that it polls. */
 typedef struct rd_counter {
     _Alignas(RD_LINE) _Atomic uint64_t value;
     union {
@@ -52,7 +53,7 @@ typedef struct rd_counter {
             uint64_t asked_at; /* stored before `asked` is released */
             rd_room_t room;
         };
-        _Atomic uint64_t whole[RD_WHOLES]; /* stored before the count is released */
+        _Atomic uint32_t signs[RD_SIGNS_NEAR]; /* stored before the count is released */
     };
 } rd_counter_t;
 _Static_assert(sizeof(rd_counter_t) == RD_LINE, "a counter is one line");
@@ -95,8 +96,9 @@ typedef struct rd_send {
     /* Set if the receiver may give room: puts the next message, of `bytes`, there. Returns 0, -1 if the receiver's
      * process is gone, or 1 if it has to read the message. */
     int (*put)(struct rd_send *to, const void *from, size_t bytes);
-    bool put_refused; /* by the kernel: it is not tried again */
-    int32_t pid;      /* the receiver's process */
+    bool put_refused;        /* by the kernel: it is not tried again */
+    int32_t pid;             /* the receiver's process */
+    _Atomic uint64_t *whole; /* what announce.h says of message m of a node, at m % RD_WHOLES */
 } rd_send_t;
 
 typedef struct rd_recv {
@@ -136,6 +138,11 @@ typedef struct rd_recv {
     const _Atomic int *failed; /* the sender's mark: if set, what it has posted may have changed meanwhile */
     _Atomic uint32_t *reading; /* this rank's own mark, for which a sender in this process waits; NULL: the sender is in
                                   another process */
+    _Atomic uint64_t *whole;   /* what announce.h says of message m of a node, at m % RD_WHOLES */
+    /* Where signatures lie beside the count: those of the messages that have been seen, for `signs`. They are kept when
+     * the count is read, because the sender writes that line again with its next message. */
+    bool keeps_signs;
+    _Atomic uint32_t kept_signs[RD_SIGNS_NEAR];
 } rd_recv_t;
 
 /* Returns the ring for a message of `bytes`. It depends on the length alone, so both ends find the same ring. */

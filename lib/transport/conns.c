@@ -21,9 +21,9 @@
 #define SHORTER_MOST 4096
 #define WRITE_MS 200    /* for a rank of the node that writes what has failed, and may have no core */
 #define REMOTES_MANY 16 /* ranks on other nodes: with more of them each has fewer of the shorter slots */
-/* The line beside that of the count of messages has room for so many signatures. More lie behind the LL ring, whose
- * last page has room for them. */
-#define SIGNS_NEAR (RD_LINE / sizeof(uint32_t))
+/* More signatures than have room beside the count of messages lie behind the LL ring, whose last page has room for
+ * them.
+ */
 #define SLOTS_MOST 64 /* RONDO_SLOTS */
 _Static_assert(RD_PAGE - (COUNTERS + LINES * RD_LINE) % RD_PAGE >= SLOTS_MOST * sizeof(uint32_t),
                "room for signatures");
@@ -96,19 +96,26 @@ size_t rd_layout_mirrors(const rd_layout_t *l, int remotes)
     return (size_t)remotes * RD_CHANNELS * 2 * l->mirror_bytes;
 }
 
-static _Atomic uint32_t *signs_at(const rd_layout_t *l, char *inbox, uint32_t *mask)
+/* Returns the signatures of an inbox that has them behind its lines; NULL: they lie beside the count. */
+static _Atomic uint32_t *signs_far(const rd_layout_t *l, char *inbox)
 {
-    bool near = l->slots <= SIGNS_NEAR;
+    return l->slots > RD_SIGNS_NEAR ? (_Atomic uint32_t *)(void *)(inbox + COUNTERS + l->ring_bytes) : NULL;
+}
 
-    *mask = (near ? (uint32_t)SIGNS_NEAR : l->slots) - 1;
-    return (_Atomic uint32_t *)(void *)(inbox + (near ? RD_LINE : COUNTERS + l->ring_bytes));
+static uint32_t signs_mask(const rd_layout_t *l)
+{
+    return (l->slots > RD_SIGNS_NEAR ? l->slots : RD_SIGNS_NEAR) - 1;
 }
 
 void rd_send_lay(rd_send_t *s, const rd_layout_t *l, char *inbox, rd_counter_t *credits, int peer)
 {
+    _Atomic uint32_t *far = signs_far(l, inbox);
+
     s->tail = (rd_counter_t *)inbox;
+    s->whole = (_Atomic uint64_t *)(void *)(inbox + RD_LINE);
     s->lines = inbox + COUNTERS;
-    s->signs = signs_at(l, inbox, &s->signs_mask);
+    s->signs = far ? far : s->tail->signs;
+    s->signs_mask = signs_mask(l);
     s->slots = inbox + rd_round_up(COUNTERS + l->ring_bytes, RD_PAGE);
     s->head = &credits[0];
     s->ll_head = &credits[1];
@@ -120,9 +127,14 @@ void rd_send_lay(rd_send_t *s, const rd_layout_t *l, char *inbox, rd_counter_t *
 
 void rd_recv_lay(rd_recv_t *r, const rd_layout_t *l, char *inbox, rd_counter_t *credits, int peer)
 {
+    _Atomic uint32_t *far = signs_far(l, inbox);
+
     r->tail = (rd_counter_t *)inbox;
+    r->whole = (_Atomic uint64_t *)(void *)(inbox + RD_LINE);
     r->lines = inbox + COUNTERS;
-    r->signs = signs_at(l, inbox, &r->signs_mask);
+    r->keeps_signs = !far;
+    r->signs = far ? far : r->kept_signs;
+    r->signs_mask = signs_mask(l);
     r->slots = inbox + rd_round_up(COUNTERS + l->ring_bytes, RD_PAGE);
     r->head = &credits[0];
     r->ll_head = &credits[1];
@@ -177,6 +189,7 @@ static char *lay_mirrors(rd_conns_t *c, const rd_transport_ops_t *ops, int peer,
     s->signs = (_Atomic uint32_t *)(void *)s->lines;
     r->signs = ops->signs ? (_Atomic uint32_t *)(void *)r->lines : NULL;
     s->signs_mask = r->signs_mask = SHORTER_MOST - 1;
+    r->keeps_signs = false;
     s->mirrored = r->mirrored = true;
     s->ops = r->ops = ops;
     return at;

@@ -2,7 +2,7 @@
  *
  *   segment of rank m:  | control | credits, a pair for each (peer, channel) | inboxes, one for each (peer, channel) |
  *                       | board, if all ranks share the node: shm/board.h |
- *   inbox:              | tail, signatures | LL ring | signatures if they are many | slots, page aligned |
+ *   inbox:              | tail, signatures | lengths | LL ring | signatures if they are many | slots, page aligned |
  *
  * A rank's inboxes lie in its own segment and are written by its peers; the credits for what it has sent come back into
  * its own segment, too. So everything that a rank polls is local to it, and everything that it stores into other

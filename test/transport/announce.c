@@ -1,5 +1,6 @@
 /* A connection whose messages all begin in slots: their numbers are those of lines that nobody writes. After 2^32 of
- * them what lies in the ring, a line of long ago or none at all, is not taken for the next line. */
+ * them what lies in the ring, a line of long ago or none at all, is not taken for the next line. And each message in a
+ * slot has the signature of its own call, however far its sender is ahead. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,17 +78,49 @@ static void repeat(const char *what, uint32_t lines)
     CHECK(pass_line());
 }
 
-int main(void)
+static uint64_t sign_of(uint64_t message)
 {
-    if (rd_env_read(&env) != RONDO_SUCCESS)
-        return 1;
+    return (message + 1) << 32;
+}
+
+/* The sender uses each slot as soon as it is given back, and the receiver has read the count before that. */
+static void pass_signed(const char *what, uint64_t slots)
+{
+    check_now = what;
+    begin();
+    for (uint64_t i = 0; i < slots; i++)
+        CHECK(rd_slot_publish(&from, sign_of(i), BYTES, 0) == RONDO_SUCCESS);
+    CHECK(!rd_slot_may_send(&from, BYTES));
+    for (uint64_t i = 0; i < 5 * slots; i++) {
+        CHECK(!rd_slot_arrived(&to, sign_of(i + 1)), "message %llu", (unsigned long long)i);
+        CHECK(rd_slot_arrived(&to, sign_of(i)), "message %llu", (unsigned long long)i);
+        CHECK(rd_slot_return(&to, BYTES) == RONDO_SUCCESS && rd_slot_may_send(&from, BYTES));
+        CHECK(rd_slot_publish(&from, sign_of(i + slots), BYTES, 0) == RONDO_SUCCESS);
+    }
+}
+
+static bool lay_out(int slots)
+{
+    free(inbox);
+    env.slots = slots;
     rd_layout_init(&layout, 2, 1, &env);
     inbox = aligned_alloc(4096, (layout.inbox_bytes + 4095) / 4096 * 4096);
-    if (!inbox)
+    return inbox && (slots == 0 || layout.slots == (uint32_t)slots);
+}
+
+int main(void)
+{
+    if (rd_env_read(&env) != RONDO_SUCCESS || !lay_out(0))
         return 1;
     repeat("no line was ever written", 0);
     repeat("some lines were written", layout.lines / 2);
     repeat("all lines were written", layout.lines);
+    CHECK(lay_out(1));
+    pass_signed("one slot", 1);
+    CHECK(lay_out(8));
+    pass_signed("signatures beside the count", 8);
+    CHECK(lay_out(64));
+    pass_signed("signatures behind the lines", 64);
     free(inbox);
     printf("announce: %d failures\n", failures);
     return failures != 0;

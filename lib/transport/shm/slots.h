@@ -55,12 +55,22 @@ static inline rondo_result_t rd_slot_zcopy(rd_send_t *s, uint64_t sign, const vo
     return s->ops->post_zcopy(s, data, bytes, more);
 }
 
+static inline void rd_slot_keep_sign(rd_recv_t *r, uint64_t number)
+{
+    uint64_t at = number & r->signs_mask;
+    uint32_t sign = atomic_load_explicit(&r->tail->signs[at], memory_order_relaxed);
+
+    atomic_store_explicit(&r->kept_signs[at], sign, memory_order_relaxed);
+}
+
 /* Returns true if a message has come, of whatever call. */
 static inline bool rd_slot_there(rd_recv_t *r)
 {
     if (r->seen != r->received)
         return true;
     r->seen = atomic_load_explicit(&r->tail->value, memory_order_acquire);
+    for (uint64_t number = r->received; r->keeps_signs && number != r->seen; number++)
+        rd_slot_keep_sign(r, number);
     return r->seen != r->received;
 }
 
