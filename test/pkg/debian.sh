@@ -1,7 +1,7 @@
 #!/bin/sh
 # The Debian packages: built from the files of this checkout alone, installed by dpkg into a root of their own, an
 # example in C and a program in Fortran compiled and run with what lies there, purged, nothing left. Built without
-# optimisation and with the smaller shell, to be short, and behind whatever else runs.
+# optimisation, with the smaller shell and without compression, to be short, and behind whatever else runs.
 set -u
 source=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR
@@ -23,7 +23,8 @@ mkdir "$dir/rondo" && cd "$source" &&
     git -c safe.directory='*' ls-files -z |
     tar --null -T - --ignore-failed-read -cf - | tar -xf - -C "$dir/rondo" || fail "cannot copy the sources"
 (cd "$dir/rondo" &&
-    CONFIG_SHELL=/bin/sh DEB_BUILD_OPTIONS="nocheck noopt noautodbgsym parallel=${RONDO_QUICKSTART_JOBS:-$(nproc)}" nice dpkg-buildpackage -us -uc -b) >"$dir/log" 2>&1 ||
+    CONFIG_SHELL=/bin/sh DPKG_DEB_COMPRESSOR_TYPE=none \
+        DEB_BUILD_OPTIONS="nocheck noopt noautodbgsym parallel=${RONDO_QUICKSTART_JOBS:-$(nproc)}" nice dpkg-buildpackage -us -uc -b) >"$dir/log" 2>&1 ||
     fail "dpkg-buildpackage failed"
 packages="librondo1 librondo-dev librondo-fortran1 librondo-fortran-dev librondo-mpi rondo-tools"
 for package in $packages; do
