@@ -27,8 +27,8 @@ machine_sources = \
 	test/sim/machine_threads.cc \
 	test/sim/machine_waits.cc \
 	test/sim/order.h
-libmachine_la_SOURCES = $(machine_sources) test/sim/order_none.cc
-libmachine_la_CPPFLAGS = -I$(top_srcdir)/lib -I$(top_srcdir)/test
+libmachine_la_SOURCES = $(machine_sources) test/sim/order_none.h
+libmachine_la_CPPFLAGS = -DORDER_NONE -I$(top_srcdir)/lib -I$(top_srcdir)/test
 libmachine_la_LIBADD = $(sim_kernels)
 libmachine_la_DEPENDENCIES = $(sim_kernels)
 sim_kernels = $(kernel_sources:lib/kernels/%.cu=test/sim/%.lo)
@@ -74,8 +74,8 @@ endif
 delayed_tests = \
 	test/sim/delayed/collectives \
 	test/sim/delayed/messages
-libmachine_delayed_la_SOURCES = $(machine_sources) test/delays/read.c test/sim/delays.c test/sim/order_none.cc
-libmachine_delayed_la_CPPFLAGS = -I$(top_srcdir)/lib -I$(top_srcdir)/test
+libmachine_delayed_la_SOURCES = $(machine_sources) test/delays/read.c test/sim/delays.c test/sim/order_none.h
+libmachine_delayed_la_CPPFLAGS = -DORDER_NONE -I$(top_srcdir)/lib -I$(top_srcdir)/test
 libmachine_delayed_la_LIBADD = $(delayed_sim_kernels)
 libmachine_delayed_la_DEPENDENCIES = $(delayed_sim_kernels)
 delayed_sim_kernels = $(kernel_sources:lib/kernels/%.cu=test/sim/delayed/%.lo)

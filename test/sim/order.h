@@ -1,4 +1,4 @@
-/* What ThreadSanitizer is told of the machine (order.cc). Machines that are not for it have order_none.cc.
+/* What ThreadSanitizer is told of the machine (order.cc). Machines that are not for it have order_none.h.
  *
  * Each CUDA thread is a thread of its own to it (a fiber), and switching between them orders nothing, though all run on
  * one thread of the CPU. Order comes from what orders on a GPU alone:
@@ -105,5 +105,9 @@ struct inside_t {
         order_go_on(of);
     }
 };
+
+#ifdef ORDER_NONE
+#include "sim/order_none.h"
+#endif
 
 #endif
