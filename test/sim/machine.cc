@@ -103,6 +103,7 @@ int rd_sim_queues(const rd_sim_launch_t *launches, int ranks, int depth, uint64_
 
     m.random = seed * 0x9e3779b97f4a7c15ull + 0x1234567;
     m.alone = true;
+    fault_begin();
     order_begin(ranks);
     for (int r = 0; r < ranks; r++) {
         m.grids.emplace_back(new grid_t);
@@ -153,6 +154,7 @@ int rd_sim_grid(const void *function, unsigned blocks, unsigned threads, size_t 
     m.grids.emplace_back(new grid_t);
     m.grids[0]->machine = &m;
     grid_begin(m.grids[0].get(), &launch);
+    fault_begin();
     beside++;
     while (m.grids[0]->live > 0)
         if (!step(&m) && !idle(&m)) {

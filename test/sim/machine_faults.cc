@@ -29,13 +29,24 @@ static rd_sim_fault_t planted()
     exit(2);
 }
 
-thread_local rd_sim_fault_t fault = planted();
-thread_local const char *fault_from, *fault_to;
+static const rd_sim_fault_t everywhere = planted();
+
+__thread rd_sim_fault_t fault;
+__thread const char *fault_from, *fault_to;
+static __thread bool broken; /* by rd_sim_break, or SIM_PLANT has been asked */
+
+void fault_begin()
+{
+    if (!broken)
+        fault = everywhere;
+    broken = true;
+}
 
 } // namespace machine
 
 void rd_sim_break(rd_sim_fault_t kind, const void *from, const void *to)
 {
+    machine::broken = true;
     machine::fault = kind;
     machine::fault_from = (const char *)from;
     machine::fault_to = (const char *)to;

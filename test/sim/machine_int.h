@@ -142,9 +142,11 @@ struct machine_t {
 
 extern __thread fiber_t *self; /* the fiber that runs on this thread */
 
-/* ---- machine_faults.cc: the fault that is planted, and the words that it is about */
-extern thread_local rd_sim_fault_t fault;
-extern thread_local const char *fault_from, *fault_to;
+/* ---- machine_faults.cc: the fault that is planted, and the words that it is about. Not thread_local: that would ask at
+ * each access whether they have been initialised */
+extern __thread rd_sim_fault_t fault;
+extern __thread const char *fault_from, *fault_to;
+void fault_begin(); /* before a grid: the fault is the one of SIM_PLANT, unless rd_sim_break has set one */
 
 /* ---- machine_stores.cc: stores that are under way */
 void push(fiber_t *f, char *at, uint32_t bytes, const void *data);
