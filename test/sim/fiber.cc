@@ -51,11 +51,6 @@ void context_make(context_t *context, char *stack, size_t size, void (*entry)(vo
     context->sp = top;
 }
 
-void context_switch(context_t *from, context_t *to)
-{
-    rd_sim_switch(&from->sp, to->sp);
-}
-
 #else
 
 static void first(unsigned high, unsigned low)

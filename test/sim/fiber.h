@@ -8,7 +8,6 @@ struct context_t;
 
 /* A context that begins with entry(argument) on that stack; `entry` never returns. */
 void context_make(context_t *context, char *stack, size_t size, void (*entry)(void *), void *argument);
-void context_switch(context_t *from, context_t *to);
 
 #if defined(__x86_64__)
 
@@ -19,6 +18,11 @@ struct context_t {
 extern "C" void rd_sim_switch(void **from, void *to);
 extern "C" void rd_sim_first();
 
+inline void context_switch(context_t *from, context_t *to)
+{
+    rd_sim_switch(&from->sp, to->sp);
+}
+
 #else
 
 #include <ucontext.h>
@@ -28,6 +32,8 @@ struct context_t {
     void (*entry)(void *);
     void *argument;
 };
+
+void context_switch(context_t *from, context_t *to);
 
 #endif
 

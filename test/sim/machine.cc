@@ -1,5 +1,6 @@
 /* The scheduler of the machine of machine.h. A fiber runs until it waits, or gives way at one of its accesses to a
- * window; then the scheduler draws the next one, or lets a store out of a buffer. A fiber that polls a line which has
+ * window; then it draws the next one itself and switches to that, or lets a store out of a buffer. The machine's own
+ * context goes on only when a fiber ends, and when none can go on. A fiber that polls a line which has
  * not changed since it last looked sleeps until a store comes out there: so polling costs little, and "nobody can go
  * on" is seen at once. */
 #include "sim/machine_int.h"
@@ -34,36 +35,48 @@ static grid_t *draw_grid(machine_t *m)
     return g->runnable.empty() ? nullptr : g;
 }
 
-/* One step: a store comes out, or a fiber goes on. False: neither can be. */
-static bool step(machine_t *m)
+/* All fibers of a machine that is alone have looked for very long, and have seen nothing. */
+static bool hopeless(const machine_t *m)
+{
+    return m->alone && m->stuck > BUSY;
+}
+
+static fiber_t *draw_fiber(machine_t *m, grid_t *g)
+{
+    size_t i = m->draw((uint32_t)g->runnable.size());
+    fiber_t *f = g->runnable[i];
+
+    g->runnable[i] = g->runnable.back();
+    g->runnable.pop_back();
+    return f;
+}
+
+/* Steps, until one of them is that a fiber goes on: in the others stores come out. */
+fiber_t *machine::next_fiber(machine_t *m)
 {
     static const uint32_t odds[3] = {2, 8, 64};
 
-    m->stuck = m->progress == m->moved ? m->stuck + 1 : 0;
-    m->moved = m->progress;
-    if (!m->holding.empty() && m->draw(odds[m->lazy]) == 0) {
-        out_random(m, m->stuck > LONG);
-        return true;
-    }
-    if (m->draw(256) == 0)
-        wake_sleepers(m, false);
-    grid_t *g = draw_grid(m);
-    if (!g) {
-        wake_sleepers(m, false);
-        g = draw_grid(m);
-    }
-    if (!g && m->holding.empty())
-        return false;
-    if (!g) {
+    while (!hopeless(m)) {
+        m->stuck = m->progress == m->moved ? m->stuck + 1 : 0;
+        m->moved = m->progress;
+        if (!m->holding.empty() && m->draw(odds[m->lazy]) == 0) {
+            out_random(m, m->stuck > LONG);
+            continue;
+        }
+        if (m->draw(256) == 0)
+            wake_sleepers(m, false);
+        grid_t *g = draw_grid(m);
+        if (!g) {
+            wake_sleepers(m, false);
+            g = draw_grid(m);
+        }
+        if (g)
+            return draw_fiber(m, g);
+        if (m->holding.empty())
+            return nullptr;
         out_random(m, true);
-        return true;
     }
-    size_t i = m->draw((uint32_t)g->runnable.size());
-    fiber_t *f = g->runnable[i];
-    g->runnable[i] = g->runnable.back();
-    g->runnable.pop_back();
-    context_switch(&m->scheduler, &f->context);
-    return true;
+    return nullptr;
 }
 
 /* Nobody can go on by what this machine knows. If it is alone, all fibers look once more, so that those that count
@@ -96,6 +109,17 @@ static bool idle(machine_t *m)
     return t - m->since < patience.load();
 }
 
+/* From the machine's own context, until a fiber has ended or none can go on. False: give up. */
+static bool run(machine_t *m)
+{
+    fiber_t *f = next_fiber(m);
+
+    if (!f)
+        return !hopeless(m) && idle(m);
+    context_switch(&m->scheduler, &f->context);
+    return true;
+}
+
 int rd_sim_queues(const rd_sim_launch_t *launches, int ranks, int depth, uint64_t seed, char *text, size_t size)
 {
     machine_t m;
@@ -123,7 +147,7 @@ int rd_sim_queues(const rd_sim_launch_t *launches, int ranks, int depth, uint64_
             else
                 left--;
         }
-        if (left > 0 && (m.stuck > BUSY || (!step(&m) && !idle(&m)))) {
+        if (left > 0 && !run(&m)) {
             say_who_waits(&m, text, size);
             throw_away(&m);
             order_over();
@@ -157,7 +181,7 @@ int rd_sim_grid(const void *function, unsigned blocks, unsigned threads, size_t 
     fault_begin();
     beside++;
     while (m.grids[0]->live > 0)
-        if (!step(&m) && !idle(&m)) {
+        if (!run(&m)) {
             say_who_waits(&m, text, sizeof text);
             fprintf(stderr, "the machine: nothing moved for %d s\n%s", patience.load(), text);
             abort();

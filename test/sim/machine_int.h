@@ -136,14 +136,14 @@ struct machine_t {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        return (uint32_t)((random * 0x2545f4914f6cdd1dull >> 32) % below);
+        return (uint32_t)(random * 0x2545f4914f6cdd1dull >> 32) % below;
     }
 };
 
 extern __thread fiber_t *self; /* the fiber that runs on this thread */
 
-/* ---- machine_faults.cc: the fault that is planted, and the words that it is about. Not thread_local: that would ask at
- * each access whether they have been initialised */
+/* ---- machine_faults.cc: the fault that is planted, and the words that it is about. Not thread_local: that would ask
+ * at each access whether they have been initialised */
 extern __thread rd_sim_fault_t fault;
 extern __thread const char *fault_from, *fault_to;
 void fault_begin(); /* before a grid: the fault is the one of SIM_PLANT, unless rd_sim_break has set one */
@@ -154,6 +154,9 @@ void came_out(machine_t *m, const void *at);
 void out_all(fiber_t *f);
 void out_overlapping(fiber_t *f, const char *at, size_t bytes);
 void out_random(machine_t *m, bool forced);
+
+/* ---- machine.cc: the fiber that goes on next, or null: none can, or they have looked in vain for too long */
+fiber_t *next_fiber(machine_t *m);
 
 /* ---- machine_waits.cc: giving way, waiting, and going on */
 void wake(fiber_t *f);

@@ -6,11 +6,16 @@ namespace machine
 
 __thread fiber_t *self;
 
+/* To the next fiber, which may be this one. One that has ended goes to the machine, where there may be a next grid. */
 static void give_way()
 {
     fiber_t *f = self;
+    machine_t *m = f->grid->machine;
+    fiber_t *next = f->state == ENDED ? nullptr : next_fiber(m);
 
-    context_switch(&f->context, &f->grid->machine->scheduler);
+    if (next == f)
+        return;
+    context_switch(&f->context, next ? &next->context : &m->scheduler);
     self = f;
 }
 
