@@ -22,6 +22,7 @@ machine_sources = \
 	test/sim/machine_int.h \
 	test/sim/machine_lines.cc \
 	test/sim/machine_lines.h \
+	test/sim/machine_sleepers.cc \
 	test/sim/machine_stores.cc \
 	test/sim/machine_stuck.cc \
 	test/sim/machine_threads.cc \

@@ -64,10 +64,10 @@ fiber_t *machine::next_fiber(machine_t *m)
             continue;
         }
         if (m->draw(256) == 0)
-            wake_sleepers(m, false);
+            wake_changed(m);
         grid_t *g = draw_grid(m);
         if (!g) {
-            wake_sleepers(m, false);
+            wake_changed(m);
             g = draw_grid(m);
         }
         if (g)
@@ -92,7 +92,7 @@ static bool idle(machine_t *m)
     m->rounds++;
     if (m->alone) {
         m->ms++;
-        wake_sleepers(m, true);
+        wake_all(m);
         return m->rounds < 400;
     }
     if (m->rounds < 50)
@@ -104,7 +104,7 @@ static bool idle(machine_t *m)
     double t = now();
     if (t - m->looked >= LOOKS_S) {
         m->looked = t;
-        wake_sleepers(m, true);
+        wake_all(m);
     }
     return t - m->since < patience.load();
 }

@@ -21,6 +21,7 @@ namespace machine
 {
 
 constexpr unsigned LANES = 32;
+constexpr unsigned AWAITED = 2048;
 
 inline double now()
 {
@@ -69,7 +70,7 @@ struct block_t {
     std::vector<warp_t> warps;
 };
 
-enum state_t { RUNNABLE, MEETING, ASLEEP, ENDED };
+enum state_t { RUNNABLE, MEETING, ASLEEP, CALLED, ENDED };
 
 struct fiber_t {
     context_t context;
@@ -82,6 +83,7 @@ struct fiber_t {
     const char *what; /* it waits for */
     watch_t watch;
     watch_t *sleeps_on;
+    unsigned sleeper; /* its place among its grid's sleepers */
     std::vector<store_t> buffer;
     bool listed; /* among those with a buffer that is not empty */
     unsigned fences = 0;
@@ -93,23 +95,13 @@ struct fiber_t {
     }
 };
 
-/* One that is asleep, with the places of the lines for which it waits: most of the time none of them has changed, which
- * is seen without going to the fiber. None: it must be asked. */
-struct sleeper_t {
-    fiber_t *fiber;
-    uint16_t count, places[7];
-
-    explicit sleeper_t(fiber_t *f);
-    bool wakes(const places_t *changed) const; /* null: anything may have */
-};
-
 struct grid_t {
     const rd_sim_launch_t *launch;
     machine_t *machine;
     std::vector<block_t> blocks;
     std::vector<fiber_t> fibers;
     std::vector<fiber_t *> runnable;
-    std::vector<sleeper_t> asleep;
+    std::vector<fiber_t *> asleep;
     std::vector<char *> stacks; /* that nobody uses */
     unsigned live = 0;
     order_grid_t order;
@@ -121,6 +113,8 @@ struct machine_t {
     context_t scheduler;
     std::vector<std::unique_ptr<grid_t>> grids; /* one for each rank */
     std::vector<fiber_t *> holding;             /* fibers whose buffers are not empty */
+    link_t *awaited[AWAITED] = {};              /* sleepers by the places of their lines */
+    std::vector<fiber_t *> called;              /* sleepers that are about to wake */
     uint64_t random;
     uint64_t progress = 0; /* anything but looking */
     uint64_t last_progress = 0, outs_seen = 0;
@@ -160,7 +154,6 @@ fiber_t *next_fiber(machine_t *m);
 
 /* ---- machine_waits.cc: giving way, waiting, and going on */
 void wake(fiber_t *f);
-void wake_sleepers(machine_t *m, bool all);
 void pause(state_t state, const char *what);
 void maybe_give_way();
 /* Before `bytes` at `p` are read: sleeps if all that there is to see has been seen. */
@@ -168,6 +161,11 @@ void look(watch_t *watch, const void *p, size_t bytes);
 /* True for the last one, who does what there is to do and then calls meeting_over. */
 bool barrier(meeting_t *m, unsigned members, bool x, const char *what);
 void meeting_over(meeting_t *m);
+
+/* ---- machine_sleepers.cc */
+void sleep_on(watch_t *watch);
+void wake_changed(machine_t *m); /* those for whose lines a change has been counted */
+void wake_all(machine_t *m);
 
 /* ---- machine_grid.cc: a grid's fibers and their stacks */
 void grid_begin(grid_t *g, const rd_sim_launch_t *launch);

@@ -1,14 +1,12 @@
 #include "sim/machine_lines.h"
 
-#include <string.h>
-
 namespace machine
 {
 
 std::atomic<uint32_t> changes[1 << 16];
 static std::atomic<uint64_t> outs; /* all of them */
 /* The last ones: the number of each, from 1 on, above the place in `changes` that was counted up. */
-constexpr unsigned RECENT = 512;
+constexpr unsigned RECENT = 4096;
 static std::atomic<uint64_t> recent[RECENT];
 
 uint64_t lines_changed()
@@ -25,18 +23,12 @@ void line_changed(const void *p)
     recent[number % RECENT].store(number << 16 | place, std::memory_order_release);
 }
 
-bool places_t::gather(uint64_t from, uint64_t to)
+bool change_of(uint64_t number, uint16_t *place)
 {
-    if (to - from > RECENT)
-        return false;
-    memset(in, 0, sizeof in);
-    for (uint64_t n = from + 1; n <= to; n++) {
-        uint64_t r = recent[n % RECENT].load(std::memory_order_acquire);
-        if (r >> 16 != n)
-            return false;
-        in[r % sizeof in] = true;
-    }
-    return true;
+    uint64_t r = recent[number % RECENT].load(std::memory_order_acquire);
+
+    *place = (uint16_t)r;
+    return r >> 16 == number;
 }
 
 } // namespace machine

@@ -30,17 +30,17 @@ inline uint32_t changes_of(const void *p)
     return changes[place_of(p)].load(std::memory_order_acquire);
 }
 
-/* A set of places, rounded up: to look for one line among many changes, one need not go to each change. */
-struct places_t {
-    bool in[4096];
+/* The place of change number `number`, from 1 on. False: it is too long ago, or somebody is just about to write it
+ * down.
+ */
+bool change_of(uint64_t number, uint16_t *place);
 
-    /* What came out behind number `from`, up to `to`. False: too much, or somebody is just about to write it down. */
-    bool gather(uint64_t from, uint64_t to);
+struct fiber_t;
 
-    bool has(uint16_t place) const
-    {
-        return in[place % sizeof in];
-    }
+/* One of those who wait for a place: see machine_sleepers.cc. */
+struct link_t {
+    fiber_t *fiber;
+    link_t *next, **from;
 };
 
 /* The lines that a fiber (or warp) which polls has looked at last, and how often they had changed by then. `news`
@@ -53,8 +53,9 @@ struct watch_t {
         unsigned news;
     } seen[WATCHED];
     unsigned count = 0, next = 0, news = 0;
+    link_t links[WATCHED]; /* of the fiber that sleeps on it */
 
-    /* Not of what `seen` has beyond the count. */
+    /* Not of what `seen` and `links` have beyond the count. */
     watch_t()
     {
     }

@@ -47,9 +47,7 @@ void look(watch_t *watch, const void *p, size_t bytes)
     for (size_t i = 0; i < bytes; i += LINE)
         idle = watch->note((const char *)p + i) && idle;
     if (idle) {
-        self->sleeps_on = watch;
-        self->grid->asleep.emplace_back(self);
-        pause(ASLEEP, "a line");
+        sleep_on(watch);
         watch->clear(); /* of what it no longer looks at, too */
         for (size_t i = 0; i < bytes; i += LINE)
             watch->note((const char *)p + i);
@@ -79,48 +77,6 @@ bool barrier(meeting_t *m, unsigned members, bool x, const char *what)
     m->waiting.push_back(self);
     pause(MEETING, what);
     return false;
-}
-
-sleeper_t::sleeper_t(fiber_t *f) : fiber(f), count(0)
-{
-    const watch_t *w = f->sleeps_on;
-
-    /* What has changed before it sleeps may have been gathered already. */
-    if (w->count > sizeof places / sizeof *places || w->changed())
-        return;
-    for (; count < w->count; count++)
-        places[count] = place_of(w->seen[count].at);
-}
-
-bool sleeper_t::wakes(const places_t *changed) const
-{
-    bool may = !changed || count == 0;
-
-    for (unsigned i = 0; i < count && !may; i++)
-        may = changed->has(places[i]);
-    return may && fiber->sleeps_on->changed();
-}
-
-void wake_sleepers(machine_t *m, bool all)
-{
-    uint64_t seen = lines_changed();
-
-    if (!all && seen == m->outs_seen)
-        return;
-    places_t changed;
-    const places_t *of = !all && changed.gather(m->outs_seen, seen) ? &changed : nullptr;
-    m->outs_seen = seen;
-    for (auto &g : m->grids)
-        for (size_t i = 0; i < g->asleep.size();) {
-            fiber_t *f = g->asleep[i].fiber;
-            if (all || g->asleep[i].wakes(of)) {
-                g->asleep[i] = g->asleep.back();
-                g->asleep.pop_back();
-                wake(f);
-            } else {
-                i++;
-            }
-        }
 }
 
 } // namespace machine
