@@ -12,9 +12,11 @@
 
 using namespace machine;
 
-static constexpr uint64_t LONG = 20000;    /* steps in which fibers look, and nothing moves */
-static constexpr double LOOKS_S = 1e-3;    /* seconds between looks by all, for changes that are not counted */
-static constexpr uint64_t BUSY = 20000000; /* the same, and it will be so for ever */
+static constexpr uint64_t LONG = 20000; /* steps in which fibers look, and nothing moves */
+static constexpr double LOOKS_S = 2e-4; /* seconds between looks at all awaited lines, for changes that nobody counts */
+static constexpr double ASKS_S = 1e-3;  /* seconds until all fibers look themselves: they count polls and time */
+static constexpr double ASKS_MOST_S = 8e-3; /* it doubles up to this while nothing moves */
+static constexpr uint64_t BUSY = 20000000;  /* the same, and it will be so for ever */
 
 static std::atomic<int> beside; /* grids that run in this process */
 static std::atomic<uint64_t> grid_seed{1}, grids_run{0};
@@ -81,13 +83,14 @@ fiber_t *machine::next_fiber(machine_t *m)
 
 /* Nobody can go on by what this machine knows. If it is alone, all fibers look once more, so that those that count
  * polls or time get on; such a round is a millisecond. Else other threads may have stored something since, which the
- * count of changes shows, and so may other processes and the host, which it does not. False: give up. */
+ * count of changes shows, and so may other processes and the host, which what the lines hold shows. False: give up. */
 static bool idle(machine_t *m)
 {
     if (m->progress != m->last_progress) {
         m->last_progress = m->progress;
         m->rounds = 0;
-        m->since = m->looked = now();
+        m->since = m->looked = m->asked = now();
+        m->patient = ASKS_S;
     }
     m->rounds++;
     if (m->alone) {
@@ -102,9 +105,13 @@ static bool idle(machine_t *m)
     else
         usleep((useconds_t)(1e6 * LOOKS_S)); /* nothing is counted up meanwhile */
     double t = now();
-    if (t - m->looked >= LOOKS_S) {
-        m->looked = t;
+    if (t - m->asked >= m->patient) {
+        m->looked = m->asked = t;
+        m->patient = m->patient < ASKS_MOST_S ? 2 * m->patient : m->patient;
         wake_all(m);
+    } else if (t - m->looked >= LOOKS_S) {
+        m->looked = t;
+        wake_differing(m);
     }
     return t - m->since < patience.load();
 }

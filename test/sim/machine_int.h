@@ -120,8 +120,9 @@ struct machine_t {
     uint64_t last_progress = 0, outs_seen = 0;
     uint64_t moved = 0, stuck = 0; /* the progress at the last step, the steps since it changed */
     uint32_t clock = 0;
-    uint32_t rounds = 0, ms = 1; /* idle ones: since the last progress, in all */
-    double since = now(), looked = 0;
+    uint32_t rounds = 0, ms = 1;                 /* idle ones: since the last progress, in all */
+    double since = now(), looked = 0, asked = 0; /* asked: when all were woken last */
+    double patient = 0;                          /* seconds until they are woken again */
     unsigned favourite = 0, steps = 0, lazy = 0;
     bool alone; /* no other thread or process takes part */
 
@@ -164,7 +165,8 @@ void meeting_over(meeting_t *m);
 
 /* ---- machine_sleepers.cc */
 void sleep_on(watch_t *watch);
-void wake_changed(machine_t *m); /* those for whose lines a change has been counted */
+void wake_changed(machine_t *m);   /* those for whose lines a change has been counted */
+void wake_differing(machine_t *m); /* those whose lines hold something else by now */
 void wake_all(machine_t *m);
 
 /* ---- machine_grid.cc: a grid's fibers and their stacks */

@@ -23,6 +23,19 @@ void line_changed(const void *p)
     recent[number % RECENT].store(number << 16 | place, std::memory_order_release);
 }
 
+/* The line is in whole on a page that is there, though not all of it need be of the object that `p` is in. */
+__attribute__((no_sanitize("address"))) uint64_t sum_of(const void *p)
+{
+    const uint64_t *line = (const uint64_t *)((uintptr_t)p / LINE * LINE);
+    uint64_t sum[4] = {};
+
+    for (unsigned i = 0; i < LINE / 8; i++)
+        sum[i % 4] = (sum[i % 4] ^ __atomic_load_n(&line[i], __ATOMIC_ACQUIRE)) * 0x9e3779b97f4a7c15ull;
+    for (uint64_t s : sum)
+        sum[0] = (sum[0] ^ s >> 29) * 0x2545f4914f6cdd1dull + s;
+    return sum[0];
+}
+
 bool change_of(uint64_t number, uint16_t *place)
 {
     uint64_t r = recent[number % RECENT].load(std::memory_order_acquire);

@@ -35,6 +35,9 @@ inline uint32_t changes_of(const void *p)
  */
 bool change_of(uint64_t number, uint16_t *place);
 
+/* A sum of what the line of `p` holds: other processes and the host change lines, and count nothing. */
+uint64_t sum_of(const void *p);
+
 struct fiber_t;
 
 /* One of those who wait for a place: see machine_sleepers.cc. */
@@ -43,12 +46,13 @@ struct link_t {
     link_t *next, **from;
 };
 
-/* The lines that a fiber (or warp) which polls has looked at last, and how often they had changed by then. `news`
- * counts the looks that found something new: a fiber that looks again at an unchanged line, with no news since its last
- * look there, has seen all that there is. */
+/* The lines that a fiber (or warp) which polls has looked at last, how often they had changed by then, and what they
+ * held (0 where the machine is alone, and changes are counted all). `news` counts the looks that found something new: a
+ * fiber that looks again at an unchanged line, with no news since its last look there, has seen all that there is. */
 struct watch_t {
     struct seen_t {
         const char *at;
+        uint64_t sum;
         uint32_t changes;
         unsigned news;
     } seen[WATCHED];
@@ -67,22 +71,24 @@ struct watch_t {
     }
 
     /* True: nothing new at `p`, nor anywhere since. */
-    bool note(const char *p)
+    bool note(const char *p, bool alone)
     {
         uint32_t now = changes_of(p);
+        uint64_t sum = alone ? 0 : sum_of(p);
 
         for (unsigned i = 0; i < count; i++) {
             seen_t *s = &seen[i];
             if ((uintptr_t)s->at / LINE != (uintptr_t)p / LINE)
                 continue;
-            bool idle = s->changes == now && s->news == news;
-            news += s->changes != now;
+            bool same = s->changes == now && s->sum == sum, idle = same && s->news == news;
+            news += !same;
             s->changes = now;
+            s->sum = sum;
             s->news = news;
             return idle;
         }
         news++;
-        seen[next] = {p, now, news};
+        seen[next] = {p, sum, now, news};
         next = (next + 1) % WATCHED;
         if (count < WATCHED)
             count++;
@@ -93,6 +99,14 @@ struct watch_t {
     {
         for (unsigned i = 0; i < count; i++)
             if (changes_of(seen[i].at) != seen[i].changes)
+                return true;
+        return false;
+    }
+
+    bool differs() const
+    {
+        for (unsigned i = 0; i < count; i++)
+            if (sum_of(seen[i].at) != seen[i].sum)
                 return true;
         return false;
     }

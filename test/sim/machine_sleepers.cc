@@ -90,6 +90,17 @@ void wake_changed(machine_t *m)
     m->called.clear();
 }
 
+void wake_differing(machine_t *m)
+{
+    for (auto &g : m->grids)
+        for (fiber_t *f : g->asleep)
+            if (f->sleeps_on->differs())
+                m->called.push_back(f);
+    for (fiber_t *f : m->called)
+        wake_sleeper(f);
+    m->called.clear();
+}
+
 void wake_all(machine_t *m)
 {
     for (auto &g : m->grids)

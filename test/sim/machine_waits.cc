@@ -42,15 +42,15 @@ void maybe_give_way()
 
 void look(watch_t *watch, const void *p, size_t bytes)
 {
-    bool idle = true;
+    bool idle = true, alone = self->grid->machine->alone;
 
     for (size_t i = 0; i < bytes; i += LINE)
-        idle = watch->note((const char *)p + i) && idle;
+        idle = watch->note((const char *)p + i, alone) && idle;
     if (idle) {
         sleep_on(watch);
         watch->clear(); /* of what it no longer looks at, too */
         for (size_t i = 0; i < bytes; i += LINE)
-            watch->note((const char *)p + i);
+            watch->note((const char *)p + i, alone);
     } else {
         maybe_give_way();
     }
