@@ -41,7 +41,24 @@ first_tests = \
 	test/core/timeout_once \
 	test/model/check \
 	test/core/lifetime_bare_clone \
-	test/monitor/events
+	test/monitor/events \
+	test/sim/rails \
+	test/sim/fused \
+	test/mpi/interposer_corners \
+	test/sim/nodes \
+	test/fault/trials \
+	test/sim/grow \
+	test/sim/narrow \
+	test/sim/many \
+	test/sim/gdr \
+	test/sim/delayed/collectives \
+	test/sim/collectives \
+	test/sim/raced \
+	test/ofi/nodes \
+	test/sim/delayed/messages \
+	test/sim/shim \
+	test/api/op_matrix \
+	test/monitor/slow
 all_logs = $(patsubst %.mpi.log,%.log,$(patsubst %.sh.log,%.log,$(patsubst %$(EXEEXT).log,%.log,$(TESTS:=.log))))
 TEST_LOGS = $(foreach log,$(first_tests:=.log),$(filter $(log),$(all_logs))) $(filter-out $(first_tests:=.log),$(all_logs))
 
