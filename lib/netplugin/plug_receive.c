@@ -67,6 +67,12 @@ static void take_announcement(rd_plug_conn_t *conn, const rd_net_header_t *h, si
     peer->last_landing = l;
 }
 
+/* A message of a peer that is known has another length than the plugin says: what it was cannot be told any more. */
+static void wrong_length(rd_plug_peer_t *peer)
+{
+    rd_plug_peer_lost(peer, "a length from test that the message has not", 3); /* NCCL's internal error */
+}
+
 /* About a channel: a network that lingers has none that need it any more. */
 static void take_of_conn(rd_plug_peer_t *peer, const rd_net_header_t *h, const void *data, size_t bytes)
 {
@@ -78,6 +84,8 @@ static void take_of_conn(rd_plug_peer_t *peer, const rd_net_header_t *h, const v
         rd_net_take_credit(conn, h);
     else if (bytes == 0 && whole > RD_PLUG_SHORT)
         take_announcement((rd_plug_conn_t *)conn, h, whole);
+    else if (bytes != whole)
+        wrong_length(peer);
     else
         rd_net_take_data(conn, h, data, bytes);
     if (peer->base.left)
@@ -90,7 +98,10 @@ static void take(rd_plug_peer_t *peer, const char *at, size_t bytes)
     rd_net_t *net = peer->base.net;
     rd_net_header_t h;
     if (bytes < sizeof h || bytes > RD_PLUG_BUFFER) {
-        rd_net_drop(net, "it is no message of rondo's; its length", bytes);
+        if (peer->base.greeted)
+            wrong_length(peer);
+        else
+            rd_net_drop(net, "it is no message of rondo's; its length", bytes);
         return;
     }
     memcpy(&h, at, sizeof h);
@@ -152,8 +163,9 @@ static void land(rd_plug_peer_t *peer, size_t bytes)
         rd_net_land(&l->conn->base, l->at);
     else
         rd_stop_fail(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->base.rank,
-                     "rank %d (%s) has announced %u bytes and sent %zu", peer->base.rank,
-                     rd_boot_whois(net->boot, peer->base.rank), l->bytes, bytes);
+                     "rank %d (%s) has announced %u bytes, and the net plugin %.60s says that %zu have come",
+                     peer->base.rank, rd_boot_whois(net->boot, peer->base.rank), l->bytes,
+                     rd_plug_net_of(peer)->plug->name, bytes);
     free(l);
     if (peer->base.left)
         rd_net_confirm(&peer->base);

@@ -56,6 +56,7 @@ static void fail_later(test_rank_t *t, void *arg)
     test_play_node(t, RANKS);
     setenv("RONDO_NET_PLUGIN", "test11", 1);
     rondo_comm_t comm = test_comm(t, &(rondo_config_t)RONDO_CONFIG_INIT);
+    test_barrier(t); /* all are through with the creation */
     if (t->rank == 1)
         setenv("TEST_NET", arg, 1);
     for (int i = 0; i < 1000 && result == RONDO_SUCCESS; i++)
@@ -74,6 +75,7 @@ static void fail_alone(test_rank_t *t, void *arg)
     test_play_node(t, *(const int *)arg);
     setenv("RONDO_NET_PLUGIN", "test11", 1);
     rondo_comm_t comm = test_comm(t, &(rondo_config_t)RONDO_CONFIG_INIT);
+    test_barrier(t); /* all are through with the creation */
     if (t->rank == 1)
         setenv("TEST_NET", "fail=reg/1", 1);
     TEST_GIVES(t, comm, t->rank == 1 ? RONDO_ERR_SYSTEM : RONDO_ERR_REMOTE,
@@ -195,7 +197,8 @@ int main(int argc, char **argv)
     bad += test_run(TEST_PROCESSES, 4, 20, body, &shared);
     shared.net = "test1,test0,test1";
     bad += test_run(TEST_PROCESSES, 4, 20, body, &shared);
-    const char *const later[] = {"fail=test/1", "fail=send/7", "fail=recv/20", "fail=test/500"};
+    const char *const later[] = {"fail=test/1", "fail=send/7", "fail=recv/20", "fail=test/500",
+                                 "fail=size/1", "fail=size/2", "fail=size/9"};
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
         bad += test_run(TEST_PROCESSES, RANKS, 20, fail_later, (void *)(uintptr_t)later[i]);
     for (int nodes = 2; nodes <= RANKS; nodes++)
