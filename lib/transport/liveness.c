@@ -10,12 +10,10 @@
 #include "transport/liveness.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "boot/sock.h"
@@ -23,16 +21,17 @@
 #include "monitor/ras_socket.h"
 #include "transport/keeper.h"
 #include "transport/core_dump.h"
+#include "transport/events.h"
 #include "transport/liveness_int.h"
 #include "base/fork.h"
 #include "base/thread.h"
 #include "base/wait.h"
 
 #define MOST_SOCKETS 64
-#define PARTING_MS 2000  /* within which a farewell that was sent before a lifeline ended has come */
-#define EVENTS 16        /* taken at once */
-#define WAKE UINT64_MAX  /* the event that ends the thread, or tells it of callbacks, letters or unread sockets */
-#define SERVE (WAKE - 1) /* somebody asks for the record of this process */
+#define PARTING_MS 2000    /* within which a farewell that was sent before a lifeline ended has come */
+#define EVENTS 16          /* taken at once */
+#define WAKE RD_EVENT_WAKE /* it ends the thread, or tells it of callbacks, letters or unread sockets */
+#define SERVE (WAKE - 1)   /* somebody asks for the record of this process */
 
 /* A descriptor that the thread observes. An event names a slot and its age, so that an event that was on its way when
  * the slot was given up, and perhaps used anew, is recognised. */
@@ -57,7 +56,6 @@ static int users; /* communicators in liveness */
 static rd_liveness_t *pollers;
 static _Atomic int polled, ending; /* polled: callbacks and sockets that are polled from time to time */
 static _Atomic bool some_unread;   /* an exchange has failed before it had read all that had come */
-static int epoll_fd = -1, wake_fd = -1;
 static pthread_t thread;
 
 static void fork_prepare(void)
@@ -83,7 +81,7 @@ static void fork_child(void)
     polled = 0;
     rd_keeper_forget();
     rd_heart_forget();
-    epoll_fd = wake_fd = -1;
+    rd_events_forget();
     fork_parent();
 }
 
@@ -91,11 +89,9 @@ static const rd_fork_handlers_t at_fork = {.prepare = fork_prepare, .parent = fo
 
 static void wake(void *unused, bool unread)
 {
-    const uint64_t one = 1;
-
     (void)unused;
     some_unread |= unread;
-    (void)!write(wake_fd, &one, sizeof one);
+    (void)rd_events_wake();
 }
 
 /* ---- the thread ---- */
@@ -105,7 +101,7 @@ static void cancel_slot(slot_t *s)
     if (s->kept) {
         rd_keeper_drop((int)(s - slots)); /* it leaves the epoll set when it is closed */
     } else {
-        epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+        rd_events_drop(s->fd);
         if (s->lifeline)
             rd_sock_close(s->fd);
     }
@@ -289,8 +285,7 @@ static void check_lifelines(int64_t now)
 static bool on_event(uint64_t which, uint32_t events)
 {
     if (which == WAKE) {
-        uint64_t times;
-        (void)!read(wake_fd, &times, sizeof times);
+        rd_events_woken();
         hear_woken(atomic_exchange(&some_unread, false));
         return atomic_load(&ending);
     }
@@ -363,20 +358,6 @@ static int poll_all(int64_t *polled_ms)
     return RD_LIVENESS_MS;
 }
 
-/* A sandbox may refuse one of two calls that do the same. Where it refuses both, this thread still ends. */
-static int await(struct epoll_event events[EVENTS], int ms)
-{
-    struct pollfd wake = {.fd = wake_fd, .events = POLLIN};
-    int n = epoll_wait(epoll_fd, events, EVENTS, ms);
-
-    if (n < 0 && rd_fd_refused(errno))
-        n = epoll_pwait(epoll_fd, events, EVENTS, ms, NULL);
-    if (n >= 0 || !rd_fd_refused(errno))
-        return n;
-    events[0] = (struct epoll_event){.events = EPOLLIN, .data.u64 = WAKE};
-    return poll(&wake, 1, ms) == 1;
-}
-
 static void *run(void *arg)
 {
     struct epoll_event events[EVENTS];
@@ -386,7 +367,7 @@ static void *run(void *arg)
     for (;;) {
         const int ms = poll_all(&polled_ms);
         rd_heart_rests(RD_HEART_WATCH);
-        int n = await(events, ms);
+        int n = rd_events_await(events, EVENTS, ms);
         rd_heart_works(RD_HEART_WATCH);
         for (int i = 0; i < n; i++)
             if (on_event(events[i].data.u64, events[i].events)) {
@@ -398,32 +379,21 @@ static void *run(void *arg)
 
 static int start(void)
 {
-    struct epoll_event wake = {.events = EPOLLIN, .data.u64 = WAKE};
-    rd_fd_fork_lock();
-    epoll_fd = rd_fd_keep(epoll_create1(EPOLL_CLOEXEC));
-    wake_fd = rd_fd_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    rd_fd_fork_unlock();
-    if (epoll_fd < 0 || wake_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, wake_fd, &wake) != 0)
-        goto close;
+    if (rd_events_open() != 0)
+        return -1;
     if ((errno = rd_thread_start(&thread, run, NULL)) == 0)
         return 0;
-close:
-    rd_fd_close(wake_fd);
-    rd_fd_close(epoll_fd);
-    epoll_fd = wake_fd = -1;
+    rd_events_close();
     return -1;
 }
 
 static void end(void)
 {
-    uint64_t one = 1;
     atomic_store(&ending, 1);
-    if (write(wake_fd, &one, sizeof(one)) == sizeof(one))
+    if (rd_events_wake() == 0)
         pthread_join(thread, NULL);
     rd_keeper_end();
-    rd_fd_close(wake_fd);
-    rd_fd_close(epoll_fd);
-    epoll_fd = wake_fd = -1;
+    rd_events_close();
     atomic_store(&ending, 0);
     free(slots);
     slots = NULL;
@@ -457,11 +427,10 @@ static int observe_fd(const slot_t *what)
     uint32_t age = slots[i].age;
     slots[i] = *what;
     slots[i].age = age;
-    struct epoll_event event = {.events = what->is_pidfd ? EPOLLIN : EPOLLIN | EPOLLRDHUP | EPOLLET,
-                                .data.u64 = (uint64_t)age << 32 | (uint32_t)i};
+    uint32_t events = what->is_pidfd ? EPOLLIN : EPOLLIN | EPOLLRDHUP | EPOLLET;
     if (what->lifeline)
-        event.events = EPOLLRDHUP | EPOLLET;
-    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, what->fd, &event) != 0) {
+        events = EPOLLRDHUP | EPOLLET;
+    if (rd_events_add(what->fd, events, (uint64_t)age << 32 | (uint32_t)i) != 0) {
         slots[i].liveness = NULL;
         return -1;
     }
@@ -542,7 +511,7 @@ rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const 
     users++;
     pthread_mutex_lock(&lock);
     int failed = observe_all(w, node) != 0 || observe_lifelines(w) != 0;
-    rd_serve_observe(epoll_fd, SERVE); /* it comes and goes with the record of this process */
+    rd_serve_observe(rd_events_fd(), SERVE); /* it comes and goes with the record of this process */
     pthread_mutex_unlock(&lock);
     if (!failed) {
         rd_boot_on_letter(boot, wake, NULL);

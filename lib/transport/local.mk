@@ -6,6 +6,8 @@ librondo_core_la_SOURCES += \
 	lib/transport/conns.h \
 	lib/transport/core_dump.c \
 	lib/transport/core_dump.h \
+	lib/transport/events.c \
+	lib/transport/events.h \
 	lib/transport/keeper.c \
 	lib/transport/keeper.h \
 	lib/transport/linger.c \
