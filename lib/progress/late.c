@@ -11,6 +11,7 @@
 #include "monitor/held.h"
 #include "monitor/verdict.h"
 #include "progress/queue.h"
+#include "progress/unlike.h"
 
 #define STEP_MS 20                     /* between two looks whether an answer has come */
 #define CLOCK_MS 20                    /* by which the coarse clock may be wrong */
@@ -356,6 +357,9 @@ static rondo_result_t time_out(rd_queue_t *q, int peer)
     int rank;
 
     if (!rd_queue_says(q) && rd_queue_news(q, news_ms(q)))
+        return rd_health_check(q->health);
+    /* Who seems late, on another node, may have called something else, and be in no call. */
+    if (rd_unlike_wait(q, late_one(q, peer)) != RONDO_SUCCESS)
         return rd_health_check(q->health);
     const int status = find_patiently(q, &rank, found);
     if (rd_health_check(q->health) != RONDO_SUCCESS)

@@ -291,10 +291,9 @@ void rd_unlike_ask(rd_queue_t *q, int peer, int64_t now_ms)
     if (again && now_ms - q->asked_ms < q->asked_gap)
         return;
     q->asked_gap = again ? 2 * q->asked_gap : AGAIN_MS;
-    if (again)
-        ask_process(q, peer);
-    else
+    if (!again)
         q->answered.of = 0;
+    ask_process(q, peer);
     q->asked_in = call;
     q->asked_ms = now_ms;
     for (int r = 0; r < q->team->nranks; r++)
@@ -349,8 +348,6 @@ rondo_result_t rd_unlike_wait(rd_queue_t *q, int peer)
 
     q->asked_ms = 0;
     rd_unlike_ask(q, peer, now);
-    if (is_signed(q))
-        ask_process(q, peer);
     while (result == RONDO_SUCCESS) {
         now = rd_clock_ms();
         result = check(q, now);

@@ -1,6 +1,7 @@
 /* One rank gives no elements, which needs no message, and is in no call from then on; a rank of another node waits for
- * its message. Without a time limit, and without RONDO_CHECK, that ends on all ranks with RONDO_ERR_MISMATCH and both
- * counts, as it does on one node: the process of the rank says what it has called, whatever it does. */
+ * its message. Without a time limit, and with one that leaves the time to ask, and without RONDO_CHECK, that ends on
+ * all ranks with RONDO_ERR_MISMATCH and both counts, as it does on one node: the process of the rank says what it has
+ * called, whatever it does. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,11 +12,13 @@
 typedef struct {
     int nranks, zero;
     size_t count;
-    bool sends; /* it is the root of a broadcast; else it is in an allreduce */
+    bool sends;           /* it is the root of a broadcast; else it is in an allreduce */
+    const char *limit_ms; /* NULL: there is no time limit */
 } case_t;
 
-static const case_t cases[] = {{2, 0, 10, false},  {2, 1, MOST, false}, {2, 0, 10, true},
-                               {2, 1, MOST, true}, {3, 1, 100, false},  {4, 1, 5000, false}};
+static const case_t cases[] = {{2, 0, 10, false, NULL},  {2, 1, MOST, false, NULL}, {2, 0, 10, true, NULL},
+                               {2, 1, MOST, true, NULL}, {3, 1, 100, false, NULL},  {4, 1, 5000, false, NULL},
+                               {2, 1, 10, true, "1500"}};
 
 static rondo_result_t call(const case_t *c, size_t count, rondo_comm_t comm)
 {
@@ -51,6 +54,9 @@ static void body(test_rank_t *t, void *arg)
 static int part(int i)
 {
     case_t c = cases[i];
+
+    if (c.limit_ms)
+        setenv("RONDO_TIMEOUT_MS", c.limit_ms, 1);
     int bad = test_run(TEST_PROCESSES, c.nranks, 40, body, &c);
 
     printf("zero_far: rank %d of %d, %zu elements: %s\n", c.zero, c.nranks, c.count, bad ? "WRONG" : "right");
