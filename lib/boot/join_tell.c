@@ -143,6 +143,7 @@ void rd_boot_turn_away(rd_boot_t *b, const rd_env_t *env, rondo_result_t code, i
     rd_joining_t j = {.b = b, .env = env, .code = code, .failed_rank = failed_rank};
     unsigned char job[sizeof word->served.job];
 
+    rd_served_reap(); /* who only joins makes no id, which would */
     snprintf(j.text, sizeof j.text, "%s", text);
     randombytes_buf(job, sizeof job);
     if (word) {
