@@ -124,6 +124,7 @@ void rd_called_tell(const rd_called_t *called, rd_called_digest_t *d)
     for (size_t i = 0; i < RD_CALLED_SENT; i++)
         d->words[i] = atomic_load_explicit(&called->words[(last + 1 + i + RD_CALLED - RD_CALLED_SENT) % RD_CALLED],
                                            memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire); /* a run is there before the word of its first call */
     for (int i = 0; i < RD_CALLED_RUNS; i++)
         d->runs[i] = load_run(&called->runs[i]);
 }
