@@ -196,7 +196,7 @@ static int find(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
     rd_monitor_verdict_t v;
 
     const bool looked = judge(q, &v);
-    if (looked && q->team->node->nnodes == 1 && is_unknown(v.text)) {
+    if (looked && q->team->node->nnodes == 1 && v.next < 0 && is_unknown(v.text)) {
         *rank = -1;
         rd_verdict_copy(text, RD_ERROR_BYTES - 128, v.text); /* what is said before it and behind must have room */
         return RD_VERDICT_UNKNOWN;
