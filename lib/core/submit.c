@@ -114,12 +114,13 @@ static rd_signed_call_t signed_call(rondo_comm_t comm, const rd_call_t *call, co
 static uint64_t sign(rondo_comm_t comm, const rd_signed_call_t *call)
 {
     const rd_monitor_calls_t *calls = &comm->seat.board->calls[RD_TRACK_COLLECTIVE];
+    rd_signing_t *signing = &comm->queue.signing;
 
-    if (!comm->queue.signing.called)
+    if (!signing->called)
         return 0;
-    if (call->hash != comm->queue.signing.last)
+    if (call->hash != signing->last || call->call.count != signing->last_count || call->call.type != signing->last_type)
         forget_last(comm);
-    return rd_sign_call(&comm->queue.signing, call, atomic_load_explicit(&calls->begun, memory_order_relaxed));
+    return rd_sign_call(signing, call, atomic_load_explicit(&calls->begun, memory_order_relaxed));
 }
 
 /* A message begins of which the record may say more than its arguments. Apart from the others, whose way is short. */
