@@ -112,7 +112,7 @@ typedef struct rd_side {
 /* What a rank of another node has called, as its process says. */
 typedef struct rd_answered {
     int asked;           /* the rank of which that was asked, plus one; 0: none, or it was answered */
-    int of;              /* the rank that `called` is of, plus one; 0: nothing was heard in this wait */
+    int of;              /* the rank that `called` is of, plus one; 0: none in this wait. The network may know more */
     rd_called_t *called; /* NULL: nothing was heard yet */
 } rd_answered_t;
 

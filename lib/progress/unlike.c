@@ -132,11 +132,19 @@ static void fill(rd_signature_t *s, const rd_signed_call_t *c, uint64_t number)
 
 /* ---- who differs ---- */
 
+/* A process has answered once, perhaps before the rank called what this rank is in now, which the network then brings.
+ */
 static const rd_called_t *called(const rd_queue_t *q, int rank)
 {
     if (q->controls[rank])
         return &q->controls[rank]->called;
-    return q->answered.of == rank + 1 ? q->answered.called : rd_transport_called(q->net, rank);
+    const rd_called_t *heard = rd_transport_called(q->net, rank);
+    const uint64_t mine = q->team->seat->board->calls[RD_TRACK_COLLECTIVE].begun;
+    uint64_t sign;
+
+    if (q->answered.of != rank + 1 || (heard && rd_called_sign(heard, mine, &sign)))
+        return heard;
+    return q->answered.called;
 }
 
 static int64_t patience_ms(const rd_queue_t *q)
