@@ -4,10 +4,13 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "boot/sock.h"
 #include "base/fd.h"
+
+#define LOOK_MS 10 /* where nothing can be awaited */
 
 static int set = -1, wake = -1;
 
@@ -52,9 +55,11 @@ int rd_events_fd(void)
     return set;
 }
 
-/* A sandbox may refuse one of two calls that do the same. Where it refuses both, the thread can still be woken. */
+/* A sandbox may refuse one of two calls that do the same. Where it refuses both, the thread can still be woken; where
+ * it refuses poll as well, the thread looks now and then whether it was. */
 int rd_events_await(struct epoll_event *come, int most, int ms)
 {
+    const struct timespec moment = {0, LOOK_MS * 1000000};
     struct pollfd woken = {.fd = wake, .events = POLLIN};
     int n = epoll_wait(set, come, most, ms);
 
@@ -63,7 +68,11 @@ int rd_events_await(struct epoll_event *come, int most, int ms)
     if (n >= 0 || !rd_fd_refused(errno))
         return n;
     come[0] = (struct epoll_event){.events = EPOLLIN, .data.u64 = RD_EVENT_WAKE};
-    return poll(&woken, 1, ms) == 1;
+    n = poll(&woken, 1, ms);
+    if (n >= 0 || !rd_fd_refused(errno))
+        return n == 1;
+    nanosleep(&moment, NULL);
+    return 1;
 }
 
 int rd_events_wake(void)
