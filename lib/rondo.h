@@ -61,6 +61,9 @@
  *   for: its shared memory has no name. Where the program has closed descriptor 0, 1 or 2, a file that takes nothing is
  *   in its place during creation and as long as a communicator of several nodes exists.
  *
+ *   Devices. cudaDeviceReset, of any device, is allowed only while the process has no CUDA communicator, and none was
+ *   aborted, or destroyed after a failure, whose kernels may still run: in the streams that it used nothing is left.
+ *
  * The environment tunes it: `rondo-info --env` lists all variables. They are read when a communicator is made; a
  * value that is not allowed is RONDO_ERR_INVALID_ARGUMENT there.
  */
