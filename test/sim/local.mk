@@ -171,6 +171,7 @@ sim_tests = \
 	test/sim/ring_order \
 	test/sim/rcache \
 	test/sim/reset \
+	test/sim/checked \
 	test/sim/rounds \
 	test/sim/shim \
 	test/sim/stalled \
@@ -323,6 +324,11 @@ test_sim_reset_CPPFLAGS = $(sim_cppflags)
 test_sim_reset_LDADD = $(sim_ldadd)
 test_sim_reset_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=cudaLaunchKernelExC
 nodist_EXTRA_test_sim_reset_SOURCES = dummy.cc
+test_sim_checked_SOURCES = test/sim/checked.c test/gpu/device.c test/gpu/device.h
+test_sim_checked_CPPFLAGS = $(sim_cppflags)
+test_sim_checked_LDADD = $(sim_ldadd)
+test_sim_checked_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=cudaLaunchKernelExC
+nodist_EXTRA_test_sim_checked_SOURCES = dummy.cc
 test_sim_rounds_SOURCES = test/gpu/rounds.c test/gpu/device.c test/gpu/device.h
 test_sim_rounds_CPPFLAGS = $(sim_cppflags)
 test_sim_rounds_LDADD = $(sim_ldadd)

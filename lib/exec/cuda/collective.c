@@ -496,8 +496,7 @@ static rondo_result_t run(rd_cuda_t *cuda, const rd_call_t *call)
 {
     if (cuda->path) {
         rd_cuda_say_kernels(cuda, call);
-        rondo_result_t result = rd_proxy_path_check(cuda->path, call);
-        return result == RONDO_SUCCESS ? rd_proxy_path_collective(cuda, call) : result;
+        return rd_proxy_path_collective(cuda, call);
     }
     if (call->desc.coll == RD_BARRIER)
         return cuda->k.nranks == 1 ? RONDO_SUCCESS : run_barrier(cuda, call->stream);

@@ -338,10 +338,11 @@ rondo_result_t rd_proxy_path_run(rd_proxy_path_t *s, int net_comm, const rd_call
     return result;
 }
 
-/* The kernel has no input and no bytes of output, for which it waits: what comes behind it in the stream begins when
- * the call has been compared. A call that is replayed by a graph is compared at each replay, so it does not matter
- * which ranks have captured it. */
-rondo_result_t rd_proxy_path_check(rd_proxy_path_t *s, const rd_call_t *call)
+/* RONDO_CHECK: launches a kernel that waits until the proxy of channel 0 has compared the call with the other ranks'.
+ * It has no input and no bytes of output, for which it waits: what comes behind it in the stream begins when the call
+ * has been compared. A call that is replayed by a graph is compared at each replay, so it does not matter which ranks
+ * have captured it. */
+static rondo_result_t check(rd_proxy_path_t *s, const rd_call_t *call)
 {
     const rd_klaunch_t l = {.kernel = RD_KERNEL_PROXIED, .coll = RD_BARRIER, .blocks = 1, .threads = 32};
     const raises_t raises = {1, {1}};
@@ -364,7 +365,10 @@ rondo_result_t rd_proxy_path_check(rd_proxy_path_t *s, const rd_call_t *call)
     work.proxied.rounds = 1;
     work.proxied.each = s->k.slot;
     work.proxied.task = task->number;
-    return launch(s, &l, &work, &work.proxied.proxy, task, &raises, call->stream);
+    cudaEvent_t event = rd_order_event(s->cuda); /* of the operation's own launch */
+    rondo_result_t result = launch(s, &l, &work, &work.proxied.proxy, task, &raises, call->stream);
+    s->cuda->order.launched = event;
+    return result;
 }
 
 /* Refuses a call that RONDO_ALGO and RONDO_PROTO cannot apply to: no kernel inside the node has the forced algorithm
@@ -393,6 +397,8 @@ rondo_result_t rd_proxy_path_collective(rd_cuda_t *cuda, const rd_call_t *call)
 {
     rondo_result_t result = check_forced(cuda, call);
 
+    if (result == RONDO_SUCCESS)
+        result = check(cuda->path, call);
     if (result != RONDO_SUCCESS)
         return result;
     if (rd_gdr_moves(cuda->path, call))

@@ -185,9 +185,6 @@ cudaError_t rd_proxy_path_graph_hold(rd_proxy_path_tasks_t *tasks, rd_proxy_path
 
 /* proxy.c */
 
-/* RONDO_CHECK: launches a kernel that waits until the proxy of channel 0 has compared the call with the other ranks'.
- */
-rondo_result_t rd_proxy_path_check(rd_proxy_path_t *path, const rd_call_t *call);
 rondo_result_t rd_proxy_path_collective(rd_cuda_t *cuda, const rd_call_t *call);
 /* What waits in net communicators from now on has this timeout. */
 void rd_proxy_path_limit(rd_proxy_path_t *path, int64_t timeout_ms);
