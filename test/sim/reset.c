@@ -1,5 +1,6 @@
 /* A program that resets its device between communicators: kernels are loaded into the new context before one of them
  * may wait, and memory that the reset has ended is neither taken again nor freed. */
+#include "exec/cuda/cuda_int.h"
 #include "gpu/device.h"
 
 static int launches;
@@ -49,8 +50,30 @@ static void body(test_rank_t *t, void *arg)
     TEST_TRUE(t, loads[0] == 1 && loads[1] == (t->rank == 0) && loads[2] == 0);
 }
 
+static int no_context(void *value, int attribute, unsigned long long pointer)
+{
+    (void)value;
+    (void)attribute;
+    (void)pointer;
+    return 201;
+}
+
+/* Memory of which the driver does not know the number any more is gone, whatever its error. */
+static void gone(test_rank_t *t, void *arg)
+{
+    int here = 0;
+    const uint64_t number = 1;
+
+    (void)arg;
+    rd_driver_find();
+    rd_driver.attribute = no_context;
+    TEST_TRUE(t, rd_driver_buffer_gone(&here, number));
+}
+
 int main(void)
 {
     test_begin("reset", 120);
+    if (test_run(TEST_PROCESSES, 1, 60, gone, NULL) != 0)
+        return 1;
     return test_run(TEST_PROCESSES, 3, 60, body, NULL) != 0;
 }

@@ -198,7 +198,7 @@ bool rd_driver_buffer_gone(const void *pointer, uint64_t number)
     if (!number)
         return false;
     int error = rd_driver.attribute(&now, RD_DRIVER_BUFFER_ID, (unsigned long long)(uintptr_t)pointer);
-    return error == cudaErrorInvalidValue || (error == 0 && now != number);
+    return error != 0 || now != number;
 }
 
 /* ---- another device than the current one */
