@@ -1,5 +1,7 @@
 /* A program that resets its device between communicators: kernels are loaded into the new context before one of them
  * may wait, and memory that the reset has ended is neither taken again nor freed. */
+#include <pthread.h>
+
 #include "exec/cuda/cuda_int.h"
 #include "gpu/device.h"
 
@@ -70,10 +72,60 @@ static void gone(test_rank_t *t, void *arg)
     TEST_TRUE(t, rd_driver_buffer_gone(&here, number));
 }
 
+static int looks;
+static int (*driver_active)(int device, unsigned *flags, int *active);
+
+static int active(int device, unsigned *flags, int *is)
+{
+    looks++;
+    return driver_active(device, flags, is);
+}
+
+/* By a thread that has no context: on the device that it has by name, also when that was reset, and on another one. No
+ * call but a creation asks whether there was a reset. */
+static void *no_context_here(void *arg)
+{
+    static const struct {
+        int device, loads;
+    } all[] = {{0, 1}, {0, 0}, {0, 1}, {1, 1}};
+    test_rank_t *t = arg;
+
+    for (int i = 0; i < 4; i++) {
+        rondo_config_t config = RONDO_CONFIG_INIT;
+        const int before = launches;
+        rondo_unique_id_t id;
+        rondo_comm_t comm;
+        void *buffer;
+        config.device = all[i].device;
+        if (i == 2)
+            TEST_CUDA(t, cudaDeviceReset());
+        TEST_OK(t, NULL, rondo_unique_id_create(&id));
+        TEST_OK(t, NULL, rondo_comm_create(&comm, 1, &id, 0, &config));
+        TEST_TRUE(t, launches - before == all[i].loads);
+        looks = 0;
+        TEST_OK(t, comm, rondo_mem_alloc(&buffer, 64, comm));
+        TEST_OK(t, comm, rondo_mem_free(buffer, comm));
+        TEST_TRUE(t, looks == 0);
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    }
+    return NULL;
+}
+
+static void fresh_threads(test_rank_t *t, void *arg)
+{
+    pthread_t thread;
+
+    (void)arg;
+    rd_driver_find();
+    driver_active = rd_driver.active;
+    rd_driver.active = active;
+    TEST_TRUE(t, pthread_create(&thread, NULL, no_context_here, t) == 0 && pthread_join(thread, NULL) == 0);
+}
+
 int main(void)
 {
     test_begin("reset", 120);
-    if (test_run(TEST_PROCESSES, 1, 60, gone, NULL) != 0)
+    if (test_run(TEST_PROCESSES, 1, 60, gone, NULL) != 0 || test_run(TEST_PROCESSES, 1, 60, fresh_threads, NULL) != 0)
         return 1;
     return test_run(TEST_PROCESSES, 3, 60, body, NULL) != 0;
 }

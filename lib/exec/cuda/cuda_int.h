@@ -180,7 +180,11 @@ typedef struct rd_driver {
     int (*event_record)(cudaEvent_t event, cudaStream_t stream);
 } rd_driver_t;
 extern rd_driver_t rd_driver;
-uint64_t rd_driver_context(void); /* returns the id of the thread's context; 0: it is not known */
+/* Returns the id of the thread's context or, if it has none, of that which the runtime gives it on the device; 0: it is
+ * not known. */
+uint64_t rd_driver_context(int device);
+/* Forgets the contexts of devices that the program has reset, which it may while there is no communicator. */
+void rd_driver_contexts_check(void);
 /* Returns the number of the allocation that holds the pointer, different for each that the process has ever had, or 0
  * if it is not known. */
 uint64_t rd_driver_buffer(const void *pointer);

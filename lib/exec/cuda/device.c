@@ -168,18 +168,6 @@ void rd_driver_find(void)
     (void)pthread_once(&once, find);
 }
 
-uint64_t rd_driver_context(void)
-{
-    unsigned long long id = 0;
-    void *context = NULL;
-
-    rd_driver_find();
-    if (!rd_driver.context_id || !rd_driver.context || rd_driver.context(&context) != 0 || !context ||
-        rd_driver.context_id(context, &id) != 0)
-        return 0;
-    return id;
-}
-
 uint64_t rd_driver_buffer(const void *pointer)
 {
     unsigned long long number = 0;
@@ -208,23 +196,43 @@ bool rd_driver_buffer_gone(const void *pointer, uint64_t number)
  * again afterwards. A thread may also have a context of the program's own, in whose place cudaSetDevice would put the
  * device's primary one: so every thread gets back the context that it had. */
 
+static _Atomic(void *) contexts[64]; /* the primary one of each device; NULL: not known */
+
 /* Returns a device's primary context. It is kept as long as the process lives, because the communicators' memory lies
  * there, or until the program resets the device: then it is another one. */
 static void *context_of(int device)
 {
-    static _Atomic(void *) known[64];
     void *context = NULL;
-    unsigned flags;
-    int is = 1;
 
-    if (device >= 64)
+    if (device >= (int)(sizeof contexts / sizeof *contexts))
         return NULL;
-    if ((context = atomic_load(&known[device])) &&
-        (!rd_driver.active || rd_driver.active(device, &flags, &is) != 0 || is))
+    if ((context = atomic_load(&contexts[device])) || !rd_driver.retain)
         return context;
     if (rd_driver.retain(&context, device) == 0)
-        atomic_store(&known[device], context);
+        atomic_store(&contexts[device], context);
     return context;
+}
+
+void rd_driver_contexts_check(void)
+{
+    rd_driver_find();
+    for (int d = 0; rd_driver.active && d < (int)(sizeof contexts / sizeof *contexts); d++) {
+        if (atomic_load(&contexts[d]) && !active(d))
+            atomic_store(&contexts[d], NULL);
+    }
+}
+
+uint64_t rd_driver_context(int device)
+{
+    unsigned long long id = 0;
+    void *context = NULL;
+
+    rd_driver_find();
+    if (!rd_driver.context_id || !rd_driver.context || rd_driver.context(&context) != 0)
+        return 0;
+    if (!context) /* CUDA's next call puts the device's own in its place */
+        context = context_of(device);
+    return context && rd_driver.context_id(context, &id) == 0 ? id : 0;
 }
 
 rd_device_before_t rd_device_go(int device, int current)
@@ -234,7 +242,7 @@ rd_device_before_t rd_device_go(int device, int current)
 
     rd_driver_find();
     before.known = rd_driver.context && rd_driver.set_context && rd_driver.context(&before.context) == 0;
-    if (before.known && !before.context && rd_driver.retain)
+    if (before.known && !before.context)
         context = context_of(device);
     if (context && rd_driver.set_context(context) == 0)
         return before;

@@ -48,6 +48,7 @@ rondo_result_t rd_cuda_create(rd_cuda_t **made, const rd_team_t *team, const rd_
     cuda->device = team->device;
     cuda->k.rank = team->rank;
     cuda->k.nranks = team->nranks;
+    rd_driver_contexts_check();
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     if ((result = rd_import_facts(cuda)) == RONDO_SUCCESS && (result = rd_order_create(cuda)) == RONDO_SUCCESS)
         result =

@@ -88,7 +88,7 @@ static rondo_result_t own_facts(rd_cuda_t *cuda, rd_cuda_peer_t *peer)
         error = cudaDeviceGetPCIBusId(peer->bus, sizeof peer->bus, cuda->device);
     if (error != cudaSuccess)
         return rd_cuda_error(ctx, error, "asking what the device is");
-    error = (cudaError_t)rd_kernel_load(rd_driver_context());
+    error = (cudaError_t)rd_kernel_load(rd_driver_context(cuda->device));
     if (error == cudaErrorNoKernelImageForDevice)
         return rd_error(ctx, RONDO_ERR_UNSUPPORTED,
                         "this library has no kernels for device %d: build it with --with-cuda-arch, or use "
