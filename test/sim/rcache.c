@@ -15,6 +15,7 @@
 #define KEPT 64
 #define MANY 30 /* 13 has no divisor in common with it */
 #define LITTLE ((size_t)64 << 10)
+#define LEFT 10
 
 static int frees;
 
@@ -166,6 +167,30 @@ static void check_fresh(rd_cuda_t *cuda)
     CHECK(cudaFree(found) == cudaSuccess);
 }
 
+/* What is left of the length of a copy, and must not be announced, is in no copy's way. */
+static void check_left(rd_cuda_t *cuda)
+{
+    rd_proxy_path_t path = {.cuda = cuda};
+    char *old[LEFT], *p = take(BYTES);
+
+    for (int i = 0; i < LEFT; i++)
+        (void)rd_rcache_announce(old[i] = take(2 * BYTES));
+    for (int i = 0; i < LEFT; i++)
+        CHECK(cudaFree(old[i]) == cudaSuccess);
+    for (int i = 0; i < LEFT; i++)
+        if (rd_rcache_announce(old[i] = take(2 * BYTES)))
+            rd_window_leave(cuda, old[i], 2 * BYTES, RD_LEFT_UNUSED);
+        else
+            CHECK(cudaFree(old[i]) == cudaSuccess);
+    (void)rd_rcache_announce(p);
+    if ((p = take_anew(p, BYTES))) {
+        memset(p, 6, BYTES);
+        CHECK(sent_from(&path, p, BYTES, RD_KGDR) != p);
+        CHECK(cudaFree(p) == cudaSuccess);
+    }
+    rd_rcache_free(&path);
+}
+
 int main(void)
 {
     rondo_comm_t comm, next;
@@ -181,6 +206,7 @@ int main(void)
     check(&path);
     check_over(&path, all);
     check_fresh(comm->cuda);
+    check_left(comm->cuda);
     rd_rcache_free(&path);
     rd_rcache_free(&other);
     CHECK(rondo_comm_destroy(comm) == RONDO_SUCCESS);

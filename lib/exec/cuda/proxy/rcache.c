@@ -198,7 +198,7 @@ static rondo_result_t grow(rd_proxy_path_t *s, size_t bytes)
 
     for (int i = 0; i < TRIES; i++) {
         rd_bounce_t *a = calloc(1, sizeof *a);
-        if (a)
+        if (a && i == 0) /* more of what is left there may be what must not be announced */
             a->memory = rd_window_left_take(s->cuda->device, bytes);
         if (!a || (!a->memory && cudaMalloc((void **)&a->memory, bytes) != cudaSuccess)) {
             (void)cudaGetLastError();
