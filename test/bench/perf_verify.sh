@@ -83,6 +83,7 @@ fi
 # Both communicators of --peer self know the two buffers.
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 cat >"$dir/shim.c" <<'END'
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -59,6 +59,7 @@ done
 if [ -e "$run" ]; then
     dir=$(mktemp -d) || exit 1
     trap 'rm -rf "$dir"' EXIT
+    trap 'exit 1' HUP INT TERM
     for name in 'a b.so' 'a:b.so'; do
         : >"$dir/$name"
         bad "$name cannot be preloaded.*.ln -s FILE " sh "$run" --library "$dir/$name" true
