@@ -106,7 +106,12 @@ static void take(rd_plug_peer_t *peer, const char *at, size_t bytes)
     }
     memcpy(&h, at, sizeof h);
     bytes -= sizeof h;
-    const rd_net_peer_t *sender = rd_net_sender(net, &h, bytes, h.kind == RD_NET_DATA || h.kind == RD_NET_CALLED);
+    const bool has_data = h.kind == RD_NET_DATA || h.kind == RD_NET_CALLED;
+    if (peer->base.greeted && bytes != 0 && !has_data) {
+        wrong_length(peer);
+        return;
+    }
+    const rd_net_peer_t *sender = rd_net_sender(net, &h, bytes, has_data);
     if (!sender)
         return;
     if (sender != &peer->base) {

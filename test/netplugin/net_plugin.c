@@ -13,6 +13,7 @@
  *   empty8         the same, of version 8 alone
  *   fail=CALL/N    the N-th call of listen, connect, accept, reg, send, recv or test fails with a system error
  *   fail=size/N    the N-th receive that is over is said to be a byte shorter than it is
+ *   fail=longer/N  and here a byte longer
  *
  * With LACKS a function is missing. Version 11 has a struct of version 8 besides, which serves nobody. */
 #define _GNU_SOURCE
@@ -271,7 +272,7 @@ static int test(void *request, int *done, int *size)
         return GOOD;
     *done = 1;
     if (size)
-        *size = (int)asked->length - (!c->sends && fails("size"));
+        *size = (int)asked->length - (!c->sends && fails("size")) + (!c->sends && fails("longer"));
     asked->used = 0;
     return GOOD;
 }

@@ -197,8 +197,8 @@ int main(int argc, char **argv)
     bad += test_run(TEST_PROCESSES, 4, 20, body, &shared);
     shared.net = "test1,test0,test1";
     bad += test_run(TEST_PROCESSES, 4, 20, body, &shared);
-    const char *const later[] = {"fail=test/1", "fail=send/7", "fail=recv/20", "fail=test/500",
-                                 "fail=size/1", "fail=size/2", "fail=size/9"};
+    const char *const later[] = {"fail=test/1", "fail=send/7",   "fail=recv/20",  "fail=test/500", "fail=size/1",
+                                 "fail=size/2", "fail=longer/1", "fail=longer/2", "fail=longer/9"};
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
         bad += test_run(TEST_PROCESSES, RANKS, 20, fail_later, (void *)(uintptr_t)later[i]);
     for (int nodes = 2; nodes <= RANKS; nodes++)
