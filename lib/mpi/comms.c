@@ -242,20 +242,21 @@ bool rd_mpi_comms_start(void)
     }
 RD_MPI_FREES(FREE)
 
-void rd_mpi_comm_duplicates(MPI_Comm comm)
+int rd_mpi_comm_duplicates(MPI_Comm comm)
 {
     int error;
     rd_mpi_comm_t *c = rd_mpi_comm_of(comm, &error);
 
     if (c)
         c->duplicates = true;
+    return error;
 }
 
 #define DUPLICATE(Name, name, NAME, n, parameters, arguments)                                                          \
     static int c_##name RD_MPI_WORDS_##n                                                                               \
     {                                                                                                                  \
-        rd_mpi_comm_duplicates((MPI_Comm)a);                                                                           \
-        return rd_mpi_next.Name RD_MPI_GIVEN_##n;                                                                      \
+        int error = rd_mpi_comm_duplicates((MPI_Comm)a);                                                               \
+        return error == MPI_SUCCESS ? rd_mpi_next.Name RD_MPI_GIVEN_##n : error;                                       \
     }
 RD_MPI_IDUPS(DUPLICATE)
 

@@ -179,8 +179,9 @@ bool rd_mpi_is_type(MPI_Datatype type);
 
 bool rd_mpi_comms_start(void);
 void rd_mpi_comms_fill(rd_mpi_entries_t *entries); /* C's entries that free or duplicate communicators */
-/* It is being duplicated behind a call (MPI_Comm_idup), from now on. */
-void rd_mpi_comm_duplicates(MPI_Comm comm);
+/* It is being duplicated behind a call (MPI_Comm_idup), from now on. Returns the error if the MPI has seen that the
+ * handle is wrong. */
+int rd_mpi_comm_duplicates(MPI_Comm comm);
 /* A communicator of this process alone, whose errors are returned: for what is asked of the MPI and is not the user's
  * affair. It lasts as long as the MPI, for callbacks of MPI_Finalize may come here. */
 extern MPI_Comm rd_mpi_private;

@@ -154,8 +154,11 @@ RD_MPI_FREES(FREE_ENTRY)
 #define IDUP_ENTRY(Name, name, NAME, n, parameters, arguments)                                                         \
     static void f_##name(RD_MPI_OPEN parameters, P ierror)                                                             \
     {                                                                                                                  \
-        rd_mpi_comm_duplicates(COMM);                                                                                  \
-        rd_mpi_next.f_##name(RD_MPI_OPEN arguments, ierror);                                                           \
+        int error = rd_mpi_comm_duplicates(COMM);                                                                      \
+        if (error == MPI_SUCCESS)                                                                                      \
+            rd_mpi_next.f_##name(RD_MPI_OPEN arguments, ierror);                                                       \
+        else                                                                                                           \
+            give(ierror, error);                                                                                       \
     }
 RD_MPI_IDUPS(IDUP_ENTRY)
 

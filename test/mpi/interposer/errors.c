@@ -64,6 +64,24 @@ static void aliases(MPI_Comm dup)
 #endif
 }
 
+/* A duplicate of what is no communicator: the handler of MPI_COMM_WORLD once, as by the MPI alone. */
+static void no_comm(MPI_Errhandler mine)
+{
+#ifdef OPEN_MPI
+    MPI_Errhandler before;
+    MPI_Request request;
+    MPI_Comm dup = MPI_COMM_WORLD, out;
+
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, mine);
+    WRONG(Comm_idup, (MPI_Comm)0, &out, &request);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
+    MPI_Errhandler_free(&before);
+#else
+    (void)mine;
+#endif
+}
+
 /* 30, 31: the MPI's class for a wrong argument, the handler once, with the user's handle; then all goes on. */
 static void errors(void)
 {
@@ -106,6 +124,8 @@ static void errors(void)
         CHECK(class == MPI_ERR_BUFFER && handled == 1, "buffers that overlap: class %d, handled %d times", class,
               handled);
     }
+    handled = 0;
+    no_comm(mine);
     CHECK(sum_of(1, dup) == nranks, "the sum after rondo's error");
     MPI_Type_free(&raw);
     MPI_Errhandler_free(&mine);
