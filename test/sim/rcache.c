@@ -167,6 +167,30 @@ static void check_fresh(rd_cuda_t *cuda)
     CHECK(cudaFree(found) == cudaSuccess);
 }
 
+static size_t free_now(void)
+{
+    size_t left = 0, all = 0;
+
+    CHECK(cudaMemGetInfo(&left, &all) == cudaSuccess);
+    return left;
+}
+
+/* However often memory is looked for, what is held meanwhile has its bounds; and it is freed when the device's is. */
+static void check_bounds(rd_cuda_t *cuda)
+{
+    const size_t before = free_now();
+    char *found = NULL;
+    bool fresh;
+
+    for (int i = 0; i < 12; i++) {
+        CHECK(rd_rcache_allocate(cuda, 16 * BYTES, &found, &fresh) == cudaSuccess);
+        (void)rd_rcache_announce(found);
+        CHECK(cudaFree(found) == cudaSuccess);
+    }
+    CHECK(before - free_now() <= (size_t)256 << 20);
+    CHECK(rd_window_give_back(cuda) == RONDO_SUCCESS && free_now() >= before);
+}
+
 /* What is left of the length of a copy, and must not be announced, is in no copy's way. */
 static void check_left(rd_cuda_t *cuda)
 {
@@ -207,6 +231,7 @@ int main(void)
     check_over(&path, all);
     check_fresh(comm->cuda);
     check_left(comm->cuda);
+    check_bounds(comm->cuda);
     rd_rcache_free(&path);
     rd_rcache_free(&other);
     CHECK(rondo_comm_destroy(comm) == RONDO_SUCCESS);

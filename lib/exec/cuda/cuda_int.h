@@ -234,7 +234,7 @@ void rd_window_count(const rd_cuda_t *cuda, rondo_memory_t *memory);
  * is least. */
 char *rd_window_scratch(const rd_cuda_t *cuda);
 size_t rd_window_scratch_bytes(const rd_cuda_t *cuda);
-/* Frees the device memory, which no peer uses any more. */
+/* Frees the device memory, which no peer uses any more, and what has been left of the device's beside. */
 rondo_result_t rd_window_give_back(rd_cuda_t *cuda);
 /* Leaves the device memory, which no peer uses, to another communicator. */
 void rd_window_release(rd_cuda_t *cuda);
@@ -249,6 +249,9 @@ typedef enum rd_left_use {
 } rd_left_use_t;
 void rd_window_leave(rd_cuda_t *cuda, void *memory, size_t bytes, rd_left_use_t use);
 void *rd_window_left_take(int device, size_t bytes);
+size_t rd_window_left_room(void); /* returns how many bytes more may be left, of which nobody frees any before */
+/* Frees what has been left of a device's memory and nobody uses. Waits for whatever runs on the device. */
+void rd_window_left_free(int device);
 /* Unmaps memory that cudaIpcOpenMemHandle has returned, or leaves it mapped, as memory is left: no kernel of the
  * communicator's uses it any more, but unmapping waits for those of all others on the GPU. Returns in rd_window_mapped
  * what has been left so, or NULL. */

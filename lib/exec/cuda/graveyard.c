@@ -326,6 +326,36 @@ static rd_left_t *too_much(bool imported)
     return old;
 }
 
+size_t rd_window_left_room(void)
+{
+    size_t kept = 0;
+
+    pthread_mutex_lock(&lock);
+    for (const rd_left_t *l = left; l; l = l->next)
+        kept += kept_by(l, false);
+    pthread_mutex_unlock(&lock);
+    return kept < MEMORY ? MEMORY - kept : 0;
+}
+
+void rd_window_left_free(int device)
+{
+    rd_left_t *gone = NULL;
+
+    pthread_mutex_lock(&lock);
+    for (rd_left_t **at = &left; *at;) {
+        rd_left_t *l = *at;
+        if (l->device != device || kept_by(l, false) == 0) {
+            at = &l->next;
+            continue;
+        }
+        *at = l->next;
+        l->next = gone;
+        gone = l;
+    }
+    pthread_mutex_unlock(&lock);
+    give_back(gone);
+}
+
 void rd_window_unmap(rd_cuda_t *cuda, void *memory, rd_import_name_t name)
 {
     rd_remains_t *r = rd_cuda_outer(cuda)->remains;

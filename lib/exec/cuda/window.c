@@ -187,5 +187,6 @@ rondo_result_t rd_window_give_back(rd_cuda_t *cuda)
 
     cuda->window = cuda->k.own = NULL;
     cuda->scratch = NULL;
+    rd_window_left_free(cuda->device);
     return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "giving back device memory");
 }

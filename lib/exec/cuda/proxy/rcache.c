@@ -22,7 +22,6 @@
 
 #define LEAST ((size_t)2 << 20) /* bytes of such a buffer */
 #define TRIES 8
-#define FILL ((size_t)256 << 20) /* bytes that are taken meanwhile, at most, to get past what has been announced */
 
 typedef struct allocation {
     uintptr_t base;
@@ -134,8 +133,9 @@ static bool lies_over(const void *memory)
 
 /* What lies where it must not be announced is held until other memory is found, or there is none. A program may have
  * given back much more than is asked for here: so what is free there is taken meanwhile, more each time, but no more
- * than leaves others enough. What was held is left to later communicators: freeing it here would wait for whatever runs
- * on the device, and a kernel of another communicator may wait for a rank that makes this one first. */
+ * than leaves others enough. What was held is left to later communicators, within the bounds of what may be left, and a
+ * suspension frees it: freeing it here would wait for whatever runs on the device, and a kernel of another communicator
+ * may wait for a rank that makes this one first. */
 cudaError_t rd_rcache_allocate(rd_cuda_t *cuda, size_t bytes, char **memory, bool *fresh)
 {
     void *more = NULL;
@@ -145,8 +145,10 @@ cudaError_t rd_rcache_allocate(rd_cuda_t *cuda, size_t bytes, char **memory, boo
     *fresh = error == cudaSuccess && !lies_over(*memory);
     if (error != cudaSuccess || *fresh || cudaMemGetInfo(&free_bytes, &all) != cudaSuccess)
         return error;
-    size_t room = free_bytes / 4 < FILL ? free_bytes / 4 : FILL;
-    for (int i = 1; !*fresh && i < TRIES && refused == cudaSuccess; i++) {
+    const size_t may = rd_window_left_room();
+    size_t room = free_bytes / 4 < may ? free_bytes / 4 : may;
+    for (int i = 1; !*fresh && i < TRIES && refused == cudaSuccess && bytes <= room; i++) {
+        room -= bytes; /* for what is held already */
         if (bytes << i <= room && (refused = cudaMalloc(&more, bytes << i)) == cudaSuccess) {
             room -= bytes << i;
             rd_window_leave(cuda, more, bytes << i, RD_LEFT_UNUSED);
