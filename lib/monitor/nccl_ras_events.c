@@ -26,7 +26,8 @@ static void tell(rd_nccl_ras_events_t *e, const rd_view_t *view, int group, cons
         rd_out_printf(e->out, "[%s] %s: ", clock, event);
         if (head)
             rd_out_printf(e->out, "rank %d (%s:%d) ", rank->comm.rank, head->host, head->pid);
-        rd_out_printf(e->out, "%s\n", details);
+        rd_out_text(e->out, details);
+        rd_out_printf(e->out, "\n");
         return;
     }
     rd_out_printf(e->out, "{\n  \"timestamp\": \"%s\",\n  \"group\": \"%s\",\n  \"event\": \"%s\",\n", clock,

@@ -167,9 +167,11 @@ static int verdict_text(rd_out_t *out, const rd_view_t *view, const rd_view_comm
     rd_verdict_judge(view, c, &v);
     if (v.status == RD_VERDICT_NONE)
         return 0;
-    rd_out_printf(out, "%016llx '%s': %s\n", (unsigned long long)c->id, c->ranks[0].comm.name, v.text);
-    if (v.also[0])
-        rd_out_printf(out, "  also: %s\n", v.also);
+    rd_out_printf(out, "%016llx '%s': ", (unsigned long long)c->id, c->ranks[0].comm.name);
+    rd_out_text(out, v.text); /* longer than a line of rd_out_printf may be */
+    rd_out_printf(out, "%s", v.also[0] ? "\n  also: " : "");
+    rd_out_text(out, v.also);
+    rd_out_printf(out, "\n");
     return 1;
 }
 

@@ -63,6 +63,11 @@ void rd_out_printf(rd_out_t *out, const char *format, ...)
         rd_out_bytes(out, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
 
+void rd_out_text(rd_out_t *out, const char *text)
+{
+    rd_out_bytes(out, text, strlen(text));
+}
+
 void rd_out_plain_text(char *text, size_t bytes)
 {
     text[bytes - 1] = 0;

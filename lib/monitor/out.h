@@ -24,6 +24,8 @@ void rd_out_begin_sink(rd_out_t *out, rd_out_sink_fn sink, void *arg);
 void rd_out_bytes(rd_out_t *out, const void *bytes, size_t n);
 __attribute__((format(printf, 2, 3))) void rd_out_printf(rd_out_t *out, const char *format,
                                                          ...); /* 1023 bytes at most */
+/* A text of any length. */
+void rd_out_text(rd_out_t *out, const char *text);
 /* The byte, or '?' if it is no printable ASCII: what others chose may do nothing to a terminal but be shown. */
 static inline char rd_out_plain(char c)
 {
