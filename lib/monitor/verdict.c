@@ -269,13 +269,14 @@ static bool leads_to(const rd_view_t *view, const rd_view_comm_t *c, const rd_vi
     return false;
 }
 
-/* What is said behind the name of a communicator where another one has the same: the number by which rondo-ras shows
- * it. */
+/* What is said behind the name of a communicator where another one's looks the same: the number by which rondo-ras
+ * shows it. */
 #define NUMBER_BYTES 24
+#define SHOWN 30 /* bytes of a name that a sentence has at least */
 static const char *number_of(const rd_view_comm_t *c, const rd_view_comm_t *other, char text[NUMBER_BYTES])
 {
     text[0] = 0;
-    if (strcmp(c->ranks[0].comm.name, other->ranks[0].comm.name) == 0)
+    if (strncmp(c->ranks[0].comm.name, other->ranks[0].comm.name, SHOWN) == 0)
         snprintf(text, NUMBER_BYTES, " (%016llx)", (unsigned long long)c->id);
     return text;
 }
@@ -321,7 +322,7 @@ void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const 
 {
     const rd_view_rank_t *other;
     const rd_view_comm_t *o = elsewhere(view, c, late, &other);
-    char number[NUMBER_BYTES], who[64], last[240], there[240], where[320], many[32] = "";
+    char number[NUMBER_BYTES], who[64], last[240], there[240], where[360], many[32] = "";
 
     rd_view_rank_text(view, late, who, sizeof who);
     rd_view_where_text(view, late, false, last, sizeof last);

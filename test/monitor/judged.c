@@ -325,11 +325,20 @@ static void order_of_one_name(void)
     rd_verdict_judge(&view, &view.comms[0], &verdict);
     EXPECT(RD_VERDICT_BLAMED, -1, "waits in 'world' (0000000000000007) in barrier");
     CHECK(strstr(verdict.text, "which waits in 'world' (0000000000000008) in barrier"), "%s", verdict.text);
+    for (int r = 0; r < 2; r++) { /* sentences have the beginnings of long names */
+        memset((void *)boards[r]->name, 'n', 31);
+        memset((void *)(boards[r] + 1)->name, 'n', 32);
+    }
+    for (int look = 0; look < 2; look++)
+        CHECK(rd_view_look(&view, 0), "no memory");
+    rd_verdict_judge(&view, &view.comms[0], &verdict);
+    EXPECT(RD_VERDICT_BLAMED, -1, "nnn' (0000000000000007) in barrier");
     (boards[1] + 1)->waits_for = -1; /* then it is late, in the other one */
     for (int look = 0; look < 2; look++)
         CHECK(rd_view_look(&view, 0), "no memory");
     rd_verdict_judge(&view, &view.comms[0], &verdict);
-    EXPECT(RD_VERDICT_LATE, 1, "it is in another communicator, 'world' (0000000000000008): in barrier");
+    EXPECT(RD_VERDICT_LATE, 1,
+           "it is in another communicator, 'nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn' (0000000000000008): in barrier");
     end();
 }
 
