@@ -15,14 +15,15 @@
 using namespace machine;
 
 static constexpr uint64_t LONG = 20000; /* steps in which fibers look, and nothing moves */
-static constexpr double LOOKS_S = 2e-4; /* seconds between looks at all awaited lines, for changes that nobody counts */
-static constexpr double ASKS_S = 1e-3;  /* seconds until all fibers look themselves: they count polls and time */
+/* Seconds between looks at all awaited lines, at least: nobody counts the changes by others. */
+static constexpr double LOOKS_S = 2e-4;
 static constexpr double ASKS_MOST_S = 8e-3; /* it doubles up to this while nothing moves */
 static constexpr uint64_t BUSY = 20000000;  /* the same, and it will be so for ever */
 
 static std::atomic<int> beside; /* grids that run in this process */
 static std::atomic<uint64_t> grid_seed{1}, grids_run{0};
 static std::atomic<int> patience{120};
+static __thread uint64_t trace; /* of the last queues */
 
 /* Ranks are favoured in turns, so that some run far ahead of others. */
 static grid_t *draw_grid(machine_t *m)
@@ -52,6 +53,7 @@ static fiber_t *draw_fiber(machine_t *m, grid_t *g)
 
     g->runnable[i] = g->runnable.back();
     g->runnable.pop_back();
+    m->trace = (m->trace ^ (uint64_t)(f - g->fibers.data())) * 0x9e3779b97f4a7c15ull;
     return f;
 }
 
@@ -136,6 +138,7 @@ int rd_sim_queues(const rd_sim_launch_t *launches, int ranks, int depth, uint64_
 
     m.random = seed * 0x9e3779b97f4a7c15ull + 0x1234567;
     m.alone = true;
+    m.outs_seen = lines_changed();
     fault_begin();
     order_begin(ranks);
     for (int r = 0; r < ranks; r++) {
@@ -160,11 +163,18 @@ int rd_sim_queues(const rd_sim_launch_t *launches, int ranks, int depth, uint64_
             say_who_waits(&m, text, size);
             throw_away(&m);
             order_over();
+            trace = m.trace;
             return -1;
         }
     }
     order_over();
+    trace = m.trace;
     return 0;
+}
+
+uint64_t rd_sim_trace(void)
+{
+    return trace;
 }
 
 void rd_sim_read(int rank, const void *p, size_t bytes)
@@ -180,6 +190,7 @@ int rd_sim_grid(const void *function, unsigned blocks, unsigned threads, size_t 
 
     m.random = (grid_seed.load() + grids_run.fetch_add(1)) * 0x9e3779b97f4a7c15ull + 0x1234567;
     m.alone = false;
+    m.outs_seen = lines_changed();
     if (order_told()) {
         fprintf(stderr, "the machine: nobody is told what orders grids of several threads\n");
         abort();

@@ -38,6 +38,9 @@ int rd_sim_grid(const void *function, unsigned blocks, unsigned threads, size_t 
  * ended. The same seed gives the same run. Returns 0, or -1 when nobody can go on: `text` says who waits for what. */
 int rd_sim_queues(const rd_sim_launch_t *launches, int ranks, int depth, uint64_t seed, char *text, size_t size);
 
+/* A hash of which threads the calling thread's last rd_sim_queues had go on, in their order. */
+uint64_t rd_sim_trace(void);
+
 /* For ThreadSanitizer, behind rd_sim_queues: the host of a rank reads what its kernels have left there. It knows what
  * they have done, and nothing of other ranks. */
 void rd_sim_read(int rank, const void *p, size_t bytes);

@@ -22,6 +22,7 @@ namespace machine
 
 constexpr unsigned LANES = 32;
 constexpr unsigned AWAITED = 2048;
+constexpr double ASKS_S = 1e-3; /* seconds until all fibers look themselves: they count polls and time */
 
 inline double now()
 {
@@ -117,12 +118,14 @@ struct machine_t {
     std::vector<fiber_t *> called;              /* sleepers that are about to wake */
     uint64_t random;
     uint64_t progress = 0; /* anything but looking */
-    uint64_t last_progress = 0, outs_seen = 0;
+    uint64_t last_progress = 0;
+    uint64_t outs_seen; /* the changes of lines that sleepers have been told of, or that were before the run */
+    uint64_t trace = 0; /* which fibers have gone on, in their order */
     uint64_t moved = 0, stuck = 0; /* the progress at the last step, the steps since it changed */
     uint32_t clock = 0;
     uint32_t rounds = 0, ms = 1;                 /* idle ones: since the last progress, in all */
     double since = now(), looked = 0, asked = 0; /* asked: when all were woken last */
-    double patient = 0;                          /* seconds until they are woken again */
+    double patient = ASKS_S;                     /* seconds until they are woken again */
     unsigned favourite = 0, steps = 0, lazy = 0;
     bool alone; /* no other thread or process takes part */
 

@@ -43,6 +43,7 @@ struct fiber_t;
 /* One of those who wait for a place: see machine_sleepers.cc. */
 struct link_t {
     fiber_t *fiber;
+    uint16_t place;
     link_t *next, **from;
 };
 

@@ -7,6 +7,7 @@ namespace machine
 
 static void link(machine_t *m, link_t *l, uint16_t place)
 {
+    l->place = place;
     l->from = &m->awaited[place % AWAITED];
     l->next = *l->from;
     if (l->next)
@@ -53,11 +54,13 @@ static void wake_sleeper(fiber_t *f)
     wake(f);
 }
 
-/* Those of `place` whose lines have changed are called, and wake later: their links stay as they are meanwhile. */
+/* Those of `place` whose lines have changed are called, and wake later: their links stay as they are meanwhile. Others
+ * that stand in the same part of the table have a change of their own to come: which ones those are depends on
+ * addresses, and the order in which fibers wake must not. */
 static void call(machine_t *m, uint16_t place)
 {
     for (link_t *l = m->awaited[place % AWAITED]; l; l = l->next)
-        if (l->fiber->state == ASLEEP && l->fiber->sleeps_on->changed()) {
+        if (l->place == place && l->fiber->state == ASLEEP && l->fiber->sleeps_on->changed()) {
             l->fiber->state = CALLED;
             m->called.push_back(l->fiber);
         }
