@@ -88,6 +88,7 @@ rondo_ras_SOURCES = \
 	tools/ras.h \
 	tools/ras_analyse.c \
 	tools/ras_analysis.h \
+	tools/ras_await.c \
 	tools/ras_convert.c \
 	tools/ras_dump.c \
 	tools/ras_event.c \

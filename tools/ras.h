@@ -45,6 +45,12 @@ bool ras_find_hosts(rd_view_t *view, const ras_options_t *options);
  * which it can be found again; `job`, if there is none. */
 int ras_live_process(const rd_view_t *view, int job);
 
+/* Is there a communicator? A process whose first one is being made is in no job yet. */
+bool ras_has_comms(const rd_reader_t *reader);
+/* Waits for the first communicator of a process, or of another one of its job. Returns 0 with the job's number, or an
+ * exit status. */
+int ras_await_job(rd_view_t *view, ras_options_t *options);
+
 void ras_pause(double seconds);
 /* From the first call on an interruption ends nothing by itself. Returns the signal that has come; 0: none. */
 void ras_on_interrupt(void);

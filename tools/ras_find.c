@@ -274,7 +274,7 @@ int ras_live_process(const rd_view_t *view, int job)
         const rd_monitor_head_t *head = &view->processes[i].reader.head;
         snprintf(number, sizeof number, "%d", head->pid);
         if (view->processes[i].job == job && rd_process_stat(number, &now) && now.started == head->started &&
-            now.state != 'Z')
+            !rd_process_over(&now))
             return head->pid;
     }
     return job;

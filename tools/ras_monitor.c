@@ -13,7 +13,6 @@
 #include "ras_event.h"
 
 #define STALL_S 10
-#define AWAIT_S 0.2
 
 /* A rank of a communicator, as it was at the last look. */
 typedef struct member {
@@ -164,7 +163,7 @@ static void look_after(process_t *p)
     char number[16];
 
     snprintf(number, sizeof number, "%d", p->pid);
-    p->gone = !rd_process_stat(number, &now) || now.started != p->started || now.state == 'Z';
+    p->gone = !rd_process_stat(number, &now) || now.started != p->started || rd_process_over(&now);
 }
 
 static int processes_of(const follow_t *f, int job)
@@ -174,17 +173,6 @@ static int processes_of(const follow_t *f, int job)
     for (int i = 0; i < f->nprocesses; i++)
         n += f->processes[i].job == job;
     return n;
-}
-
-/* Is there a communicator? A process whose first one is being made is in no job yet. */
-static bool has_comms(const rd_reader_t *reader)
-{
-    rd_monitor_comm_t m;
-
-    for (int e = 0; e < rd_reader_comms(reader); e++)
-        if (rd_reader_comm(reader, e, &m))
-            return true;
-    return false;
 }
 
 static void say_found(const follow_t *f, const process_t *p)
@@ -207,7 +195,7 @@ static void follow_processes(follow_t *f)
     for (int i = 0; i < known; i++)
         f->processes[i].seen = false;
     for (int i = 0; i < f->view->nprocesses && !f->poor; i++)
-        if (has_comms(&f->view->processes[i].reader) && is_mine(f, &f->view->processes[i]))
+        if (ras_has_comms(&f->view->processes[i].reader) && is_mine(f, &f->view->processes[i]))
             follow_process(f, &f->view->processes[i]);
     for (int i = 0; i < known; i++)
         if (!f->processes[i].seen)
@@ -523,47 +511,6 @@ static bool is_known(const char *format)
     return strcmp(format, "text") == 0 || strcmp(format, "json") == 0;
 }
 
-/* Has a process of the job that has this number, or this process, a communicator? */
-static bool job_has_comms(const rd_view_t *view, int pid)
-{
-    const int job = rd_view_job(view, pid);
-
-    for (int i = 0; i < view->nprocesses; i++)
-        if (view->processes[i].job == job && has_comms(&view->processes[i].reader))
-            return true;
-    return false;
-}
-
-/* Waits for the first communicator of a process, or of another one of its job. Returns 0 with the job's number, or an
- * exit status. */
-static int await_job(rd_view_t *view, ras_options_t *options)
-{
-    const int pid = options->job;
-    rd_process_stat_t now;
-    bool waits = false;
-    char number[16];
-
-    snprintf(number, sizeof number, "%d", pid);
-    for (; !job_has_comms(view, pid); waits = true) {
-        const bool lives = rd_process_stat(number, &now) && now.state != 'Z';
-        if (!lives && waits)
-            fprintf(stderr, "rondo-ras: process %d has ended without a communicator of rondo\n", pid);
-        else if (!lives)
-            fprintf(stderr, "rondo-ras: there is no job %d; rondo-ras list shows which there are\n", pid);
-        else if (!waits)
-            fprintf(stderr, "rondo-ras: process %d has no communicator of rondo yet: waiting for its first one\n", pid);
-        ras_pause(lives ? AWAIT_S : 0);
-        if (!lives || ras_interrupted())
-            return RAS_NOTHING;
-        if (!ras_find_more(view, options)) {
-            fprintf(stderr, "rondo-ras: no memory\n");
-            return RAS_NOTHING;
-        }
-    }
-    options->job = rd_view_job(view, pid);
-    return 0;
-}
-
 int ras_monitor(rd_view_t *view, const ras_options_t *given)
 {
     ras_options_t own = *given, *options = &own;
@@ -576,7 +523,7 @@ int ras_monitor(rd_view_t *view, const ras_options_t *given)
         return RAS_USAGE;
     }
     ras_on_interrupt();
-    const int poor = options->job ? await_job(view, options) : 0;
+    const int poor = options->job ? ras_await_job(view, options) : 0;
     if (poor)
         return poor;
     for (int n = 0; !f.poor && !ferror(stdout) && !ras_interrupted(); n++) {

@@ -25,6 +25,11 @@ typedef struct rd_process_stat {
 
 /* `who` is a process's number, or "self". Returns false with errno; 0: the file makes no sense. */
 bool rd_process_stat(const char *who, rd_process_stat_t *now);
+/* Has it ended, and not only its first thread? */
+static inline bool rd_process_over(const rd_process_stat_t *now)
+{
+    return now->state == 'X' || (now->state == 'Z' && now->threads <= 1);
+}
 /* Returns for how many nanoseconds the threads of a process were ready to run and had no core, all together; 0:
  * unknown. *ran: for how many they had one. */
 uint64_t rd_process_queued(const char *who, uint64_t *ran);

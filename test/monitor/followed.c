@@ -1,12 +1,14 @@
 /* A job that is named by one of its processes: rondo-ras monitor waits for its first communicator, or says that none
  * has come; and top and metrics go on with it when its lowest process has ended, by whose number it was known. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <rondo.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +20,9 @@ static char file[] = "/tmp/rondo-followed-XXXXXX";
 static char text[65536];
 static _Atomic int *order; /* what the child has to do by now */
 
-static pid_t start(const char *command, pid_t job)
+#define NOBODY 65534
+
+static pid_t start_as(uid_t user, const char *command, pid_t job)
 {
     const char *build = getenv("top_builddir");
     char number[16], program[512];
@@ -32,10 +36,17 @@ static pid_t start(const char *command, pid_t job)
         int out = open(file, O_WRONLY | O_APPEND);
         if (out < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0)
             _exit(126);
+        if (user != geteuid() && setuid(user))
+            _exit(126);
         execl(program, "rondo-ras", command, "--job", number, "-d", "0.7", (char *)NULL);
         _exit(127);
     }
     return ras;
+}
+
+static pid_t start(const char *command, pid_t job)
+{
+    return start_as(geteuid(), command, job);
 }
 
 static const char *said(void)
@@ -91,28 +102,90 @@ static void alone(void)
     _exit(rondo_comm_destroy(comm) != RONDO_SUCCESS);
 }
 
-static void waits_for_first(int has_one)
+static void *rest(void *none)
+{
+    await_order(2);
+    _exit(none != NULL);
+}
+
+/* Its first thread ends, and another one goes on: so it looks like a zombie. */
+static void without_first_thread(void)
+{
+    pthread_t other;
+
+    CHECK(pthread_create(&other, NULL, rest, NULL) == 0, "no thread");
+    pthread_exit(NULL);
+}
+
+/* Returns the letter of /proc/PID/stat; 0: the process is not there. */
+static char state_of(pid_t pid)
+{
+    char name[32], line[256] = "";
+    const char *comm_ends;
+
+    snprintf(name, sizeof name, "/proc/%d/stat", (int)pid);
+    FILE *stat = fopen(name, "r");
+    if (!stat)
+        return 0;
+    if (!fgets(line, sizeof line, stat))
+        line[0] = 0;
+    fclose(stat);
+    comm_ends = strrchr(line, ')');
+    return comm_ends && comm_ends[1] ? comm_ends[2] : 0;
+}
+
+static void await_zombie(pid_t pid)
+{
+    while (state_of(pid) != 'Z')
+        obedient_pause(1);
+}
+
+enum { NONE, ONE, FIRST_THREAD_ENDS };
+
+static void waits_for_first(int what)
 {
     atomic_store(order, 0);
     fflush(stdout);
     pid_t job = fork();
     if (job == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (has_one)
+        if (what == ONE)
             alone();
+        if (what == FIRST_THREAD_ENDS)
+            without_first_thread();
         await_order(2);
         _exit(0);
     }
+    if (what == FIRST_THREAD_ENDS)
+        await_zombie(job);
     pid_t ras = start("monitor", job);
-    size_t from = await(0, "has no communicator of rondo yet: waiting for its first one");
+    size_t from = await(0, "has no communicator of rondo that can be seen (none yet, or RONDO_MONITOR=0): waiting");
     atomic_store(order, 1);
-    if (has_one)
+    if (what == ONE)
         await(from, "made: 1 rank on 1 node");
     atomic_store(order, 2);
     waitpid(job, NULL, 0);
-    ends(ras, has_one ? 0 : 1);
-    CHECK(strstr(said(), has_one ? "has ended: 1 process, of which 0 died" : "has ended without a communicator"), "%s",
-          text);
+    ends(ras, what == ONE ? 0 : 1);
+    CHECK(strstr(said(), what == ONE ? "has ended: 1 process, of which 0 died" : "has ended without a communicator"),
+          "%s", text);
+}
+
+/* Another user's process is not waited for: its record could not be had. */
+static void others(void)
+{
+    const uid_t user = geteuid() ? geteuid() : NOBODY;
+    struct stat st;
+    int got = 0;
+
+    if (stat("/proc/1", &st) || st.st_uid == user)
+        return;
+    pid_t ras = start_as(user, "monitor", 1);
+    waitpid(ras, &got, 0);
+    if (WIFEXITED(got) && WEXITSTATUS(got) >= 126) { /* that user may not execute what is built here */
+        printf("monitor/followed: another user's process: not tried\n");
+        return;
+    }
+    CHECK(WIFEXITED(got) && WEXITSTATUS(got) == 1 && strstr(said(), "there is no job 1;"), "0x%x: %s", got, said());
 }
 
 /* ---- the lowest process ends ---- */
@@ -162,8 +235,10 @@ int main(void)
     if (order == MAP_FAILED || fd < 0)
         return 1;
     close(fd);
-    waits_for_first(1);
-    waits_for_first(0);
+    waits_for_first(ONE);
+    waits_for_first(NONE);
+    waits_for_first(FIRST_THREAD_ENDS);
+    others();
     goes_on("top", "rondo-ras top: 2 processes", "rondo-ras top: 1 process, 1 communicator");
     goes_on("metrics", "rondo_processes 2", "rondo_up{job=\"%1$d\",pid=\"%1$d\"");
     unlink(file);
