@@ -506,7 +506,8 @@ rondo_result_t rondo_comm_get_error(rondo_comm_t comm, rondo_result_t *error);
 /* Who holds the communicator up, in a sentence: "rank 3 (n1:4711) is late, by 1 call: ...", "rank 3 (n1:4711) is
  * stopped ...", "nobody is waited for", or "unknown: ..."; after a failure, its sentence. It is what an operation says
  * that has waited for its time limit or for RONDO_STALL_MS, and what `rondo-ras who` says. `text` has room for `bytes`;
- * 512 are enough. Takes 0.7 seconds, and up to 0.3 more for each other node that is asked.
+ * 1536 are enough, and one that is cut ends with "...". Takes 0.7 seconds, and up to 0.3 more for each other node
+ * that is asked.
  * Any thread, any time before destroy or abort, also while a call waits. */
 rondo_result_t rondo_explain(rondo_comm_t comm, char *text, size_t bytes);
 

@@ -118,6 +118,6 @@ rondo_result_t rondo_explain(rondo_comm_t comm, char *text, size_t bytes)
         find(comm, found);
     rd_fpenv_end(&program);
     pthread_mutex_unlock(&lock);
-    snprintf(text, bytes, "%s", found);
+    rd_verdict_copy(text, bytes, found);
     return RONDO_SUCCESS;
 }

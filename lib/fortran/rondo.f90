@@ -401,7 +401,7 @@ contains
     use, intrinsic :: iso_c_binding, only: c_char, c_loc, c_size_t
     type(rondo_comm), intent(in) :: comm
     character(len=:), allocatable :: text
-    character(kind=c_char), target :: room(512)
+    character(kind=c_char), target :: room(1536)
 
     text = ''
     if (c_explain(comm%handle, room, size(room, kind=c_size_t)) == RONDO_SUCCESS) text = text_at(c_loc(room))

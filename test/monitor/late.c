@@ -201,14 +201,14 @@ static bool names_late(const char *text)
 static void asks(test_rank_t *t, void *arg)
 {
     rondo_comm_t comm = test_comm_on(t, 2);
-    char text[512] = "";
+    char text[512] = "", cut[16] = "";
 
     (void)arg;
     if (!comm)
         return;
-    TEST_OK(t, comm, rondo_explain(comm, text, sizeof text));
-    if (!strstr(text, "nobody is waited for"))
-        test_fail(t, "nobody has called: %s", text);
+    TEST_OK(t, comm, rondo_explain(comm, cut, sizeof cut));
+    if (strcmp(cut, "nobody is wa...") != 0)
+        test_fail(t, "nobody has called: %s", cut);
     test_barrier(t);
     while (t->rank == 2 && !names_late(text)) /* or the test is out of time */
         TEST_OK(t, comm, rondo_explain(comm, text, sizeof text));
