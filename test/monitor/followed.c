@@ -51,13 +51,7 @@ static pid_t start(const char *command, pid_t job)
 
 static const char *said(void)
 {
-    FILE *f = fopen(file, "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-
-    text[n] = 0;
-    if (f)
-        fclose(f);
-    return text;
+    return obedient_said(file, text, sizeof text);
 }
 
 /* Waits until it has said that behind what it had said before. */
@@ -117,29 +111,6 @@ static void without_first_thread(void)
     pthread_exit(NULL);
 }
 
-/* Returns the letter of /proc/PID/stat; 0: the process is not there. */
-static char state_of(pid_t pid)
-{
-    char name[32], line[256] = "";
-    const char *comm_ends;
-
-    snprintf(name, sizeof name, "/proc/%d/stat", (int)pid);
-    FILE *stat = fopen(name, "r");
-    if (!stat)
-        return 0;
-    if (!fgets(line, sizeof line, stat))
-        line[0] = 0;
-    fclose(stat);
-    comm_ends = strrchr(line, ')');
-    return comm_ends && comm_ends[1] ? comm_ends[2] : 0;
-}
-
-static void await_zombie(pid_t pid)
-{
-    while (state_of(pid) != 'Z')
-        obedient_pause(1);
-}
-
 enum { NONE, ONE, FIRST_THREAD_ENDS };
 
 static void waits_for_first(int what)
@@ -157,7 +128,7 @@ static void waits_for_first(int what)
         _exit(0);
     }
     if (what == FIRST_THREAD_ENDS)
-        await_zombie(job);
+        obedient_await_state(job, 'Z');
     pid_t ras = start("monitor", job);
     size_t from = await(0, "has no communicator of rondo that can be seen (none yet, or RONDO_MONITOR=0): waiting");
     atomic_store(order, 1);

@@ -142,11 +142,11 @@ void obedient_end(void)
     }
 }
 
-void obedient_state(int rank, char state)
+void obedient_await_state(pid_t pid, char state)
 {
     char path[64], line[512], now = 0;
 
-    snprintf(path, sizeof path, "/proc/%d/stat", obedient_pids[rank]);
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     for (int i = 0; i < 5000 && now != state; i++) {
         FILE *f = fopen(path, "r");
         if (f && fgets(line, sizeof line, f) && strrchr(line, ')'))
@@ -155,7 +155,12 @@ void obedient_state(int rank, char state)
             fclose(f);
         obedient_pause(1);
     }
-    CHECK(now == state, "rank %d is in state %c", rank, now);
+    CHECK(now == state, "process %d is in state %c", (int)pid, now);
+}
+
+void obedient_state(int rank, char state)
+{
+    obedient_await_state(obedient_pids[rank], state);
 }
 
 int obedient_ras(const char *command, int job)
@@ -179,4 +184,15 @@ int obedient_ras_until(const char *command, int job, int status, const char *wor
         if (obedient_ras(command, job) == status && strstr(obedient_text, word))
             return 1;
     return 0;
+}
+
+const char *obedient_said(const char *file, char *text, size_t bytes)
+{
+    FILE *f = fopen(file, "r");
+    size_t n = f ? fread(text, 1, bytes - 1, f) : 0;
+
+    text[n] = 0;
+    if (f)
+        fclose(f);
+    return text;
 }

@@ -34,6 +34,7 @@ void obedient_order(int rank, int what);
 void obedient_order_all(int what);         /* and waits until all have done it, which must succeed */
 int obedient_settled(int rank);            /* waits until all its orders are carried out; 0: they were not */
 void obedient_state(int rank, char state); /* waits until /proc says so */
+void obedient_await_state(pid_t pid, char state);
 void obedient_pause(int ms);
 void obedient_stay_on(uint64_t nth); /* of the cores that this thread may use, counted round */
 
@@ -43,5 +44,7 @@ extern char obedient_text[65536];
 int obedient_ras(const char *command, int job);
 /* The same, until it gives that, as a rank says only at its first slow miss that it waits; false: it never did. */
 int obedient_ras_until(const char *command, int job, int status, const char *word);
+/* Reads what a program that writes to this file has said so far into `text`, which it returns; "": nothing. */
+const char *obedient_said(const char *file, char *text, size_t bytes);
 
 #endif
