@@ -21,9 +21,7 @@
 #define SHORTER_MOST 4096
 #define WRITE_MS 200    /* for a rank of the node that writes what has failed, and may have no core */
 #define REMOTES_MANY 16 /* ranks on other nodes: with more of them each has fewer of the shorter slots */
-/* More signatures than have room beside the count of messages lie behind the LL ring, whose last page has room for
- * them.
- */
+/* More signatures than the line of the count of messages has room for lie behind the LL ring, on its last page. */
 #define SLOTS_MOST 64 /* RONDO_SLOTS */
 _Static_assert(RD_PAGE - (COUNTERS + LINES * RD_LINE) % RD_PAGE >= SLOTS_MOST * sizeof(uint32_t),
                "room for signatures");
