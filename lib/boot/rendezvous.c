@@ -100,8 +100,7 @@ static void examine(rendezvous_t *m, member_t *g)
         fail(m, RONDO_ERR_INVALID_ARGUMENT, rank,
              "rank %d (%s) says %d ranks, rank %d (%s) says %d: nranks must be equal", rank_of(first),
              first->join.whois, m->nranks, rank, g->join.whois, nranks);
-    else if (g->unlike || nranks != m->nranks || memcmp(&g->head.plan, &m->roots.plan, sizeof(g->head.plan)) != 0 ||
-             (first && memcmp(&g->head.plan, &first->head.plan, sizeof(g->head.plan)) != 0))
+    else if (g->unlike || nranks != m->nranks)
         fail(m, RONDO_ERR_INVALID_ARGUMENT, rank,
              "rank %d (%s) comes with %d ranks and %d ids, but not all others do: nranks and the list of ids must be "
              "equal on all ranks",
@@ -166,9 +165,10 @@ static void on_join(rendezvous_t *m, member_t *g, const unsigned char *data, siz
     g->joined = 1;
     atomic_fetch_add(&m->served.members, 1);
     m->roots.single |= !m->roots.known;
+    g->unlike |= m->roots.known && !g->head.plan.nroots;
     if (m->njoined++ == 0 && !m->first_ms)
         first_came(m, g->chan->theirs.nranks);
-    int most = m->roots.known ? m->roots.count : g->chan->theirs.nranks;
+    int most = m->roots.known && !g->unlike ? m->roots.count : g->chan->theirs.nranks; /* unlike: seldom the only one */
     m->most = most > m->most ? most : m->most;
     m->most += !comes_here(m, rank_of(g)); /* those that should have come still do */
     if (!m->fail.code)
