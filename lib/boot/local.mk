@@ -29,6 +29,8 @@ librondo_core_la_SOURCES += \
 	lib/boot/registry.h \
 	lib/boot/rendezvous.c \
 	lib/boot/rendezvous.h \
+	lib/boot/rendezvous_hear.c \
+	lib/boot/rendezvous_int.h \
 	lib/boot/roots.c \
 	lib/boot/roots.h \
 	lib/boot/serving.c \

@@ -50,7 +50,7 @@ static pair_t connect_pair(rd_hello_t theirs)
 /* ---- at the rendezvous ---- */
 
 typedef struct table {
-    rendezvous_t m;
+    rd_rendezvous_t m;
     pair_t pair[RANKS];
     int n;
 } table_t;
@@ -63,7 +63,7 @@ static void sit_down(table_t *t, const char *what)
     t->m.timeout_ms = 60000;
 }
 
-static member_t *arrive(table_t *t, int rank, int nranks)
+static rd_joiner_t *arrive(table_t *t, int rank, int nranks)
 {
     t->pair[t->n] = connect_pair((rd_hello_t){.purpose = RD_FOR_MEETING, .rank = rank, .nranks = nranks});
     CHECK(admit(&t->m, t->pair[t->n].here) == 0);
@@ -73,7 +73,7 @@ static member_t *arrive(table_t *t, int rank, int nranks)
 static void tell(table_t *t, int member, int type, const void *data, size_t bytes)
 {
     rd_chan_send(t->pair[member].there, type, data, bytes);
-    serve(&t->m, &t->m.member[member]);
+    rd_rendezvous_hear(&t->m, &t->m.member[member]);
 }
 
 static void get_up(table_t *t)
@@ -90,7 +90,7 @@ static void members(void)
     rd_fail_t said = {.code = RONDO_ERR_SYSTEM};
     rd_addr_t elsewhere = {.family = 4, .port = {9, 9}};
     table_t t;
-    member_t *g;
+    rd_joiner_t *g;
 
     sit_down(&t, "a JOIN that is too short, too long, or comes twice");
     g = arrive(&t, 0, RANKS);

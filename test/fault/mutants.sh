@@ -79,16 +79,16 @@ who goes first when the listener is full@boot/listener.c@s/if (d->pending\[i\]->
 the time that a pending connection has@boot/listener.c@s/now - c->since_ms > (c->state == RD_CHAN_PROOF ? RD_LISTENER_PROOF_MS : RD_LISTENER_MS)/0/@boot/listener
 a flood in turns@boot/listener.c@s/i < ACCEPTS && let_in(d)/let_in(d)/@boot/listener
 a pending descriptor when none is left@boot/listener.c@s/rd_fd_none_left(error)/0/@boot/listener
-a rank number out of range@boot/rendezvous.c@s/else if (rank < 0 || rank >= nranks)/else if (0)/@boot/wrong
-a rank number claimed twice@boot/rendezvous.c@s/else if (m->by_rank\[rank\] >= 0)/else if (0)/@boot/wrong
-unequal numbers of ranks@boot/rendezvous.c@s/if (first && nranks != m->nranks)/if (0)/@boot/wrong
-the greatest number of ranks@boot/rendezvous.c@s/nranks <= RD_MOST_RANKS ? malloc(n \* sizeof(int)) : NULL/malloc(n * sizeof(int))/@boot/peers
-a member that joins twice@boot/rendezvous.c@s/if (bytes != sizeof(g->join) || g->joined)/if (bytes != sizeof(g->join))/@boot/peers
-the length of a JOIN@boot/rendezvous.c@s/if (bytes != sizeof(g->join) || g->joined)/if (g->joined)/@boot/peers
-READY before the table@boot/rendezvous.c@s/type == RD_REC_READY && g->notified && !g->ready/type == RD_REC_READY \&\& !g->ready/@boot/peers
-READY twice@boot/rendezvous.c@s/type == RD_REC_READY && g->notified && !g->ready/type == RD_REC_READY \&\& g->notified/@boot/peers
-the length of a FAIL, at the rendezvous@boot/rendezvous.c@s/type == RD_REC_FAIL && bytes == sizeof(said) && g->joined/type == RD_REC_FAIL \&\& g->joined/@boot/peers
-an address that was not asked for@boot/rendezvous.c@s/bytes == sizeof(rd_addr_t) && g->moving/bytes == sizeof(rd_addr_t)/@boot/peers
+a rank number out of range@boot/rendezvous_hear.c@s/else if (rank < 0 || rank >= nranks)/else if (0)/@boot/wrong
+a rank number claimed twice@boot/rendezvous_hear.c@s/else if (m->by_rank\[rank\] >= 0)/else if (0)/@boot/wrong
+unequal numbers of ranks@boot/rendezvous_hear.c@s/if (first && nranks != m->nranks)/if (0)/@boot/wrong
+the greatest number of ranks@boot/rendezvous_hear.c@s/nranks <= RD_MOST_RANKS ? malloc(n \* sizeof(int)) : NULL/malloc(n * sizeof(int))/@boot/peers
+a member that joins twice@boot/rendezvous_hear.c@s/if (bytes != sizeof(g->join) || g->joined)/if (bytes != sizeof(g->join))/@boot/peers
+the length of a JOIN@boot/rendezvous_hear.c@s/if (bytes != sizeof(g->join) || g->joined)/if (g->joined)/@boot/peers
+READY before the table@boot/rendezvous_hear.c@s/type == RD_REC_READY && g->notified && !g->ready/type == RD_REC_READY \&\& !g->ready/@boot/peers
+READY twice@boot/rendezvous_hear.c@s/type == RD_REC_READY && g->notified && !g->ready/type == RD_REC_READY \&\& g->notified/@boot/peers
+the length of a FAIL, at the rendezvous@boot/rendezvous_hear.c@s/type == RD_REC_FAIL && bytes == sizeof(said) && g->joined/type == RD_REC_FAIL \&\& g->joined/@boot/peers
+an address that was not asked for@boot/rendezvous_hear.c@s/bytes == sizeof(rd_addr_t) && g->moving/bytes == sizeof(rd_addr_t)/@boot/peers
 the length of a table@boot/join.c@s/if (bytes != sizeof(rd_salt_t) + (size_t)b->rounds \* sizeof(rd_contact_t))/if (0)/@boot/peers
 the length of a FAIL, at a rank@boot/join.c@s/if (bytes != sizeof(said))/if (0)/@boot/peers
 a neighbour's slot@boot/join.c@s/k >= 0 &&/1 \&\&/;s/k < b->rounds &&/1 \&\&/@boot/peers

@@ -53,7 +53,7 @@ static void rendezvous_fuzz(const uint8_t *data, size_t bytes)
 {
     static const int claimed[GUESTS] = {0, 1, 2, 3, 3, -7};
     pair_t pair[GUESTS];
-    rendezvous_t m;
+    rd_rendezvous_t m;
 
     memset(&m, 0, sizeof m);
     m.listener = -1;
@@ -80,7 +80,7 @@ static void rendezvous_fuzz(const uint8_t *data, size_t bytes)
         data += length;
         bytes -= length;
         if (pair[member].server->state == RD_CHAN_OPEN)
-            serve(&m, &m.member[member]);
+            rd_rendezvous_hear(&m, &m.member[member]);
         decide(&m);
         for (int i = 0; i < GUESTS; i++) { /* what they are told is read, lest it pile up */
             const unsigned char *said;
