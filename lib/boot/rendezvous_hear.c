@@ -106,7 +106,7 @@ static void on_join(rd_rendezvous_t *m, rd_joiner_t *g, const unsigned char *dat
         rd_rendezvous_begin(m, g->chan->theirs.nranks);
     int most = m->roots.known && !g->unlike ? m->roots.count : g->chan->theirs.nranks; /* unlike: seldom the only one */
     m->most = most > m->most ? most : m->most;
-    m->most += !rd_rendezvous_expects(m, rd_joiner_rank(g)); /* those that should have come still do */
+    m->most += !g->unlike && !rd_rendezvous_expects(m, rd_joiner_rank(g)); /* those that should have come still do */
     if (!m->fail.code)
         examine(m, g);
 }

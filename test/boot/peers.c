@@ -153,6 +153,33 @@ static void deaf(void)
     get_up(&t);
 }
 
+/* Rank 0 comes with two ids, of which this is one, rank 1 by this one alone: so may all others, and are to be told. */
+static void unlike(void)
+{
+    const rd_roots_head_t head = {.plan = {.nroots = 2, .nranks = RANKS}, .index = 0, .from = -1};
+    const rd_root_t other = {.index = 1};
+    rd_join_t join = {.near = 1, .addr = {.family = 4, .port = {8, 8}}};
+    unsigned char record[RD_RECORD_DATA];
+    table_t t;
+
+    sit_down(&t, "a rank that comes by one id where another one comes by two");
+    t.m.id.creds = creds;
+    arrive(&t, 0, RANKS);
+    tell(&t, 0, RD_REC_ROOTS, record, rd_roots_seal(record, &creds, &head, &other, 1));
+    tell(&t, 0, RD_REC_JOIN, &join, sizeof join);
+    CHECK(t.m.roots.known && t.m.most == RANKS / 2 && !t.m.fail.code);
+    t.m.roots.ask[0].done = 1; /* the other root has its ranks, and is no part of this */
+    t.m.roots.expected = 0;
+    for (int rank = 1; rank < RANKS; rank++) {
+        arrive(&t, rank, RANKS);
+        tell(&t, rank, RD_REC_JOIN, &join, sizeof join);
+        decide(&t.m);
+        CHECK(t.m.fail.code == RONDO_ERR_INVALID_ARGUMENT && t.m.nnotified == rank + 1);
+        CHECK(is_over(&t.m) == (rank == RANKS - 1));
+    }
+    get_up(&t);
+}
+
 /* ---- at a rank ---- */
 
 typedef struct room {
@@ -399,6 +426,7 @@ int main(void)
         return 1;
     members();
     deaf();
+    unlike();
     from_rendezvous();
     neighbours();
     farewells();
