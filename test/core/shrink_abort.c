@@ -87,6 +87,7 @@ static void body(test_rank_t *t, void *arg)
     config.device = RONDO_DEVICE_HOST;
     rondo_comm_t comm = test_comm(t, &config);
     TEST_OK(t, comm, rondo_barrier(comm, NULL));
+    test_barrier(t); /* a rank that is still in that one would hear of the end there */
     if (j->alone && t->rank == VICTIM) {
         abort_own(t, comm);
         atomic_store(&j->over, 1);
