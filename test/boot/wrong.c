@@ -29,6 +29,7 @@ typedef struct outcome {
 } outcome_t;
 
 static outcome_t *outcome; /* shared, by place in the list of claims */
+static int made_by;        /* the process that made the id; -1: the parent */
 static int failures;
 static rd_stop_t stop;
 
@@ -86,6 +87,7 @@ static void run(const claim_t *claims, int n, int maker, int timeout_ms, rondo_u
     rd_log_set_level(RD_LOG_NONE);
     env.create_timeout_ms = timeout_ms;
     memset(outcome, 0, MOST * sizeof(*outcome));
+    made_by = maker;
     if (pipe(pipes) != 0)
         exit(1);
     gate_t gate = gate_make();
@@ -123,11 +125,22 @@ static int names(const char *text, int i)
     return strstr(text, pid) != NULL;
 }
 
+/* A rank that has made the id waits 0.4 s for the others when its creation has failed. Who comes later on a busy
+ * machine is told where it is said. */
+static bool comes_too_late(int i)
+{
+    const outcome_t *o = &outcome[i];
+
+    return i != made_by && made_by >= 0 &&
+           ((o->code == RONDO_ERR_REMOTE && strstr(o->text, "the message there says why")) ||
+            (o->code == RONDO_ERR_INVALID_USAGE && strstr(o->text, "as its message says")));
+}
+
 /* All processes get `code`, and the sentence names processes a and b (-1: none). */
 static void expect_all(const char *test, int n, rondo_result_t code, int a, int b, const char *part)
 {
     for (int i = 0; i < n; i++) {
-        if (outcome[i].code == RONDO_SUCCESS && outcome[i].pid == 0)
+        if ((outcome[i].code == RONDO_SUCCESS && outcome[i].pid == 0) || (code != RONDO_SUCCESS && comes_too_late(i)))
             continue;
         expect(outcome[i].code == code, test, i, "wrong code");
         expect(a < 0 || names(outcome[i].text, a), test, i, "one side is not named");
@@ -176,7 +189,8 @@ static void single_against_others(void)
     run(alone, 2, 0, 10000, &id);
     if (outcome[0].code == RONDO_SUCCESS) /* the other one has come later still, on a busy machine, or just then */
         expect(outcome[1].code == RONDO_ERR_INVALID_USAGE ||
-                   (outcome[1].code == RONDO_ERR_REMOTE && strstr(outcome[1].text, "ended before")),
+                   (outcome[1].code == RONDO_ERR_REMOTE &&
+                    (strstr(outcome[1].text, "ended before") || strstr(outcome[1].text, "gave up"))),
                "1 rank against 2, which is late", 1, "wrong code");
     else
         expect_all("1 rank against 2", 2, RONDO_ERR_INVALID_ARGUMENT, 0, 1, "");
@@ -186,8 +200,8 @@ static void ranks_that_fail(int maker)
 {
     rondo_unique_id_t id = {{0}};
     claim_t late[] = {{0, 3, 0, 0, 0}, {1, 3, 0, 0, 0}};
-    run(late, 2, maker, 200, &id);
-    expect_all("a rank does not come", 2, RONDO_ERR_TIMEOUT, -1, -1, "missing: 2");
+    run(late, 2, maker, 1000, &id);
+    expect_all("a rank does not come", 2, RONDO_ERR_TIMEOUT, -1, -1, "2 (RONDO_CREATE_TIMEOUT_MS)"); /* the last one */
     claim_t dies[] = {{0, 3, 0, 0, 0}, {1, 3, 0, 100, 0}};
     memset(&id, 0, sizeof(id));
     run(dies, 2, maker, 10000, &id);
