@@ -201,6 +201,7 @@ static void aborted_body(test_rank_t *t, void *arg)
     rondo_comm_t comm = test_comm(t, &config), next = NULL;
     pthread_t thread;
     (void)arg;
+    test_barrier(t);    /* nobody is in the creation when another one aborts */
     if (t->rank == 0) { /* the one that all wait for */
         test_barrier(t);
         rondo_comm_destroy(comm);
