@@ -67,6 +67,27 @@ static void fail_later(test_rank_t *t, void *arg)
     (void)rondo_comm_destroy(comm);
 }
 
+/* Rank 1 sends and rank 0 receives: all that comes to rank 1 are credits, one of which is said to be too long. */
+static void fail_credited(test_rank_t *t, void *arg)
+{
+    static float data[COUNT];
+    rondo_result_t result = RONDO_SUCCESS;
+
+    test_play_node(t, 2);
+    setenv("RONDO_NET_PLUGIN", "test11", 1);
+    rondo_comm_t comm = test_comm(t, &(rondo_config_t)RONDO_CONFIG_INIT);
+    test_barrier(t); /* all are through with the creation */
+    if (t->rank == 1)
+        setenv("TEST_NET", arg, 1);
+    for (int i = 0; i < 1000 && result == RONDO_SUCCESS; i++)
+        result = t->rank == 1 ? rondo_send(data, COUNT, RONDO_FLOAT32, 0, comm, NULL)
+                              : rondo_recv(data, COUNT, RONDO_FLOAT32, 1, comm, NULL);
+    (void)test_result(t, comm, result, RONDO_ERR_REMOTE, "a message with a plugin that says another length");
+    if (t->rank == 1)
+        trial_says(t, comm, "a length from test that the message has not");
+    (void)rondo_comm_destroy(comm);
+}
+
 /* What fails is the rank's own matter: the others hear which rank it is, and why, before it does anything more. */
 static void fail_alone(test_rank_t *t, void *arg)
 {
@@ -197,10 +218,13 @@ int main(int argc, char **argv)
     bad += test_run(TEST_PROCESSES, 4, 20, body, &shared);
     shared.net = "test1,test0,test1";
     bad += test_run(TEST_PROCESSES, 4, 20, body, &shared);
-    const char *const later[] = {"fail=test/1", "fail=send/7",   "fail=recv/20",  "fail=test/500", "fail=size/1",
-                                 "fail=size/2", "fail=longer/1", "fail=longer/2", "fail=longer/9"};
+    const char *const later[] = {"fail=test/1", "fail=send/7", "fail=recv/20", "fail=test/500",
+                                 "fail=size/1", "fail=size/2", "fail=size/9",  "fail=longer/1"};
+    const char *const credits[] = {"fail=size/1", "fail=longer/1", "fail=longer/3"};
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
         bad += test_run(TEST_PROCESSES, RANKS, 20, fail_later, (void *)(uintptr_t)later[i]);
+    for (size_t i = 0; i < sizeof credits / sizeof credits[0]; i++)
+        bad += test_run(TEST_PROCESSES, 2, 20, fail_credited, (void *)(uintptr_t)credits[i]);
     for (int nodes = 2; nodes <= RANKS; nodes++)
         bad += test_run(TEST_PROCESSES, RANKS, 20, fail_alone, &nodes);
     bad += near_run();
