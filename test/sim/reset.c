@@ -81,23 +81,23 @@ static int active(int device, unsigned *flags, int *is)
     return driver_active(device, flags, is);
 }
 
-/* By a thread that has no context: on the device that it has by name, also when that was reset, and on another one. No
- * call but a creation asks whether there was a reset. */
+/* By a thread that has no context: on another device than it has by name, after which it has none still; and on that
+ * one, also when that was reset. No call but a creation asks whether there was a reset. */
 static void *no_context_here(void *arg)
 {
     static const struct {
         int device, loads;
-    } all[] = {{0, 1}, {0, 0}, {0, 1}, {1, 1}};
+    } all[] = {{1, 1}, {1, 0}, {0, 1}, {0, 0}, {0, 1}};
     test_rank_t *t = arg;
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         rondo_config_t config = RONDO_CONFIG_INIT;
         const int before = launches;
         rondo_unique_id_t id;
         rondo_comm_t comm;
         void *buffer;
         config.device = all[i].device;
-        if (i == 2)
+        if (i == 4)
             TEST_CUDA(t, cudaDeviceReset());
         TEST_OK(t, NULL, rondo_unique_id_create(&id));
         TEST_OK(t, NULL, rondo_comm_create(&comm, 1, &id, 0, &config));
