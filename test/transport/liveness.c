@@ -1,18 +1,25 @@
 /* Liveness: a rank that is killed is named on every survivor, on its node (pidfd) and on others (sockets, passed on),
  * also while a forked child of it lives; a rank that leaves in order is not taken for dead; an abort is heard by all;
- * no thread and no descriptor is left. */
+ * no thread and no descriptor is left. Where a sandbox refuses all that can be waited by, the thread sees all the same
+ * that it was woken. */
 #include <dirent.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "util/gate.h"
+#include "transport/events.h"
 #include "transport/silent_ops.h"
+#include "util/gate.h"
 
 typedef enum { KILLED, KILLED_WITH_CHILD, LEFT, ABORTED } fate_t;
 static const char *const fates[] = {"killed", "killed, its child lives", "left", "aborted"};
@@ -160,9 +167,49 @@ static int run(trial_t t)
     return bad;
 }
 
+/* ---- a sandbox ---- */
+
+static const int waits[] = {
+#ifdef SYS_epoll_wait /* not where there is but the newer one */
+    SYS_epoll_wait, SYS_poll,
+#endif
+    SYS_epoll_pwait, SYS_ppoll};
+
+static bool refuse_waits(void)
+{
+    struct sock_filter code[2 * sizeof waits / sizeof waits[0] + 2] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+    unsigned short n = 1;
+
+    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)waits[i], 0, 1);
+        code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+    }
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    struct sock_fprog program = {n, code};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static int wake_in_a_sandbox(void)
+{
+    int status = 0;
+
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct epoll_event come[2];
+        if (rd_events_open() != 0 || !refuse_waits())
+            _exit(0); /* not here */
+        _exit(rd_events_wake() != 0 || rd_events_await(come, 2, 1000) != 1 || come[0].data.u64 != RD_EVENT_WAKE);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+        printf("refused: the thread does not see that it was woken\n");
+    return status != 0;
+}
+
 int main(void)
 {
-    int bad = 0;
+    int bad = wake_in_a_sandbox();
     alarm(100);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     unsigned char *left = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
