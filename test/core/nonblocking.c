@@ -190,8 +190,9 @@ static void abandon(test_rank_t *t, rondo_comm_t comm)
     test_id(t, &id);
     TEST_GIVES(t, NULL, RONDO_IN_PROGRESS,
                rondo_comm_create(&never, t->nranks + (t->rank == 1), &id, t->rank, &config));
-    TEST_TRUE(t, outcome(t, never) == RONDO_ERR_INVALID_USAGE || outcome(t, never) == RONDO_ERR_INVALID_ARGUMENT ||
-                     outcome(t, never) == RONDO_ERR_MISMATCH);
+    const rondo_result_t result = outcome(t, never);
+    TEST_TRUE(t,
+              result == RONDO_ERR_INVALID_ARGUMENT || (t->rank > 1 && test_came_late(result, rondo_last_error(never))));
     TEST_TRUE(t, strlen(rondo_last_error(never)) > 0);
     TEST_TRUE(t, rondo_barrier(never, NULL) != RONDO_SUCCESS);
     if (t->rank == 0)

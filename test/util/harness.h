@@ -79,6 +79,10 @@ rondo_comm_t test_comm(test_rank_t *t, const rondo_config_t *config);
 rondo_comm_t test_comm_gives(test_rank_t *t, rondo_result_t want, const char *word);
 /* Fails unless the thread's last error has `word`. */
 void test_sentence(test_rank_t *t, const char *word);
+
+/* Returns true for what a rank gets that comes to a creation more than 0.4 s after this has failed for who made the id,
+ * as it may without a core: the maker has given up, and the sentence is about where it is said. */
+bool test_came_late(rondo_result_t result, const char *sentence);
 rondo_config_t test_host_config(void); /* all defaults, on host memory */
 /* Ranks in processes of their own play so many nodes, in turns. Before they make a communicator. */
 void test_play_node(const test_rank_t *t, int nodes);

@@ -1,5 +1,5 @@
-/* Communicators for tests (harness.h): on host memory unless a test says otherwise, on one node or on several that ranks
- * play, and what a test asks of one. What they go by is the harness's alone: ids, notes and failures. */
+/* Communicators for tests (harness.h): on host memory unless a test says otherwise, on one node or on several that
+ * ranks play, and what a test asks of one. What they go by is the harness's alone: ids, notes and failures. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,12 @@ void test_sentence(test_rank_t *t, const char *word)
 {
     if (!strstr(rondo_last_error(NULL), word))
         test_fail(t, "the sentence must have \"%s\": %s", word, rondo_last_error(NULL));
+}
+
+bool test_came_late(rondo_result_t result, const char *sentence)
+{
+    return (result == RONDO_ERR_REMOTE && strstr(sentence, "the message there says why")) ||
+           (result == RONDO_ERR_INVALID_USAGE && strstr(sentence, "as its message says"));
 }
 
 rondo_config_t test_host_config(void)
