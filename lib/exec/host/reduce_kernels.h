@@ -5,7 +5,13 @@
 
 #include "exec/host/reduce.h"
 
+/* Kernels are fast only with all that they call in them. A compiler that does not optimise gains nothing by that, and
+ * takes ten times as long. */
+#ifdef __OPTIMIZE__
 #define RD_INLINE static inline __attribute__((always_inline, unused))
+#else
+#define RD_INLINE static __attribute__((unused))
+#endif
 
 /* The last operand of an instruction with vectors, which may lie in memory. clang would put it there always. */
 #ifdef __clang__

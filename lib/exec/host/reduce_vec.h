@@ -9,7 +9,8 @@
  *
  * GCC's vector extension, and not loops left to the vectoriser, because the result may overwrite a source, because it
  * needs no -O3, and because one then sees what is computed. Integers are unsigned except for MIN and MAX, so that
- * nothing overflows. `op` is a constant wherever these are called: each switch is gone after inlining. */
+ * nothing overflows. `op` is a constant wherever these are called: each switch is gone after inlining, where the
+ * compiler optimises. */
 
 typedef TYPE VEC(v) __attribute__((vector_size(RD_W)));
 typedef VEC(v) VEC(h);                                /* as it lies in memory */
