@@ -98,6 +98,8 @@ typedef struct {
 } rd_concealed_id_t;
 void rd_boot_conceal(const rd_boot_t *boot, const rondo_unique_id_t *id, rd_concealed_id_t *concealed);
 rondo_result_t rd_boot_reveal(const rd_boot_t *boot, const rd_concealed_id_t *concealed, rondo_unique_id_t *id);
+/* An id that the rank `maker` could not make carries why: returns that error, which names the rank. */
+rondo_result_t rd_boot_id_check(const rd_boot_t *boot, const rondo_unique_id_t *id, int maker);
 int rd_boot_nranks(const rd_boot_t *boot);
 /* Returns the host and process of a rank, "host:pid", as learnt at creation. For messages. */
 const char *rd_boot_whois(const rd_boot_t *boot, int rank);

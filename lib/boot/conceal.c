@@ -33,3 +33,13 @@ rondo_result_t rd_boot_reveal(const rd_boot_t *b, const rd_concealed_id_t *conce
                         "an id came over the bootstrap that no rank of this communicator has concealed");
     return RONDO_SUCCESS;
 }
+
+rondo_result_t rd_boot_id_check(const rd_boot_t *b, const rondo_unique_id_t *id, int maker)
+{
+    char why[RD_ID_CARRIED];
+    rondo_result_t code = rd_id_carried(id, why);
+
+    if (code == RONDO_SUCCESS)
+        return code;
+    return rd_error(b->ctx, code, "rank %d (%s) could not make the unique id: %s", maker, rd_boot_whois(b, maker), why);
+}

@@ -46,23 +46,24 @@ void rd_id_pack_error(rondo_unique_id_t *id, rondo_result_t code, const char *te
 {
     begin(id, KIND_ERROR);
     id->bytes[8] = (unsigned char)code;
-    memcpy(id->bytes + 12, text, strnlen(text, 100));
+    memcpy(id->bytes + 12, text, strnlen(text, RD_ID_CARRIED - 1));
     checksum(id->bytes, id->bytes + CHECKED);
 }
 
-static rondo_result_t carried_error(const rondo_unique_id_t *id, rd_log_ctx_t *ctx)
+rondo_result_t rd_id_carried(const rondo_unique_id_t *id, char text[RD_ID_CARRIED])
 {
-    char text[101] = "";
-    memcpy(text, id->bytes + 12, 100);
+    if (memcmp(id->bytes, "rndo", 4) != 0 || id->bytes[5] != KIND_ERROR)
+        return RONDO_SUCCESS;
+    memcpy(text, id->bytes + 12, RD_ID_CARRIED - 1);
+    text[RD_ID_CARRIED - 1] = 0;
     rondo_result_t code = (rondo_result_t)id->bytes[8];
-    if (code <= RONDO_IN_PROGRESS || code > RD_LAST_RESULT)
-        code = RONDO_ERR_INTERNAL;
-    return rd_error(ctx, code, "the rank that makes the unique id could not make one: %s", text);
+    return code <= RONDO_IN_PROGRESS || code > RD_LAST_RESULT ? RONDO_ERR_INTERNAL : code;
 }
 
 rondo_result_t rd_id_unpack(rd_id_t *out, const rondo_unique_id_t *id, rd_log_ctx_t *ctx)
 {
     unsigned char sum[16];
+    char why[RD_ID_CARRIED];
     if (memcmp(id->bytes, "rndo", 4) != 0)
         return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
                         "these 128 bytes are not a unique id: fill them with rondo_unique_id_create on one rank and "
@@ -76,7 +77,7 @@ rondo_result_t rd_id_unpack(rd_id_t *out, const rondo_unique_id_t *id, rd_log_ct
         return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
                         "the unique id was damaged on its way (wrong checksum): all 128 bytes must arrive unchanged");
     if (id->bytes[5] == KIND_ERROR)
-        return carried_error(id, ctx);
+        return rd_error(ctx, rd_id_carried(id, why), "the rank that makes the unique id could not make one: %s", why);
     memcpy(&out->addr, id->bytes + 8, 20);
     memcpy(out->creds.job, id->bytes + 28, 16);
     memcpy(out->creds.secret, id->bytes + 44, 32);

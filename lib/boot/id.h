@@ -21,6 +21,9 @@ typedef struct rd_id {
 
 void rd_id_pack(rondo_unique_id_t *id, const rd_id_t *in);
 void rd_id_pack_error(rondo_unique_id_t *id, rondo_result_t code, const char *text);
+/* The error that such an id carries, and its text. RONDO_SUCCESS: it carries none. */
+#define RD_ID_CARRIED 101
+rondo_result_t rd_id_carried(const rondo_unique_id_t *id, char text[RD_ID_CARRIED]);
 /* Returns RONDO_SUCCESS, or an error reported through rd_error: it is not an id, it is damaged or of another version,
  * or it carries an error itself. */
 rondo_result_t rd_id_unpack(rd_id_t *out, const rondo_unique_id_t *id, rd_log_ctx_t *ctx);

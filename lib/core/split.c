@@ -40,7 +40,8 @@ static void find_rank(const split_t *all, int nranks, int self, int *rank, int *
 /* A split's two exchanges: colors and keys, then the ids that the first rank of each color has made. */
 typedef struct {
     split_t *all;
-    rondo_unique_id_t id; /* of this rank's color */
+    rondo_unique_id_t id;  /* of this rank's color */
+    rondo_result_t usable; /* whether it is one: if not, `comm` has nothing to do with it, nor have other colors */
     int rank, size, first, served;
 } parts_t;
 
@@ -58,9 +59,11 @@ static rondo_result_t exchange(rondo_comm_t comm, void *arg)
         rd_boot_conceal(comm->boot, &p->id, &mine->id);
     }
     result = rd_boot_allgather(comm->boot, p->all, sizeof *p->all);
-    if (result != RONDO_SUCCESS || mine->color < 0 || p->first == comm->team.rank)
-        return result;
-    return rd_boot_reveal(comm->boot, &p->all[p->first].id, &p->id);
+    if (result == RONDO_SUCCESS && mine->color >= 0 && p->first != comm->team.rank)
+        result = rd_boot_reveal(comm->boot, &p->all[p->first].id, &p->id);
+    if (result == RONDO_SUCCESS && mine->color >= 0)
+        p->usable = rd_boot_id_check(comm->boot, &p->id, p->first);
+    return result;
 }
 
 static rondo_result_t split(rd_job_t *job)
@@ -79,8 +82,12 @@ static rondo_result_t split(rd_job_t *job)
         rd_boot_cancel(&p.id, 1, 0, RONDO_ERR_ABORTED);
     rd_job_used(job);
     /* From here on nothing of `comm` is needed but its stop word: whoever aborts it does not wait for the new one. */
-    if (result == RONDO_SUCCESS && job->color >= 0)
-        result = rd_derive_cause(comm, rd_comm_build(job->made, p.size, &p.id, p.rank, &job->config, NULL, comm));
+    if (result == RONDO_SUCCESS && job->color >= 0) {
+        result = p.usable;
+        if (result == RONDO_SUCCESS)
+            result = rd_comm_build(job->made, p.size, &p.id, p.rank, &job->config, NULL, comm);
+        result = rd_derive_cause(comm, result);
+    }
     rd_comm_release(comm);
     explicit_bzero(&p.id, sizeof p.id);
     free(p.all);

@@ -156,6 +156,8 @@ static rondo_result_t net_comms_make(rd_proxy_path_t *s, int net_comm, int chann
     while (nranks && made < each && result == RONDO_SUCCESS) {
         result = rd_boot_reveal(team->boot, &its[made], &ids[made]);
         if (result == RONDO_SUCCESS)
+            result = rd_boot_id_check(team->boot, &ids[made], first);
+        if (result == RONDO_SUCCESS)
             result = s->cuda->net_comms->make(team, names[net_comm], &ids[made], rank, nranks,
                                               &s->channels[made].net_comms[net_comm]);
         made++;
