@@ -173,9 +173,9 @@ const rd_mpi_entries_t *rd_mpi_table(const rd_mpi_entries_t *next)
         return NULL;
     entries = rd_mpi_next = *next;
     rd_mpi_settings_read();
-    rd_mpi_handles_start();
     if (!rd_mpi_comms_start() || !rd_mpi_setup_start())
         return NULL;
+    rd_mpi_handles_start();
     rd_mpi_arguments_start();
     rd_mpi_report_start();
     RD_MPI_ENTRIES(FILL)

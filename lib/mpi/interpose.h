@@ -168,7 +168,7 @@ typedef struct rd_mpi_named {
     bool dense; /* without holes */
 } rd_mpi_named_t;
 
-void rd_mpi_handles_start(void);
+void rd_mpi_handles_start(void); /* behind rd_mpi_comms_start */
 const rd_mpi_named_t *rd_mpi_named(MPI_Datatype type); /* NULL: it is derived, or none */
 int rd_mpi_op(MPI_Op op);                              /* rondo_op_t, -1: builtin, but not rondo's, -2: the user's */
 /* Can it be a type's handle, as far as a handle shows? What is none may not be asked for anything: the MPI would tell

@@ -21,6 +21,8 @@ for mpi in $(mpis); do
         good $ranks --table=off "$dir/errors.$mpi" errors errors_nonblocking handler_calls
     done
     good 3 "$dir/corners.$mpi" matrix progress
+    good 3 --report "$dir/corners.$mpi" characters
+    grep -q '^  allreduce  *20  *20 ' "$dir/out" || { cat "$dir/out"; fail "not all reductions of MPI_CHAR are served"; }
     MPIR_CVAR_COLL_ALIAS_CHECK=0 good 3 "$dir/corners.$mpi" equal # MPICH does not look at it then; Open MPI takes these
     good 3 "$dir/communicators.$mpi" lifetimes
     good 3 --report "$dir/communicators.$mpi" duplicates

@@ -6,6 +6,7 @@
  *   mpirun -n N corners NAME...   (2 to 64 ranks)
  */
 #define _GNU_SOURCE
+#include <limits.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -128,6 +129,7 @@ static const corner_t corners[] = {
     {"wildcard", wildcard},
     {"mixed", mixed},
     {"matrix", matrix},
+    {"characters", characters},
     {"names", names},
     {"ties", ties},
     {"equal_bits", equal_bits},
