@@ -179,6 +179,7 @@ const rd_mpi_entries_t *rd_mpi_table(const rd_mpi_entries_t *next)
     rd_mpi_arguments_start();
     rd_mpi_report_start();
     RD_MPI_ENTRIES(FILL)
+    entries.begin = rd_mpi_setup_begin;
     entries.Barrier = barrier;
     SHORT(Bcast, bcast)
     SHORT(Reduce, reduce)

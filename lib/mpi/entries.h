@@ -224,6 +224,7 @@ typedef intptr_t rd_mpi_word_t;
     void (*f_i##name)(RD_MPI_OPEN parameters, P request, P ierror);                                                    \
     void (*f_##name##_init)(RD_MPI_OPEN parameters, P info, P request, P ierror);
 typedef struct rd_mpi_entries {
+    void (*begin)(void); /* at the end of MPI_Init, on all ranks; NULL: nothing is served */
     /* Does the program call this library's names for requests, and not those of a tool before it, which may hand on to
      * PMPI_, past it? */
     bool requests_come_by;

@@ -168,7 +168,7 @@ typedef struct rd_mpi_named {
     bool dense; /* without holes */
 } rd_mpi_named_t;
 
-void rd_mpi_handles_start(void); /* behind rd_mpi_comms_start */
+void rd_mpi_handles_start(void);                       /* behind rd_mpi_comms_start */
 const rd_mpi_named_t *rd_mpi_named(MPI_Datatype type); /* NULL: it is derived, or none */
 int rd_mpi_op(MPI_Op op);                              /* rondo_op_t, -1: builtin, but not rondo's, -2: the user's */
 /* Can it be a type's handle, as far as a handle shows? What is none may not be asked for anything: the MPI would tell
@@ -236,6 +236,9 @@ static inline rd_mpi_comm_t *rd_mpi_comm_of(MPI_Comm comm, int *error)
 /* ---- setup.c: agreement; which of rondo's communicators serves one ---- */
 
 bool rd_mpi_setup_start(void);
+void rd_mpi_setup_begin(void); /* collective, in MPI_Init */
+/* Are sums of this communicator in the order of ranks, whoever serves them? The same on all ranks. */
+bool rd_mpi_is_reproducible(const rd_mpi_comm_t *c);
 /* Before a call. May make rondo's communicator; collective then. */
 void rd_mpi_setup(rd_mpi_comm_t *c);
 /* Counts a call for which there was none yet, which this rank made with the others. */
@@ -376,7 +379,7 @@ typedef struct rd_mpi_side {
 struct rd_mpi_work {
     rd_mpi_comm_t *c;
     const rd_mpi_call_t *call;
-    rondo_comm_t rondo; /* where it runs */
+    rondo_comm_t rondo; /* where it runs; NULL: see rd_mpi_begin_sorted */
     size_t *lists;      /* four of them, each of one word for each rank */
     uint64_t bytes;     /* what is counted for it */
     uint64_t admitted;  /* what rd_mpi_admit was asked for */
@@ -409,8 +412,13 @@ int rd_mpi_begin(rd_mpi_work_t *w); /* any call; the following ones those of a k
 int rd_mpi_begin_reduction(rd_mpi_work_t *w);
 int rd_mpi_begin_blocks(rd_mpi_work_t *w);
 int rd_mpi_begin_lists(rd_mpi_work_t *w);
-/* Reductions in the order of ranks, of dense elements. */
-int rd_mpi_begin_sorted(rd_mpi_work_t *w, size_t size);
+/* Reductions in the order of ranks, of dense elements. Where rondo serves nothing (`rondo` is NULL) the MPI moves them.
+ * A long one is handed on, unless it must be in that order. */
+int rd_mpi_begin_sorted(rd_mpi_work_t *w, size_t size, bool must);
+/* For a blocking reduction that rondo does not serve for that reason: does it in the order of ranks all the same, if
+ * its bits depend on that and were asked for to be reproducible. Returns MPI_SUCCESS, an error, which the handler has
+ * seen, or the reason to hand it on. */
+int rd_mpi_order(rd_mpi_comm_t *c, const rd_mpi_call_t *call, rd_mpi_reason_t reason);
 
 /* Ends what has been begun, and is over if `result` is MPI_SUCCESS; returns that, or another error. */
 int rd_mpi_end(rd_mpi_work_t *w, int result);

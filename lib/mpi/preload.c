@@ -269,6 +269,14 @@ static inline const rd_mpi_entries_t *table(void)
     return __builtin_expect(known != NULL, 1) ? known : first_call();
 }
 
+static void begin(void)
+{
+    const rd_mpi_entries_t *to = table();
+
+    if (to->begin)
+        to->begin();
+}
+
 /* For calls that are nothing to rondo as long as nothing is served. */
 static inline const rd_mpi_entries_t *table_if_serving(void)
 {
@@ -422,7 +430,7 @@ RD_MPI_REVOKES(REVOKE_ENTRY)
                                                                                                                        \
         pthread_once(&looked, start);                                                                                  \
         result = ((int(*) WORDS_##n)behind("MPI_" #Name))GIVEN_##n;                                                    \
-        (void)table();                                                                                                 \
+        begin();                                                                                                       \
         return result;                                                                                                 \
     }
 INIT_ENTRY_C(Init, 2)
@@ -433,7 +441,7 @@ INIT_ENTRY_C(Init_thread, 4)
     {                                                                                                                  \
         pthread_once(&looked, start);                                                                                  \
         ((void(*) parameters)behind(#spelling)) arguments;                                                             \
-        (void)table();                                                                                                 \
+        begin();                                                                                                       \
     }
 #ifdef OPEN_MPI
 #define INIT_SPELLINGS_AS(name, NAME, parameters, arguments)                                                           \

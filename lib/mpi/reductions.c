@@ -1,12 +1,12 @@
 /* Reductions. Type, operator and count are alike on all ranks by MPI's rule, so they may decide who serves a call. */
 #include "mpi/interpose.h"
 
-/* What rondo calls the type and the operator of a reduction; `sorted`: it must be done in the order of ranks. */
+/* What rondo calls the type and the operator of a reduction; `sorted`: it is done in the order of ranks. */
 typedef struct {
     rondo_type_t type;
     rondo_op_t op;
     size_t size;
-    bool sorted;
+    bool sorted, must; /* whatever its length */
 } reduction_t;
 
 /* A duplicate of a named type reduces as that. */
@@ -46,22 +46,23 @@ static rd_mpi_reason_t translate(const rd_mpi_comm_t *c, const rd_mpi_call_t *ca
     int op = rd_mpi_op(call->op);
     const rd_mpi_named_t *named = op == -2 ? NULL : named_of(call->recvtype);
     rd_mpi_layout_t layout;
+    bool reproducible = rd_mpi_is_reproducible(c);
 
     if (op == -2) { /* it may be freed before a nonblocking call is over */
         if (call->form != RD_MPI_BLOCKING)
             return RD_MPI_OPERATOR;
         if (!rd_mpi_layout(call->recvtype, &layout))
             return RD_MPI_ARGUMENT;
-        *r = (reduction_t){.size = layout.size, .sorted = true};
+        *r = (reduction_t){.size = layout.size, .sorted = true, .must = reproducible};
         return layout.dense ? RD_MPI_SERVED : RD_MPI_OPERATOR;
     }
     if (op < 0 || !named || !(named->ops >> op & 1) || (named->rondo < 0 && !named->dense))
         return RD_MPI_OPERATOR;
-    *r = (reduction_t){(rondo_type_t)named->rondo, op, named->size, named->rondo < 0};
+    *r = (reduction_t){(rondo_type_t)named->rondo, op, named->size, named->rondo < 0, false};
     if (named->rondo >= 0)
         r->size = rondo_type_size(r->type);
-    r->sorted |= call->what == RD_MPI_SCAN || call->what == RD_MPI_EXSCAN;
-    r->sorted |= c->rules->reproducible && is_rounded(r->type, r->op);
+    r->must = reproducible && (r->sorted || is_rounded(r->type, r->op));
+    r->sorted |= r->must || call->what == RD_MPI_SCAN || call->what == RD_MPI_EXSCAN;
     return RD_MPI_SERVED;
 }
 
@@ -108,7 +109,7 @@ int rd_mpi_begin_reduction(rd_mpi_work_t *w)
     if (refused != MPI_SUCCESS)
         return refused;
     if (r.sorted)
-        return rd_mpi_begin_sorted(w, r.size);
+        return rd_mpi_begin_sorted(w, r.size, r.must);
     remember(c, call, &r);
     w->bytes = all * r.size;
     switch (call->what) {
@@ -121,4 +122,24 @@ int rd_mpi_begin_reduction(rd_mpi_work_t *w)
     default:
         return rd_mpi_result(c, rondo_reduce_scatterv(send, call->recv, counts, r.type, r.op, w->rondo, NULL));
     }
+}
+
+/* Is it one that rondo would serve, but not now, or not here? What is switched off stays the MPI's own. */
+static bool may_be_ordered(const rd_mpi_call_t *call, rd_mpi_reason_t reason)
+{
+    return call->form == RD_MPI_BLOCKING && rd_mpi_reduces(call->what) &&
+           (reason == RD_MPI_EARLY || reason == RD_MPI_NOT_MADE || reason == RD_MPI_COMPARED);
+}
+
+int rd_mpi_order(rd_mpi_comm_t *c, const rd_mpi_call_t *call, rd_mpi_reason_t reason)
+{
+    rd_mpi_work_t w = {.c = c, .call = call, .but = -1};
+    reduction_t r;
+    int result;
+
+    if (!may_be_ordered(call, reason) || !rd_mpi_is_reproducible(c) || translate(c, call, &r) != RD_MPI_SERVED ||
+        !r.must)
+        return RD_MPI_HAND_ON(reason);
+    result = rd_mpi_begin_sorted(&w, r.size, true);
+    return rd_mpi_end(&w, result);
 }

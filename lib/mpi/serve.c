@@ -116,7 +116,8 @@ static int run(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
     }
     reason = (rd_mpi_reason_t)-result;
     watch = rd_mpi_watch(call, reason);
-    result = rd_mpi_passed(&watch, rd_mpi_pass(call, NULL));
+    result = rd_mpi_order(c, call, reason);
+    result = rd_mpi_passed(&watch, result < 0 ? rd_mpi_pass(call, NULL) : result);
     rd_mpi_handed_on(rd_mpi_kind(call), reason);
     took = rd_mpi_settings.report ? rd_mpi_clock() - began : 0;
     tally->handed_s += took;

@@ -53,6 +53,31 @@ bool rd_mpi_setup_start(void)
     return PMPI_Grequest_start(on_query, on_free, on_cancel, NULL, &never) == MPI_SUCCESS;
 }
 
+/* Sums are to be reproducible before there is anything of rondo's, too, and then all ranks have to know it: it is the
+ * one thing that is agreed on in MPI_Init. */
+static bool all_know;
+
+void rd_mpi_setup_begin(void)
+{
+    enum { OFF, REPRODUCIBLE, WORDS };
+    int64_t mine[WORDS] = {rd_mpi_settings.off, 0}, all[WORDS];
+    int rank = -1;
+
+    if (all_know)
+        return;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    mine[REPRODUCIBLE] = rank == 0 ? rd_mpi_settings.rules.reproducible : 0;
+    if (PMPI_Allreduce(mine, all, WORDS, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS)
+        return;
+    rd_mpi_settings.rules.reproducible = !all[OFF] && all[REPRODUCIBLE];
+    all_know = true;
+}
+
+bool rd_mpi_is_reproducible(const rd_mpi_comm_t *c)
+{
+    return c->rules ? c->rules->reproducible : all_know && rd_mpi_settings.rules.reproducible;
+}
+
 void rd_mpi_progress(void *unused)
 {
     bool held = rd_mpi_flights_hold(true);

@@ -4,6 +4,7 @@
  * RONDO_MPI_REPRODUCIBLE asks for it, sums whose bits depend on nothing but the number of ranks and the values. It
  * costs as many times the bytes as there are ranks, so long ones go to the MPI, unless they have to be reproducible:
  * those are done piece by piece. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,23 +52,32 @@ static int last_of(const rd_mpi_comm_t *c, const rd_mpi_call_t *call)
     }
 }
 
+static int gather(rd_mpi_work_t *w, const char *from, size_t bytes, int root)
+{
+    if (w->rondo)
+        return rd_mpi_result(w->c, rondo_gather(from, w->sorted.blocks, bytes, RONDO_UINT8, root, w->rondo, NULL));
+    return PMPI_Gather(from, (int)bytes, MPI_BYTE, w->sorted.blocks, (int)bytes, MPI_BYTE, root, w->c->comm);
+}
+
+static int allgather(rd_mpi_work_t *w, const char *from, size_t bytes)
+{
+    if (w->rondo)
+        return rd_mpi_result(w->c, rondo_allgather(from, w->sorted.blocks, bytes, RONDO_UINT8, w->rondo, NULL));
+    return PMPI_Allgather(from, (int)bytes, MPI_BYTE, w->sorted.blocks, (int)bytes, MPI_BYTE, w->c->comm);
+}
+
 /* Collects `count` elements of every rank, from the `done`th on. */
 static int collect(rd_mpi_work_t *w, size_t done, size_t count, size_t size)
 {
     const rd_mpi_call_t *call = w->call;
     const char *from = call->send == MPI_IN_PLACE ? call->recv : call->send;
     size_t bytes = count * size;
-    rondo_result_t result;
 
     from = from ? from + done * size : NULL;
     w->sorted.stride = bytes;
     w->sorted.count = count;
     w->sorted.to = call->recv ? (char *)call->recv + done * size : NULL;
-    if (call->what == RD_MPI_REDUCE)
-        result = rondo_gather(from, w->sorted.blocks, bytes, RONDO_UINT8, call->root, w->rondo, NULL);
-    else
-        result = rondo_allgather(from, w->sorted.blocks, bytes, RONDO_UINT8, w->rondo, NULL);
-    return rd_mpi_result(w->c, result);
+    return call->what == RD_MPI_REDUCE ? gather(w, from, bytes, call->root) : allgather(w, from, bytes);
 }
 
 /* The last piece is left for the end. A nonblocking call has no other one: what it would begin later would not come in
@@ -93,25 +103,50 @@ static int whole(rd_mpi_work_t *w, size_t size)
     return result == MPI_SUCCESS ? collect(w, done, count - done, size) : result;
 }
 
+static size_t block_of(const rd_mpi_call_t *call, size_t size, size_t r)
+{
+    return size * (size_t)(call->recvcounts ? rd_mpi_list_at(call->recvcounts, call->large, (int)r) : call->recvcount);
+}
+
+/* Block by block, each rank gathers its own. The MPI's counts are ints. */
+static int scatter_by_mpi(rd_mpi_work_t *w, const char *send, size_t size)
+{
+    int result = MPI_SUCCESS;
+
+    for (int r = 0; r < w->c->nranks; r++) {
+        if (block_of(w->call, size, (size_t)r) > INT_MAX)
+            return RD_MPI_HAND_ON(RD_MPI_OPERATOR);
+    }
+    for (int r = 0; r < w->c->nranks && result == MPI_SUCCESS; r++) {
+        result = gather(w, send, block_of(w->call, size, (size_t)r), r);
+        send += block_of(w->call, size, (size_t)r);
+    }
+    return result;
+}
+
+static int scatter_by_rondo(rd_mpi_work_t *w, const char *send, size_t size)
+{
+    size_t n = (size_t)w->c->nranks, offset = 0, *sends = w->lists, *sdispls = sends + n;
+    size_t *recvs = sends + 2 * n, *rdispls = sends + 3 * n;
+
+    for (size_t r = 0; r < n; r++) {
+        sends[r] = block_of(w->call, size, r);
+        sdispls[r] = offset;
+        offset += sends[r];
+        recvs[r] = w->sorted.stride;
+        rdispls[r] = r * w->sorted.stride;
+    }
+    return rd_mpi_result(
+        w->c, rondo_alltoallv(send, sends, sdispls, w->sorted.blocks, recvs, rdispls, RONDO_UINT8, w->rondo, NULL));
+}
+
 /* Reduce_scatter: each rank gets its block of every other. */
 static int scattered(rd_mpi_work_t *w, size_t size)
 {
     const rd_mpi_call_t *call = w->call;
-    size_t n = (size_t)w->c->nranks, own, offset = 0, *sends = w->lists, *sdispls = sends + n;
-    size_t *recvs = sends + 2 * n, *rdispls = sends + 3 * n;
+    size_t n = (size_t)w->c->nranks, own = block_of(call, size, (size_t)w->c->rank);
     const void *send = call->send == MPI_IN_PLACE ? call->recv : call->send;
 
-    for (size_t r = 0; r < n; r++) {
-        sends[r] =
-            size * (size_t)(call->recvcounts ? rd_mpi_list_at(call->recvcounts, call->large, (int)r) : call->recvcount);
-        sdispls[r] = offset;
-        offset += sends[r];
-    }
-    own = sends[w->c->rank];
-    for (size_t r = 0; r < n; r++) {
-        recvs[r] = own;
-        rdispls[r] = r * own;
-    }
     w->sorted.blocks = malloc(n * own + 1);
     if (!w->sorted.blocks)
         return rd_mpi_raise(w->c, MPI_ERR_NO_MEM);
@@ -119,16 +154,14 @@ static int scattered(rd_mpi_work_t *w, size_t size)
     w->sorted.stride = own;
     w->sorted.count = own / size;
     w->sorted.to = call->recv;
-    return rd_mpi_result(
-        w->c, rondo_alltoallv(send, sends, sdispls, w->sorted.blocks, recvs, rdispls, RONDO_UINT8, w->rondo, NULL));
+    return w->rondo ? scatter_by_rondo(w, send, size) : scatter_by_mpi(w, send, size);
 }
 
-int rd_mpi_begin_sorted(rd_mpi_work_t *w, size_t size)
+int rd_mpi_begin_sorted(rd_mpi_work_t *w, size_t size, bool must)
 {
     const rd_mpi_comm_t *c = w->c;
     const rd_mpi_call_t *call = w->call;
     bool scatters = call->what == RD_MPI_REDUCE_SCATTER || call->what == RD_MPI_REDUCE_SCATTER_BLOCK;
-    bool must = c->rules->reproducible && call->what != RD_MPI_SCAN && call->what != RD_MPI_EXSCAN;
     size_t all = 0;
 
     if (size == 0)

@@ -155,25 +155,58 @@ static void equal_bits(void)
     CHECK(memcmp(out, again, sizeof out) == 0, "the second call gives other bits");
 }
 
-/* 29: with RONDO_MPI_REPRODUCIBLE sums are x0 + (x1 + (... + xn)), short and long, whatever serves them otherwise. */
+static double element(int i, int r)
+{
+    return 1.0 / (3 + i + 7 * r);
+}
+
+/* Is each of them x0 + (x1 + (... + xlast))? */
+static void check_order(const char *what, const double *out, int n, int first, int last)
+{
+    for (int i = 0; i < n; i++) {
+        double sum = element(first + i, last);
+        for (int r = last - 1; r >= 0; r--)
+            sum = element(first + i, r) + sum;
+        if (sum != out[i]) {
+            CHECK(0, "%s, %d elements, element %d: %a, in order %a", what, n, i, out[i], sum);
+            return;
+        }
+    }
+}
+
+enum { LONG = 50000 };
+static void in_order_on(MPI_Comm comm, int n)
+{
+    static double in[LONG], out[LONG];
+    int place, root = n % nranks, block = n / nranks;
+
+    MPI_Comm_rank(comm, &place);
+    for (int i = 0; i < n; i++)
+        in[i] = element(i, place);
+    MPI_Allreduce(in, out, n, MPI_DOUBLE, MPI_SUM, comm);
+    check_order("allreduce", out, n, 0, nranks - 1);
+    MPI_Reduce_scatter_block(in, out, block, MPI_DOUBLE, MPI_SUM, comm);
+    check_order("reduce_scatter_block", out, block, place * block, nranks - 1);
+    MPI_Reduce(in, out, n, MPI_DOUBLE, MPI_SUM, root, comm);
+    if (place == root)
+        check_order("reduce", out, n, 0, nranks - 1);
+    MPI_Scan(in, out, n, MPI_DOUBLE, MPI_SUM, comm);
+    check_order("scan", out, n, 0, place);
+    memcpy(out, in, sizeof *in * (size_t)n);
+    MPI_Allreduce(MPI_IN_PLACE, out, n, MPI_DOUBLE, MPI_SUM, comm);
+    check_order("allreduce in place", out, n, 0, nranks - 1);
+}
+
+/* 29: with RONDO_MPI_REPRODUCIBLE sums are x0 + (x1 + (... + xn)), short and long, whoever serves them: also the first
+ * on a communicator. */
 static void in_order(void)
 {
-    enum { LONG = 50000 };
-    static double in[LONG], out[LONG];
-
     for (int n = 1; n <= LONG; n = n * 13 + 2) {
-        for (int i = 0; i < n; i++)
-            in[i] = 1.0 / (3 + i + 7 * rank);
-        MPI_Allreduce(in, out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-        for (int i = 0; i < n; i++) {
-            double sum = 1.0 / (3 + i + 7 * (nranks - 1));
-            for (int r = nranks - 2; r >= 0; r--)
-                sum = 1.0 / (3 + i + 7 * r) + sum;
-            if (sum != out[i]) {
-                CHECK(0, "%d elements, element %d: %a, in order %a", n, i, out[i], sum);
-                break;
-            }
-        }
+        MPI_Comm other;
+        MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &other);
+        in_order_on(other, n);
+        in_order_on(MPI_COMM_WORLD, n);
+        MPI_Comm_free(&other);
     }
 }
 
