@@ -34,7 +34,8 @@ for mpi in $(mpis); do
     grep -q 'cannot spawn' "$dir/out" || grep -q 'with ranks that were spawned' "$dir/out" ||
         { cat "$dir/out"; fail "why those with spawned ranks are handed on"; }
     good 3 "$dir/corners.$mpi" environment
-    good 3 "$dir/corners.$mpi" environment_off
+    good 3 --report "$dir/corners.$mpi" environment_off
+    grep -q 'the MPI served 12 switched off' "$dir/out" || { cat "$dir/out"; fail "one rank is off, but the world is served"; }
     good 3 "$dir/corners.$mpi" not_made
     said=$(grep -c "could not make rondo's communicator" "$dir/out")
     [ "$said" = 1 ] || { cat "$dir/out"; fail "$said ranks said that there is no communicator of rondo's"; }

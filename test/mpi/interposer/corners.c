@@ -45,15 +45,24 @@ static void handles(void)
     }
 }
 
-/* 4: rank 1's environment is another's. */
-static void environment(void)
+/* 4: rank 1's environment is another's, from before MPI_Init on. */
+static void set_environment(const char *corner)
 {
-    if (rank == 1) {
+    if (rank_before() != 1)
+        return;
+    if (strcmp(corner, "environment") == 0) {
         setenv("RONDO_MPI_SERVE", "-allreduce,bcast=0-8", 1);
         setenv("RONDO_MPI_AFTER", "2", 1);
         setenv("RONDO_MPI_REPRODUCIBLE", "1", 1);
         setenv("RONDO_MPI_TABLE", "off", 1);
+    } else if (strcmp(corner, "environment_off") == 0) {
+        setenv("RONDO_MPI_SERVE", "off", 1);
     }
+}
+
+static void environment(void)
+{
+    CHECK(rank != 1 || getenv("RONDO_MPI_AFTER"), "rank 1 has no environment of its own");
     plain();
     handles();
     choose();
@@ -61,8 +70,6 @@ static void environment(void)
 
 static void environment_off(void)
 {
-    if (rank == nranks - 1)
-        setenv("RONDO_MPI_SERVE", "off", 1);
     plain();
     handles();
 }
@@ -148,6 +155,8 @@ static const corner_t corners[] = {
 
 int main(int argc, char **argv)
 {
+    if (argc > 1)
+        set_environment(argv[1]);
     corners_begin(argc, argv);
     return corners_run(argc, argv, corners, sizeof corners / sizeof corners[0]);
 }
