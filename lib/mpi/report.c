@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "mpi/interpose.h"
 
@@ -96,12 +97,14 @@ static void write_report(FILE *out)
     }
 }
 
+static pid_t process; /* that reports; not one that it has forked */
+
 /* In one piece, or what other ranks and the program say would get between its numbers. */
 static void report(void)
 {
     char *text = NULL;
     size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = getpid() == process ? open_memstream(&text, &length) : NULL;
 
     if (!out)
         return;
@@ -115,6 +118,8 @@ void rd_mpi_report_start(void)
 {
     int rank = -1;
 
-    if (rd_mpi_settings.report && PMPI_Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS && rank == 0)
+    if (rd_mpi_settings.report && PMPI_Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS && rank == 0) {
+        process = getpid();
         atexit(report);
+    }
 }

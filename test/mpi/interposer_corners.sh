@@ -39,6 +39,8 @@ for mpi in $(mpis); do
     good 3 "$dir/corners.$mpi" not_made
     said=$(grep -c "could not make rondo's communicator" "$dir/out")
     [ "$said" = 1 ] || { cat "$dir/out"; fail "$said ranks said that there is no communicator of rondo's"; }
+    good 2 --report "$dir/corners.$mpi" forks
+    [ "$(grep -c '^rondo: collective calls' "$dir/out")" = 1 ] || { cat "$dir/out"; fail "a forked process reports, too"; }
     compile first -rdynamic -ldl
     good 3 "$dir/first.$mpi" idup
     good 3 --report "$dir/first.$mpi" idup_blocking

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "corner.h"
 
@@ -85,6 +87,22 @@ static void not_made(void)
     CHECK(seconds() - began < 60, "it took %g s", seconds() - began);
 }
 
+/* A child that leaves by exit, without an exec, is nobody's rank. */
+static void forks(void)
+{
+    int status = -1;
+    pid_t child;
+
+    plain();
+    fflush(stdout);
+    child = fork();
+    if (child == 0)
+        exit(0);
+    waitpid(child, &status, 0);
+    CHECK(status == 0, "the child ends with %d", status);
+    plain();
+}
+
 /* 20 */
 static void leave(void)
 {
@@ -147,6 +165,7 @@ static const corner_t corners[] = {
     {"environment", environment},
     {"environment_off", environment_off},
     {"not_made", not_made},
+    {"forks", forks},
     {"leave", leave},
     {"abort", abort_one},
     {"die", die},
