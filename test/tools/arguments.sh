@@ -64,5 +64,13 @@ if [ -e "$run" ]; then
         : >"$dir/$name"
         bad "$name cannot be preloaded.*.ln -s FILE " sh "$run" --library "$dir/$name" true
     done
+    # A name without a folder is a file here, not one among the system's libraries.
+    : >"$dir/c.so"
+    run=$(cd "$(dirname "$run")" && pwd)/rondo-run
+    preloaded=$(cd "$dir" && sh "$run" --library c.so sh -c 'echo "$LD_PRELOAD"' 2>/dev/null)
+    case $preloaded in
+    */c.so*) ;;
+    *) echo "--library c.so preloads '$preloaded'"; failures=$((failures + 1)) ;;
+    esac
 fi
 [ $failures = 0 ]
