@@ -105,7 +105,7 @@ static rd_mpi_reason_t judge(rd_mpi_comm_t *c, const rd_mpi_call_t *call)
         return RD_MPI_EARLY;
     if (is_off(c, rd_mpi_kind(call)))
         return RD_MPI_SIZE;
-    return rd_mpi_is_compared(c, call) ? RD_MPI_COMPARED : RD_MPI_SERVED;
+    return RD_MPI_SERVED;
 }
 
 static int over_at_once(rd_mpi_operation_t *o, MPI_Request *request)

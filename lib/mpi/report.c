@@ -64,7 +64,7 @@ static void print_row(FILE *out, const char *name, const rd_mpi_tally_t *t)
         fprintf(out, " %9.2f", 1e6 * t->served_s / (double)t->served);
     else
         fprintf(out, " %9s", "-");
-    if (compared)
+    if (compared && t->compared_s > 0) /* not of all: that mean is one over other calls */
         fprintf(out, " %9.2f", 1e6 * t->compared_s / (double)compared);
     fprintf(out, "\n");
 }

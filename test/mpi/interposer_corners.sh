@@ -84,6 +84,8 @@ for mpi in $(mpis); do
     compile alone
     good 3 "$dir/alone.$mpi" blocking nonblocking persistent
     good 2 --compare=5 "$dir/alone.$mpi" blocking nonblocking persistent
+    grep -q '^  allreduce .*% .* [0-9.]* *[0-9.]* *[0-9.]*$' "$dir/out" && ! grep -q '^  .* 0\.00$' "$dir/out" ||
+        { cat "$dir/out"; fail "the MPI has a time of nothing"; }
     "$mpicc" -w -shared -fPIC "$here/played_success.c" -o "$dir/success.so" || fail "played_success.c"
     for RONDO_TEST_PLAYED in "" "$dir/success.so"; do
         export RONDO_TEST_PLAYED # the program sees that it is in force
