@@ -22,9 +22,10 @@ typedef struct round {
     size_t out_left, in_left; /* bytes still to be queued, and to be received */
     int through;              /* so many ranks from `from` on must have come before that can send */
     rd_boot_news_t news;
-    int64_t began_ms;
-    int64_t until_ms, say_ms; /* when it fails, and when the log says who is waited for; 0: never */
-    char call[CALL_BYTES];    /* what the other rank's exchange is for, as far as it has said it; "": nothing */
+    int64_t began_ms, round_ms; /* when the exchange began, and the round did */
+    int64_t until_ms, say_ms;   /* when it fails, and when the log says who is waited for; 0: never */
+    int64_t watched_ms;         /* when the watcher was called last; 0: not in this round */
+    char call[CALL_BYTES];      /* what the other rank's exchange is for, as far as it has said it; "": nothing */
 } round_t;
 
 /* A call of the system has failed on this rank. */
@@ -55,6 +56,7 @@ static void begin_round(round_t *r, int k)
     r->to = &r->b->to[k];
     r->through = r->b->nranks - (1 << k) < 1 << k ? r->b->nranks - (1 << k) : 1 << k;
     r->call[0] = 0;
+    r->round_ms = rd_clock_ms();
     if (r->b->call)
         rd_chan_send(r->to->chan, RD_REC_CALL, r->b->call, strlen(r->b->call));
 }
@@ -185,6 +187,24 @@ static void say_late(round_t *r)
     }
 }
 
+static void tell_watcher(round_t *r)
+{
+    const rd_boot_watcher_t *watcher = &r->b->watcher;
+    const int64_t now = rd_clock_ms();
+
+    if (!watcher->waits || !r->b->call || now - (r->watched_ms ? r->watched_ms : r->round_ms) < RD_BOOT_SLICE_MS)
+        return;
+    r->watched_ms = now;
+    watcher->waits(watcher->arg, &(rd_boot_wait_t){r->in_left ? r->from->rank : r->to->rank, r->round_ms, r->until_ms});
+}
+
+static void end_round(round_t *r)
+{
+    if (r->watched_ms)
+        r->b->watcher.waits(r->b->watcher.arg, &(rd_boot_wait_t){-1, r->round_ms, 0});
+    r->watched_ms = 0;
+}
+
 /* The rank that this one waits for may wait itself for one that its block comes through. */
 static rondo_result_t late(round_t *r)
 {
@@ -200,6 +220,8 @@ static rondo_result_t late(round_t *r)
     snprintf(r->news.failure.text, sizeof(r->news.failure.text),
              "%s did not take part in an exchange within %lld ms (%s)", who, (long long)b->patience.ms,
              b->patience.by ? b->patience.by : "RONDO_CREATE_TIMEOUT_MS");
+    if (r->watched_ms)
+        b->watcher.explain(b->watcher.arg, r->news.failure.text);
     return RONDO_ERR_TIMEOUT;
 }
 
@@ -234,6 +256,7 @@ static rondo_result_t run_round(round_t *r)
             code = rd_stop_get(b->stop);
         if (code)
             return code;
+        tell_watcher(r);
         if (is_over(r))
             return late(r);
         say_late(r);
@@ -287,6 +310,7 @@ rondo_result_t rd_boot_rounds(rd_boot_t *b, rd_boot_round_fn each, void *arg)
         begin_round(&r, k);
         r.out_left = r.in_left = each(arg, k, &r.out, &r.in);
         code = run_round(&r);
+        end_round(&r);
     }
     if (code && r.news.silent)
         code = heard_instead(b, code, &r.news);
@@ -333,6 +357,11 @@ rondo_result_t rd_boot_allgather(rd_boot_t *b, void *all, size_t each)
 void rd_boot_exchange_for(rd_boot_t *b, const char *call)
 {
     b->call = call;
+}
+
+void rd_boot_watch(rd_boot_t *b, const rd_boot_watcher_t *watcher)
+{
+    b->watcher = *watcher;
 }
 
 void rd_boot_exchanged(const rd_boot_t *b, int *exchanges, size_t *bytes)

@@ -78,6 +78,19 @@ rondo_result_t rd_boot_cause(rd_boot_t *boot, int failed, const char *why, char 
  * RONDO_ERR_MISMATCH, on all ranks. */
 void rd_boot_exchange_for(rd_boot_t *boot, const char *call);
 
+/* Somebody who cares that such an exchange waits. */
+typedef struct rd_boot_wait {
+    int peer;                   /* the rank that it waits for; -1: for none any more */
+    int64_t since_ms, until_ms; /* when it is given up; 0: never */
+} rd_boot_wait_t;
+typedef struct rd_boot_watcher {
+    void (*waits)(void *arg, const rd_boot_wait_t *wait); /* is told every 50 ms, by the waiting thread */
+    /* It is given up: adds to the sentence what is known of the reason. */
+    void (*explain)(void *arg, char text[RD_ERROR_BYTES]);
+    void *arg;
+} rd_boot_watcher_t;
+void rd_boot_watch(rd_boot_t *boot, const rd_boot_watcher_t *watcher);
+
 /* Reports the number of exchanges so far, and the bytes of one rank's blocks in all of them. */
 void rd_boot_exchanged(const rd_boot_t *boot, int *exchanges, size_t *bytes);
 /* Reports what a bootstrap of `nranks` ranks permanently costs a rank: sockets to neighbours, and memory. */

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "core/exchanges.h"
 #include "cost/prices.h"
 #include "monitor/seat.h"
 #include "node/team.h"
@@ -50,7 +51,8 @@ struct rondo_comm {
     struct rd_cuda *cuda; /* NULL: a host communicator */
     rd_liveness_t *liveness;
     rd_queue_t queue;
-    rd_seat_t seat;            /* what rondo-ras shows of this rank */
+    rd_seat_t seat; /* what rondo-ras shows of this rank */
+    rd_exchanges_t exchanges;
     _Atomic bool status_lines; /* it is in status_lines.h; the next one: */
     int64_t status_due_ms;
     bool ras_tcp;        /* it is in ras_tcp.h */

@@ -12,6 +12,7 @@
 #include "exec/cuda/cuda.h"
 #include "exec/host/reduce.h"
 #include "core/completed.h"
+#include "core/exchanges.h"
 #include "core/footprint.h"
 #include "core/hooks.h"
 #include "core/on_error.h"
@@ -417,6 +418,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         (result = rd_queue_create(&comm->queue, &comm->team, comm->planner, &comm->conns, comm->net)))
         return result;
     rd_comm_take_seat(comm); /* liveness answers by it, perhaps a question that has come already */
+    rd_exchanges_watch(comm);
     if ((result = rd_liveness_add(&comm->liveness, comm->boot, &comm->node, &comm->ctx, &comm->health.stop,
                                   &liveness_ops, comm)))
         return result;

@@ -24,6 +24,8 @@ librondo_core_la_SOURCES += \
 	lib/core/dumps.c \
 	lib/core/dumps.h \
 	lib/core/explain.c \
+	lib/core/exchanges.c \
+	lib/core/exchanges.h \
 	lib/core/extents.c \
 	lib/core/extents.h \
 	lib/core/failed_call.c \

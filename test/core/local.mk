@@ -60,6 +60,7 @@ check_PROGRAMS += \
 	test/core/slow_ways \
 	test/core/split_kill \
 	test/core/split_maker \
+	test/core/split_order \
 	test/core/thread_signals \
 	test/core/transports \
 	test/core/unreadable_memory \
@@ -138,6 +139,7 @@ test_core_ids_wiped_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_ids_wiped_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_boot_id_create
 test_core_split_maker_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_split_maker_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_comm_build
+test_core_split_order_LDADD = libtest.la
 test_core_thread_signals_LDADD = libtest.la
 test_core_unreadable_memory_LDADD = libtest.la
 test_core_works_LDADD = libtest.la
