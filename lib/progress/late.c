@@ -157,55 +157,53 @@ static void ask_next(rd_queue_t *q)
     ask(q, answer.next);
 }
 
-/* What ranks of other nodes have answered by now. As `find`. */
-static int answered(const rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
+/* What is known of who holds the call up. */
+typedef struct found {
+    int status;                /* of a verdict that names a rank, or RD_VERDICT_UNKNOWN */
+    int rank;                  /* that is named, or to which the waits lead as far as others have answered; -1: none */
+    bool says_why;             /* `text` is a verdict that says why it is unknown who is late */
+    char text[RD_ERROR_BYTES]; /* the verdict, or what is known all the same; "": nothing */
+} found_t;
+
+/* What ranks of other nodes have answered by now. */
+static void find_answer(const rd_queue_t *q, found_t *f)
 {
     bool looked = q->late.view && q->team->seat && q->team->seat->record;
     rd_boot_answer_t answer;
 
-    text[0] = 0;
-    *rank = -1;
+    *f = (found_t){.status = RD_VERDICT_UNKNOWN, .rank = q->late.asked - 1};
     if (!q->late.asked)
-        return RD_VERDICT_UNKNOWN;
-    *rank = q->late.asked - 1;
+        return;
     if (!rd_boot_answered(q->team->boot, RD_QUESTIONER_CALL, &answer)) {
         if (looked)
-            snprintf(text, RD_ERROR_BYTES, "; rank %d (%s) was asked, and does not answer", *rank,
-                     rd_health_whois(q->health, *rank));
-        return RD_VERDICT_UNKNOWN;
+            snprintf(f->text, sizeof f->text, "; rank %d (%s) was asked, and does not answer", f->rank,
+                     rd_health_whois(q->health, f->rank));
+        return;
     }
     bool names = rd_verdict_names(answer.status);
-    *rank = names ? answer.rank : answer.next >= 0 ? answer.next : *rank;
-    snprintf(text, RD_ERROR_BYTES, names ? "%s" : "; %.500s", answer.text);
-    return names ? answer.status : RD_VERDICT_UNKNOWN;
+    f->rank = names ? answer.rank : answer.next >= 0 ? answer.next : f->rank;
+    f->status = names ? answer.status : RD_VERDICT_UNKNOWN;
+    snprintf(f->text, sizeof f->text, names ? "%s" : "; %.500s", answer.text);
 }
 
-static const char not_known[] = "unknown: "; /* so a verdict begins that says why */
-
-static bool is_unknown(const char *text)
-{
-    return strncmp(text, not_known, sizeof not_known - 1) == 0;
-}
-
-/* What is known by now. Returns the status of a verdict that names a rank, which *rank is, or RD_VERDICT_UNKNOWN; then
- * `text` is what is known all the same, or empty, and *rank is where the waits lead as far as ranks of other nodes have
- * answered, or -1. Where all ranks are of this node, it is the verdict that says why (is_unknown). It looks at this
- * node again, so two calls must be as far from each other as two looks. */
-static int find(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
+/* Looks at this node again, so two calls must be as far from each other as two looks. Where the records of this node
+ * lead to a rank of another one, and those that wait here have not, that rank is asked now. */
+static void find(rd_queue_t *q, found_t *f)
 {
     rd_monitor_verdict_t v;
+    const bool looked = judge(q, &v), unknown = looked && v.status == RD_VERDICT_UNKNOWN;
 
-    const bool looked = judge(q, &v);
-    if (looked && q->team->node->nnodes == 1 && v.next < 0 && is_unknown(v.text)) {
-        *rank = -1;
-        rd_verdict_copy(text, RD_ERROR_BYTES - 128, v.text); /* what is said before it and behind must have room */
-        return RD_VERDICT_UNKNOWN;
+    if (unknown && !q->late.asked && v.next >= 0 && !q->controls[v.next])
+        ask(q, v.next);
+    if (unknown && !v.failed && q->team->node->nnodes == 1 && v.next < 0) {
+        *f = (found_t){.status = RD_VERDICT_UNKNOWN, .rank = -1, .says_why = true};
+        rd_verdict_copy(f->text, sizeof f->text - 128, v.text); /* what is said before it and behind must have room */
+    } else if (!looked || unknown) {
+        find_answer(q, f);
+    } else {
+        *f = (found_t){.status = v.status, .rank = v.rank};
+        rd_verdict_copy(f->text, sizeof f->text, v.text);
     }
-    if (!looked || v.status == RD_VERDICT_UNKNOWN)
-        return answered(q, rank, text);
-    *rank = v.rank;
-    rd_verdict_copy(text, RD_ERROR_BYTES, v.text);
-    return v.status;
 }
 
 /* ---- in the log ---- */
@@ -228,23 +226,23 @@ static bool claim(const rd_queue_t *q, int64_t now_ms)
 static void say(rd_queue_t *q, int peer, int64_t ms, const char *more)
 {
     double seconds = (double)ms / 1000;
-    char text[RD_ERROR_BYTES];
-    int rank, status = find(q, &rank, text);
-    bool named = status != RD_VERDICT_UNKNOWN;
-    int late = named ? rank : late_one(q, rank >= 0 ? rank : peer);
+    found_t f;
 
+    find(q, &f);
+    bool named = f.status != RD_VERDICT_UNKNOWN;
+    int late = named ? f.rank : late_one(q, f.rank >= 0 ? f.rank : peer);
     char line[RD_ERROR_BYTES + 192];
     if (named)
-        snprintf(line, sizeof line, "a call waits for %g s: %s (%s)", seconds, text, more);
-    else if (is_unknown(text))
+        snprintf(line, sizeof line, "a call waits for %g s: %s (%s)", seconds, f.text, more);
+    else if (f.says_why)
         snprintf(line, sizeof line, "a call waits for %g s: for rank %d (%s); who is late is %s (%s)", seconds, late,
-                 rd_health_whois(q->health, late), text, more);
+                 rd_health_whois(q->health, late), f.text, more);
     else
         snprintf(line, sizeof line, "a call waits for %g s: for rank %d (%s), which has not come or is slow%s (%s)",
-                 seconds, late, rd_health_whois(q->health, late), text, more);
+                 seconds, late, rd_health_whois(q->health, late), f.text, more);
     rd_log(q->team->ctx, RD_LOG_WARN, "%s", line);
     if (q->on_stall)
-        q->on_stall(q, status, late, line);
+        q->on_stall(q, f.status, late, line);
 }
 
 void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
@@ -282,31 +280,29 @@ void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
 
 /* ---- the time limit ---- */
 
-/* Writes what is said where no rank is known to hold the others up, and returns the rank that it names, or -1. `far`:
- * where the waits lead, as `find` has it; `known`: what is known all the same. */
-static int unknown(rd_queue_t *q, int peer, int far, const char *known, char text[LONGEST])
+/* Writes what is said where no rank is known to hold the others up, and returns the rank that it names, or -1. */
+static int unknown(rd_queue_t *q, int peer, const found_t *f, char text[LONGEST])
 {
-    int late = late_one(q, far >= 0 ? far : peer);
+    const int late = late_one(q, f->rank >= 0 ? f->rank : peer);
     const char *whois = rd_health_whois(q->health, late);
-    const char *perhaps = late >= 0 && !q->controls[late] ? ", or waits for another one itself" : "";
+    const long long ms = q->wait.timeout_ms;
 
-    if (is_unknown(known)) {
+    if (f->says_why) {
         snprintf(text, LONGEST,
-                 "waited longer than %lld ms for rank %d (%s); who is late or stopped is %s; see "
-                 "RONDO_TIMEOUT_MS",
-                 (long long)q->wait.timeout_ms, late, whois, known);
+                 "waited longer than %lld ms for rank %d (%s); who is late or stopped is %s; see RONDO_TIMEOUT_MS", ms,
+                 late, whois, f->text);
         return -1;
     }
     if (late == peer)
         snprintf(text, LONGEST,
-                 "waited longer than %lld ms for rank %d (%s): it is alive but late or stopped%s%s; see "
-                 "RONDO_TIMEOUT_MS",
-                 (long long)q->wait.timeout_ms, peer, whois, perhaps, known);
+                 "waited longer than %lld ms for rank %d (%s), and why is unknown%s; see RONDO_TIMEOUT_MS", ms, peer,
+                 whois, f->text);
     else
-        snprintf(text, LONGEST,
-                 "waited longer than %lld ms: rank %d (%s) is alive but late or stopped%s, and rank %d (%s), which "
-                 "this rank waits for, waits as well%s; see RONDO_TIMEOUT_MS",
-                 (long long)q->wait.timeout_ms, late, whois, perhaps, peer, rd_health_whois(q->health, peer), known);
+        snprintf(
+            text, LONGEST,
+            "waited longer than %lld ms, in the end for rank %d (%s), and why is unknown: rank %d (%s), which this "
+            "rank waits for, waits as well%s; see RONDO_TIMEOUT_MS",
+            ms, late, whois, peer, rd_health_whois(q->health, peer), f->text);
     return late;
 }
 
@@ -336,39 +332,38 @@ static int news_ms(const rd_queue_t *q)
 
 /* Answers of other nodes may be on their way, or another rank may know more: both are waited for a moment before this
  * rank says that it does not know. As `find`. */
-static int find_patiently(rd_queue_t *q, int *rank, char text[RD_ERROR_BYTES])
+static void find_patiently(rd_queue_t *q, found_t *f)
 {
     const struct timespec step = {0, STEP_MS * 1000000};
-    int status = find(q, rank, text);
 
-    for (int ms = 0; ms < RD_QUEUE_NEWS_MS && status == RD_VERDICT_UNKNOWN && q->late.asked; ms += STEP_MS) {
+    find(q, f);
+    for (int ms = 0; ms < RD_QUEUE_NEWS_MS && f->status == RD_VERDICT_UNKNOWN && q->late.asked; ms += STEP_MS) {
         nanosleep(&step, NULL);
         if (rd_health_poll(q->health) != RONDO_SUCCESS)
             break;
         ask_next(q);
-        status = answered(q, rank, text);
+        find_answer(q, f);
     }
-    return status;
 }
 
 static rondo_result_t time_out(rd_queue_t *q, int peer)
 {
-    char found[RD_ERROR_BYTES], text[LONGEST];
-    int rank;
+    char text[LONGEST];
+    found_t f;
 
     if (!rd_queue_says(q) && rd_queue_news(q, news_ms(q)))
         return rd_health_check(q->health);
     /* Who seems late, on another node, may have called something else, and be in no call. */
     if (rd_unlike_wait(q, late_one(q, peer)) != RONDO_SUCCESS)
         return rd_health_check(q->health);
-    const int status = find_patiently(q, &rank, found);
+    find_patiently(q, &f);
     if (rd_health_check(q->health) != RONDO_SUCCESS)
         return rd_health_check(q->health);
-    if (status == RD_VERDICT_UNKNOWN)
-        return fail(q, status, unknown(q, peer, rank, found, text), text);
+    if (f.status == RD_VERDICT_UNKNOWN)
+        return fail(q, f.status, unknown(q, peer, &f, text), text);
     snprintf(text, sizeof text, "waited longer than %lld ms: %s; see RONDO_TIMEOUT_MS", (long long)q->wait.timeout_ms,
-             found);
-    return fail(q, status, rank >= 0 ? rank : peer, text);
+             f.text);
+    return fail(q, f.status, f.rank >= 0 ? f.rank : peer, text);
 }
 
 rondo_result_t rd_late_timeout(rd_queue_t *q, int peer)

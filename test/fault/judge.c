@@ -42,19 +42,19 @@ static const cause_t causes[] = {
               RONDO_ERR_REMOTE,
               {"died", "ended", "failed", "dumps core", "cannot be read", "broke off", "closed the connection",
                "is not there"},
-              {"abort", "destroyed", "late or stopped", "is late", "in time", "cut off"}},
+              {"abort", "destroyed", "why is unknown", "is late", "in time", "cut off"}},
     [STOPPED] = {"is stopped",
                  RONDO_ERR_TIMEOUT,
-                 {"is stopped", "late or stopped", "in time"},
+                 {"is stopped", "why is unknown", "in time"},
                  {"died", "abort", "destroyed", "cut off", "has ended"}},
     [ABORTED] = {"has aborted",
                  RONDO_ERR_REMOTE,
                  {"abort", "failed", "was lost", "has left it", "is not there"},
-                 {"died:", "has ended", "without a farewell", "destroyed", "late or stopped", "is late", "cut off"}},
+                 {"died:", "has ended", "without a farewell", "destroyed", "why is unknown", "is late", "cut off"}},
     [LACKS] = {"lacks something",
                RONDO_ERR_REMOTE,
                {"failed", "cannot", "memory", "open files", "file size", "was lost"},
-               {"died:", "has ended", "without a farewell", "destroyed", "late or stopped", "is late", "cut off"}},
+               {"died:", "has ended", "without a farewell", "destroyed", "why is unknown", "is late", "cut off"}},
 };
 
 static int has_one(const char *text, const char *const words[8])

@@ -155,7 +155,7 @@ static int wrong(int rank, const char *why)
 static bool is_unsure(const char *text, const char *who)
 {
     return shared->nodes > 1 &&
-           (strstr(text, "was asked, and does not answer") || strstr(text, "is alive but late or stopped")) &&
+           (strstr(text, "was asked, and does not answer") || strstr(text, "and why is unknown")) &&
            !(strstr(text, words()) && strstr(text, who));
 }
 

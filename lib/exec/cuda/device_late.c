@@ -126,7 +126,7 @@ rondo_result_t rd_device_late_timeout(rd_cuda_t *cuda, int peer)
         return rd_health_fail(team->health, RONDO_ERR_TIMEOUT, peer,
                               "a kernel waited longer than %u ms: %s; see RONDO_TIMEOUT_MS", limit, text);
     return rd_health_fail(team->health, RONDO_ERR_TIMEOUT, peer,
-                          "a kernel waited longer than %u ms for rank %d (%s): it is alive but late or stopped; see "
+                          "a kernel waited longer than %u ms for rank %d (%s), and why is unknown%s%s; see "
                           "RONDO_TIMEOUT_MS",
-                          limit, peer, rd_health_whois(team->health, peer));
+                          limit, peer, rd_health_whois(team->health, peer), text[0] ? "; " : "", text);
 }
