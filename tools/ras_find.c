@@ -121,16 +121,28 @@ static void scan_proc(found_t *found)
         closedir(d);
 }
 
-static void scan_folder(const char *dir, found_t *found)
+/* A folder in which records are is to be told from one that has all of a job's. */
+static void add_file(DIR *folder, const char *name, found_t *found, bool says)
+{
+    const int unreadable = found->view->unreadable;
+    int fd = openat(dirfd(folder), name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+    if (fd < 0 && says)
+        fprintf(stderr, "rondo-ras: %s cannot be read: %s\n", name, strerror(errno));
+    if (fd < 0)
+        return;
+    add(found, fd);
+    if (says && found->view->unreadable > unreadable)
+        fprintf(stderr, "rondo-ras: %s cannot be read: %s\n", name, found->view->why);
+}
+
+static void scan_folder(const char *dir, found_t *found, bool says)
 {
     DIR *d = opendir(dir);
 
-    for (struct dirent *e; d && (e = readdir(d));) {
-        int fd =
-            ras_is_record(e->d_name) ? openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
-        if (fd >= 0)
-            add(found, fd);
-    }
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (ras_is_record(e->d_name))
+            add_file(d, e->d_name, found, says);
     if (d)
         closedir(d);
 }
@@ -230,7 +242,7 @@ static void scan(found_t *found, const ras_options_t *options)
         scan_sockets(found, options->user);
     }
     if (options->from || options->dir)
-        scan_folder(options->from ? options->from : options->dir, found);
+        scan_folder(options->from ? options->from : options->dir, found, options->from && !found->again);
 }
 
 bool ras_find(rd_view_t *view, const ras_options_t *options)
