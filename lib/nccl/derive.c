@@ -208,10 +208,14 @@ static ncclResult_t shrink_check(ncclComm_t comm, const int *list, int count, nc
         return nc_error(comm, ncclInvalidUsage, "%s: the communicator is not made yet", call);
     if (nc_comm_busy(comm) && flags == NCCL_SHRINK_DEFAULT)
         return nc_comm_ready(comm, call);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        if (list[i] < 0 || list[i] >= comm->nranks)
+            return nc_error(comm, ncclInvalidArgument, "%s: excludeRanksList[%d] is %d: ranks are 0 to %d", call, i,
+                            list[i], comm->nranks - 1);
         if (list[i] == comm->rank)
             return nc_error(comm, ncclInvalidArgument,
                             "%s: excludeRanksList has this rank, %d: only those that stay call", call, comm->rank);
+    }
     return ncclSuccess;
 }
 
