@@ -55,8 +55,7 @@ static void fill(rank_facts_t *r, const rd_team_t *team, const rd_priced_t *pric
     r->quota = (int32_t)(topo.quota > 0 && topo.quota < 1 ? 1 : topo.quota);
     r->machine = rd_machine_number();
     r->processor = priced->processor;
-    r->locality = rd_locality_here();
-    r->locality.gpu = team->gpu;
+    r->locality = rd_locality_of_gpu(team->gpu);
     r->tune = priced->tuned;
     snprintf(r->tuner, sizeof r->tuner, "%s", team->tuner ? team->tuner : "none");
     r->each = (int16_t)rd_locality_mask(&r->cores);

@@ -164,6 +164,31 @@ int rd_locality_pci(const char *sys, const char *bus)
     return atoi(text) < NODES_MOST ? atoi(text) : -1;
 }
 
+/* A NUMA node that has memory alone tells nothing about packages. */
+static bool gpu_find(const char *sys, uint32_t gpu, rd_locality_t *found)
+{
+    char bus[16], path[256];
+    rd_processors_t cpus;
+
+    rd_pci_print(gpu, bus);
+    const int numa = gpu ? rd_locality_pci(sys, bus) : -1;
+    snprintf(path, sizeof path, "%s/devices/system/node/node%d/cpulist", sys, numa);
+    if (numa < 0 || list_read(path, &cpus) < 0)
+        return false;
+    *found = rd_locality_of(sys, &cpus);
+    return true;
+}
+
+rd_locality_t rd_locality_of_gpu(uint32_t gpu)
+{
+    rd_locality_t found;
+
+    if (!gpu_find(rd_locality_sys(), gpu, &found))
+        found = rd_locality_here();
+    found.gpu = gpu;
+    return found;
+}
+
 bool rd_locality_narrow(const char *sys, int numa, int least, rd_processors_t *mask)
 {
     char path[256];

@@ -31,6 +31,9 @@ void rd_pci_print(uint32_t number, char bus[16]);
 int rd_locality_mask(cpu_set_t *mask);
 /* Of this thread. Some microseconds on a machine with one NUMA node, and some for each of several. */
 rd_locality_t rd_locality_here(void);
+/* Of the GPU with this number (rd_pci_number), on whose NUMA node the pinned memory for its data lies, and the threads
+ * that move it run, wherever this thread is bound to; 0, or one whose NUMA node is not known: of this thread. */
+rd_locality_t rd_locality_of_gpu(uint32_t gpu);
 /* Of a mask, on the machine whose /sys is `sys`. */
 rd_locality_t rd_locality_of(const char *sys, const rd_processors_t *mask);
 

@@ -62,6 +62,36 @@ static int count_of(int numa, int least)
     return narrower ? n : -n;
 }
 
+/* ---- what the kernel says: processors from `first` on are allowed, of `all` that it counts; 0: of this machine */
+
+static size_t all, first;
+
+int __real_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set);
+int __wrap_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set);
+
+int __wrap_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
+{
+    if (!all)
+        return __real_sched_getaffinity(pid, bytes, set);
+    if (8 * bytes < all) {
+        errno = EINVAL;
+        return -1;
+    }
+    memset(set, 0, bytes);
+    for (size_t k = first; k < all; k++)
+        CPU_SET_S(k, bytes, set);
+    return 0;
+}
+
+static void gpu_place_is(const char *bus, int package, int numa)
+{
+    const uint32_t gpu = rd_pci_number(bus);
+    const rd_locality_t place = rd_locality_of_gpu(gpu);
+
+    CHECK(place.package == package && place.numa == numa && place.gpu == gpu, "GPU %s: package %d, NUMA node %d", bus,
+          place.package, place.numa);
+}
+
 /* After the four NUMA nodes have been written. */
 static void devices(void)
 {
@@ -70,6 +100,14 @@ static void devices(void)
     CHECK(rd_locality_pci(sys, "0000:1A:00.0") == 2 && rd_locality_pci(sys, "0000:1b:00.0") == -1 &&
               rd_locality_pci(sys, "0000:1c:00.0") == -1,
           "NUMA nodes of devices");
+    file_write("bus/pci/devices/0000:1d:00.0/numa_node", "3\n");
+    first = 2; /* this thread is on NUMA node 1 */
+    all = 4;
+    gpu_place_is("0000:1A:00.0", 0, 2);
+    gpu_place_is("0000:1b:00.0", 1, 1);
+    gpu_place_is("0000:1d:00.0", 1, 1); /* its NUMA node has memory alone */
+    gpu_place_is("", 1, 1);
+    all = 0;
     CHECK(count_of(0, 1) == 2 && count_of(1, 2) == 2, "two processors of each are in the mask");
     CHECK(count_of(1, 3) == -6 && count_of(3, 1) == -6 && count_of(-1, 1) == -6 && count_of(9, 1) == -6, "left alone");
 }
@@ -90,27 +128,6 @@ static void memory(void)
     CHECK(!before.changed, "no NUMA node");
     rd_locality_memory_end(&before);
     printf("a thread may %sprefer a NUMA node here\n", mode >= 0 ? "" : "not ");
-}
-
-/* ---- many processors: those from `first` on are allowed, of `all` that the kernel counts; 0: of this machine */
-
-static size_t all, first;
-
-int __real_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set);
-int __wrap_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set);
-
-int __wrap_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
-{
-    if (!all)
-        return __real_sched_getaffinity(pid, bytes, set);
-    if (8 * bytes < all) {
-        errno = EINVAL;
-        return -1;
-    }
-    memset(set, 0, bytes);
-    for (size_t k = first; k < all; k++)
-        CPU_SET_S(k, bytes, set);
-    return 0;
 }
 
 static void mask_is(size_t allowed_first, size_t processors, int each, int members)
