@@ -23,7 +23,10 @@ script_tests = \
 	test/layers.sh
 
 # The order in which make -jN check begins: what takes longest, so that at the end none runs on alone. What computes on
-# all cores there does so by `nice`, and has beside it what waits for most of its time. All else follows as TESTS has it.
+# all cores there does so by `nice`, and has beside it what waits for most of its time; what simulates GPUs, and takes a
+# core, comes one by one between such. Scripts that install go one after the other, and are so far apart that each finds
+# the one before it done: what has to wait for another, make begins only when all the rest have begun. All else follows
+# as TESTS has it.
 first_tests = \
 	test/pkg/sanitized_builds \
 	test/played/doctor \
@@ -42,23 +45,60 @@ first_tests = \
 	test/model/check \
 	test/core/lifetime_bare_clone \
 	test/monitor/events \
-	test/sim/rails \
-	test/sim/fused \
-	test/mpi/interposer_corners \
 	test/sim/nodes \
+	test/mpi/interposer_corners \
 	test/fault/trials \
-	test/sim/grow \
-	test/sim/narrow \
-	test/sim/many \
-	test/sim/gdr \
-	test/sim/delayed/collectives \
-	test/sim/collectives \
-	test/sim/raced \
 	test/ofi/nodes \
-	test/sim/delayed/messages \
+	test/pkg/install \
+	test/sim/many \
+	test/monitor/slow \
+	test/monitor/slow_link \
+	test/sim/rails \
+	test/core/late_far \
+	test/netplugin/nodes \
+	test/sim/fused \
+	test/netplugin/collnet \
+	test/ofi/fault \
+	test/pkg/wheel \
+	test/sim/raced \
+	test/monitor/late \
+	test/monitor/hearts \
 	test/sim/shim \
-	test/api/op_matrix \
-	test/monitor/slow
+	test/mpi/interposer_calls \
+	test/played/trials \
+	test/sim/gdr \
+	test/fault/hostile \
+	test/core/lifetime_create_destroy \
+	test/fortran/install \
+	test/sim/grow \
+	test/monitor/dump \
+	test/played/programs \
+	test/sim/window_host \
+	test/core/lifetime_peer_leaves \
+	test/core/opposite_orders \
+	test/sim/scheduled \
+	test/transport/nodes_link \
+	test/monitor/nccl_ras \
+	test/sim/narrow \
+	test/core/unreadable_memory \
+	test/monitor/differ_split \
+	test/sim/simple \
+	test/transport/lengths \
+	test/monitor/blame \
+	test/sim/delayed \
+	test/monitor/stacks \
+	test/monitor/ras_tcp \
+	test/sim/delayed/collectives \
+	test/monitor/differ \
+	test/monitor/failed \
+	test/sim/collectives \
+	test/core/grow \
+	test/transport/nodes \
+	test/sim/delayed/messages \
+	test/ucx/net \
+	test/core/progress_across \
+	test/sim/ordered \
+	test/api/op_matrix
 all_logs = $(patsubst %.mpi.log,%.log,$(patsubst %.sh.log,%.log,$(patsubst %$(EXEEXT).log,%.log,$(TESTS:=.log))))
 TEST_LOGS = $(foreach log,$(first_tests:=.log),$(filter $(log),$(all_logs))) $(filter-out $(first_tests:=.log),$(all_logs))
 
