@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
+
 #define AGAIN_MS 10 /* between two attempts to connect */
 
 bool rd_agree_shrink_gone(int error)
@@ -31,6 +33,8 @@ rondo_result_t rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_boot_t *b
     /* A key of its own: what is sent here means nothing to a rank that waits at the listener for something else. */
     rd_id_derive(&r->creds, &b->creds, "agreement", NULL, 0);
     r->mine.round = round;
+    r->mine.spare = rd_fd_free(rd_boot_fds(b->nranks, ops->env) + 1) - 1; /* one for the connection to the leader */
+    snprintf(r->mine.why, sizeof(r->mine.why), "cannot make a communicator: %s", rd_fd_strerror(EMFILE));
     if (b->patience.ms > 0)
         r->deadline_ms = rd_clock_ms() + b->patience.ms;
     *agreement = r;
@@ -112,9 +116,9 @@ static rondo_result_t reach(rd_agree_shrink_t *r)
         r->again_ms = now + AGAIN_MS;
         if (fd >= 0 && !r->up)
             return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for a connection to rank %d", r->leader);
-        if (rd_fd_none_left(error))
-            return rd_error(b->ctx, RONDO_ERR_SYSTEM, "cannot connect to rank %d (%s): %s", r->leader,
-                            rd_boot_whois(b, r->leader), rd_fd_strerror(error));
+        r->no_fd |= rd_fd_none_left(error);
+        if (r->no_fd && !r->own_table)
+            return RONDO_ERR_SYSTEM;
         r->dial_error = error; /* no port, no memory: that passes */
     }
     if (rd_agree_shrink_gone(error)) {
@@ -145,7 +149,8 @@ static bool on_list(rd_agree_shrink_t *r, const unsigned char *data, size_t byte
     r->have = (size_t)part.offset + bytes - head;
     if (r->have < all || !(r->bits[r->rank / 8] >> r->rank % 8 & 1))
         return false;
-    r->mine = (rd_member_state_t){.round = part.round, .standing = RD_STANDS_OUTSIDE};
+    r->mine.round = part.round;
+    r->mine.standing = RD_STANDS_OUTSIDE;
     rd_agree_shrink_list(r);
     return true;
 }
@@ -231,12 +236,61 @@ void rd_agree_shrink_keep(rd_agree_shrink_t *r)
     r->boot->listener = -1;
 }
 
+/* What a rank without descriptors does on a thread that has some. */
+typedef struct {
+    rd_agree_shrink_t *agreement;
+    rd_agree_shrink_verdict_t *verdict;
+    rondo_result_t result;
+    char sentence[RD_ERROR_BYTES];
+} own_table_t;
+
+static void drop(rd_agree_shrink_t *r)
+{
+    hang_up(r);
+    rd_agree_shrink_lead_end(r);
+}
+
+static void *follow_by_own_table(void *arg)
+{
+    own_table_t *a = arg;
+    rd_agree_shrink_t *r = a->agreement;
+
+    if (rd_fd_own_table(&(int){r->boot->listener}, 1) == 0)
+        a->result = follow(r, a->verdict);
+    else
+        a->result = rd_error(r->boot->ctx, RONDO_ERR_SYSTEM, "%s", r->mine.why);
+    drop(r); /* what this thread has opened is no descriptor of the process */
+    snprintf(a->sentence, sizeof a->sentence, "%s", rd_thread_error());
+    return NULL;
+}
+
+/* The connections that this rank had end, and are made again: who follows dials until the leader is gone. */
+static rondo_result_t go_on_by_own_table(rd_agree_shrink_t *r, rd_agree_shrink_verdict_t *verdict)
+{
+    own_table_t a = {.agreement = r, .verdict = verdict};
+    pthread_t thread;
+
+    drop(r);
+    r->own_table = true;
+    r->mine.spare = 0;
+    snprintf(r->mine.why, sizeof(r->mine.why), "cannot connect to the other ranks: %s", rd_fd_strerror(EMFILE));
+    if (rd_thread_start(&thread, follow_by_own_table, &a) != 0)
+        return rd_error(r->boot->ctx, RONDO_ERR_SYSTEM, "%s", r->mine.why);
+    pthread_join(thread, NULL);
+    if (a.result != RONDO_SUCCESS)
+        rd_thread_error_set(a.sentence);
+    return a.result;
+}
+
 rondo_result_t rd_agree_shrink_next(rd_agree_shrink_t *r, rondo_result_t made, rd_agree_shrink_verdict_t *verdict)
 {
     if (r->nmembers) {
         r->mine.standing = made == RONDO_SUCCESS ? RD_STANDS_MADE : RD_STANDS_FAILED;
         r->mine.code = made;
     }
+    if (made != RONDO_SUCCESS)
+        snprintf(r->mine.why, sizeof(r->mine.why), "%s", rd_thread_error());
     r->state_sent = 0;
-    return follow(r, verdict);
+    rondo_result_t result = follow(r, verdict);
+    return r->no_fd && !r->own_table ? go_on_by_own_table(r, verdict) : result;
 }

@@ -13,7 +13,10 @@
  * All this relies on two assumptions: a connection is refused only by a rank that has ended, and a host that has not
  * answered for five seconds is gone. A child that knows nothing of rondo (a bare clone) may go on listening for a rank
  * that has died; where a rank has seen the death itself it has told the others, and no connection is needed. If the
- * network falls apart, each part makes a communicator of its own. */
+ * network falls apart, each part makes a communicator of its own.
+ *
+ * A rank that has too few descriptors left for another communicator lives, and must be told of and not waited for. So
+ * each says how many it has before there is a list. */
 #ifndef RD_BOOT_AGREE_SHRINK_H
 #define RD_BOOT_AGREE_SHRINK_H
 
@@ -32,7 +35,9 @@ typedef enum { RD_STANDS_OUTSIDE, RD_STANDS_FAILED, RD_STANDS_MADE, RD_STANDS_RE
 
 typedef struct rd_member_state { /* RD_REC_STATE */
     int32_t round, standing;
-    int32_t code; /* why making the communicator failed */
+    int32_t code;  /* why making the communicator failed */
+    int32_t spare; /* descriptors that the rank has left, up to what a communicator of all ranks takes */
+    char why[160]; /* the sentence of `code`, or of what it says if they are too few */
 } rd_member_state_t;
 
 #define RD_AGREE_SHRINK_PART 8192 /* bytes of a list in one record */
@@ -55,6 +60,7 @@ typedef struct rd_member {
 
 /* What the agreement asks of the communicator. */
 typedef struct rd_agree_shrink_ops {
+    const rd_env_t *env;
     const _Atomic int *closed; /* set when another thread is ending the communicator */
     /* Returns true if that rank has certainly died, though somebody may still hold what it listened on. */
     bool (*died)(void *arg, int rank);
@@ -69,6 +75,8 @@ typedef struct rd_agree_shrink {
     int64_t deadline_ms; /* 0: none */
     int leader;          /* the lowest rank that is not known to be gone */
     rd_member_state_t mine;
+    bool no_fd;          /* this rank has no descriptor left for a connection */
+    bool own_table;      /* so it goes on, to hear or say that it fails, on a thread with a table of its own */
     unsigned char *bits; /* the last list */
     size_t have;         /* bytes of it that have arrived */
     int *members;

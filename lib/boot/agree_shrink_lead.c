@@ -61,8 +61,10 @@ static void probe(rd_agree_shrink_t *r, int rank)
     rd_member_t *g = &r->member[rank];
     g->probe = rd_boot_dial(r->boot, rank);
     g->since_ms = rd_clock_ms();
-    if (g->probe < 0)
-        g->lost = rd_agree_shrink_gone(errno);
+    if (g->probe >= 0)
+        return;
+    g->lost = rd_agree_shrink_gone(errno);
+    r->no_fd |= rd_fd_none_left(errno);
 }
 
 /* Handles an event on the probe, or a probe that takes long. A probe that ends is repeated: only a refusal says that
@@ -176,6 +178,7 @@ static void turn(rd_agree_shrink_t *r)
     rd_listener_pump(&r->incoming);
     for (rd_chan_t *c; (c = rd_listener_next(&r->incoming));)
         admit(r, c);
+    r->no_fd |= rd_fd_none_left(r->incoming.error);
 }
 
 /* ---- what follows ---- */
@@ -204,7 +207,8 @@ static void make_list(rd_agree_shrink_t *r)
         if (!g || (g->came && !g->lost))
             r->bits[i / 8] |= (unsigned char)(1 << i % 8);
     }
-    r->mine = (rd_member_state_t){.round = round + 1, .standing = RD_STANDS_OUTSIDE};
+    r->mine.round = round + 1;
+    r->mine.standing = RD_STANDS_OUTSIDE;
     rd_agree_shrink_list(r);
     send_list(r);
     r->listed = 1;
@@ -242,11 +246,21 @@ static int count_lost(const rd_agree_shrink_t *r)
     return n;
 }
 
+/* Says on all ranks that the communicator of `n` ranks is not made because of what one of them has said. */
+static rondo_result_t fail_for(rd_agree_shrink_t *r, rondo_result_t code, int n, int rank)
+{
+    const rd_member_state_t *s = state_of(r, rank);
+    char text[sizeof(((rd_fail_t *)0)->text)];
+
+    snprintf(text, sizeof(text), "the communicator of the %d ranks that are left was not made: rank %d (%s): %.*s", n,
+             rank, rd_boot_whois(r->boot, rank), (int)sizeof(s->why) - 1, s->why);
+    tell_failure(r, NULL, code, text);
+    return rd_error(r->boot->ctx, code, "%s", text);
+}
+
 /* No rank has died, and yet the attempt failed: there is no use in trying again. */
 static rondo_result_t cancel(rd_agree_shrink_t *r)
 {
-    rd_boot_t *b = r->boot;
-    char text[sizeof(((rd_fail_t *)0)->text)];
     int ctx = -1;
     for (int k = 0; k < r->nmembers; k++) {
         const rd_member_state_t *s = state_of(r, r->members[k]);
@@ -257,12 +271,30 @@ static rondo_result_t cancel(rd_agree_shrink_t *r)
     int code = state_of(r, ctx)->code;
     if (code <= RONDO_IN_PROGRESS || code > RD_LAST_RESULT)
         code = RONDO_ERR_REMOTE;
-    snprintf(text, sizeof(text),
-             "the communicator of the %d ranks that are left was not made: rank %d (%s): %s; its own "
-             "output says why",
-             r->nmembers, ctx, rd_boot_whois(b, ctx), rondo_result_string((rondo_result_t)code));
-    tell_failure(r, NULL, (rondo_result_t)code, text);
-    return rd_error(b->ctx, (rondo_result_t)code, "%s", text);
+    return fail_for(r, (rondo_result_t)code, r->nmembers, ctx);
+}
+
+/* Returns a rank that has come, and has not enough descriptors left for a communicator of `n` ranks; -1: none. */
+static int poor_rank(rd_agree_shrink_t *r, int n)
+{
+    const int need = rd_boot_fds(n, r->ops.env);
+
+    if (!r->own_table) /* less those for the ranks that have come, which it goes on to hold */
+        r->mine.spare = rd_fd_free(need);
+    for (int i = 0; i < r->nranks && n > 1; i++) {
+        rd_member_t *g = member_of(r, i);
+        if ((!g || (g->came && !g->lost)) && state_of(r, i)->spare < need)
+            return i;
+    }
+    return -1;
+}
+
+static int count_come(rd_agree_shrink_t *r)
+{
+    int n = 1;
+    for (int i = 0; i < r->nranks; i++)
+        n += member_of(r, i) && r->member[i].came && !r->member[i].lost;
+    return n;
 }
 
 typedef enum { GOES_ON, IS_LISTED, IS_KEPT, IS_OVER } decision_t;
@@ -281,7 +313,7 @@ static decision_t prepare(rd_agree_shrink_t *r)
     return count(r, RD_STANDS_READY) == r->nmembers - count_lost(r) ? keep(r) : GOES_ON;
 }
 
-static decision_t decide_gathered(rd_agree_shrink_t *r)
+static decision_t decide_gathered(rd_agree_shrink_t *r, rondo_result_t *result)
 {
     for (int i = 0; i < r->nranks; i++) {
         rd_member_t *g = member_of(r, i);
@@ -293,6 +325,11 @@ static decision_t decide_gathered(rd_agree_shrink_t *r)
      * the next leader must find that out. */
     if (r->mine.standing >= RD_STANDS_MADE && count(r, RD_STANDS_READY) > 0)
         return prepare(r);
+    int n = count_come(r), poor = poor_rank(r, n);
+    if (poor >= 0) {
+        *result = fail_for(r, RONDO_ERR_SYSTEM, n, poor);
+        return IS_OVER;
+    }
     make_list(r);
     return IS_LISTED;
 }
@@ -304,7 +341,7 @@ static decision_t decide_listed(rd_agree_shrink_t *r, rondo_result_t *result)
         return count(r, RD_STANDS_READY) == here ? keep(r) : GOES_ON;
     if (here < r->nmembers) { /* the others will hear of it when they have returned from making the communicator */
         r->listed = 0;
-        return decide_gathered(r);
+        return decide_gathered(r, result);
     }
     if (count(r, RD_STANDS_FAILED) < here)
         return GOES_ON;
@@ -340,6 +377,17 @@ static void dismiss_attendant(rd_agree_shrink_t *r)
     r->attends = 0;
 }
 
+/* No other rank can come to this one. */
+static rondo_result_t cannot_accept(rd_agree_shrink_t *r)
+{
+    const rondo_result_t code = r->incoming.poor ? RONDO_ERR_NO_MEMORY : RONDO_ERR_SYSTEM;
+
+    r->mine.code = code;
+    snprintf(r->mine.why, sizeof(r->mine.why), "cannot accept the connections of the other ranks (accept4): %s",
+             strerror(r->incoming.poor ? ENOMEM : r->incoming.error));
+    return fail_for(r, code, count_come(r), r->rank);
+}
+
 rondo_result_t rd_agree_shrink_lead(rd_agree_shrink_t *r, rd_agree_shrink_verdict_t *verdict)
 {
     rondo_result_t result = RONDO_SUCCESS;
@@ -347,7 +395,7 @@ rondo_result_t rd_agree_shrink_lead(rd_agree_shrink_t *r, rd_agree_shrink_verdic
     if (!r->leads && (result = begin(r)))
         return result;
     for (;;) {
-        decision_t decision = r->listed ? decide_listed(r, &result) : decide_gathered(r);
+        decision_t decision = r->listed ? decide_listed(r, &result) : decide_gathered(r, &result);
         if (decision == IS_OVER)
             return result;
         *verdict = decision == IS_KEPT ? RD_AGREE_SHRINK_KEEP : RD_AGREE_SHRINK_LIST;
@@ -356,6 +404,10 @@ rondo_result_t rd_agree_shrink_lead(rd_agree_shrink_t *r, rd_agree_shrink_verdic
         if ((result = check(r)))
             return result;
         turn(r);
+        if (r->no_fd && !r->own_table)
+            return RONDO_ERR_SYSTEM;
+        if (r->incoming.poor || rd_fd_refused(r->incoming.error))
+            return cannot_accept(r);
     }
 }
 
@@ -404,7 +456,10 @@ void rd_agree_shrink_lead_end(rd_agree_shrink_t *r)
         stop_knocking(&r->member[i]);
         rd_chan_free(r->member[i].chan);
     }
+    r->leads = r->listed = 0;
 free:
     free(r->member);
     free(r->polls);
+    r->member = NULL;
+    r->polls = NULL;
 }

@@ -12,6 +12,8 @@
 #include "boot/registry.h"
 #include "boot/roots.h"
 
+#define SERVING_FDS 2 /* of a rendezvous: the copy of a listener, and its wake */
+
 rondo_result_t rd_boot_id_create(rondo_unique_id_t *id, const rd_env_t *env)
 {
     rd_id_t mine;
@@ -31,7 +33,7 @@ rondo_result_t rd_boot_id_create(rondo_unique_id_t *id, const rd_env_t *env)
     rd_whois(whois);
     /* a long host name is dropped in favour of the process number */
     snprintf(mine.maker, sizeof(mine.maker), "%.35s", strlen(whois) < sizeof(mine.maker) ? whois : strrchr(whois, ':'));
-    code = rd_rendezvous_start(&mine, listener, env->create_timeout_ms, NULL);
+    code = rd_rendezvous_start(&mine, listener, false, env->create_timeout_ms, NULL);
     if (code)
         goto failed;
     rd_id_pack(id, &mine);
@@ -287,20 +289,28 @@ static rondo_result_t check_members(const rd_boot_t *b, const int *members, int 
     return RONDO_SUCCESS;
 }
 
-/* The listener stays with the bootstrap; the thread gets a descriptor of its own. Only one thread may accept
- * connections from it, and a creation that has not ended by the next derivation has failed, so its thread is ended
- * first. */
-static rondo_result_t serve_derived(rd_boot_t *b, const rd_id_t *id)
+static rondo_result_t serve_copy(rd_boot_t *b, const rd_id_t *id)
 {
-    if (b->serving)
-        rd_served_finish(b->derived, 0, "another communicator is made in its place");
-    b->serving = 0;
     rd_fd_fork_lock();
     int fd = rd_fd_keep(fcntl(b->listener, F_DUPFD_CLOEXEC, 0));
     rd_fd_fork_unlock();
     if (fd < 0)
         return rd_error(b->ctx, RONDO_ERR_SYSTEM, "cannot serve the new communicator: %s", rd_fd_strerror(errno));
-    rondo_result_t code = rd_rendezvous_start(id, fd, b->patience.ms, b->ctx);
+    return rd_rendezvous_start(id, fd, false, b->patience.ms, b->ctx);
+}
+
+/* The listener stays with the bootstrap; the thread gets a descriptor of its own. Only one thread may accept
+ * connections from it, and a creation that has not ended by the next derivation has failed, so its thread is ended
+ * first. Where no descriptor is left this rank will not be in the communicator, and the thread tells the others, who
+ * come to it and to nobody else. */
+static rondo_result_t serve_derived(rd_boot_t *b, const rd_id_t *id)
+{
+    if (b->serving)
+        rd_served_finish(b->derived, 0, "another communicator is made in its place");
+    b->serving = 0;
+    rondo_result_t code = SERVING_FDS <= rd_fd_free(SERVING_FDS)
+                              ? serve_copy(b, id)
+                              : rd_rendezvous_start(id, b->listener, true, b->patience.ms, b->ctx);
     if (code)
         return code;
     memcpy(b->derived, id->creds.job, sizeof(b->derived));

@@ -78,6 +78,8 @@ struct rd_boot {
 typedef size_t (*rd_boot_round_fn)(void *arg, int k, const unsigned char **out, unsigned char **in);
 rondo_result_t rd_boot_rounds(rd_boot_t *b, rd_boot_round_fn each, void *arg);
 
+/* Returns how many descriptors a rank needs while a communicator is made. Defined in join.c. */
+int rd_boot_fds(int nranks, const rd_env_t *env);
 /* Finds the neighbours through the rendezvous. Defined in join.c. */
 rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env);
 /* Tells the rendezvous, if it can be reached within a while, that the creation fails, and why, and destroys `b`. The

@@ -428,13 +428,14 @@ static void check(rd_joining_t *j)
              rd_addr_print(&b->id.addr, text), (long long)b->patience.ms, b->id.maker);
 }
 
-/* Returns how many descriptors a rank needs while a communicator is made: for its neighbours, the others of its node
- * and their records, a network, and some for itself. This is checked first, because a library that runs out of them
- * later reports something else, or ends the process. */
-static int most_fds(const rd_boot_t *b, const rd_env_t *env)
+/* For its neighbours, the others of its node and their records, a network, and some for itself. This is checked first,
+ * because a library that runs out of them later reports something else, or ends the process. */
+int rd_boot_fds(int nranks, const rd_env_t *env)
 {
-    int locals = b->nranks < NODE_FDS ? b->nranks : NODE_FDS;
-    return OWN_FDS + 2 * b->rounds + (env->monitor ? 2 : 1) * locals;
+    int locals = nranks < NODE_FDS ? nranks : NODE_FDS, rounds = 0;
+    while (rounds < RD_BOOT_ROUNDS && 1 << rounds < nranks)
+        rounds++;
+    return OWN_FDS + 2 * rounds + (env->monitor ? 2 : 1) * locals;
 }
 
 rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
@@ -445,7 +446,7 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
         j.deadline_ms = rd_clock_ms() + b->patience.ms + 2000;
     rd_dial_begin(&j.rendezvous, &b->id.addr, &hello);
     j.rendezvous.unheard = 1;
-    if (rd_fd_free(most_fds(b, env)) < most_fds(b, env))
+    if (rd_fd_free(rd_boot_fds(b->nranks, env)) < rd_boot_fds(b->nranks, env))
         no_descriptor(&j, "make a communicator", EMFILE);
     while (!j.code) {
         rendezvous_pump(&j);

@@ -57,6 +57,51 @@ static rd_served_t **find(const unsigned char job[16])
     return p;
 }
 
+static void *run_by_own_table(void *arg)
+{
+    rd_served_t *s = arg;
+    bool has = rd_fd_own_table(&(int){s->wake}, 1) == 0;
+
+    pthread_mutex_lock(&lock);
+    s->wake = -1;
+    s->table = has ? 1 : -1;
+    pthread_cond_broadcast(&changed);
+    while (has && s->table == 1) /* until it is on the list */
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    return has ? s->run(s) : NULL;
+}
+
+int rd_served_start_own_table(rd_served_t *s, void *(*run)(void *), int fd)
+{
+    pthread_once(&once, begin_once);
+    s->moved = malloc(sizeof(*s->moved)); /* nothing of the process's */
+    s->run = run;
+    s->wake = fd;
+    int error = s->moved ? rd_thread_start(&s->thread, run_by_own_table, s) : ENOMEM;
+    if (error == 0) {
+        pthread_mutex_lock(&lock);
+        while (s->table == 0) /* from then on the caller may close `fd` */
+            pthread_cond_wait(&changed, &lock);
+        bool has = s->table > 0;
+        if (has) {
+            s->next = all;
+            all = s;
+            s->table = 2;
+            pthread_cond_broadcast(&changed);
+        }
+        pthread_mutex_unlock(&lock);
+        if (has)
+            return 0;
+        pthread_join(s->thread, NULL);
+        error = EMFILE;
+    }
+    free(s->moved);
+    s->moved = NULL;
+    errno = error;
+    return -1;
+}
+
 int rd_served_start(rd_served_t *s, void *(*run)(void *))
 {
     pthread_once(&once, begin_once);
@@ -90,6 +135,8 @@ void rd_served_done(rd_served_t *s)
 static void wake(rd_served_t *s)
 {
     uint64_t one = 1;
+    if (s->wake < 0)
+        return;
     (void)!write(s->wake, &one, sizeof(one)); /* cannot fail: an eventfd counts up to 2^64 */
 }
 

@@ -14,7 +14,7 @@
 typedef struct rd_served {
     unsigned char job[16];
     pthread_t thread;
-    int wake;                        /* eventfd: readable once cancelled */
+    int wake;                        /* eventfd: readable once cancelled; -1: none, so that is to be looked for */
     _Atomic(const char *) cancelled; /* the reason; NULL: it is not cancelled */
     char why[RD_ERROR_BYTES];
     _Atomic(const char *) failed; /* the sentence of a rank of this process that has failed, or the thread's own; NULL:
@@ -26,11 +26,16 @@ typedef struct rd_served {
     int *moved;  /* all its descriptors, the wake too, which it took along into a table of its own (rd_fd_own_table);
                     NULL: none */
     int nmoved;
+    void *(*run)(void *);
+    int table; /* 1: it has a table of its own from the start, 2: and is on the list; -1: it could not get one */
     struct rd_served *next;
 } rd_served_t;
 
 /* Starts run(served) in a thread that no signal reaches. Returns 0, or -1 with errno set. */
 int rd_served_start(rd_served_t *s, void *(*run)(void *));
+/* The same for a process that has no descriptor left: the thread has a table of its own (rd_fd_own_table) with `fd`,
+ * which stays open in the process, and it has no wake. */
+int rd_served_start_own_table(rd_served_t *s, void *(*run)(void *), int fd);
 static inline const char *rd_served_cancelled(rd_served_t *s)
 {
     return atomic_load(&s->cancelled);

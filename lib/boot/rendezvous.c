@@ -310,7 +310,7 @@ static int turn(rd_rendezvous_t *m)
     int members = m->nmembers;
     n += rd_listener_fill(&m->incoming, p + n);
     n += rd_roots_fill(&m->roots, p + n);
-    if (!rd_sock_poll(p, (nfds_t)n, m->first_ms || m->incoming.npending ? SLICE_MS : -1))
+    if (!rd_sock_poll(p, (nfds_t)n, m->first_ms || m->incoming.npending || m->served.wake < 0 ? SLICE_MS : -1))
         return refused(m, "poll", errno);
     if (p[0].revents)
         rd_served_woken(&m->served);
@@ -372,14 +372,14 @@ static void *rendezvous_run(void *arg)
     return NULL;
 }
 
-rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, int64_t timeout_ms, rd_log_ctx_t *ctx)
+rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, bool own, int64_t timeout_ms, rd_log_ctx_t *ctx)
 {
-    rd_hello_t mine = {.purpose = RD_FOR_MEETING, .rank = -1};
+    const rd_hello_t mine = {.purpose = RD_FOR_MEETING, .rank = -1};
     rd_rendezvous_t *m = calloc(1, sizeof(*m));
-    if (!m) {
+    if (!m && !own)
         rd_fd_close(listener);
+    if (!m)
         return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for the rendezvous");
-    }
     m->id = *id;
     m->listener = listener;
     m->timeout_ms = timeout_ms;
@@ -387,10 +387,11 @@ rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, int64_t time
     randombytes_buf(&m->salt, sizeof(m->salt));
     rd_listener_open(&m->incoming, listener, &id->creds, &id->addr, sizeof(id->addr), &mine);
     memcpy(m->served.job, id->creds.job, sizeof(m->served.job));
-    if (rd_served_start(&m->served, rendezvous_run) == 0)
+    if ((own ? rd_served_start_own_table(&m->served, rendezvous_run, listener)
+             : rd_served_start(&m->served, rendezvous_run)) == 0)
         return RONDO_SUCCESS;
     rondo_result_t code = rd_error(ctx, RONDO_ERR_SYSTEM, "cannot start the rendezvous: %s", rd_thread_strerror(errno));
-    rd_fd_close(listener);
+    rd_fd_close(own ? -1 : listener);
     free(m);
     return code;
 }

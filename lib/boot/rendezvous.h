@@ -58,8 +58,11 @@ typedef struct rd_fail {
 } rd_fail_t;
 
 /* Serves the rendezvous of `id` on `listener`, which it takes over. It ends when all ranks have come and left, when
- * timeout_ms has passed since the first one came (0: never), or at process exit. */
-rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, int64_t timeout_ms, rd_log_ctx_t *ctx);
+ * timeout_ms has passed since the first one came (0: never), or at process exit.
+ *
+ * `own`: in a process that has no descriptor left. The thread takes `listener` into a table of its own, and it stays
+ * the caller's in that of the process. */
+rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, bool own, int64_t timeout_ms, rd_log_ctx_t *ctx);
 /* Rank `rank`, of this process, has finished the creation from these ids, with the result `code`. If rendezvous of them
  * are in this process too, it hands them its failure and waits until they have ended. After a failure the other ranks
  * get a second in all to come and hear of it; after an abort they get none. */

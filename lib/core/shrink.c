@@ -28,7 +28,7 @@ static bool died(void *arg, int rank)
 static rondo_result_t begin(rondo_comm_t comm, rd_agree_shrink_t **agreement)
 {
     rd_comm_leave(comm, rd_comm_enter(comm)); /* the others are notified, and what was posted is taken back */
-    const rd_agree_shrink_ops_t ops = {&comm->closed, died, comm};
+    const rd_agree_shrink_ops_t ops = {&comm->env, &comm->closed, died, comm};
     rondo_result_t result = enter(comm);
 
     if (result == RONDO_SUCCESS)
@@ -49,15 +49,16 @@ static rondo_result_t rendezvous(rondo_comm_t comm, rd_agree_shrink_t *agreement
     return result;
 }
 
-static rondo_result_t next(rondo_comm_t comm, rd_agree_shrink_t *agreement, rondo_result_t made,
+/* *how is how the communicator of the last list was made, and then how its ranks can meet. */
+static rondo_result_t next(rondo_comm_t comm, rd_agree_shrink_t *agreement, rondo_result_t *how,
                            rd_agree_shrink_verdict_t *verdict, rondo_unique_id_t *id)
 {
     rondo_result_t result = enter(comm);
 
     if (result == RONDO_SUCCESS)
-        result = rd_agree_shrink_next(agreement, made, verdict);
+        result = rd_agree_shrink_next(agreement, *how, verdict);
     if (result == RONDO_SUCCESS && *verdict == RD_AGREE_SHRINK_LIST)
-        result = rendezvous(comm, agreement, id);
+        *how = rendezvous(comm, agreement, id);
     if (result == RONDO_SUCCESS && *verdict == RD_AGREE_SHRINK_KEEP) {
         rd_agree_shrink_keep(agreement);
         comm->survived = 1;
@@ -87,13 +88,13 @@ rondo_result_t rd_comm_shrink_survivors(rd_job_t *job)
     rd_comm_retain(comm); /* another thread may abort it meanwhile */
     result = begin(comm, &agreement);
     while (result == RONDO_SUCCESS) {
-        result = next(comm, agreement, how, &verdict, &id);
+        result = next(comm, agreement, &how, &verdict, &id);
         if (result == RONDO_SUCCESS && verdict == RD_AGREE_SHRINK_KEEP)
             break;
         if (built)
             rd_comm_unbuild(job->made);
         built = false;
-        if (result == RONDO_SUCCESS) {
+        if (result == RONDO_SUCCESS && how == RONDO_SUCCESS) {
             how = rd_comm_build(job->made, agreement->nmembers, &id, new_rank(agreement), &job->config, NULL, NULL);
             built = how == RONDO_SUCCESS;
         }

@@ -1,6 +1,9 @@
 /* Few descriptors are left, on one rank or on all, while a communicator is made: it is made, or all ranks that fail get
  * an error that says "open files", at once and not by a deadline, also where the maker of the id has no core for a
- * second. What is left is swept from none up to where all succeed, on one node and on two. */
+ * second. What is left is swept from none up to where all succeed, on one node and on two.
+ *
+ * The same where one is made from another, by a split or by a shrink after a death: of the one that leads, or serves,
+ * or of another rank. The others are told which rank lacks them, and none that lives is taken for dead. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
@@ -133,6 +136,66 @@ static int slow_maker(void)
     return bad + j->made;
 }
 
+typedef enum { SURVIVORS, LIST, SPLIT, CALLS } call_t;
+#define DEAD 3 /* in a shrink */
+
+typedef struct {
+    call_t call;
+    int left, victim;
+    volatile int over;
+} derived_t;
+
+static rondo_result_t derive(call_t call, rondo_comm_t comm, rondo_comm_t *next)
+{
+    const int dead[] = {DEAD};
+
+    if (call == SPLIT)
+        return rondo_comm_split(comm, 0, 0, next, NULL);
+    return rondo_comm_shrink(comm, dead, call == LIST ? 1 : RONDO_SURVIVORS, next, NULL);
+}
+
+static void derived_body(test_rank_t *t, void *arg)
+{
+    static const char *const names[CALLS] = {"a shrink to the survivors", "a shrink by a list", "a split"};
+    derived_t *d = arg;
+    rondo_comm_t comm = test_comm(t, NULL), next = NULL;
+    char lacks[16];
+
+    test_note(t, "%s with %d descriptors left on rank %d", names[d->call], d->left, d->victim);
+    test_barrier(t);
+    if (d->call != SPLIT && t->rank == DEAD)
+        _exit(0);
+    if (t->rank == d->victim)
+        take_descriptors(d->left);
+    snprintf(lacks, sizeof lacks, "rank %d (", d->victim);
+    int64_t began = test_clock_us();
+    rondo_result_t result = derive(d->call, comm, &next);
+    if (result == RONDO_SUCCESS)
+        test_fail(t, "it was made");
+    test_sentence(t, "open files");
+    if (t->rank != d->victim)
+        test_sentence(t, lacks);
+    if (test_clock_us() - began > AT_ONCE_US)
+        test_fail(t, "only after %lld ms", (long long)(test_clock_us() - began) / 1000);
+    __atomic_add_fetch(&d->over, 1, __ATOMIC_SEQ_CST);
+    while (d->over < RANKS + (d->call == SPLIT)) /* an abort here is news for the others */
+        sched_yield();
+    rondo_comm_abort(comm);
+}
+
+static int derived(int i)
+{
+    static const int left[] = {0, 1, 2, 6};
+    derived_t *d = mmap(NULL, sizeof *d, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int bad = d == MAP_FAILED;
+
+    for (int k = 0; k < 4 && !bad; k++) {
+        *d = (derived_t){.call = (call_t)(i / 2), .left = left[k], .victim = i % 2 * 2};
+        bad = test_run(TEST_PROCESSES, RANKS + 1, 60, derived_body, d) != 0;
+    }
+    return bad;
+}
+
 static int on_one_node(int i)
 {
     return sweep(1, i - 1);
@@ -152,6 +215,7 @@ int main(int argc, char **argv)
     test_begin("few_descriptors", 500);
     setenv("RONDO_CREATE_TIMEOUT_MS", "20000", 1);
     bad = slow_maker();
+    bad += test_at_once(2 * CALLS, derived);
     bad += test_at_once(RANKS + 1, on_one_node) + test_at_once(RANKS + 1, on_two_nodes);
     printf("few_descriptors: %d wrong\n", bad);
     return bad != 0;
