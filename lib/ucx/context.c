@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/thread.h"
 #include "base/fd.h"
@@ -11,6 +12,7 @@
 #include "ucx/ucx.h"
 
 #define RD_UCX_RESERVE (16 << 20) /* bytes */
+#define ROUTES "/proc/net/route"
 
 /* UCX has one thread that accepts connections for all contexts of a process. A child that is forked while there is one
  * has no such thread, but UCX there believes that it has. */
@@ -28,6 +30,23 @@ const char *rd_ucx_unusable(void)
 __attribute__((weak)) bool rd_ucx_fetches_host(void)
 {
     return false;
+}
+
+/* What UCX's tcp looks at may be missing where a program has changed its root. UCX does not say so. */
+static const char *unseen(void)
+{
+    if (access("/sys/class/net", R_OK) != 0)
+        return "; this process cannot read /sys/class/net: if it has changed its root, mount /sys there";
+    if (access(ROUTES, R_OK) != 0)
+        return "; this process cannot read " ROUTES ": if it has changed its root, mount /proc there";
+    return "";
+}
+
+bool rd_ucx_is_blind(rd_ucx_net_t *net)
+{
+    net->blind |= net->saw_routes && access(ROUTES, R_OK) != 0;
+    net->broken |= net->blind;
+    return net->blind;
 }
 
 static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int local_rank)
@@ -56,8 +75,8 @@ static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const
             result = rd_error(
                 net->base.ctx, RONDO_ERR_SYSTEM,
                 "UCX cannot start: %s (RONDO_UCX_TLS is \"%s\"; RONDO_NET, RONDO_UCX_NET_DEVICES or UCX_NET_DEVICES "
-                "may name a device that it has not)",
-                rd_ucp.status_string(status), env->ucx_tls);
+                "may name a device that it has not)%s",
+                rd_ucp.status_string(status), env->ucx_tls, unseen());
         }
     }
     rd_ucp.config_release(config);
@@ -78,7 +97,8 @@ static rondo_result_t worker_make(rd_ucx_net_t *net)
     ucs_status_t status = rd_ucp.worker_create(net->context, &params, &net->worker);
     if (status != UCS_OK) {
         net->worker = NULL;
-        return rd_error(net->base.ctx, RONDO_ERR_SYSTEM, "UCX cannot make a worker: %s", rd_ucp.status_string(status));
+        return rd_error(net->base.ctx, RONDO_ERR_SYSTEM, "UCX cannot make a worker: %s%s", rd_ucp.status_string(status),
+                        unseen());
     }
     ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER};
     status = rd_ucp.worker_query(net->worker, &attr);
@@ -138,6 +158,7 @@ rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *a
 {
     sigset_t before;
     net->keeps = rd_ucx_tls_may(env, "tcp");
+    net->saw_routes = net->keeps && access(ROUTES, R_OK) == 0;
     net->lists = rd_ucx_tcp_alone(env->ucx_tls);
     net->shares = rd_ucx_tls_shares(env->ucx_tls);
     rondo_result_t result = rd_ucx_enter(net, &before);

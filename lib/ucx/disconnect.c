@@ -75,6 +75,7 @@ void rd_ucx_leave(rd_transport_t *transport)
     rd_ucx_net_t *net = rd_ucx_of(transport);
     if (!net->worker || net->base.left_ms != 0)
         return;
+    rd_ucx_is_blind(net);
     (void)rd_net_poll_some(&net->base); /* for a farewell that a failing send would hide */
     if (rd_stop_get(net->base.stop) == RONDO_SUCCESS)
         rd_net_credits_flush(&net->base, false);
@@ -227,7 +228,8 @@ static void net_free(rd_ucx_net_t *net)
 void rd_ucx_end(rd_ucx_net_t *net)
 {
     rd_net_end_say(&net->base, is_unread);
-    const char *held = net->broken      ? "a connection that failed while it was being made"
+    const char *held = net->blind       ? "a network whose process sees no /proc any more"
+                       : net->broken    ? "a connection that failed while it was being made"
                        : half_made(net) ? "a connection that was being made when the failure came"
                                         : NULL;
     if (!held && !rd_ucx_disconnect(net)) /* else it is left as it is, and reads nothing any more: see wireup.c */
@@ -245,6 +247,10 @@ void rd_ucx_destroy(rd_transport_t *transport)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
     rd_ucx_leave(transport);
+    if (rd_ucx_is_blind(net)) { /* it has said farewell, but hears of nothing */
+        rd_ucx_end(net);
+        return;
+    }
     if (rd_stop_get(net->base.stop) == RONDO_SUCCESS && leave_in_order(net))
         return;
     if (rd_stop_get(net->base.stop) != RONDO_SUCCESS)

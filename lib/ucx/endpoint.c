@@ -34,8 +34,11 @@ unsigned rd_ucx_poll(rd_ucx_net_t *net)
 /* UCX calls it from within progress. The endpoint stays until it is closed. */
 static void endpoint_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
+    rd_ucx_peer_t *peer = arg;
+
     (void)ep;
-    rd_ucx_peer_lost(arg, status);
+    rd_ucx_is_blind(rd_ucx_net_of(&peer->base)); /* UCX ends the connection in the next poll */
+    rd_ucx_peer_lost(peer, status);
 }
 
 static rondo_result_t unreachable(rd_ucx_peer_t *peer, ucs_status_t status)

@@ -94,6 +94,8 @@ struct rd_ucx_net {
         *held;       /* the connection with a short message that will be sent with the next one; NULL: there is none */
     int buffers_set; /* the user has set the sizes of the socket buffers */
     bool broken;     /* UCX must not be polled any more, because that would end the process: see wireup.c */
+    bool saw_routes; /* as this was made: see rd_ucx_is_blind */
+    bool blind;      /* that is why it is broken */
     int leaving;     /* what is announced from now on is no longer wanted */
     bool greetings;  /* some peer's greeting is due */
     int asides;      /* set when a question or an answer of question.c comes, which is no progress of a call */
@@ -137,6 +139,10 @@ rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int local_
  * devices of RONDO_NET (node/rails.h): without those the number of lower ranks on this node. */
 rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int local_rank);
 void rd_ucx_close(rd_ucx_net_t *net); /* it may be opened again */
+/* Notes whether this process has changed its root to one without /proc. UCX's tcp reads a file there as a worker is
+ * made, which fails then, and as connections begin and end, where it ends the process: so it is left as it is. Returns
+ * true if that is so. Defined in context.c. */
+bool rd_ucx_is_blind(rd_ucx_net_t *net);
 /* From now on UCX may send: it finds the memory that rd_ucx_open has reserved for that. */
 void rd_ucx_memory_back(rd_ucx_net_t *net);
 /* Checks that UCX works in this process, and blocks all signals: the program's handlers do not run in UCX's threads.

@@ -3,6 +3,7 @@ network_tests = \
 	test/fault/hostile
 if HAVE_UCX
 network_tests += \
+	test/ucx/changed_root \
 	test/ucx/choose \
 	test/ucx/family \
 	test/ucx/fpenv \
@@ -43,6 +44,7 @@ endif
 test_ucx_gdr_cost_SOURCES = test/ucx/gdr_cost.c $(net_rank) $(played_get)
 test_ucx_gdr_cost_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_ucx_refuse_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+test_ucx_changed_root_LDADD = libtest.la
 test_ucx_choose_LDADD = libtest_parts.la $(LDADD)
 test_ucx_choose_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_ucx_family_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
