@@ -154,7 +154,7 @@ void rd_boot_turn_away(rd_boot_t *b, const rd_env_t *env, rondo_result_t code, i
         memcpy(word->served.job, job, sizeof job);
     }
     if (word && rd_served_start(&word->served, turn_away_behind) == 0) {
-        rd_served_wait(job, FAILED_MS);
+        rd_served_finish(job, FAILED_MS, NULL);
         return;
     }
     free(word);

@@ -167,8 +167,7 @@ static void join_and_free(rd_served_t *s)
     free(s);
 }
 
-/* `why`: NULL leaves one alone that has not ended by then. */
-static void finish(const unsigned char job[16], int64_t ms, const char *why)
+void rd_served_finish(const unsigned char job[16], int64_t ms, const char *why)
 {
     struct timespec until;
     rd_served_t **p, *mine = NULL;
@@ -200,16 +199,6 @@ static void finish(const unsigned char job[16], int64_t ms, const char *why)
     pthread_mutex_unlock(&lock);
     if (mine)
         join_and_free(mine);
-}
-
-void rd_served_finish(const unsigned char job[16], int64_t ms, const char *why)
-{
-    finish(job, ms, why);
-}
-
-void rd_served_wait(const unsigned char job[16], int64_t ms)
-{
-    finish(job, ms, NULL);
 }
 
 bool rd_served_here(const unsigned char job[16])

@@ -48,10 +48,9 @@ void rd_served_woken(rd_served_t *s); /* the thread has seen that its wake is re
 void rd_served_done(rd_served_t *s);  /* the last call of the thread, after which it no longer owns s */
 
 /* Waits up to `ms` for the thread of `job` to end by itself, then cancels it for the reason `why`, and joins and frees
- * it. Does nothing if this process has no such thread. */
+ * it. Without a reason one that goes on then is left alone: it is joined when it has ended, or when this process ends.
+ * Does nothing if this process has no such thread. */
 void rd_served_finish(const unsigned char job[16], int64_t ms, const char *why);
-/* Waits up to `ms` for it likewise; one that goes on then is joined when it has ended, or when this process ends. */
-void rd_served_wait(const unsigned char job[16], int64_t ms);
 bool rd_served_here(const unsigned char job[16]); /* this process has such a thread, and it has not ended */
 /* Copies the sentence with which it failed. Returns false if there is none. */
 bool rd_served_failure(const unsigned char job[16], char sentence[RD_ERROR_BYTES]);
