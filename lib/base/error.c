@@ -186,11 +186,15 @@ void rd_error_again(rd_log_ctx_t *ctx, const char *text)
         atomic_store_explicit(&ctx->last, text, memory_order_release);
 }
 
+/* To print into what another thread may be reading would make it empty for a moment. */
 void rd_error_keep(rd_log_ctx_t *ctx, const char *text)
 {
+    char whole[RD_ERROR_BYTES] = "";
+
+    snprintf(whole, sizeof whole, "%s", text);
     rd_fork_register(RD_FORK_ERROR, &at_fork);
     pthread_mutex_lock(&ctx_lock);
-    snprintf(ctx->error, sizeof ctx->error, "%s", text);
+    memcpy(ctx->error, whole, sizeof whole);
     atomic_store_explicit(&ctx->last, ctx->error, memory_order_release);
     pthread_mutex_unlock(&ctx_lock);
 }
