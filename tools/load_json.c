@@ -89,6 +89,7 @@ static void load_board(rd_monitor_comm_t *c, const value_t *board)
     c->steps = whole(wait, "steps", 0);
     c->peer_in = amount(wait, "peer_in");
     c->peer_behind = amount(wait, "peer_behind");
+    c->shrinks_ms = amount(board, "shrinks_ms");
 }
 
 static uint64_t item(const value_t *list, size_t i)

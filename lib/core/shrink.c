@@ -32,6 +32,8 @@ static rondo_result_t begin(rondo_comm_t comm, rd_agree_shrink_t **agreement)
     rondo_result_t result = enter(comm);
 
     if (result == RONDO_SUCCESS)
+        rd_monitor_shrinks(&comm->seat, rd_clock_ms());
+    if (result == RONDO_SUCCESS)
         result = rd_agree_shrink_begin(agreement, comm->boot, comm->rounds, &ops);
     rd_comm_leave(comm, RONDO_SUCCESS);
     return result;
@@ -76,6 +78,15 @@ static int new_rank(const rd_agree_shrink_t *agreement)
     return rank;
 }
 
+/* Another thread may be ending the communicator, and its record with it. */
+void rd_comm_shrunk(rondo_comm_t comm)
+{
+    if (!rd_comm_query_enter(comm))
+        return;
+    rd_monitor_shrinks(&comm->seat, 0);
+    rd_comm_query_leave(comm);
+}
+
 rondo_result_t rd_comm_shrink_survivors(rd_job_t *job)
 {
     rd_agree_shrink_t *agreement = NULL;
@@ -100,6 +111,7 @@ rondo_result_t rd_comm_shrink_survivors(rd_job_t *job)
         }
     }
     rd_agree_shrink_end(agreement);
+    rd_comm_shrunk(comm);
     rd_comm_release(comm);
     explicit_bzero(&id, sizeof id);
     return result;

@@ -152,6 +152,8 @@ static rondo_result_t derive_id(rondo_comm_t comm, const int *members, int n, ro
 
     if (!rd_comm_gone(comm))
         result = rd_boot_id_derive(comm->boot, members, n, 0, id);
+    if (!rd_comm_gone(comm))
+        rd_monitor_shrinks(&comm->seat, rd_clock_ms());
     if (!rd_comm_gone(comm) && result == RONDO_SUCCESS)
         rd_liveness_meeting(comm->liveness, meeting, members, n);
     return rd_comm_leave(comm, result);
@@ -175,6 +177,7 @@ static rondo_result_t make_smaller(rd_job_t *job)
         result = rd_comm_build(job->made, job->nmembers, &id, rank, &job->config, &meeting, NULL);
     rd_liveness_meeting_end(&meeting);
     explicit_bzero(&id, sizeof id);
+    rd_comm_shrunk(comm);
     if (result != RONDO_SUCCESS && atomic_load(&comm->closed)) /* what the others say is but the consequence */
         result = rd_agree_shrink_aborted(&comm->ctx);
     rd_comm_release(comm);

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define RD_MONITOR_MAGIC UINT64_C(0x726f6e646f6d6f6e) /* "rondomon" */
-#define RD_MONITOR_VERSION 5
+#define RD_MONITOR_VERSION 6
 #define RD_MONITOR_MEMFD "rondo-record" /* as /proc/PID/fd names it: "/memfd:rondo-record (deleted)" */
 #define RD_MONITOR_COMMS 256
 #define RD_MONITOR_NAME 64
@@ -117,6 +117,8 @@ typedef struct rd_monitor_comm {
     /* The first call of each track that has failed, and the communicator with it: its number << 8 | result; 0: none. Of
      * collectives it is exact; messages that were under way together end in any order. */
     _Atomic uint64_t failed[RD_TRACKS];
+    _Atomic uint64_t
+        shrinks_ms; /* of the coarse clock: since when it is in a shrink, which not all call; 0: it is not */
     /* At slow misses: the rank that is waited for, in which call (the sum of all `begun`), and since when. On a device,
      * where calls have ended by then: that a kernel waits for, of which collective (its number, and
      * RD_MONITOR_REPLAYED; 0: unknown); in `peer_in`, that of the kernel which the peer's device has begun last; and in

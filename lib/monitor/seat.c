@@ -380,6 +380,11 @@ bool rd_seat_failed(rd_seat_t *seat, const rd_seat_failure_t *failure)
     return atomic_compare_exchange_strong(&seat->board->state, &alive, RD_MONITOR_FAILED);
 }
 
+void rd_monitor_shrinks(rd_seat_t *seat, int64_t since_ms)
+{
+    atomic_store_explicit(&seat->board->shrinks_ms, (uint64_t)since_ms, memory_order_relaxed);
+}
+
 int rd_seat_entry(const rd_seat_t *seat)
 {
     const rd_record_t *record = seat->record;

@@ -181,6 +181,8 @@ static inline uint64_t rd_monitor_begin_message(rd_seat_t *seat, rd_track_t trac
     return 0;
 }
 
+/* The rank is in a shrink since then, or not any more: 0. */
+void rd_monitor_shrinks(rd_seat_t *seat, int64_t since_ms);
 /* The rank waits: see rd_monitor_comm_t. */
 void rd_monitor_wait(rd_seat_t *seat, int peer, int64_t since_ms, int64_t now_ms, int64_t step, int64_t steps);
 /* A kernel of the rank waits for a peer: see rd_monitor_comm_t; -1: none waits any more. */

@@ -64,13 +64,19 @@ int rd_view_waits_for(const rd_monitor_comm_t *comm)
     return waits && comm->seen_ms && peer >= 0 && peer < comm->size ? (int)peer : -1;
 }
 
-double rd_view_waits_since(const rd_view_t *view, const rd_view_rank_t *rank)
+/* Seconds, by the clock of the rank's host. */
+static double since(const rd_view_t *view, const rd_view_rank_t *rank, uint64_t then_ms)
 {
     const rd_view_process_t *process = &view->processes[rank->process];
     int64_t now = process->past || process->now_ns ? (int64_t)(process->now_ns / 1000000) : rd_clock_ms();
-    int64_t ms = now - (int64_t)rank->comm.since_ms;
+    int64_t ms = now - (int64_t)then_ms;
 
     return ms > 0 && ms < INT64_C(1) << 40 ? (double)ms / 1000 : 0;
+}
+
+double rd_view_waits_since(const rd_view_t *view, const rd_view_rank_t *rank)
+{
+    return since(view, rank, rank->comm.since_ms);
 }
 
 uint64_t rd_view_bytes(const rd_view_t *view, const rd_view_rank_t *rank)
@@ -323,6 +329,10 @@ void rd_view_where_text(const rd_view_t *view, const rd_view_rank_t *rank, bool 
         snprintf(wait, sizeof wait, ", waits for rank %d", peer);
     if (track >= 0)
         snprintf(text, bytes, "%sin %s%s", what, call, wait);
+    else if (c->shrinks_ms && !gone && numbers)
+        snprintf(text, bytes, "%sin comm_shrink since %.1f s, after %s", what, since(view, rank, c->shrinks_ms), call);
+    else if (c->shrinks_ms && !gone)
+        snprintf(text, bytes, "%sin comm_shrink, after %s", what, call);
     else if (c->calls[RD_TRACK_COLLECTIVE].begun)
         snprintf(text, bytes, "%s%s %s%s", what, c->device >= 0 ? "has enqueued" : "outside, after", call, wait);
     else if (sends + recvs)

@@ -143,12 +143,17 @@ static void formats(void)
 
 /* ---- a time limit, and nobody is to blame ---- */
 
-enum { RECEIVE = 2 };
+enum { RECEIVE = 2, SHRINK };
 
 static rondo_result_t obey(int what, int rank, rondo_comm_t comm)
 {
     static float in[8];
 
+    if (what == SHRINK) {
+        rondo_comm_t smaller;
+        rondo_result_t made = rondo_comm_shrink(comm, NULL, RONDO_SURVIVORS, &smaller, NULL);
+        return made == RONDO_SUCCESS ? rondo_comm_abort(smaller) : made;
+    }
     if (what != RECEIVE)
         return obedient_reduce(what, rank, comm);
     rondo_result_t result = rondo_group_start();
@@ -172,6 +177,14 @@ static void in_a_circle(void)
     CHECK(status == 5 &&
               strstr(obedient_text, "who is late or stopped is unknown: ranks wait for each other in a circle"),
           "exit %d:\n%s", status, obedient_text);
+    obedient_order(0, SHRINK); /* it waits for the other one */
+    CHECK(obedient_ras_until("status -v", obedient_job, 0, "failed, in comm_shrink since"), "it shrinks:\n%s",
+          obedient_text);
+    obedient_order(1, SHRINK);
+    for (int r = 0; r < 2; r++)
+        CHECK(obedient_settled(r), "rank %d has not shrunk", r);
+    obedient_ras("status -v", obedient_job);
+    CHECK(!strstr(obedient_text, "in comm_shrink"), "it shrinks no more:\n%s", obedient_text);
     obedient_end();
 }
 
