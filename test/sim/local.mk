@@ -322,7 +322,7 @@ nodist_EXTRA_test_sim_rcache_SOURCES = dummy.cc
 test_sim_reset_SOURCES = test/sim/reset.c test/gpu/device.c test/gpu/device.h
 test_sim_reset_CPPFLAGS = $(sim_cppflags)
 test_sim_reset_LDADD = $(sim_ldadd)
-test_sim_reset_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=cudaLaunchKernelExC
+test_sim_reset_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=cudaLaunchKernelExC -Wl,--wrap=cudaHostAlloc
 nodist_EXTRA_test_sim_reset_SOURCES = dummy.cc
 test_sim_checked_SOURCES = test/sim/checked.c test/gpu/device.c test/gpu/device.h
 test_sim_checked_CPPFLAGS = $(sim_cppflags)

@@ -1,8 +1,9 @@
 /* A program that resets its device between communicators: kernels are loaded into the new context before one of them
- * may wait, and memory that the reset has ended is neither taken again nor freed. */
+ * may wait, and memory that the reset has ended is neither taken again nor freed. And who asks whether memory is still
+ * there keeps no other thread from making or ending a communicator. */
 #include <pthread.h>
 
-#include "exec/cuda/cuda_int.h"
+#include "exec/cuda/graveyard.h"
 #include "gpu/device.h"
 
 static int launches;
@@ -122,10 +123,83 @@ static void fresh_threads(test_rank_t *t, void *arg)
     TEST_TRUE(t, pthread_create(&thread, NULL, no_context_here, t) == 0 && pthread_join(thread, NULL) == 0);
 }
 
+/* ---- what CUDA is asked, it answers when another thread has asked the graveyard */
+
+static int asked; /* 0: it answers at once */
+
+static void *ask_graveyard(void *arg)
+{
+    static rd_khost_t none;
+
+    (void)rd_window_left_take(0, 12345);
+    rd_words_give(&none);
+    return arg;
+}
+
+static void others_go_on(void)
+{
+    pthread_t thread;
+
+    if (asked && pthread_create(&thread, NULL, ask_graveyard, NULL) == 0) {
+        asked++;
+        (void)pthread_join(thread, NULL);
+    }
+}
+
+cudaError_t __real_cudaHostAlloc(void **pointer, size_t bytes, unsigned flags);
+cudaError_t __wrap_cudaHostAlloc(void **pointer, size_t bytes, unsigned flags);
+cudaError_t __wrap_cudaHostAlloc(void **pointer, size_t bytes, unsigned flags)
+{
+    others_go_on();
+    return __real_cudaHostAlloc(pointer, bytes, flags);
+}
+
+static int (*driver_attribute)(void *value, int attribute, unsigned long long pointer);
+
+static int attribute(void *value, int which, unsigned long long pointer)
+{
+    others_go_on();
+    return driver_attribute(value, which, pointer);
+}
+
+/* One communicator stays, because the end of the last one does ask with the lock held. */
+static void asking(test_rank_t *t, void *arg)
+{
+    rd_cuda_t some = {.device = t->rank};
+    void *memory = NULL;
+
+    (void)arg;
+    rd_driver_find();
+    driver_attribute = rd_driver.attribute;
+    rd_driver.attribute = attribute;
+    asked = 1;
+    test_note(t, "the words of a communicator");
+    rondo_comm_t stays = device_comm(t);
+    TEST_TRUE(t, asked > 1);
+    for (int i = 0; i < 3; i++) {
+        test_note(t, "a window that is left, and found again, %d", i);
+        const int before = asked;
+        rondo_comm_t comm = device_comm(t);
+        TEST_TRUE(t, i == 0 || asked > before);
+        test_barrier(t);
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+        test_barrier(t);
+    }
+    test_note(t, "memory beside it");
+    TEST_CUDA(t, cudaMalloc(&memory, 4096));
+    rd_window_leave(&some, memory, 4096, RD_LEFT_UNUSED);
+    TEST_TRUE(t, rd_window_left_take(t->rank, 4096) == memory);
+    rd_window_leave(&some, memory, 4096, RD_LEFT_UNUSED);
+    TEST_CUDA(t, cudaFree(memory));
+    TEST_TRUE(t, rd_window_left_take(t->rank, 4096) == NULL);
+    asked = 0;
+    TEST_OK(t, NULL, rondo_comm_destroy(stays));
+}
+
 int main(void)
 {
     test_begin("reset", 120);
     if (test_run(TEST_PROCESSES, 1, 60, gone, NULL) != 0 || test_run(TEST_PROCESSES, 1, 60, fresh_threads, NULL) != 0)
         return 1;
-    return test_run(TEST_PROCESSES, 3, 60, body, NULL) != 0;
+    return test_run(TEST_PROCESSES, 3, 60, body, NULL) != 0 || test_run(TEST_PROCESSES, 2, 60, asking, NULL) != 0;
 }

@@ -13,7 +13,10 @@
  * Behind a failure the end does not wait for this rank's own kernels either, where they stand behind a kernel of the
  * program's in their stream. They will still begin, find the word of the abort and leave; until then all that they may
  * touch stays as it is, and to the peers this rank has not left yet. Whoever makes or ends a communicator asks whether
- * they are over. Until then the communicator counts as living and nothing is freed, which would wait for them. */
+ * they are over. Until then the communicator counts as living and nothing is freed, which would wait for them.
+ *
+ * CUDA may keep whoever asks it something waiting for another thread's call, and that one may wait for what a third
+ * thread does, which makes or ends a communicator. So it is called without the lock, but by the end of the last one. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,7 +24,6 @@
 
 #include "exec/cuda/graveyard.h"
 
-#define WORDS 64                   /* communicators whose words a pinned page holds */
 #define IMPORTS 128                /* that are kept mapped, at most, unless their communicator must not wait */
 #define BURIED 16                  /* communicators that end before their kernels, at most */
 #define MEMORY ((size_t)256 << 20) /* bytes beside windows that are kept, as imports are */
@@ -68,45 +70,6 @@ static rd_left_t *left; /* that no peer uses any more */
 static rd_remains_t *remains;
 static int buried; /* the length of `remains`, and those that are about to be there */
 static int living; /* communicators of this process */
-static struct page {
-    struct page *next;
-    char *base;
-    uint64_t taken;
-} * pages;
-
-/* ---- the words of communicators; with the lock held ---- */
-
-static rd_khost_t *words_take(cudaError_t *error)
-{
-    struct page *p = pages;
-
-    while (p && p->taken == UINT64_MAX)
-        p = p->next;
-    if (!p) {
-        p = calloc(1, sizeof *p);
-        *error =
-            p ? cudaHostAlloc((void **)&p->base, WORDS * RD_WORD_BYTES, cudaHostAllocPortable | cudaHostAllocMapped)
-              : cudaErrorMemoryAllocation;
-        if (*error != cudaSuccess) {
-            free(p);
-            return NULL;
-        }
-        p->next = pages;
-        pages = p;
-    }
-    int i = __builtin_ctzll(~p->taken);
-    p->taken |= UINT64_C(1) << i;
-    return memset(p->base + i * RD_WORD_BYTES, 0, RD_WORD_BYTES);
-}
-
-static void words_give(rd_khost_t *words)
-{
-    for (struct page *p = pages; p; p = p->next) {
-        ptrdiff_t at = (char *)words - p->base;
-        if (at >= 0 && at < WORDS * RD_WORD_BYTES)
-            p->taken &= ~(UINT64_C(1) << (at / RD_WORD_BYTES));
-    }
-}
 
 /* ---- who still touches what; with the lock held ---- */
 
@@ -145,7 +108,7 @@ static void passed(rd_remains_t *r)
     if (r->own)
         atomic_store_explicit(&r->own->left, 1, memory_order_release);
     if (r->words)
-        words_give(r->words);
+        rd_words_give(r->words);
     if (r->area)
         rd_proxy_path_area_give(r->area);
     left_add(&left, &r->left);
@@ -157,8 +120,7 @@ static void passed(rd_remains_t *r)
     free(r);
 }
 
-/* Called without the lock: CUDA may keep whoever asks it something waiting for another thread's call, and that one may
- * wait for what a third thread does, which makes or ends a communicator. Meanwhile `buried` still counts them. */
+/* The list is taken off for the question. Meanwhile `buried` still counts them. */
 static void sweep_remains(void)
 {
     rd_remains_t *over = NULL, *r;
@@ -258,25 +220,27 @@ void rd_window_leave(rd_cuda_t *cuda, void *memory, size_t bytes, rd_left_use_t 
 
 /* Takes the first memory out of the list that may be used again and is as wanted: of that device and length and, if it
  * was imported, of that process and, unless that is 0, that buffer. NULL: there is none. */
+static rd_left_t *left_find(const rd_left_t *wanted)
+{
+    rd_left_t **at = &left, *l;
+
+    pthread_mutex_lock(&lock);
+    while ((l = *at) && (l->used || l->device != wanted->device || l->bytes != wanted->bytes ||
+                         (!l->bytes && l->imported.process != wanted->imported.process) ||
+                         (wanted->imported.buffer && l->imported.buffer != wanted->imported.buffer)))
+        at = &l->next;
+    if (l)
+        *at = l->next;
+    pthread_mutex_unlock(&lock);
+    return l;
+}
+
 static void *left_take(const rd_left_t *wanted)
 {
     void *memory = NULL;
 
-    pthread_mutex_lock(&lock);
-    for (rd_left_t **at = &left; *at && !memory;) {
-        rd_left_t *l = *at;
-        if (l->used || l->device != wanted->device || l->bytes != wanted->bytes ||
-            (!l->bytes && l->imported.process != wanted->imported.process) ||
-            (wanted->imported.buffer && l->imported.buffer != wanted->imported.buffer) ||
-            rd_driver_buffer_gone(l->memory, l->number)) {
-            at = &l->next;
-            continue;
-        }
-        memory = l->memory;
-        *at = l->next;
-        free(l);
-    }
-    pthread_mutex_unlock(&lock);
+    for (rd_left_t *l; !memory && (l = left_find(wanted)); free(l))
+        memory = rd_driver_buffer_gone(l->memory, l->number) ? NULL : l->memory;
     return memory;
 }
 
@@ -410,48 +374,44 @@ static void free_all(void)
         free(g);
     }
     rd_proxy_path_areas_free();
-    while (pages) {
-        struct page *p = pages;
-        pages = p->next;
-        (void)cudaFreeHost(p->base);
-        free(p);
-    }
+    rd_words_free();
 }
 
 /* Puts memory that a communicator leaves into the graveyard. Returns NULL without memory for the entry: then it is
  * never freed. */
-static grave_t *close_comm(char *window, size_t bytes, int device)
+static grave_t *close_comm(char *window, size_t bytes, uint64_t number, int device)
 {
     grave_t *g = calloc(1, sizeof *g);
 
     if (g) {
-        *g = (grave_t){.next = graves, .window = window, .bytes = bytes, .device = device};
-        g->number = device < 0 ? 0 : rd_driver_buffer(window);
+        *g = (grave_t){.next = graves, .window = window, .bytes = bytes, .number = number, .device = device};
         graves = g;
     }
     return g;
 }
 
-/* Host memory stays mapped as long as it is pinned. What peers do with their own mappings of it does not matter here.
- */
-static void close_shared(rd_cuda_t *cuda)
+/* Host memory stays mapped as long as it is pinned; `last`: no other rank of the process uses it. What peers do with
+ * their own mappings of it does not matter here. */
+static void close_shared(rd_cuda_t *cuda, bool last)
 {
     grave_t *g;
 
-    if (!cuda->pinned || !rd_window_host_unpin(cuda->shared.base)) {
+    if (!last) {
         rd_node_free(&cuda->shared);
         return;
     }
-    if ((g = close_comm(cuda->shared.base, 0, -1)))
+    if ((g = close_comm(cuda->shared.base, 0, 0, -1)))
         g->node = cuda->shared;
     memset(&cuda->shared, 0, sizeof cuda->shared);
 }
 
 void rd_window_release(rd_cuda_t *cuda)
 {
+    const uint64_t number = cuda->window ? rd_driver_buffer(cuda->window) : 0;
+
     pthread_mutex_lock(&lock);
     if (cuda->window)
-        (void)close_comm(cuda->window, cuda->window_bytes, cuda->device);
+        (void)close_comm(cuda->window, cuda->window_bytes, number, cuda->device);
     pthread_mutex_unlock(&lock);
     cuda->window = cuda->k.own = NULL;
 }
@@ -494,16 +454,16 @@ static void leave_words(rd_cuda_t *cuda)
     else if (cuda->remains)
         cuda->remains->words = cuda->host;
     else
-        words_give(cuda->host);
+        rd_words_give(cuda->host);
 }
 
-static void leave_window(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls)
+static void leave_window(rd_cuda_t *cuda, uint64_t number, rd_node_t *node, rd_control_t *const *controls)
 {
     grave_t *g;
 
     if (!cuda->window && !(cuda->kept && cuda->left))
         return;
-    g = close_comm(cuda->window, cuda->window_bytes, cuda->device);
+    g = close_comm(cuda->window, cuda->window_bytes, number, cuda->device);
     if (g)
         g->remains = rd_cuda_outer(cuda)->remains;
     if (g && controls && !cuda->limits.host_windows) {
@@ -538,14 +498,15 @@ static void leave_living(rd_cuda_t *cuda, rd_node_t *node)
 void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls)
 {
     rd_remains_t *r = rd_cuda_outer(cuda)->remains;
-    const bool waits = rd_cuda_may_wait(cuda);
+    const bool waits = rd_cuda_may_wait(cuda), last = cuda->pinned && rd_window_host_unpin(cuda->shared.base);
+    const uint64_t number = cuda->window ? rd_driver_buffer(cuda->window) : 0;
 
     pthread_mutex_lock(&lock);
     leave_words(cuda);
-    leave_window(cuda, node, controls);
+    leave_window(cuda, number, node, controls);
     left_add(&left, &cuda->left);
     left_add(r ? &r->left : &left, &cuda->enqueued);
-    close_shared(cuda);
+    close_shared(cuda, last);
     leave_living(cuda, node);
     pthread_mutex_unlock(&lock);
     sweep_remains();
@@ -560,37 +521,31 @@ void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *contr
 
 /* ---- what a later one takes ---- */
 
-static char *reuse(int device, size_t bytes)
+/* Takes a window out of the graveyard that nobody touches. NULL: there is none. */
+static grave_t *grave_find(int device, size_t bytes)
 {
-    for (grave_t **at = &graves; *at; at = &(*at)->next) {
-        grave_t *g = *at;
-        if (g->peers == 0 && !g->remains && g->device == device && g->bytes == bytes &&
-            !rd_driver_buffer_gone(g->window, g->number)) {
-            char *window = g->window;
-            *at = g->next;
-            free(g);
-            return window;
-        }
-    }
-    return NULL;
+    grave_t **at = &graves, *g;
+
+    pthread_mutex_lock(&lock);
+    sweep_graves();
+    while ((g = *at) && (g->peers || g->remains || g->device != device || g->bytes != bytes))
+        at = &g->next;
+    if (g)
+        *at = g->next;
+    pthread_mutex_unlock(&lock);
+    return g;
 }
 
 char *rd_grave_window_take(rd_cuda_t *cuda)
 {
+    char *window = NULL;
+
     sweep_remains();
     pthread_mutex_lock(&lock);
     living += !cuda->living;
     cuda->living = true;
-    sweep_graves();
-    char *window = cuda->window_bytes ? reuse(cuda->device, cuda->window_bytes) : NULL;
     pthread_mutex_unlock(&lock);
+    for (grave_t *g; cuda->window_bytes && !window && (g = grave_find(cuda->device, cuda->window_bytes)); free(g))
+        window = rd_driver_buffer_gone(g->window, g->number) ? NULL : g->window;
     return window;
-}
-
-rd_khost_t *rd_grave_words_take(cudaError_t *error)
-{
-    pthread_mutex_lock(&lock);
-    rd_khost_t *words = words_take(error);
-    pthread_mutex_unlock(&lock);
-    return words;
 }

@@ -37,7 +37,8 @@ librondo_core_la_SOURCES += \
 	lib/exec/cuda/user_window.c \
 	lib/exec/cuda/window.c \
 	lib/exec/cuda/window_host.c \
-	lib/exec/cuda/window_import.c
+	lib/exec/cuda/window_import.c \
+	lib/exec/cuda/words.c
 librondo_core_la_CPPFLAGS += $(CUDA_CFLAGS)
 else
 librondo_core_la_SOURCES += \

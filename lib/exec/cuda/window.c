@@ -143,7 +143,7 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
     if (cuda->window_bytes && !cuda->window)
         error = allocate(cuda);
     if (error == cudaSuccess && !cuda->host)
-        cuda->host = cuda->parent ? cuda->parent->host : rd_grave_words_take(&error);
+        cuda->host = cuda->parent ? cuda->parent->host : rd_words_take(&error);
     if (error == cudaSuccess)
         error = cudaHostGetDevicePointer((void **)&cuda->k.host, cuda->host, 0);
     if (error == cudaSuccess && cuda->window)
