@@ -269,6 +269,7 @@ static void fail_later(test_rank_t *t, void *arg)
     setenv("RONDO_COLLNET", "1", 1);
     name_algo(u);
     rondo_comm_t comm = test_comm(t, &(rondo_config_t)RONDO_CONFIG_INIT);
+    test_barrier(t); /* all are through with the creation */
     if (t->rank == 1)
         setenv("TEST_SWITCH", u->how, 1);
     while (result == RONDO_SUCCESS)
@@ -292,6 +293,7 @@ static void die(test_rank_t *t, void *arg)
     setenv("TEST_SWITCH", u->how, 1);
     name_algo(u);
     rondo_comm_t comm = test_comm(t, &(rondo_config_t)RONDO_CONFIG_INIT);
+    test_barrier(t); /* all are through with the creation */
     for (int i = 0; result == RONDO_SUCCESS; i++) {
         if (i == 20 && u->victims >> t->rank & 1)
             raise(SIGKILL);
@@ -314,7 +316,7 @@ static void late(test_rank_t *t, void *arg)
     setenv("RONDO_NET_PLUGIN", "switch11", 1);
     setenv("RONDO_COLLNET", "1", 1);
     setenv("RONDO_ALGO", "allreduce=collnet_chain", 1);
-    config.timeout_ms = 1000;
+    config.timeout_ms = 3000; /* a rank that waits and has no core for half of that is late */
     rondo_comm_t comm = test_comm(t, &config);
     if (t->rank == 1) {
         rondo_result_t error = RONDO_SUCCESS;
