@@ -66,6 +66,7 @@ static void suffer(test_rank_t *t, rondo_comm_t comm, const trial_t *trial)
     char name[24];
     int named = 0;
     rondo_result_t result = RONDO_SUCCESS;
+    test_barrier(t); /* nobody is in the last operation before */
     if (t->rank == 0 && hosts_command(1, trial->damage) != 0)
         test_stop(t, "%s: the damage cannot be done", trial->name);
     int64_t began = test_clock_us();
