@@ -279,6 +279,7 @@ static void abort_it(test_rank_t *t, void *arg)
     rondo_comm_t comm = device_comm(t);
     TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     life_sum(t, comm, stream, device, 100);
+    test_barrier(t); /* nobody is in that call when rank 0 aborts */
     if (t->rank == 0) {
         TEST_CUDA(t, cudaStreamSynchronize(stream));
         usleep(20000);
@@ -311,6 +312,7 @@ static void late(test_rank_t *t, void *arg)
     if (t->kind == TEST_THREADS)
         TEST_OK(t, comm, rondo_timeout_set(comm, 300));
     TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    test_barrier(t); /* the time of one is not over while another one makes the communicator */
     if (t->rank != 1) {
         life_sum(t, comm, stream, device, 100);
         TEST_CUDA(t, cudaStreamSynchronize(stream));
