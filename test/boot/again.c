@@ -3,6 +3,7 @@
  * until it is let stay. */
 #include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,16 @@ static void begin_rank(rank_t *r, const rd_id_t *id, int rank, int nranks)
         exit(1);
 }
 
+/* The rank that hears of a failure in the process of the rendezvous gives that up 0.4 s later: who has had no core
+ * until then finds nobody. */
+static bool comes_too_late(const rank_t *r)
+{
+    const char *text = rd_log_ctx_error(&r->ctx);
+
+    return r->result == RONDO_ERR_REMOTE &&
+           (strstr(text, "is not there") || strstr(text, "or no longer") || strstr(text, "the message there says why"));
+}
+
 /* Rank 1 fails, and comes again before ranks 0 and 2 have come at all: they are told of the failure, it is not. */
 static void comes_too_early(void)
 {
@@ -113,10 +124,12 @@ static void comes_too_early(void)
     CHECK(!heard);
     begin_rank(&others[0], &id, 0, RANKS);
     begin_rank(&others[1], &id, 2, RANKS);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         pthread_join(others[i].thread, NULL);
-        CHECK(others[i].result == RONDO_ERR_NO_MEMORY);
-    }
+    for (int i = 0; i < 2; i++)
+        CHECK(others[i].result == RONDO_ERR_NO_MEMORY ||
+                  (comes_too_late(&others[i]) && others[1 - i].result == RONDO_ERR_NO_MEMORY),
+              "%s", rd_log_ctx_error(&others[i].ctx));
     rd_chan_free(first);
     rd_chan_free(second);
 }
@@ -162,7 +175,7 @@ static void is_reset(void)
     check_now = "is reset";
     rd_listener_open(&incoming, fd, &id.creds, &id.addr, sizeof id.addr, &mine);
     begin_rank(&one, &id, 0, 1);
-    for (int64_t until = rd_clock_ms() + 600; rd_clock_ms() < until;) {
+    for (int64_t until = rd_clock_ms() + 600; rd_clock_ms() < until || resets < 2;) {
         struct pollfd p[RD_LISTENER_POLLS];
         poll(p, (nfds_t)rd_listener_fill(&incoming, p), 20);
         rd_listener_pump(&incoming);
@@ -174,7 +187,7 @@ static void is_reset(void)
     rd_listener_close(&incoming);
     CHECK(rd_rendezvous_start(&id, fd, false, env.create_timeout_ms, NULL) == RONDO_SUCCESS);
     pthread_join(one.thread, NULL);
-    CHECK(resets > 1 && one.result == RONDO_SUCCESS);
+    CHECK(one.result == RONDO_SUCCESS, "%s", rd_log_ctx_error(&one.ctx));
 }
 
 int main(void)
