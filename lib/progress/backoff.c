@@ -158,6 +158,7 @@ static void say_wait(rd_queue_t *q, int64_t now)
 {
     int peer = waited_for(q);
     uint64_t at = (uint64_t)(uint32_t)now << 32;
+    const int64_t half = q->wait.timeout_ms / 2; /* by then, lest the time limit comes before the answer */
 
     atomic_store_explicit(&q->self->waits_far, at | (uint32_t)(waited_far(q) + 1), memory_order_relaxed);
     atomic_store_explicit(&q->self->waits, at | (uint32_t)(peer + 1), memory_order_relaxed);
@@ -168,7 +169,7 @@ static void say_wait(rd_queue_t *q, int64_t now)
     }
     if (peer >= 0 && now - q->wait.began_ms >= SEEK_MS)
         rd_transport_seek(q->net, peer);
-    if (now - q->wait.began_ms >= SEEK_MS)
+    if (now - q->wait.began_ms >= (half > 0 && half < SEEK_MS ? half : SEEK_MS))
         rd_unlike_ask(q, peer, now);
 }
 

@@ -7,9 +7,9 @@
  * are named, and neither is blamed. One rank of the node says it; the others hear its sentence.
  *
  * Ranks of other nodes are asked what they have called when a message of another call has come from there, when ranks
- * of this node differ, and when a wait has become long; they answer as soon as they wait, too. The
- * process of the one that this rank waits for is asked after a second, too, and at the time limit: its liveness thread
- * answers (boot/ask.c). */
+ * of this node differ, and when a wait has become long; they answer as soon as they wait, too. The process of the one
+ * that this rank waits for is asked after a second, too, or after half of a time limit that is less than two, and again
+ * at the time limit: its liveness thread answers (boot/ask.c). */
 #ifndef RD_PROGRESS_UNLIKE_H
 #define RD_PROGRESS_UNLIKE_H
 
