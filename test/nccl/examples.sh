@@ -3,7 +3,8 @@
 # libnccl.so.2, and, where NCCL_INCLUDE names the folder of NCCL's own headers, all of them once more against those.
 # NCCL_SOURCES names a checkout of NCCL; without one, or without CUDA's runtime, the test is skipped. Examples whose
 # kernels call NCCL's device API need nccl_device.h, which rondo does not have (doc/nccl.md): without NCCL's own they
-# are counted.
+# are counted. Those without kernels and without MPI then run on simulated GPUs (test/sim), if these were built, all but
+# two that move too much for them.
 set -u
 source=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 library=$(cd "${top_builddir:-.}/.libs" 2>/dev/null && pwd)/libnccl.so
@@ -61,4 +62,30 @@ for home in $homes; do
     [ $home = own ] || { echo "$built of NCCL's examples are built with NCCL's own headers"; continue; }
     echo "$built of NCCL's examples are built, $others are for its device API"
 done
+
+# Runs the example in folder $1, with its sources as they are, on three simulated GPUs.
+simulated() {
+    common=$dir/nccl/docs/examples/common
+    rm -f "$dir"/*.o
+    (cd "$dir" && c++ -c -I"$source/lib/nccl" -I"$cuda/include" -I"$common/include" "$1/main.cc" "$common/src/utils.cc") &&
+        (cd "${top_builddir:-.}" && ./libtool --quiet --tag=CXX --mode=link c++ -Wl,--wrap=dlopen -Wl,--wrap=dlsym \
+            -o "$dir/example" "$dir"/*.o "$driver" libnccl_parts.la librondo_core.la libsim.la -lm) &&
+        SIM_DEVICES=3 timeout 120 "$dir/example"
+}
+
+driver=test/sim/test_sim_shim-driver.o
+[ -r "${top_builddir:-.}/$driver" ] && [ -r "${top_builddir:-.}/libsim.la" ] || exit $failed
+ran=0
+for main in "$dir"/nccl/docs/examples/*/*/c/main.cc; do
+    case $main in *_mpi/* | */01_ring_pattern/* | */03_collectives/*) continue ;; esac
+    if simulated "${main%/main.cc}" >"$dir/log" 2>&1; then
+        ran=$((ran + 1))
+    else
+        echo "${main#"$dir/nccl/docs/examples/"} on simulated GPUs:"
+        tail -n 20 "$dir/log"
+        failed=1
+    fi
+done
+[ $ran -ge 5 ] || { echo "only $ran examples ran on simulated GPUs"; failed=1; }
+echo "$ran of NCCL's examples ran on simulated GPUs"
 exit $failed
