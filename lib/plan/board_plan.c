@@ -30,15 +30,20 @@ bool rd_board_fits(rd_coll_t coll, int nchunks, rd_proto_t proto, size_t bytes)
 }
 
 /* The blocks of a scatter or reduce_scatter that all lie in the writer's input are written as one message if that is
- * short: eight bytes each for 32 ranks are 5 lines then, not 32. Each reader takes its own. Not where they are scaled
- * as they are read, for which there is scratch of one block alone. */
-static size_t packed(const rd_plan_t *plan, rd_proto_t proto)
+ * short: eight bytes each for 32 ranks are 5 lines then, not 31. Each reader takes its own. Not where they are scaled
+ * as they are read, for which there is scratch of one block alone; and not in a scatter whose blocks by themselves take
+ * no more lines: a reader whose block lies across the end of a line would wait for two, as among two ranks that get 32
+ * bytes each. */
+static size_t packed(const rd_plan_t *plan, rd_proto_t proto, size_t bytes)
 {
-    bool blocks = plan->desc.coll == RD_SCATTER || plan->desc.coll == RD_REDUCE_SCATTER;
+    rd_coll_t coll = plan->desc.coll;
+    size_t readers = (size_t)plan->program->nchunks - 1;
 
-    if (proto != RD_PROTO_BOARD_LL || !blocks || plan->tables || plan->reducer.load || plan->in.total > RD_LL_MOST)
+    if (proto != RD_PROTO_BOARD_LL || (coll != RD_SCATTER && coll != RD_REDUCE_SCATTER))
         return 0;
-    return plan->in.total;
+    if (plan->tables || plan->reducer.load || plan->in.total > RD_LL_MOST)
+        return 0;
+    return coll == RD_SCATTER && rd_ll_lines(plan->in.total) >= readers * rd_ll_lines(bytes) ? 0 : plan->in.total;
 }
 
 void rd_board_plan(rd_plan_t *plan, rd_board_t *board, rd_proto_t proto, size_t bytes, size_t slice)
@@ -53,7 +58,11 @@ void rd_board_plan(rd_plan_t *plan, rd_board_t *board, rd_proto_t proto, size_t 
                                     .stride = stride_of(proto, proto == RD_PROTO_BOARD_LL ? bytes : slice),
                                     .passes = (bytes + slice - 1) / slice,
                                     .slice = slice,
-                                    .packed = packed(plan, proto)};
+                                    .packed = packed(plan, proto, bytes)};
+    if (proto == RD_PROTO_BOARD_LL && plan->desc.coll == RD_SCATTER && plan->board.numbers > 1) {
+        plan->board.skips_root = true;
+        plan->board.numbers--;
+    }
     if (plan->board.packed) {
         plan->board.numbers = 1;
         plan->board.by_chunk = false;

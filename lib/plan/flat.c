@@ -32,6 +32,16 @@ static void resolve(const rd_plan_t *plan, int32_t shift, rd_end_t e, int source
     }
 }
 
+/* Returns where the messages with a chunk lie on their senders' boards. */
+static uint32_t line_of(const rd_plan_t *plan, int32_t chunk)
+{
+    const rd_board_plan_t *board = &plan->board;
+
+    if (!board->by_chunk)
+        return 0;
+    return (uint32_t)(chunk - (board->skips_root && chunk > plan->desc.root)) * (uint32_t)board->stride;
+}
+
 static size_t resolve_step(const rd_plan_t *plan, const rd_step_t *step, int32_t shift, uint64_t tag, rd_flat_step_t *q)
 {
     int32_t chunk = (step->chunk + shift) % plan->program->nchunks;
@@ -43,7 +53,7 @@ static size_t resolve_step(const rd_plan_t *plan, const rd_step_t *step, int32_t
                           (uint32_t)((bytes + RD_LL_LINE_DATA - 1) / RD_LL_LINE_DATA),
                           bytes / plan->element,
                           tag,
-                          plan->board.by_chunk ? (uint32_t)chunk * (uint32_t)plan->board.stride : 0,
+                          line_of(plan, chunk),
                           plan->board.packed ? (uint32_t)rd_chunk_offset(&plan->in, chunk) : 0,
                           {{0}},
                           {{0}}};
@@ -142,6 +152,24 @@ static void resolve_lane(rd_plan_t *plan, const rd_lane_t *lane, uint64_t tag)
     }
 }
 
+/* Notes which lines of its board this rank writes first: they are claimed at the end of the operation before. */
+static void note_claims(rd_plan_t *plan)
+{
+    rd_board_plan_t *board = &plan->board;
+    uint32_t all = board->numbers * (uint32_t)board->stride;
+
+    for (int s = plan->nflat - 1; s >= 0; s--) {
+        if (is_local(&plan->flat[s]))
+            continue;
+        board->first = plan->flat[s].at;
+        board->claimed += plan->flat[s].lines;
+    }
+    if (board->claimed > all - board->first)
+        board->claimed = all - board->first;
+    if (board->claimed > RD_LL_CLAIM)
+        board->claimed = RD_LL_CLAIM;
+}
+
 int rd_flat_plan(rd_plan_t *plan)
 {
     const rd_program_t *program = plan->program;
@@ -161,5 +189,7 @@ int rd_flat_plan(rd_plan_t *plan)
                 resolve_lane(plan, lane, plan->lanes[i].tag);
         }
     }
+    if (lines)
+        note_claims(plan);
     return 0;
 }

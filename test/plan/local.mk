@@ -1,5 +1,6 @@
 check_PROGRAMS += \
 	test/plan/choose \
+	test/plan/flat \
 	test/plan/forced \
 	test/plan/narrow
 test_plan_forced_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm

@@ -1,6 +1,6 @@
-/* The cards' `board`: in these operations every rank sends one value of each chunk at most, in one lane, and in an
- * allgather its own chunk alone; and rd_steps_once leaves exactly one message of each such value, so that a message is
- * found by its sender and its chunk's number.
+/* The cards' `board`: in these operations every rank sends one value of each chunk at most, in one lane, in an
+ * allgather its own chunk alone, and in a scatter the root alone, what is not its own; and rd_steps_once leaves exactly
+ * one message of each such value, so that a message is found by its sender and its chunk's number.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +46,8 @@ static void look(const rd_algo_t *algo, const rd_sched_args_t *args, const rd_st
         return;
     if (args->coll == RD_ALLGATHER && step->chunk != args->rank)
         fail(algo, args, "another rank's block is sent", step->chunk);
+    if (args->coll == RD_SCATTER && (args->rank != args->root || step->chunk == args->root))
+        fail(algo, args, "the root's own block is sent, or by another rank", step->chunk);
     if (step->nsrc != 1 || step->src[0].where == RD_PEER) {
         if (sent[step->chunk].any)
             fail(algo, args, "a second value is sent", step->chunk);

@@ -94,7 +94,8 @@ static inline bool step(rd_run_t *run, const rd_flat_step_t *q)
     return true;
 }
 
-/* The lines of the next operation are claimed, which other caches hold: as after rd_ll_send. */
+/* The first lines that this rank writes in the next operation are claimed, which other caches hold: as after
+ * rd_ll_send. */
 static void end(rd_run_t *run)
 {
     const rd_plan_t *plan = run->plan;
@@ -102,8 +103,8 @@ static void end(rd_run_t *run)
     size_t lines = plan->board.passes * plan->board.numbers * plan->board.stride;
 
     rd_board_end_lines(b, lines);
-    for (size_t i = 0; i < plan->board.stride && i < RD_LL_CLAIM && plan->program->nsends; i++)
-        rd_line_claim(rd_board_line(b->of[b->self], b->lines + i));
+    for (uint32_t i = 0; i < plan->board.claimed; i++)
+        rd_line_claim(rd_board_line(b->of[b->self], b->lines + plan->board.first + i));
     if (plan->finish_bytes)
         plan->reducer.finish(run->out + plan->finish_offset, plan->finish_bytes / plan->element, plan->reducer.arg);
 }

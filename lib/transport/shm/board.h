@@ -54,9 +54,12 @@ typedef struct rd_board_plan {
     rd_board_t *board; /* NULL: it does not */
     uint32_t numbers;  /* messages that a rank has room for in each pass */
     bool by_chunk;     /* a message's number is that of its chunk; false: a rank has one message in a pass, number 0 */
+    bool skips_root;   /* of a scatter: no number is that of the root's own chunk, so there is no gap in its lines */
     size_t stride;     /* from one message to the next: lines, or bytes, which are a power of two */
     size_t passes, slice;
     size_t packed; /* lines: a rank's messages follow one another without gaps, so many bytes in all; 0: they do not */
+    uint32_t first, claimed; /* lines: of those that this rank writes, the first, counted from where the operation
+                                begins, and how many are claimed for the next one */
 } rd_board_plan_t;
 
 /* A message in slots. */
