@@ -64,9 +64,44 @@ static size_t resolve_step(const rd_plan_t *plan, const rd_step_t *step, int32_t
     return bytes;
 }
 
+/* Returns true if a plan by slots may be flat: its messages are short, one lane sends them all, each has one block
+ * (exec/host/run_message.h has more), and they stay on the node, so that the walk need not ask how to write them, nor
+ * tell a transport. */
+static bool short_slots(const rd_plan_t *plan)
+{
+    const rd_program_t *program = plan->program;
+    bool is_short = program->nlanes == 1;
+
+    for (int i = 0; i < program->nsends; i++)
+        is_short &= !plan->sends[i]->mirrored;
+    for (int i = 0; i < program->nrecvs; i++)
+        is_short &= !plan->recvs[i]->mirrored;
+    for (int s = 0; s < program->nsteps; s++)
+        is_short &= program->steps[s].part == RD_ALONE;
+    for (int c = 0; c < program->nchunks; c++)
+        is_short &=
+            rd_chunk_bytes(&plan->in, c) <= RD_FLAT_SLOT_MOST && rd_chunk_bytes(&plan->out, c) <= RD_FLAT_SLOT_MOST;
+    return is_short;
+}
+
+static bool may_be_flat(const rd_plan_t *plan, const rd_lane_plan_t *lane)
+{
+    if (lane->announced || lane->passes > 1)
+        return false;
+    switch (lane->proto) {
+    case RD_PROTO_LL:
+    case RD_PROTO_BOARD_LL:
+        return true;
+    case RD_PROTO_SIMPLE:
+        return short_slots(plan);
+    default:
+        return false;
+    }
+}
+
 /* Returns the number of steps of all lanes, or 0 if the plan is not short. Lanes of one message each, which an
  * all-to-all has, may run one after the other if those that send come first: what a lane sends fits into a quarter of
- * the slots of its connection, and a peer that is still in this operation has taken all messages of earlier ones out of
+ * the lines of its connection, and a peer that is still in this operation has taken all messages of earlier ones out of
  * them. Longer lanes might wait for each other. */
 static int short_steps(const rd_plan_t *plan)
 {
@@ -77,12 +112,9 @@ static int short_steps(const rd_plan_t *plan)
         const rd_lane_t *lane = &program->lanes[i];
         int here = 0;
 
-        if (plan->lanes[i].announced)
-            return 0;
-        if (plan->lanes[i].passes == 0)
+        if (plan->lanes[i].passes == 0 && !plan->lanes[i].announced)
             continue;
-        if (plan->lanes[i].passes != 1 ||
-            (plan->lanes[i].proto != RD_PROTO_LL && plan->lanes[i].proto != RD_PROTO_BOARD_LL))
+        if (!may_be_flat(plan, &plan->lanes[i]))
             return 0;
         for (int s = lane->first; s < lane->first + lane->count; s++)
             here += program->steps[s].repeat;
@@ -152,6 +184,16 @@ static void resolve_lane(rd_plan_t *plan, const rd_lane_t *lane, uint64_t tag)
     }
 }
 
+/* Returns the protocol of all lanes that have anything to do. */
+static rd_proto_t first_proto(const rd_plan_t *plan)
+{
+    int i = 0;
+
+    while (i + 1 < plan->program->nlanes && plan->lanes[i].passes == 0)
+        i++;
+    return plan->program->nlanes ? plan->lanes[i].proto : RD_PROTO_LL;
+}
+
 /* Notes which lines of its board this rank writes first: they are claimed at the end of the operation before. */
 static void note_claims(rd_plan_t *plan)
 {
@@ -181,6 +223,7 @@ int rd_flat_plan(rd_plan_t *plan)
     plan->flat = calloc((size_t)steps + 1, sizeof *plan->flat);
     if (!plan->flat)
         return lines ? -1 : 0;
+    plan->flat_by = first_proto(plan);
     for (int receives = 0; receives < 2; receives++) {
         for (int i = 0; i < program->nlanes; i++) {
             const rd_lane_t *lane = &program->lanes[i];

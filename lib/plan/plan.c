@@ -573,7 +573,7 @@ static __attribute__((noinline)) rondo_result_t make_p2p(rd_planner_t *p, int pe
         plan_free(made);
         return result;
     }
-    made->one_message = made->nflat == 1;
+    made->one_message = made->nflat == 1 && made->flat_by == RD_PROTO_LL;
     remember(p, made);
     *plan = made;
     return RONDO_SUCCESS;

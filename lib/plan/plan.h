@@ -89,6 +89,7 @@ typedef struct rd_plan {
     rd_recv_t **recvs;
     rd_lane_plan_t *lanes;
     rd_flat_step_t *flat; /* steps resolved in advance, or NULL: exec/host/run_flat.h */
+    rd_proto_t flat_by;   /* lines, lines of boards, or slots */
     int nflat;
     bool one_message;           /* `flat` is one message of a send or a receive, and no more: exec/host/run_flat.h */
     rd_board_plan_t board;      /* where its messages lie, if they do on boards */

@@ -471,11 +471,14 @@ static bool elsewhere(rd_queue_t *q, const rd_run_t *run, int core)
 /* A short exchange is over sooner than one pause: so where every rank has a core of its own, poll at once. Where two
  * ranks share a core, a rank on this very core that is waited for must get the core now. But in an exchange of all
  * ranks with all, a rank that runs on another core is about to send, and a few polls are cheaper than giving the core
- * away and getting it back. A rank that only sends, or only receives, may be far ahead or behind. */
+ * away and getting it back. A rank that only sends, or only receives, may be far ahead or behind. Slots are left to
+ * run_on, which pauses: a poll takes the line away from its sender, which stores to it twice. */
 static void poll_flat(rd_queue_t *q, rd_run_t *run)
 {
     int core;
 
+    if (run->plan->flat_by == RD_PROTO_SIMPLE)
+        return;
     if (q->spin) {
         for (int polls = RD_FLAT_POLLS; polls && run->open; polls--)
             rd_flat_advance(run);

@@ -1,5 +1,5 @@
-/* Flat plans (plan/flat.h) by lines of boards: their messages lie where their readers look, no two at one place, in as
- * few lines as they need, and those that are written first are claimed.
+/* Flat plans (plan/flat.h): which plans by slots are flat; and where the messages of one by lines of boards lie: where
+ * their readers look, no two at one place, in as few lines as they need, and which of them are claimed.
  */
 #include "plan/flat.h"
 
@@ -24,13 +24,15 @@ typedef struct {
     int n, rank;
     size_t bytes; /* of a block, or of the vector */
     rd_proto_t proto;
+    int root, together;
 } case_t;
 
 /* Makes the plan up to its flat steps, as plan.c does. */
 static rd_plan_t *plan_make(const rd_algo_t *algo, const case_t *c)
 {
     const rd_shape_t shape = {c->n, 1, NULL};
-    const rd_sched_args_t args = {.shape = &shape, .coll = c->coll, .rank = c->rank};
+    const rd_sched_args_t args = {
+        .shape = &shape, .coll = c->coll, .rank = c->rank, .root = c->root, .together = c->together};
     bool whole = c->coll == RD_ALLREDUCE;
     rd_steps_t *steps = algo->emit(&args);
     rd_program_t *program = NULL;
@@ -41,7 +43,8 @@ static rd_plan_t *plan_make(const rd_algo_t *algo, const case_t *c)
         rd_compile(steps, 1, &program, &why) != 0)
         exit(1);
     rd_steps_free(steps);
-    *plan = (rd_plan_t){.desc.coll = c->coll, .program = program, .own_program = program, .element = 1};
+    *plan = (rd_plan_t){
+        .desc = {.coll = c->coll, .root = c->root}, .program = program, .own_program = program, .element = 1};
     plan->in = plan->out = (rd_chunks_t){NULL, NULL, c->bytes, whole ? c->bytes : c->bytes * (size_t)c->n, 0};
     plan->slice = 65536;
     plan->sends = calloc(RANKS_MOST, sizeof *plan->sends);
@@ -127,20 +130,20 @@ static void look_at_reader(const case_t *c, const rd_plan_t *plan, const written
     }
 }
 
-static void boards_of(rd_coll_t coll, int n, size_t bytes)
+static void boards_of(rd_coll_t coll, int n, int root, size_t bytes)
 {
     const rd_algo_t *direct = rd_algo_find("direct");
     static written_t w;
     char name[96];
 
-    snprintf(name, sizeof name, "%s of %zu bytes, %d ranks", rd_coll_name(coll), bytes, n);
+    snprintf(name, sizeof name, "%s of %zu bytes, %d ranks, root %d", rd_coll_name(coll), bytes, n, root);
     check_now = name;
     for (int a = 0; a < RANKS_MOST; a++)
         for (int b = 0; b < RANKS_MOST; b++)
             w.at[a][b] = -1;
     for (int reads = 0; reads < 2; reads++)
         for (int rank = 0; rank < n; rank++) {
-            const case_t c = {coll, n, rank, bytes, RD_PROTO_BOARD_LL};
+            const case_t c = {coll, n, rank, bytes, RD_PROTO_BOARD_LL, root, 0};
             rd_plan_t *plan = plan_make(direct, &c);
             if (reads)
                 look_at_reader(&c, plan, &w);
@@ -149,6 +152,30 @@ static void boards_of(rd_coll_t coll, int n, size_t bytes)
             plan_free(plan);
         }
     check_now = NULL;
+}
+
+static bool is_flat(size_t bytes, bool mirrored)
+{
+    const case_t c = {RD_ALLREDUCE, 2, 0, bytes, RD_PROTO_SIMPLE, 0, 0};
+    rd_plan_t *plan;
+
+    sends[1].mirrored = mirrored;
+    plan = plan_make(rd_algo_find("oneshot"), &c);
+    sends[1].mirrored = false;
+    bool flat = plan->flat && plan->flat_by == RD_PROTO_SIMPLE;
+    plan_free(plan);
+    return flat;
+}
+
+/* Of the rank of six which has neighbours of its own node alone, where five are on one: its blocks go together. */
+static bool parts_are_flat(int together)
+{
+    const case_t c = {RD_ALLGATHER, 6, 2, 8, RD_PROTO_SIMPLE, 0, together};
+    rd_plan_t *plan = plan_make(rd_algo_find("pat"), &c);
+    bool flat = plan->flat != NULL;
+
+    plan_free(plan);
+    return flat;
 }
 
 int main(void)
@@ -160,9 +187,14 @@ int main(void)
         recvs[i].peer = sends[i].peer = i;
     for (int n = 2; n <= RANKS_MOST; n++)
         for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
-            boards_of(RD_SCATTER, n, lengths[l]);
-            boards_of(RD_REDUCE_SCATTER, n, lengths[l]);
+            for (int root = 0; root < n; root++)
+                boards_of(RD_SCATTER, n, root, lengths[l]);
+            boards_of(RD_REDUCE_SCATTER, n, 0, lengths[l]);
         }
+    CHECK(is_flat(512, false) && is_flat(RD_FLAT_SLOT_MOST, false), "short messages by slots");
+    CHECK(!is_flat(RD_FLAT_SLOT_MOST + 1, false), "a long message by slots");
+    CHECK(!is_flat(512, true), "a message to another node");
+    CHECK(parts_are_flat(1) && !parts_are_flat(6), "blocks that are one message together");
     printf("flat: %d failures\n", failures);
     return failures != 0;
 }

@@ -1,5 +1,5 @@
-/* What the two walks of a flat plan (plan/flat.h) share, by lines of connections and by lines of boards: where local
- * ends lie, how a contribution is scaled, and how a step's value is made. */
+/* What the walks of a flat plan (plan/flat.h) share: where local ends lie, how a contribution is scaled, and, by lines
+ * of connections and of boards, how a step's value is made. */
 #ifndef RD_EXEC_HOST_FLAT_WALK_H
 #define RD_EXEC_HOST_FLAT_WALK_H
 

@@ -33,4 +33,6 @@ librondo_core_la_SOURCES += \
 	lib/exec/host/run_flat.h \
 	lib/exec/host/run_message.c \
 	lib/exec/host/run_message.h \
+	lib/exec/host/run_slots.c \
+	lib/exec/host/run_slots.h \
 	lib/exec/host/turn.h

@@ -4,6 +4,7 @@
 #include "exec/host/flat_walk.h"
 #include "exec/host/host_copy.h"
 #include "exec/host/run_board.h"
+#include "exec/host/run_slots.h"
 #include "transport/announce.h"
 
 /* Returns true if the step was done. */
@@ -50,8 +51,8 @@ bool rd_flat_advance(rd_run_t *run)
     const rd_plan_t *plan = run->plan;
     int first = run->flat;
 
-    if (plan->board.board)
-        return rd_board_advance(run);
+    if (plan->flat_by != RD_PROTO_LL)
+        return plan->flat_by == RD_PROTO_SIMPLE ? rd_slots_advance(run) : rd_board_advance(run);
     while (run->flat < plan->nflat && step(run, &plan->flat[run->flat]))
         run->flat++;
     run->open = run->flat < plan->nflat;
