@@ -14,9 +14,11 @@ typedef struct pin {
     struct pin *next;
     const char *base;
     int users;
+    bool making; /* by the first of them, without the lock */
 } pin_t;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t made = PTHREAD_COND_INITIALIZER; /* or not: it is off the list then */
 static pin_t *pins;
 
 static pin_t **pin_at(const char *base)
@@ -28,23 +30,42 @@ static pin_t **pin_at(const char *base)
     return at;
 }
 
+/* Returns true if another rank of this process has pinned it; waits for one that is about to. With the lock held. */
+static bool joins(const char *base)
+{
+    pin_t *p;
+
+    while ((p = *pin_at(base)) && p->making)
+        pthread_cond_wait(&made, &lock);
+    if (p)
+        p->users++;
+    return p;
+}
+
+/* Whoever ends a communicator meanwhile does not wait for it: what runs on the device may wait for him. */
 static cudaError_t pin(char *base, size_t bytes)
 {
-    cudaError_t error = cudaSuccess;
+    pin_t *p = malloc(sizeof *p);
 
+    if (!p)
+        return cudaErrorMemoryAllocation;
     pthread_mutex_lock(&lock);
-    pin_t *p = *pin_at(base), *made = p ? NULL : calloc(1, sizeof *made);
-    if (p) {
-        p->users++;
-    } else if (!made) {
-        error = cudaErrorMemoryAllocation;
-    } else if ((error = cudaHostRegister(base, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped)) !=
-               cudaSuccess) {
-        free(made);
-    } else {
-        *made = (pin_t){pins, base, 1};
-        pins = made;
+    if (joins(base)) {
+        pthread_mutex_unlock(&lock);
+        free(p);
+        return cudaSuccess;
     }
+    *p = (pin_t){pins, base, 1, true};
+    pins = p;
+    pthread_mutex_unlock(&lock);
+    cudaError_t error = cudaHostRegister(base, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped);
+    pthread_mutex_lock(&lock);
+    p->making = false;
+    if (error != cudaSuccess) {
+        *pin_at(base) = p->next;
+        free(p);
+    }
+    pthread_cond_broadcast(&made);
     pthread_mutex_unlock(&lock);
     return error;
 }
