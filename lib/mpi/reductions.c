@@ -137,8 +137,8 @@ int rd_mpi_order(rd_mpi_comm_t *c, const rd_mpi_call_t *call, rd_mpi_reason_t re
     reduction_t r;
     int result;
 
-    if (!may_be_ordered(call, reason) || !rd_mpi_is_reproducible(c) || translate(c, call, &r) != RD_MPI_SERVED ||
-        !r.must)
+    if (!may_be_ordered(call, reason) || !rd_mpi_is_reproducible(c) || !rd_mpi_plausible(c, call) ||
+        translate(c, call, &r) != RD_MPI_SERVED || !r.must)
         return RD_MPI_HAND_ON(reason);
     result = rd_mpi_begin_sorted(&w, r.size, true);
     return rd_mpi_end(&w, result);

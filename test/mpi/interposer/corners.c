@@ -76,6 +76,27 @@ static void environment_off(void)
     handles();
 }
 
+/* What is wrong gets an error, where each MPI gives one and does not crash itself. */
+static void wrong_sums(void)
+{
+    double in[MOST_RANKS] = {1}, out[MOST_RANKS];
+    int counts[MOST_RANKS] = {1, -1}, code[2], wanted;
+
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    code[0] = MPI_Reduce_scatter(in, out, counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+#ifdef OPEN_MPI
+    wanted = MPI_ERR_COUNT;
+    code[1] = MPI_Allreduce(in, out, -1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+#else
+    wanted = MPI_ERR_BUFFER;
+    code[1] = MPI_Allreduce(in, NULL, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+#endif
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    for (int i = 0; i < 2; i++)
+        MPI_Error_class(code[i], &code[i]);
+    CHECK(code[0] == MPI_ERR_COUNT && code[1] == wanted, "classes %d and %d", code[0], code[1]);
+}
+
 /* 5: one rank cannot make its part. */
 static void not_made(void)
 {
@@ -84,6 +105,7 @@ static void not_made(void)
     if (rank == 1)
         setenv("RONDO_CMA", "banana", 1);
     plain();
+    wrong_sums();
     CHECK(seconds() - began < 60, "it took %g s", seconds() - began);
 }
 
