@@ -81,12 +81,14 @@ static int collect(rd_mpi_work_t *w, size_t done, size_t count, size_t size)
 }
 
 /* The last piece is left for the end. A nonblocking call has no other one: what it would begin later would not come in
- * the same order on all ranks. */
+ * the same order on all ranks. A piece is at most PIECE bytes or one element, and the MPI's counts are ints. */
 static int whole(rd_mpi_work_t *w, size_t size)
 {
     size_t n = (size_t)w->c->nranks, count = (size_t)w->call->recvcount, most = PIECE / (n * size), done = 0;
     int result = MPI_SUCCESS;
 
+    if (!w->rondo && size > INT_MAX)
+        return RD_MPI_HAND_ON(RD_MPI_OPERATOR);
     if (w->call->form != RD_MPI_BLOCKING)
         most = count;
     if (most == 0)
