@@ -165,12 +165,16 @@ static bool has_sign(MPI_Datatype type)
 
 /* MPI allows no operators for a character, but every MPI at hand takes those of arithmetic, and benchmarks reduce
  * nothing else. Which ones, the MPI is asked, by calls that are over at once and whose errors are returned. Logical and
- * bitwise ones some take, and then end by an assertion. */
+ * bitwise ones some take, and then end by an assertion. An MPI without Fortran may have a handle, but no type: it is
+ * asked for nothing then, for it need not look at arguments. */
 static void add_char(MPI_Datatype type)
 {
     unsigned taken = NONE;
+    int size = 0;
 
-    for (int i = 0; type != MPI_DATATYPE_NULL && i < OPS; i++) {
+    if (type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS || size != 1)
+        return;
+    for (int i = 0; i < OPS; i++) {
         char one = 1, result;
         if (ops[i].used && ops[i].rondo >= 0 && ((ARITHMETIC | ORDER) & BIT(ops[i].rondo)) &&
             PMPI_Allreduce(&one, &result, 1, type, ops[i].handle, rd_mpi_private) == MPI_SUCCESS)
