@@ -40,7 +40,12 @@ static bool is_rounded(rondo_type_t type, rondo_op_t op)
            (type == RONDO_FLOAT32 || type == RONDO_FLOAT64 || type == RONDO_COMPLEX64 || type == RONDO_COMPLEX128);
 }
 
-/* Returns a reason to hand the call on. */
+static bool scans(const rd_mpi_call_t *call)
+{
+    return call->what == RD_MPI_SCAN || call->what == RD_MPI_EXSCAN;
+}
+
+/* Returns a reason to hand the call on. A scan that does not block is done as one piece, so a long one is the MPI's. */
 static rd_mpi_reason_t translate(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, reduction_t *r)
 {
     int op = rd_mpi_op(call->op);
@@ -61,8 +66,9 @@ static rd_mpi_reason_t translate(const rd_mpi_comm_t *c, const rd_mpi_call_t *ca
     *r = (reduction_t){(rondo_type_t)named->rondo, op, named->size, named->rondo < 0, false};
     if (named->rondo >= 0)
         r->size = rondo_type_size(r->type);
-    r->must = reproducible && (r->sorted || is_rounded(r->type, r->op));
-    r->sorted |= r->must || call->what == RD_MPI_SCAN || call->what == RD_MPI_EXSCAN;
+    r->must =
+        reproducible && (r->sorted || is_rounded(r->type, r->op)) && (call->form == RD_MPI_BLOCKING || !scans(call));
+    r->sorted |= r->must || scans(call);
     return RD_MPI_SERVED;
 }
 

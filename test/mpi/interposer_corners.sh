@@ -27,7 +27,8 @@ for mpi in $(mpis); do
     good 3 "$dir/communicators.$mpi" lifetimes
     good 3 --report "$dir/communicators.$mpi" duplicates
     grep -q '^  all  *14  *14  *100.0%' "$dir/out" || { cat "$dir/out"; fail "not all calls on duplicates were served"; }
-    good 4 --reproducible "$dir/corners.$mpi" in_order
+    good 4 --reproducible --report "$dir/corners.$mpi" in_order
+    grep -q '^  iscan  *2  *1 ' "$dir/out" || { cat "$dir/out"; fail "not one short iscan of two is served"; }
     good 3 --reproducible --compare=2 "$dir/corners.$mpi" in_order
     good 3 "$dir/communicators.$mpi" kept
     good 2 --report "$dir/communicators.$mpi" spawned

@@ -197,6 +197,22 @@ static void in_order_on(MPI_Comm comm, int n)
     check_order("allreduce in place", out, n, 0, nranks - 1);
 }
 
+/* Those that do not block are one piece, so a long scan, the second one of these, is the MPI's. */
+static void scans_behind(void)
+{
+    static double in[LONG], out[LONG];
+
+    warm_all(MPI_COMM_WORLD);
+    for (int n = LONG / 1000; n <= LONG; n *= 1000) {
+        MPI_Request request;
+        for (int i = 0; i < n; i++)
+            in[i] = rank;
+        MPI_Iscan(in, out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CHECK(out[n - 1] == rank * (rank + 1) / 2, "the scan of %d elements is %g", n, out[n - 1]);
+    }
+}
+
 /* 29: with RONDO_MPI_REPRODUCIBLE sums are x0 + (x1 + (... + xn)), short and long, whoever serves them: also the first
  * on a communicator. */
 static void in_order(void)
@@ -208,6 +224,7 @@ static void in_order(void)
         in_order_on(MPI_COMM_WORLD, n);
         MPI_Comm_free(&other);
     }
+    scans_behind();
 }
 
 /* 26: a builtin operator that only the MPI knows, played by behind.c, is not taken for one of the user's. */
