@@ -4,7 +4,8 @@
  *
  *   agree    at the first call on MPI_COMM_WORLD and what has its ranks in its order, the second on others, so that one
  *            that is used once costs nothing: is any rank switched off, at which call shall rondo's be made, and is
- *            there already one of an equal group?
+ *            there already one of an equal group? Where sums are to be reproducible and some rank of the job is
+ *            switched off, at the first on others, too: what the MPI serves is not in order from the first one on.
  *   create   at the n-th call, for it takes milliseconds (creation.c).
  *
  * MPI communicators of equal groups share one of rondo's, unless threads may call at the same time, or one may be
@@ -56,6 +57,7 @@ bool rd_mpi_setup_start(void)
 /* Sums are to be reproducible before there is anything of rondo's, too, and then all ranks have to know it: it is the
  * one thing that is agreed on in MPI_Init. */
 static bool all_know;
+static bool agree_at_once; /* because of a rank that is switched off */
 
 void rd_mpi_setup_begin(void)
 {
@@ -69,7 +71,8 @@ void rd_mpi_setup_begin(void)
     mine[REPRODUCIBLE] = rank == 0 ? rd_mpi_settings.rules.reproducible : 0;
     if (PMPI_Allreduce(mine, all, WORDS, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS)
         return;
-    rd_mpi_settings.rules.reproducible = !all[OFF] && all[REPRODUCIBLE];
+    rd_mpi_settings.rules.reproducible = all[REPRODUCIBLE];
+    agree_at_once = all[OFF] && all[REPRODUCIBLE];
     all_know = true;
 }
 
@@ -306,7 +309,7 @@ void rd_mpi_setup(rd_mpi_comm_t *c)
     if (c->status == RD_MPI_NEW && c->like_world && worlds) {
         c->own_after = worlds_after;
         share(c, worlds);
-    } else if (c->status == RD_MPI_NEW && calls >= (c->like_world ? 1 : 2)) {
+    } else if (c->status == RD_MPI_NEW && calls >= (c->like_world || agree_at_once ? 1 : 2)) {
         agree(c);
     }
     if (c->status == RD_MPI_AGREED && calls >= c->after)

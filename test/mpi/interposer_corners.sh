@@ -30,6 +30,7 @@ for mpi in $(mpis); do
     good 4 --reproducible --report "$dir/corners.$mpi" in_order
     grep -q '^  iscan  *2  *1 ' "$dir/out" || { cat "$dir/out"; fail "not one short iscan of two is served"; }
     good 3 --reproducible --compare=2 "$dir/corners.$mpi" in_order
+    good 4 --reproducible "$dir/corners.$mpi" in_order_without
     good 3 "$dir/communicators.$mpi" kept
     good 2 --report "$dir/communicators.$mpi" spawned
     grep -q 'cannot spawn' "$dir/out" || grep -q 'with ranks that were spawned' "$dir/out" ||

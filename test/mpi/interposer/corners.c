@@ -57,7 +57,7 @@ static void set_environment(const char *corner)
         setenv("RONDO_MPI_AFTER", "2", 1);
         setenv("RONDO_MPI_REPRODUCIBLE", "1", 1);
         setenv("RONDO_MPI_TABLE", "off", 1);
-    } else if (strcmp(corner, "environment_off") == 0) {
+    } else if (strcmp(corner, "environment_off") == 0 || strcmp(corner, "in_order_without") == 0) {
         setenv("RONDO_MPI_SERVE", "off", 1);
     }
 }
@@ -181,6 +181,7 @@ static const corner_t corners[] = {
     {"ties", ties},
     {"equal_bits", equal_bits},
     {"in_order", in_order},
+    {"in_order_without", in_order_without},
     {"builtin", builtin},
     {"plain", plain},
     {"handles", handles},

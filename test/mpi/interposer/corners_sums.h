@@ -227,6 +227,38 @@ static void in_order(void)
     scans_behind();
 }
 
+/* Do as many calls as make rondo serve give one answer? `out` gets that. */
+static void sum_again(double *out, int n, MPI_Comm comm)
+{
+    static double in[LONG], again[LONG];
+    int place;
+
+    MPI_Comm_rank(comm, &place);
+    for (int i = 0; i < n; i++)
+        in[i] = element(i, place);
+    for (int k = 0; k < MANY; k++) {
+        MPI_Allreduce(in, k ? again : out, n, MPI_DOUBLE, MPI_SUM, comm);
+        CHECK(!k || memcmp(out, again, sizeof *out * (size_t)n) == 0, "call %d gives other bits", k);
+    }
+}
+
+/* 4, 29: rank 1 is switched off. Where it is, the bits are the MPI's, from the first call on; elsewhere in order. */
+static void in_order_without(void)
+{
+    static double out[LONG];
+    MPI_Comm all, part;
+    int n = LONG / 10, size;
+
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &all);
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 1, rank, &part);
+    MPI_Comm_size(part, &size);
+    sum_again(out, n, all);
+    sum_again(out, n, part);
+    check_order("without rank 1", out, n, 0, size - 1);
+    MPI_Comm_free(&all);
+    MPI_Comm_free(&part);
+}
+
 /* 26: a builtin operator that only the MPI knows, played by behind.c, is not taken for one of the user's. */
 static void builtin(void)
 {
