@@ -72,15 +72,28 @@ static rd_mpi_reason_t translate(const rd_mpi_comm_t *c, const rd_mpi_call_t *ca
     return RD_MPI_SERVED;
 }
 
-static size_t *counts_of(const rd_mpi_work_t *w, size_t *all)
+static size_t *counts_of(const rd_mpi_work_t *w)
 {
     const rd_mpi_call_t *call = w->call;
     size_t *counts = w->lists;
 
-    *all = 0;
     for (int r = 0; r < w->c->nranks; r++)
-        *all += counts[r] = (size_t)rd_mpi_list_at(call->recvcounts, call->large, r);
+        counts[r] = (size_t)rd_mpi_list_at(call->recvcounts, call->large, r);
     return counts;
+}
+
+/* The elements that every rank has. */
+static size_t elements_of(const rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+{
+    size_t all = 0;
+
+    if (call->what == RD_MPI_REDUCE_SCATTER_BLOCK)
+        return (size_t)call->recvcount * (size_t)c->nranks;
+    if (call->what != RD_MPI_REDUCE_SCATTER)
+        return (size_t)call->recvcount;
+    for (int r = 0; r < c->nranks; r++)
+        all += (size_t)rd_mpi_list_at(call->recvcounts, call->large, r);
+    return all;
 }
 
 /* The short way of the next call (entries.c): for handles that are never used again for something else. */
@@ -100,24 +113,21 @@ int rd_mpi_begin_reduction(rd_mpi_work_t *w)
     rd_mpi_comm_t *c = w->c;
     const rd_mpi_call_t *call = w->call;
     const void *send = call->send == MPI_IN_PLACE ? call->recv : call->send;
-    size_t count = (size_t)call->recvcount, *counts = NULL, all = 0;
+    size_t count = (size_t)call->recvcount, bytes;
     reduction_t r;
     rd_mpi_reason_t reason = translate(c, call, &r);
     int refused;
 
     if (reason != RD_MPI_SERVED)
         return RD_MPI_HAND_ON(reason);
-    if (call->what == RD_MPI_REDUCE_SCATTER)
-        counts = counts_of(w, &all);
-    else
-        all = count * (call->what == RD_MPI_REDUCE_SCATTER_BLOCK ? (size_t)c->nranks : 1);
-    refused = rd_mpi_admit(w, all * r.size);
+    bytes = elements_of(c, call) * r.size;
+    refused = rd_mpi_admit(w, bytes);
     if (refused != MPI_SUCCESS)
         return refused;
     if (r.sorted)
         return rd_mpi_begin_sorted(w, r.size, r.must);
     remember(c, call, &r);
-    w->bytes = all * r.size;
+    w->bytes = bytes;
     switch (call->what) {
     case RD_MPI_ALLREDUCE:
         return rd_mpi_result(c, rondo_allreduce(send, call->recv, count, r.type, r.op, w->rondo, NULL));
@@ -126,15 +136,23 @@ int rd_mpi_begin_reduction(rd_mpi_work_t *w)
     case RD_MPI_REDUCE_SCATTER_BLOCK:
         return rd_mpi_result(c, rondo_reduce_scatter(send, call->recv, count, r.type, r.op, w->rondo, NULL));
     default:
-        return rd_mpi_result(c, rondo_reduce_scatterv(send, call->recv, counts, r.type, r.op, w->rondo, NULL));
+        return rd_mpi_result(c, rondo_reduce_scatterv(send, call->recv, counts_of(w), r.type, r.op, w->rondo, NULL));
     }
 }
 
-/* Is it one that rondo would serve, but not now, or not here? What is switched off stays the MPI's own. */
+/* Is it one that rondo would serve, but not now, or not here? */
 static bool may_be_ordered(const rd_mpi_call_t *call, rd_mpi_reason_t reason)
 {
     return call->form == RD_MPI_BLOCKING && rd_mpi_reduces(call->what) &&
            (reason == RD_MPI_EARLY || reason == RD_MPI_NOT_MADE || reason == RD_MPI_COMPARED);
+}
+
+/* What is switched off stays the MPI's own, from the first call on. */
+static bool is_off(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, size_t size)
+{
+    const rd_mpi_rules_t *rules = c->rules ? c->rules : &rd_mpi_settings.rules;
+
+    return !rd_mpi_allowed(rules, rd_mpi_kind(call), elements_of(c, call) * size);
 }
 
 int rd_mpi_order(rd_mpi_comm_t *c, const rd_mpi_call_t *call, rd_mpi_reason_t reason)
@@ -144,7 +162,7 @@ int rd_mpi_order(rd_mpi_comm_t *c, const rd_mpi_call_t *call, rd_mpi_reason_t re
     int result;
 
     if (!may_be_ordered(call, reason) || !rd_mpi_is_reproducible(c) || !rd_mpi_plausible(c, call) ||
-        translate(c, call, &r) != RD_MPI_SERVED || !r.must)
+        translate(c, call, &r) != RD_MPI_SERVED || !r.must || is_off(c, call, r.size))
         return RD_MPI_HAND_ON(reason);
     result = rd_mpi_begin_sorted(&w, r.size, true);
     return rd_mpi_end(&w, result);

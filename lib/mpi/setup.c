@@ -54,8 +54,8 @@ bool rd_mpi_setup_start(void)
     return PMPI_Grequest_start(on_query, on_free, on_cancel, NULL, &never) == MPI_SUCCESS;
 }
 
-/* Sums are to be reproducible before there is anything of rondo's, too, and then all ranks have to know it: it is the
- * one thing that is agreed on in MPI_Init. */
+/* Sums are to be reproducible before there is anything of rondo's, too, and then all ranks have to know it, and which
+ * ones are switched off: it is the one thing that is agreed on in MPI_Init. */
 static bool all_know;
 static bool agree_at_once; /* because of a rank that is switched off */
 
@@ -72,6 +72,9 @@ void rd_mpi_setup_begin(void)
     if (PMPI_Allreduce(mine, all, WORDS, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS)
         return;
     rd_mpi_settings.rules.reproducible = all[REPRODUCIBLE];
+    if (all[REPRODUCIBLE] && PMPI_Bcast(&rd_mpi_settings.rules, (int)sizeof rd_mpi_settings.rules, MPI_BYTE, 0,
+                                        MPI_COMM_WORLD) != MPI_SUCCESS)
+        return;
     agree_at_once = all[OFF] && all[REPRODUCIBLE];
     all_know = true;
 }

@@ -31,6 +31,7 @@ for mpi in $(mpis); do
     grep -q '^  iscan  *2  *1 ' "$dir/out" || { cat "$dir/out"; fail "not one short iscan of two is served"; }
     good 3 --reproducible --compare=2 "$dir/corners.$mpi" in_order
     good 4 --reproducible "$dir/corners.$mpi" in_order_without
+    good 4 --reproducible --compare=3 --serve=-allreduce,reduce_scatter_block=0-64K "$dir/corners.$mpi" in_order_but
     good 3 "$dir/communicators.$mpi" kept
     good 2 --report "$dir/communicators.$mpi" spawned
     grep -q 'cannot spawn' "$dir/out" || grep -q 'with ranks that were spawned' "$dir/out" ||

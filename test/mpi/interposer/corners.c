@@ -59,6 +59,8 @@ static void set_environment(const char *corner)
         setenv("RONDO_MPI_TABLE", "off", 1);
     } else if (strcmp(corner, "environment_off") == 0 || strcmp(corner, "in_order_without") == 0) {
         setenv("RONDO_MPI_SERVE", "off", 1);
+    } else if (strcmp(corner, "in_order_but") == 0) {
+        setenv("RONDO_MPI_SERVE", "-reduce", 1);
     }
 }
 
@@ -182,6 +184,7 @@ static const corner_t corners[] = {
     {"equal_bits", equal_bits},
     {"in_order", in_order},
     {"in_order_without", in_order_without},
+    {"in_order_but", in_order_but},
     {"builtin", builtin},
     {"plain", plain},
     {"handles", handles},

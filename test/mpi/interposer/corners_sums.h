@@ -259,6 +259,30 @@ static void in_order_without(void)
     MPI_Comm_free(&part);
 }
 
+/* 29: a list switches some off (interposer_corners.sh), on rank 1 another one: the bits of those are the MPI's, from
+ * the first call on, and others are in order. */
+static void in_order_but(void)
+{
+    static double in[LONG], out[LONG], first[LONG];
+    MPI_Comm comm;
+    int n = LONG / 10;
+
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+    sum_again(out, n, comm);
+    MPI_Comm_free(&comm);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &comm);
+    for (int i = 0; i < n * nranks; i++)
+        in[i] = element(i, rank);
+    for (int k = 0; k < MANY; k++) {
+        MPI_Reduce_scatter_block(in, k ? out : first, n, MPI_DOUBLE, MPI_SUM, comm);
+        CHECK(!k || memcmp(out, first, sizeof *out * (size_t)n) == 0, "block: call %d gives other bits", k);
+        MPI_Reduce(in, out, n, MPI_DOUBLE, MPI_SUM, 0, comm);
+        if (!rank)
+            check_order("reduce", out, n, 0, nranks - 1);
+    }
+    MPI_Comm_free(&comm);
+}
+
 /* 26: a builtin operator that only the MPI knows, played by behind.c, is not taken for one of the user's. */
 static void builtin(void)
 {
