@@ -295,7 +295,6 @@ static void say_order(const rd_view_t *view, const rd_view_comm_t *c, const rd_v
     rd_view_call_text(view, other, rd_view_inside(&other->comm), there, sizeof there);
     if (next && next->process != waiter->process)
         rd_view_rank_text(view, next, back, sizeof back);
-    v->order = v->status == RD_VERDICT_NONE;
     rd_verdict_say(v, RD_VERDICT_BLAMED, -1,
                    "ranks wait for each other in different communicators, which they must call in one order: %s waits "
                    "in '%.30s'%s in %s for %s, which waits in '%.30s'%s in %s for %s",
