@@ -69,7 +69,6 @@ struct rondo_comm {
         rd_plan_t *plan; /* NULL: there is none */
         uint64_t hash;   /* of the call: monitor/called.h */
         uint64_t tag;
-        const struct rd_caller *caller; /* the thread of the last collective that began */
     } last;
     /* Of the group that begins: the call made last. Followers (progress/queue.h) begin ahead of other calls. */
     struct {

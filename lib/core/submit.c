@@ -63,12 +63,9 @@ static void forget_last(rondo_comm_t comm)
 }
 
 /* A collective begins that has an event of its own: the next one that is counted as a repetition must repeat this one,
- * and not the one that is remembered. An event has one thread. */
+ * and not the one that is remembered. */
 static uint64_t begin(rondo_comm_t comm, const rd_monitor_call_t *call)
 {
-    if (comm->last.caller != rd_caller())
-        rd_monitor_new_run(&comm->seat, RD_TRACK_COLLECTIVE);
-    comm->last.caller = rd_caller();
     uint64_t entry = rd_monitor_begin(&comm->seat, RD_TRACK_COLLECTIVE, call);
 
     if (entry)

@@ -165,11 +165,6 @@ uint64_t rd_monitor_begin_run(rd_seat_t *seat, rd_track_t track, const rd_monito
     return entry;
 }
 
-void rd_monitor_new_run(rd_seat_t *seat, rd_track_t track)
-{
-    seat->runs[track].call.flags = UNLIKE;
-}
-
 static bool fails(int result)
 {
     return result > RONDO_IN_PROGRESS && !rd_monitor_refuses(result);

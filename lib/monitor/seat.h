@@ -119,8 +119,6 @@ static inline uint64_t rd_monitor_begin(rd_seat_t *seat, rd_track_t track, const
     rd_monitor_count(&seat->board->calls[track].begun);
     return 0;
 }
-/* The next call has an event of its own, also if it repeats the one before it. */
-void rd_monitor_new_run(rd_seat_t *seat, rd_track_t track);
 /* What the call with this event has written, which is about to end. */
 void rd_monitor_output(rd_seat_t *seat, uint64_t entry, uint64_t hash);
 /* By what the call with this event runs: rd_monitor_choice_word. */
