@@ -249,17 +249,38 @@ static const rd_view_comm_t *elsewhere(const rd_view_t *view, const rd_view_comm
     return NULL;
 }
 
+/* Does the call that a rank is in hold its thread? A group may have been submitted, and then its thread is free. */
+static bool is_held(const rd_view_t *view, const rd_view_rank_t *r)
+{
+    const int track = rd_view_inside(&r->comm);
+    rd_monitor_event_t call;
+
+    return track >= 0 && rd_reader_last(&view->processes[r->process].reader, &r->comm, (rd_track_t)track, &call) &&
+           !(call.flags & RD_MONITOR_GROUPED);
+}
+
+/* Is `next` still to make the call that the rank waits for in its own? */
+static bool is_owed(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_rank_t *next)
+{
+    const int track = rd_view_inside(&r->comm);
+
+    if (track == RD_TRACK_COLLECTIVE)
+        return next->comm.calls[track].begun < r->comm.calls[track].begun;
+    return track >= 0 && rd_verdict_other_end(view, r, next, track) == RD_END_OWED;
+}
+
 /* Does what `at` waits for in `c` lead to `to`, over any number of ranks and communicators, and has all of it stood
- * still since the first look? */
+ * still since the first look? Where it leads to another communicator, a rank is held there by a call, and so does not
+ * make the one that is waited for. */
 static bool leads_to(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *at, const rd_view_rank_t *to)
 {
     for (int hops = 0; hops < HOPS; hops++) {
         const rd_view_comm_t *then = rd_view_comm_of(view->before, view->nbefore, c->id);
         const rd_view_rank_t *next = rd_view_rank_of(c, rd_view_waits_for(&at->comm));
-        if (!next || !still(then, at))
+        if (!next || !still(then, at) || !is_held(view, at))
             return false;
         if (rd_view_inside(&next->comm) < 0)
-            c = elsewhere(view, c, next, &next);
+            c = is_owed(view, at, next) ? elsewhere(view, c, next, &next) : NULL;
         if (!c)
             return false;
         if (next == to)
@@ -346,7 +367,7 @@ static void say_outside(const rd_view_t *view, const rd_view_comm_t *c, const rd
     int track = rd_view_inside(&waiter->comm);
     uint64_t ahead = waiter->comm.calls[RD_TRACK_COLLECTIVE].begun - late->comm.calls[RD_TRACK_COLLECTIVE].begun;
 
-    if (o && leads_to(view, o, other, waiter)) {
+    if (o && is_held(view, waiter) && is_owed(view, waiter, late) && leads_to(view, o, other, waiter)) {
         say_order(view, c, waiter, o, other, v);
         return;
     }

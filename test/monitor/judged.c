@@ -297,8 +297,9 @@ static void all_send(void)
     end();
 }
 
-/* Two communicators of one name are called in two orders: their numbers tell them apart. */
-static void order_of_one_name(void)
+/* Each of two ranks is in a barrier and waits for the other: rank 0 in communicator 7, rank 1 in communicator 8. Of
+ * the latter it is an event with these flags. */
+static void two_orders(int flags)
 {
     begin(2);
     for (int r = 0; r < 2; r++) {
@@ -307,7 +308,7 @@ static void order_of_one_name(void)
         head->used = 2;
         memcpy((void *)other, (const void *)boards[r], sizeof *other);
         other->id = 8;
-        call(r, RD_BARRIER, 0, 1, 0);
+        call(r, RD_BARRIER, 0, 1, r ? flags : 0);
         blocks(r, 1 - r);
         if (r == 0)
             continue;
@@ -320,25 +321,65 @@ static void order_of_one_name(void)
         other->since_ms = NOW_MS - 1000;
         other->seen_ms = NOW_MS;
     }
+}
+
+/* A rank has made its first barrier in the first or the second communicator. */
+static void has_made(int rank, int place)
+{
+    rd_monitor_head_t *head = (void *)((char *)boards[rank] - RD_MONITOR_PAGE);
+    rd_monitor_event_t *events = (void *)((char *)head + head->events_at);
+    rd_monitor_comm_t *c = boards[rank] + place;
+    const uint64_t n = head->next++;
+
+    events[n] = (rd_monitor_event_t){
+        .stamp = (n + 1) << 8 | 2, .comm = c->id, .number = 1, .kind = RD_BARRIER, .rank = rank, .thread = 1};
+    c->calls[RD_TRACK_COLLECTIVE].begun = c->calls[RD_TRACK_COLLECTIVE].ended = 1;
+    c->calls[RD_TRACK_COLLECTIVE].entry = n + 1;
+}
+
+static void judge_the_first(void)
+{
     for (int look = 0; look < 2; look++)
         CHECK(rd_view_look(&view, 0) && view.ncomms == 2, "%d communicators", view.ncomms);
     rd_verdict_judge(&view, &view.comms[0], &verdict);
+}
+
+/* Two communicators of one name are called in two orders: their numbers tell them apart. */
+static void order_of_one_name(void)
+{
+    two_orders(0);
+    judge_the_first();
     EXPECT(RD_VERDICT_BLAMED, -1, "waits in 'world' (0000000000000007) in barrier");
     CHECK(strstr(verdict.text, "which waits in 'world' (0000000000000008) in barrier"), "%s", verdict.text);
     for (int r = 0; r < 2; r++) { /* sentences have the beginnings of long names */
         memset((void *)boards[r]->name, 'n', 31);
         memset((void *)(boards[r] + 1)->name, 'n', 32);
     }
-    for (int look = 0; look < 2; look++)
-        CHECK(rd_view_look(&view, 0), "no memory");
-    rd_verdict_judge(&view, &view.comms[0], &verdict);
+    judge_the_first();
     EXPECT(RD_VERDICT_BLAMED, -1, "nnn' (0000000000000007) in barrier");
     (boards[1] + 1)->waits_for = -1; /* then it is late, in the other one */
-    for (int look = 0; look < 2; look++)
-        CHECK(rd_view_look(&view, 0), "no memory");
-    rd_verdict_judge(&view, &view.comms[0], &verdict);
+    judge_the_first();
     EXPECT(RD_VERDICT_LATE, 1,
            "it is in another communicator, 'nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn' (0000000000000008): in barrier");
+    end();
+}
+
+/* Ranks that seem to wait for each other in two communicators, of which one is free to go on, or has what it needs. */
+static void no_order(void)
+{
+    two_orders(RD_MONITOR_GROUPED); /* rank 1 may have submitted it */
+    judge_the_first();
+    EXPECT(RD_VERDICT_LATE, 1, "it is in another communicator, 'world' (0000000000000008): in barrier");
+    end();
+    two_orders(0);
+    has_made(1, 0); /* what rank 0 waits for */
+    judge_the_first();
+    EXPECT(RD_VERDICT_UNKNOWN, -1, "rank 1 (host:1001), which has made that call and is outside");
+    end();
+    two_orders(0);
+    has_made(0, 1); /* what rank 1 waits for */
+    judge_the_first();
+    EXPECT(RD_VERDICT_LATE, 1, "it is in another communicator, 'world' (0000000000000008): in barrier");
     end();
 }
 
@@ -647,6 +688,7 @@ int main(int argc, char **argv)
     late_with_message();
     all_send();
     order_of_one_name();
+    no_order();
     long_names();
     slow_or_works();
     doing();
