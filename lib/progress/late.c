@@ -101,9 +101,8 @@ static bool judge(rd_queue_t *q, rd_monitor_verdict_t *verdict)
     if (!comm)
         return false;
     rd_verdict_judge(view, comm, verdict);
-    if (verdict->status == RD_VERDICT_SLOW) /* that ranks were late before does not explain a wait that goes on */
-        verdict->status = RD_VERDICT_UNKNOWN;
-    return verdict->status != RD_VERDICT_NONE;
+    /* that a rank was late before does not explain a wait that goes on */
+    return verdict->status != RD_VERDICT_NONE && verdict->status != RD_VERDICT_SLOW;
 }
 
 /* ---- by ranks of other nodes ---- */
