@@ -14,6 +14,7 @@
 #include "progress/unlike.h"
 
 #define STEP_MS 20                     /* between two looks whether an answer has come */
+#define ANSWER_MS 100                  /* who was asked so lately need not have answered */
 #define CLOCK_MS 20                    /* by which the coarse clock may be wrong */
 #define LONGEST (RD_ERROR_BYTES + 256) /* of a sentence with another one in it, before it is cut */
 #define LEAD_MS 500                    /* from the first look to the second, or half of the wait if that is less */
@@ -132,6 +133,7 @@ static void ask(rd_queue_t *q, int about)
         return;
     rd_late_ask(q->team, RD_QUESTIONER_CALL, about);
     q->late.asked = about + 1;
+    q->late.asked_ms = rd_clock_ms();
 }
 
 /* The rank that the waits of this node lead to, if it is on another one. */
@@ -167,14 +169,15 @@ typedef struct found {
 /* What ranks of other nodes have answered by now. */
 static void find_answer(const rd_queue_t *q, found_t *f)
 {
-    bool looked = q->late.view && q->team->seat && q->team->seat->record;
+    const bool looked = q->late.view && q->team->seat && q->team->seat->record;
+    const bool just_now = rd_clock_ms() - q->late.asked_ms < ANSWER_MS;
     rd_boot_answer_t answer;
 
     *f = (found_t){.status = RD_VERDICT_UNKNOWN, .rank = q->late.asked - 1};
     if (!q->late.asked)
         return;
     if (!rd_boot_answered(q->team->boot, RD_QUESTIONER_CALL, &answer)) {
-        if (looked)
+        if (looked && !just_now)
             snprintf(f->text, sizeof f->text, "; rank %d (%s) was asked, and does not answer", f->rank,
                      rd_health_whois(q->health, f->rank));
         return;

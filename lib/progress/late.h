@@ -24,6 +24,7 @@ typedef struct rd_late {
     bool looked;          /* for what is due next */
     struct rd_view *view; /* of the first look; NULL: another rank of the node says it, or there is no memory */
     int asked;            /* the rank of another node that was asked about, plus one; 0: none was */
+    int64_t asked_ms;     /* when */
     int hops;             /* from one to the next */
 } rd_late_t;
 
