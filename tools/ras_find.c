@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "monitor/origin.h"
+#include "monitor/out.h"
 #include "monitor/ras_socket.h"
 #include "number.h"
 #include "ras.h"
@@ -121,6 +122,16 @@ static void scan_proc(found_t *found)
         closedir(d);
 }
 
+/* Whoever may write to the folder chooses the name. */
+static void say_unreadable(const char *name, const char *why)
+{
+    char plain[256];
+
+    snprintf(plain, sizeof plain, "%s", name);
+    rd_out_plain_text(plain, sizeof plain);
+    fprintf(stderr, "rondo-ras: %s cannot be read: %s\n", plain, why);
+}
+
 /* A folder in which records are is to be told from one that has all of a job's. */
 static void add_file(DIR *folder, const char *name, found_t *found, bool says)
 {
@@ -128,12 +139,12 @@ static void add_file(DIR *folder, const char *name, found_t *found, bool says)
     int fd = openat(dirfd(folder), name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
     if (fd < 0 && says)
-        fprintf(stderr, "rondo-ras: %s cannot be read: %s\n", name, strerror(errno));
+        say_unreadable(name, strerror(errno));
     if (fd < 0)
         return;
     add(found, fd);
     if (says && found->view->unreadable > unreadable)
-        fprintf(stderr, "rondo-ras: %s cannot be read: %s\n", name, found->view->why);
+        say_unreadable(name, found->view->why);
 }
 
 static void scan_folder(const char *dir, found_t *found, bool says)
