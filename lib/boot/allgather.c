@@ -195,13 +195,16 @@ static void tell_watcher(round_t *r)
     if (!watcher->waits || !r->b->call || now - (r->watched_ms ? r->watched_ms : r->round_ms) < RD_BOOT_SLICE_MS)
         return;
     r->watched_ms = now;
-    watcher->waits(watcher->arg, &(rd_boot_wait_t){r->in_left ? r->from->rank : r->to->rank, r->round_ms, r->until_ms});
+    watcher->waits(watcher->arg, &(rd_boot_wait_t){.peer = r->in_left ? r->from->rank : r->to->rank,
+                                                   .since_ms = r->round_ms,
+                                                   .until_ms = r->until_ms});
 }
 
-static void end_round(round_t *r)
+static void end_round(round_t *r, bool failed)
 {
     if (r->watched_ms)
-        r->b->watcher.waits(r->b->watcher.arg, &(rd_boot_wait_t){-1, r->round_ms, 0});
+        r->b->watcher.waits(r->b->watcher.arg,
+                            &(rd_boot_wait_t){.peer = -1, .failed = failed, .since_ms = r->round_ms});
     r->watched_ms = 0;
 }
 
@@ -310,7 +313,7 @@ rondo_result_t rd_boot_rounds(rd_boot_t *b, rd_boot_round_fn each, void *arg)
         begin_round(&r, k);
         r.out_left = r.in_left = each(arg, k, &r.out, &r.in);
         code = run_round(&r);
-        end_round(&r);
+        end_round(&r, code != RONDO_SUCCESS);
     }
     if (code && r.news.silent)
         code = heard_instead(b, code, &r.news);

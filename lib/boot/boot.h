@@ -81,6 +81,7 @@ void rd_boot_exchange_for(rd_boot_t *boot, const char *call);
 /* Somebody who cares that such an exchange waits. */
 typedef struct rd_boot_wait {
     int peer;                   /* the rank that it waits for; -1: for none any more */
+    bool failed;                /* with -1: as the exchange has failed */
     int64_t since_ms, until_ms; /* when it is given up; 0: never */
 } rd_boot_wait_t;
 typedef struct rd_boot_watcher {

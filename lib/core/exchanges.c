@@ -56,7 +56,8 @@ static void waits(void *arg, const rd_boot_wait_t *wait)
     const int64_t now = rd_clock_ms();
     fenv_t program;
 
-    rd_monitor_wait(&comm->seat, wait->peer, wait->since_ms, now, -1, -1);
+    if (!wait->failed) /* else the record has it until the call ends, for ranks whose limits are over just then */
+        rd_monitor_wait(&comm->seat, wait->peer, wait->since_ms, now, -1, -1);
     rd_fpenv_begin(&program);
     if (wait->peer >= 0)
         watch(&comm->exchanges, wait, now);
