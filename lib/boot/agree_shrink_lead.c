@@ -279,8 +279,13 @@ static int poor_rank(rd_agree_shrink_t *r, int n)
 {
     const int need = rd_boot_fds(n, r->ops.env);
 
-    if (!r->own_table) /* less those for the ranks that have come, which it goes on to hold */
+    /* Less those for the ranks that have come, which it goes on to hold. The communicator of the last list, if it is
+     * made, holds some until there is another list: they are no longer counted then, and what was measured stands. */
+    if (!r->own_table && r->mine.standing < RD_STANDS_MADE) {
         r->mine.spare = rd_fd_free(need);
+        if (r->mine.spare < need)
+            snprintf(r->mine.why, sizeof(r->mine.why), "cannot make a communicator: %s", rd_fd_strerror(EMFILE));
+    }
     for (int i = 0; i < r->nranks && n > 1; i++) {
         rd_member_t *g = member_of(r, i);
         if ((!g || (g->came && !g->lost)) && state_of(r, i)->spare < need)
