@@ -7,7 +7,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2
 
 static void put32(unsigned char *to, uint32_t value)
 {
