@@ -292,5 +292,5 @@ rondo_result_t rd_agree_shrink_next(rd_agree_shrink_t *r, rondo_result_t made, r
         snprintf(r->mine.why, sizeof(r->mine.why), "%s", rd_thread_error());
     r->state_sent = 0;
     rondo_result_t result = follow(r, verdict);
-    return r->no_fd && !r->own_table ? go_on_by_own_table(r, verdict) : result;
+    return result != RONDO_SUCCESS && r->no_fd && !r->own_table ? go_on_by_own_table(r, verdict) : result;
 }

@@ -167,6 +167,8 @@ static void turn(rd_agree_shrink_t *r)
             r->polls[i] = (struct pollfd){.fd = g->probe, .events = g->answered ? POLLIN : POLLOUT};
     }
     int incoming = rd_listener_fill(&r->incoming, r->polls + n);
+    if (r->listed && r->incoming.error)
+        r->polls[n].fd = -1; /* a stranger waits there */
     poll(r->polls, (nfds_t)(n + incoming), RD_BOOT_SLICE_MS);
     for (int i = 0; i < n; i++) {
         rd_member_t *g = member_of(r, i);
@@ -178,7 +180,7 @@ static void turn(rd_agree_shrink_t *r)
     rd_listener_pump(&r->incoming);
     for (rd_chan_t *c; (c = rd_listener_next(&r->incoming));)
         admit(r, c);
-    r->no_fd |= rd_fd_none_left(r->incoming.error);
+    r->no_fd |= !r->listed && rd_fd_none_left(r->incoming.error);
 }
 
 /* ---- what follows ---- */
@@ -339,6 +341,14 @@ static decision_t decide_gathered(rd_agree_shrink_t *r, rondo_result_t *result)
     return IS_LISTED;
 }
 
+/* What could not be accepted while a list was out was no rank: all that live had come. */
+static void forget_strangers(rd_agree_shrink_t *r)
+{
+    r->incoming.poor = 0;
+    r->incoming.refusals = 0;
+    r->incoming.error = 0;
+}
+
 static decision_t decide_listed(rd_agree_shrink_t *r, rondo_result_t *result)
 {
     int here = r->nmembers - count_lost(r);
@@ -346,6 +356,7 @@ static decision_t decide_listed(rd_agree_shrink_t *r, rondo_result_t *result)
         return count(r, RD_STANDS_READY) == here ? keep(r) : GOES_ON;
     if (here < r->nmembers) { /* the others will hear of it when they have returned from making the communicator */
         r->listed = 0;
+        forget_strangers(r);
         return decide_gathered(r, result);
     }
     if (count(r, RD_STANDS_FAILED) < here)
@@ -411,7 +422,7 @@ rondo_result_t rd_agree_shrink_lead(rd_agree_shrink_t *r, rd_agree_shrink_verdic
         turn(r);
         if (r->no_fd && !r->own_table)
             return RONDO_ERR_SYSTEM;
-        if (r->incoming.poor || rd_fd_refused(r->incoming.error))
+        if (!r->listed && (r->incoming.poor || rd_fd_refused(r->incoming.error)))
             return cannot_accept(r);
     }
 }
