@@ -291,6 +291,10 @@ rondo_result_t rd_agree_shrink_next(rd_agree_shrink_t *r, rondo_result_t made, r
     if (made != RONDO_SUCCESS)
         snprintf(r->mine.why, sizeof(r->mine.why), "%s", rd_thread_error());
     r->state_sent = 0;
+    if (r->own_table && r->nmembers == 1) { /* nobody else is left, and there is no descriptor to look for others */
+        *verdict = RD_AGREE_SHRINK_KEEP;
+        return made;
+    }
     rondo_result_t result = follow(r, verdict);
     return result != RONDO_SUCCESS && r->no_fd && !r->own_table ? go_on_by_own_table(r, verdict) : result;
 }

@@ -138,6 +138,7 @@ static int slow_maker(void)
 
 typedef enum { SURVIVORS, LIST, SPLIT, CALLS } call_t;
 #define DEAD 3 /* in a shrink */
+#define SOLE 3 /* numbers of descriptors that a sole survivor has */
 
 typedef struct {
     call_t call;
@@ -196,6 +197,34 @@ static int derived(int i)
     return bad;
 }
 
+/* One is left of two, as the other has aborted, and has no descriptor to find that out: it gets a communicator of its
+ * own, at once. */
+static void sole_body(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = test_comm(t, NULL), next = NULL;
+
+    test_note(t, "the sole survivor has %d descriptors left", *(int *)arg);
+    test_barrier(t);
+    if (t->rank != 0)
+        rondo_comm_abort(comm);
+    test_barrier(t);
+    if (t->rank == 0) {
+        take_descriptors(*(int *)arg);
+        int64_t began = test_clock_us();
+        if (TEST_OK(t, comm, rondo_comm_shrink(comm, NULL, RONDO_SURVIVORS, &next, NULL)))
+            TEST_OK(t, next, rondo_comm_destroy(next));
+        if (test_clock_us() - began > AT_ONCE_US)
+            test_fail(t, "only after %lld ms", (long long)(test_clock_us() - began) / 1000);
+        rondo_comm_abort(comm);
+    }
+    test_barrier(t); /* its process lives until then */
+}
+
+static int sole(int left)
+{
+    return test_run(TEST_PROCESSES, 2, 60, sole_body, &left) != 0;
+}
+
 static int on_one_node(int i)
 {
     return sweep(1, i - 1);
@@ -216,6 +245,7 @@ int main(int argc, char **argv)
     setenv("RONDO_CREATE_TIMEOUT_MS", "20000", 1);
     bad = slow_maker();
     bad += test_at_once(2 * CALLS, derived);
+    bad += test_at_once(SOLE, sole);
     bad += test_at_once(RANKS + 1, on_one_node) + test_at_once(RANKS + 1, on_two_nodes);
     printf("few_descriptors: %d wrong\n", bad);
     return bad != 0;
