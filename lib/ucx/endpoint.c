@@ -31,13 +31,27 @@ unsigned rd_ucx_poll(rd_ucx_net_t *net)
     return events;
 }
 
+/* Returns true if the network must not be used any more, because UCX would end the process. Nothing is received then,
+ * so all ranks are told, unless this one leaves already. */
+static bool goes_blind(rd_ucx_net_t *net)
+{
+    bool was = net->blind;
+    if (!rd_ucx_is_blind(net))
+        return false;
+    if (!was && net->base.left_ms == 0 && !net->base.alone)
+        rd_stop_fail(net->base.stop, net->base.ctx, RONDO_ERR_SYSTEM, net->base.rank,
+                     "this process can no longer read /proc/net/route, without which UCX would end it: if it has "
+                     "changed its root, mount /proc there");
+    return true;
+}
+
 /* UCX calls it from within progress. The endpoint stays until it is closed. */
 static void endpoint_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
     rd_ucx_peer_t *peer = arg;
 
     (void)ep;
-    rd_ucx_is_blind(rd_ucx_net_of(&peer->base)); /* UCX ends the connection in the next poll */
+    goes_blind(rd_ucx_net_of(&peer->base)); /* UCX ends the connection in the next poll */
     rd_ucx_peer_lost(peer, status);
 }
 
@@ -78,6 +92,8 @@ rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer)
     rd_ucx_net_t *net = rd_ucx_net_of(&peer->base);
     if (peer->ep || net->broken)
         return RONDO_SUCCESS;
+    if (goes_blind(net)) /* UCX begins the connection now */
+        return net->base.alone ? RONDO_SUCCESS : rd_stop_get(net->base.stop);
     ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                                             UCP_EP_PARAM_FIELD_ERR_HANDLER,
                               .address = peer->address,

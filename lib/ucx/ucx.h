@@ -140,8 +140,8 @@ rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int local_
 rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int local_rank);
 void rd_ucx_close(rd_ucx_net_t *net); /* it may be opened again */
 /* Notes whether this process has changed its root to one without /proc. UCX's tcp reads a file there as a worker is
- * made, which fails then, and as connections begin and end, where it ends the process: so it is left as it is. Returns
- * true if that is so. Defined in context.c. */
+ * made, which fails then, and as connections begin and end, where it ends the process: so the network is not polled any
+ * more, and receives nothing. Returns true if that is so. Defined in context.c; endpoint.c tells the other ranks. */
 bool rd_ucx_is_blind(rd_ucx_net_t *net);
 /* From now on UCX may send: it finds the memory that rd_ucx_open has reserved for that. */
 void rd_ucx_memory_back(rd_ucx_net_t *net);
