@@ -116,10 +116,10 @@ static rondo_result_t reach(rd_agree_shrink_t *r)
         r->again_ms = now + AGAIN_MS;
         if (fd >= 0 && !r->up)
             return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for a connection to rank %d", r->leader);
-        r->no_fd |= rd_fd_none_left(error);
+        r->no_fd |= error == EMFILE;
         if (r->no_fd && !r->own_table)
             return RONDO_ERR_SYSTEM;
-        r->dial_error = error; /* no port, no memory: that passes */
+        r->dial_error = error; /* no port, no memory, no descriptor on the whole host: that passes */
     }
     if (rd_agree_shrink_gone(error)) {
         r->leader++;
@@ -203,7 +203,8 @@ static void what_is_awaited(const rd_agree_shrink_t *r, char *text, size_t bytes
     const char *whois = rd_boot_whois(r->boot, r->leader);
 
     if (r->dial_error)
-        snprintf(text, bytes, "rank %d (%s) could not be reached (%s)", r->leader, whois, strerror(r->dial_error));
+        snprintf(text, bytes, "rank %d (%s) could not be reached (%s)", r->leader, whois,
+                 rd_fd_strerror(r->dial_error));
     else
         snprintf(text, bytes, "rank %d (%s) lives and did not come", r->leader, whois);
 }

@@ -75,7 +75,7 @@ typedef struct rd_agree_shrink {
     int64_t deadline_ms; /* 0: none */
     int leader;          /* the lowest rank that is not known to be gone */
     rd_member_state_t mine;
-    bool no_fd;          /* this rank has no descriptor left for a connection */
+    bool no_fd;          /* this process may open no descriptor more for a connection (EMFILE) */
     bool own_table;      /* so it goes on, to hear or say that it fails, on a thread with a table of its own */
     unsigned char *bits; /* the last list */
     size_t have;         /* bytes of it that have arrived */

@@ -64,7 +64,7 @@ static void probe(rd_agree_shrink_t *r, int rank)
     if (g->probe >= 0)
         return;
     g->lost = rd_agree_shrink_gone(errno);
-    r->no_fd |= rd_fd_none_left(errno);
+    r->no_fd |= errno == EMFILE;
 }
 
 /* Handles an event on the probe, or a probe that takes long. A probe that ends is repeated: only a refusal says that
@@ -180,7 +180,7 @@ static void turn(rd_agree_shrink_t *r)
     rd_listener_pump(&r->incoming);
     for (rd_chan_t *c; (c = rd_listener_next(&r->incoming));)
         admit(r, c);
-    r->no_fd |= !r->listed && rd_fd_none_left(r->incoming.error);
+    r->no_fd |= !r->listed && r->incoming.error == EMFILE;
 }
 
 /* ---- what follows ---- */
@@ -400,7 +400,7 @@ static rondo_result_t cannot_accept(rd_agree_shrink_t *r)
 
     r->mine.code = code;
     snprintf(r->mine.why, sizeof(r->mine.why), "cannot accept the connections of the other ranks (accept4): %s",
-             strerror(r->incoming.poor ? ENOMEM : r->incoming.error));
+             rd_fd_strerror(r->incoming.poor ? ENOMEM : r->incoming.error));
     return fail_for(r, code, count_come(r), r->rank);
 }
 
@@ -422,7 +422,7 @@ rondo_result_t rd_agree_shrink_lead(rd_agree_shrink_t *r, rd_agree_shrink_verdic
         turn(r);
         if (r->no_fd && !r->own_table)
             return RONDO_ERR_SYSTEM;
-        if (!r->listed && (r->incoming.poor || rd_fd_refused(r->incoming.error)))
+        if (!r->listed && (r->incoming.poor || rd_fd_refused(r->incoming.error) || r->incoming.error == ENFILE))
             return cannot_accept(r);
     }
 }
