@@ -103,6 +103,12 @@ static void output_open(void)
     rd_fd_write(STDERR_FILENO, line, (size_t)n);
 }
 
+int rd_log_fd(void)
+{
+    pthread_once(&output_once, output_open);
+    return output_fd == STDERR_FILENO ? -1 : output_fd;
+}
+
 static void text_clean(char *text)
 {
     for (; *text; text++)

@@ -55,6 +55,7 @@ void rd_log(const rd_log_ctx_t *ctx, rd_log_level_t level, const char *format, .
         static _Atomic int said;                                                                                       \
         rd_log(ctx, atomic_exchange(&said, 1) ? RD_LOG_INFO : RD_LOG_WARN, __VA_ARGS__);                               \
     } while (0)
+int rd_log_fd(void); /* the descriptor of RONDO_DEBUG_FILE, which is opened now at the latest; -1: there is none */
 extern _Atomic int rd_log_level; /* -1: the environment has not been read yet */
 int rd_log_level_unread(void);   /* what it is until then */
 static inline bool rd_log_enabled(rd_log_level_t level)

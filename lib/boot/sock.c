@@ -99,8 +99,19 @@ static void close_span(unsigned first, unsigned last)
         close((int)fd);
 }
 
+/* The same, but for `log`, which may be -1. */
+static void close_all_but(int log, unsigned first, unsigned last)
+{
+    if (log >= 0 && (unsigned)log >= first && (unsigned)log <= last) {
+        close_span(first, (unsigned)log - 1);
+        first = (unsigned)log + 1;
+    }
+    close_span(first, last);
+}
+
 int rd_fd_own_table(int *own, int n)
 {
+    const int log = rd_log_fd(); /* before there is a table in which no other thread would have it */
     unsigned first = RD_FD_FIRST;
 
     if (unshare(CLONE_FILES) != 0)
@@ -113,10 +124,10 @@ int rd_fd_own_table(int *own, int n)
     for (int i = 0; i < n; i++) {
         if (own[i] < RD_FD_FIRST)
             continue;
-        close_span(first, (unsigned)own[i] - 1);
+        close_all_but(log, first, (unsigned)own[i] - 1);
         first = (unsigned)own[i] + 1;
     }
-    close_span(first, UINT_MAX);
+    close_all_but(log, first, UINT_MAX);
     return 0;
 }
 

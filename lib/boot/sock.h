@@ -71,9 +71,9 @@ void rd_fd_fork_lock(void);
 void rd_fd_fork_unlock(void);
 int rd_fd_keep(int fd); /* to be called with the lock held; returns rd_fd_high(fd) */
 void rd_fd_close(int fd);
-/* Gives the calling thread a table of descriptors of its own, with standard error, for what it logs, and the `n` in
- * `own`, which it sorts; the process keeps all that it has. A thread that has to tell others that no descriptor is left
- * finds some there, from 0 on. Returns 0, or -1 if the system refuses. */
+/* Gives the calling thread a table of descriptors of its own, with standard error and RONDO_DEBUG_FILE, for what it
+ * logs, and the `n` in `own`, which it sorts; the process keeps all that it has. A thread that has to tell others that
+ * no descriptor is left finds some there, from 0 on. Returns 0, or -1 if the system refuses. */
 int rd_fd_own_table(int *own, int n);
 
 #endif

@@ -1,14 +1,17 @@
-/* The listener, one defence after the other: strangers cost places, not memory and not time. A wrong hello is shown out at
- * once, a wrong proof too, silence in time; a full listener gives up its oldest stranger, and rather one that has
+/* The listener, one defence after the other: strangers cost places, not memory and not time. A wrong hello is shown out
+ * at once, a wrong proof too, silence in time; a full listener gives up its oldest stranger, and rather one that has
  * not named this job; a flood is taken in turns; without a descriptor left a stranger's is used; a record that is
  * forged or too long ends its connection; and in all this one who holds the secret comes in. The clock is turned
- * forward by turning back when a stranger came. */
+ * forward by turning back when a stranger came. Last, a thread that has descriptors of its own, with which others
+ * listen where the process has none left. */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "boot/listener.h"
@@ -271,6 +274,36 @@ static void records(void)
     }
 }
 
+static void *say_by_own_table(void *arg)
+{
+    (void)arg;
+    if (rd_fd_own_table(NULL, 0) == 0)
+        rd_error(NULL, RONDO_ERR_SYSTEM, "the thread says that");
+    return NULL;
+}
+
+/* What a thread with a table of its own says is in RONDO_DEBUG_FILE, too. */
+static void log_is_kept(void)
+{
+    char path[] = "/tmp/rondo-log-XXXXXX", said[1024] = "";
+    int fd = mkstemp(path);
+    pid_t child = fd < 0 ? -1 : fork();
+    pthread_t thread;
+
+    if (child == 0) {
+        setenv("RONDO_DEBUG_FILE", path, 1);
+        rd_log_set_level(RD_LOG_WARN);
+        rd_error(NULL, RONDO_ERR_SYSTEM, "the process says this");
+        _exit(pthread_create(&thread, NULL, say_by_own_table, NULL) != 0 || pthread_join(thread, NULL) != 0);
+    }
+    check_now = "RONDO_DEBUG_FILE in a table of descriptors of a thread's own";
+    CHECK(child > 0 && waitpid(child, NULL, 0) == child && read(fd, said, sizeof said - 1) > 0);
+    CHECK(strstr(said, "the process says this"));
+    CHECK(strstr(said, "the thread says that"));
+    close(fd);
+    unlink(path);
+}
+
 int main(void)
 {
     alarm(60);
@@ -283,5 +316,6 @@ int main(void)
     flood();
     no_descriptor();
     records();
+    log_is_kept();
     return failures != 0;
 }
