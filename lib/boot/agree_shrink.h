@@ -104,7 +104,8 @@ rondo_result_t rd_agree_shrink_aborted(rd_log_ctx_t *ctx);
 rondo_result_t rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_boot_t *boot, int32_t round,
                                      const rd_agree_shrink_ops_t *ops);
 /* Waits for the next verdict; `made` is the result of making the communicator of the last list. Notices `closed`, the
- * deadline and ranks that die. An error, other than that of the deadline, is returned on every surviving rank. */
+ * deadline and ranks that die. An error is returned on every rank that has come to the leader. One that has not may
+ * wait until the leader ends its communicator, or for the deadline: the leader may be unable to accept it. */
 rondo_result_t rd_agree_shrink_next(rd_agree_shrink_t *agreement, rondo_result_t made,
                                     rd_agree_shrink_verdict_t *verdict);
 /* Called while the communicator of a list is made. If this rank leads, starts a thread that checks whether a rank of

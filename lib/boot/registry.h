@@ -23,9 +23,9 @@ typedef struct rd_served {
     atomic_int members; /* ranks that have come */
     int done;
     int awaited; /* a rank waits for its end and will join and free it: nobody else may */
-    int *moved;  /* all its descriptors, the wake too, which it took along into a table of its own (rd_fd_own_table);
-                    NULL: none */
-    int nmoved;
+    int *moved;  /* not NULL: it has a table of its own (rd_fd_own_table), into which it took along these `nmoved`,
+                    all its descriptors; NULL: it uses the process's */
+    int nmoved;  /* 0: it has had that table from the start, with nothing that the process would have to close */
     void *(*run)(void *);
     int table; /* 1: it has a table of its own from the start, 2: and is on the list; -1: it could not get one */
     struct rd_served *next;
