@@ -342,7 +342,7 @@ static decision_t decide_gathered(rd_agree_shrink_t *r, rondo_result_t *result)
 }
 
 /* What could not be accepted while a list was out was no rank: all that live had come. */
-static void forget_strangers(rd_agree_shrink_t *r)
+static void clear_refusals(rd_agree_shrink_t *r)
 {
     r->incoming.poor = 0;
     r->incoming.refusals = 0;
@@ -356,7 +356,7 @@ static decision_t decide_listed(rd_agree_shrink_t *r, rondo_result_t *result)
         return count(r, RD_STANDS_READY) == here ? keep(r) : GOES_ON;
     if (here < r->nmembers) { /* the others will hear of it when they have returned from making the communicator */
         r->listed = 0;
-        forget_strangers(r);
+        clear_refusals(r);
         return decide_gathered(r, result);
     }
     if (count(r, RD_STANDS_FAILED) < here)
