@@ -247,8 +247,8 @@ void rd_ucx_destroy(rd_transport_t *transport)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
     rd_ucx_leave(transport);
-    if (rd_ucx_is_blind(
-            net)) { /* what UCX has not passed to the kernel by now, as it may be of the farewells, is lost */
+    if (rd_ucx_is_blind(net)) {
+        /* What UCX has not passed to the kernel by now is lost, and farewells may be of it. */
         rd_ucx_end(net);
         return;
     }
