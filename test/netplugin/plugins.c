@@ -47,18 +47,25 @@ static void body(test_rank_t *t, void *arg)
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
 }
 
-/* One that fails in the middle: every rank gets an error, from the call or from the next one. */
-static void fail_later(test_rank_t *t, void *arg)
+/* A communicator over nodes of one rank each, whose plugin fails on rank 1 from now on, as `how` says. */
+static rondo_comm_t spoiled_comm(test_rank_t *t, int nodes, const char *how)
 {
-    static float in[COUNT], out[COUNT];
-    rondo_result_t result = RONDO_SUCCESS;
-
-    test_play_node(t, RANKS);
+    test_play_node(t, nodes);
     setenv("RONDO_NET_PLUGIN", "test11", 1);
     rondo_comm_t comm = test_comm(t, &(rondo_config_t)RONDO_CONFIG_INIT);
     test_barrier(t); /* all are through with the creation */
     if (t->rank == 1)
-        setenv("TEST_NET", arg, 1);
+        setenv("TEST_NET", how, 1);
+    return comm;
+}
+
+/* One that fails in the middle: every rank gets an error, from the call or from the next one. */
+static void fail_later(test_rank_t *t, void *arg)
+{
+    static float in[COUNT], out[COUNT];
+    rondo_comm_t comm = spoiled_comm(t, RANKS, arg);
+    rondo_result_t result = RONDO_SUCCESS;
+
     for (int i = 0; i < 1000 && result == RONDO_SUCCESS; i++)
         result = rondo_allreduce(in, out, COUNT, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
     (void)test_result(t, comm, result, RONDO_ERR_REMOTE, "an allreduce with a plugin that fails");
@@ -71,14 +78,9 @@ static void fail_later(test_rank_t *t, void *arg)
 static void fail_credited(test_rank_t *t, void *arg)
 {
     static float data[COUNT];
+    rondo_comm_t comm = spoiled_comm(t, 2, arg);
     rondo_result_t result = RONDO_SUCCESS;
 
-    test_play_node(t, 2);
-    setenv("RONDO_NET_PLUGIN", "test11", 1);
-    rondo_comm_t comm = test_comm(t, &(rondo_config_t)RONDO_CONFIG_INIT);
-    test_barrier(t); /* all are through with the creation */
-    if (t->rank == 1)
-        setenv("TEST_NET", arg, 1);
     for (int i = 0; i < 1000 && result == RONDO_SUCCESS; i++)
         result = t->rank == 1 ? rondo_send(data, COUNT, RONDO_FLOAT32, 0, comm, NULL)
                               : rondo_recv(data, COUNT, RONDO_FLOAT32, 1, comm, NULL);
