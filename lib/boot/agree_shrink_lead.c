@@ -198,6 +198,14 @@ static void send_list(rd_agree_shrink_t *r)
     }
 }
 
+/* Is it this rank, or one that has come and is not lost? */
+static bool is_here(rd_agree_shrink_t *r, int rank)
+{
+    const rd_member_t *g = member_of(r, rank);
+
+    return !g || (g->came && !g->lost);
+}
+
 static void make_list(rd_agree_shrink_t *r)
 {
     int32_t round = r->mine.round;
@@ -206,7 +214,7 @@ static void make_list(rd_agree_shrink_t *r)
         rd_member_t *g = member_of(r, i);
         if (g && g->state.round > round)
             round = g->state.round;
-        if (!g || (g->came && !g->lost))
+        if (is_here(r, i))
             r->bits[i / 8] |= (unsigned char)(1 << i % 8);
     }
     r->mine.round = round + 1;
@@ -288,19 +296,17 @@ static int poor_rank(rd_agree_shrink_t *r, int n)
         if (r->mine.spare < need)
             snprintf(r->mine.why, sizeof(r->mine.why), "cannot make a communicator: %s", rd_fd_strerror(EMFILE));
     }
-    for (int i = 0; i < r->nranks && n > 1; i++) {
-        rd_member_t *g = member_of(r, i);
-        if ((!g || (g->came && !g->lost)) && state_of(r, i)->spare < need)
+    for (int i = 0; i < r->nranks && n > 1; i++)
+        if (is_here(r, i) && state_of(r, i)->spare < need)
             return i;
-    }
     return -1;
 }
 
-static int count_come(rd_agree_shrink_t *r)
+static int count_here(rd_agree_shrink_t *r)
 {
-    int n = 1;
+    int n = 0;
     for (int i = 0; i < r->nranks; i++)
-        n += member_of(r, i) && r->member[i].came && !r->member[i].lost;
+        n += is_here(r, i);
     return n;
 }
 
@@ -332,7 +338,7 @@ static decision_t decide_gathered(rd_agree_shrink_t *r, rondo_result_t *result)
      * the next leader must find that out. */
     if (r->mine.standing >= RD_STANDS_MADE && count(r, RD_STANDS_READY) > 0)
         return prepare(r);
-    int n = count_come(r), poor = poor_rank(r, n);
+    int n = count_here(r), poor = poor_rank(r, n);
     if (poor >= 0) {
         *result = fail_for(r, RONDO_ERR_SYSTEM, n, poor);
         return IS_OVER;
@@ -401,7 +407,7 @@ static rondo_result_t cannot_accept(rd_agree_shrink_t *r)
     r->mine.code = code;
     snprintf(r->mine.why, sizeof(r->mine.why), "cannot accept the connections of the other ranks (accept4): %s",
              rd_fd_strerror(r->incoming.poor ? ENOMEM : r->incoming.error));
-    return fail_for(r, code, count_come(r), r->rank);
+    return fail_for(r, code, count_here(r), r->rank);
 }
 
 rondo_result_t rd_agree_shrink_lead(rd_agree_shrink_t *r, rd_agree_shrink_verdict_t *verdict)
