@@ -289,7 +289,7 @@ static ncclResult_t check_devices(int ndev, const int *devlist)
             return nc_error(NULL, ncclInvalidArgument, "%s: devlist[%d] is %d: there is no such device", call, i,
                             devlist[i]);
         for (int k = 0; k < i; k++)
-            if (devlist[k] == devlist[i] && (!several || atoi(several) == 0))
+            if (devlist[k] == devlist[i] && (!several || nc_number_is(several, 0)))
                 return nc_error(NULL, ncclInvalidUsage,
                                 "%s: devlist names device %d twice: NCCL_MULTI_RANK_GPU_ENABLE=1 allows it", call,
                                 devlist[i]);

@@ -119,7 +119,7 @@ static void network(const ncclConfig_t *given, nc_config_t *config, const char *
     const char *name = nc_settings_text("NET", "RONDO_UCX_TLS");
     const char *off = nc_settings_text("IB_DISABLE", "RONDO_UCX_TLS");
 
-    if (off && atoi(off) != 0)
+    if (off && !nc_number_is(off, 0))
         network_named(config, "Socket", "NCCL_IB_DISABLE", call);
     else if (name)
         network_named(config, name, "NCCL_NET", call);
@@ -164,12 +164,10 @@ typedef struct counted {
 static void count(const counted_t *c, const ncclConfig_t *given, int *to)
 {
     const char *text = nc_settings_text(c->variable, c->rondo);
-    long number = given ? value(given, &fields[c->field]) : NCCL_CONFIG_UNDEF_INT;
-    char *end;
+    long long number = given ? value(given, &fields[c->field]) : NCCL_CONFIG_UNDEF_INT, said;
 
     if (text) {
-        const long said = strtol(text, &end, 10);
-        if (*end || said < 1)
+        if (!nc_number(text, &said) || said < 1)
             nc_log(NC_SUBSYS_ENV, "NCCL_%s=%s has no effect: it must be 1 or more", c->variable, text);
         else
             number = said;

@@ -15,6 +15,7 @@ libnccl_parts_la_SOURCES = \
 	lib/nccl/later.h \
 	lib/nccl/log.c \
 	lib/nccl/memory.c \
+	lib/nccl/number.c \
 	lib/nccl/onesided.c \
 	lib/nccl/operations.c \
 	lib/nccl/params.c \

@@ -3,6 +3,7 @@
  * needs them. What rondo has no setting for is logged once at NCCL_DEBUG=INFO and is no error: a script written for
  * NCCL must not fail for it. A word that NCCL refuses is refused here, too.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -307,34 +308,38 @@ static void proto(const char *text)
 
 static void peer_memory(const char *name, const char *text)
 {
-    if (strcmp(name, "P2P_DISABLE") == 0 ? strcmp(text, "0") != 0 : strcasecmp(text, "LOC") == 0 || *text == '0')
+    const bool level = isdigit((unsigned char)*text) && nc_number_is(text, 0);
+
+    if (strcmp(name, "P2P_DISABLE") == 0 ? nc_number_is(text, 1) : strcmp(text, "LOC") == 0 || level)
         hand_on(name, settings.host ? "RONDO_CMA" : "RONDO_P2P", "0");
 }
 
 static void slot_bytes(const char *text)
 {
-    char value[32], *end;
-    unsigned long long bytes = strtoull(text, &end, 10) / 8 / 64 * 64;
+    char value[32];
+    long long bytes = 0;
 
-    if (end == text || bytes < 64 || bytes > 16ull << 20) {
+    (void)nc_number(text, &bytes);
+    bytes = bytes / 8 / 64 * 64;
+    if (bytes < 64 || bytes > 16 << 20) {
         not_taken("BUFFSIZE", text, "a slot is an eighth of it, which must be from 64 bytes to 16 MiB");
         return;
     }
-    snprintf(value, sizeof value, "%llu", bytes);
+    snprintf(value, sizeof value, "%lld", bytes);
     hand_on("BUFFSIZE", "RONDO_SLOT_BYTES", value);
 }
 
 static void blocking(const char *text)
 {
-    settings.has_blocking = strcmp(text, "0") == 0 || strcmp(text, "1") == 0;
-    settings.blocking = *text == '1';
+    settings.blocking = nc_number_is(text, 1);
+    settings.has_blocking = settings.blocking || nc_number_is(text, 0);
     if (!settings.has_blocking)
         not_taken("COMM_BLOCKING", text, "it must be 0 or 1");
 }
 
 static void check_pointers(const char *text)
 {
-    settings.checks_pointers = atoi(text) != 0;
+    settings.checks_pointers = nc_number_is(text, 1);
 }
 
 static void check_mode(const char *text)
@@ -350,14 +355,14 @@ static void check_mode(const char *text)
         hand_on("CHECK_MODE", "RONDO_CHECK", "1");
 }
 
-/* NCCL's three policies, by number, or as words between bars; of the last two the last one counts. */
+/* NCCL's three policies, by a digit in front, or as words between bars; of the last two the last one counts. */
 static int policy_of(const char *text)
 {
     static const char *const words[] = {"DEFAULT", "EFFICIENCY", "ZERO"};
     int policy = -1;
 
-    if (strlen(text) == 1 && *text >= '0' && *text <= '2')
-        return *text - '0';
+    if (isdigit((unsigned char)*text))
+        return *text <= '2' ? *text - '0' : -1;
     for (const char *at = text; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
         for (int i = 0; i < COUNT(words); i++)
             if (strcspn(at, "|") == strlen(words[i]) && strncasecmp(at, words[i], strlen(words[i])) == 0)
@@ -423,8 +428,8 @@ static void ras(void)
 {
     const char *text = variable("RAS_ADDR"), *on = variable("RAS_ENABLE");
 
-    if (text && on && strcmp(on, "0") == 0)
-        not_taken("RAS_ADDR", text, "NCCL_RAS_ENABLE=0");
+    if (text && on && !nc_number_is(on, 1))
+        not_taken("RAS_ADDR", text, "NCCL_RAS_ENABLE is not 1");
     else if (text)
         hand_on("RAS_ADDR", "RONDO_RAS_NCCL", text);
 }
@@ -437,10 +442,8 @@ static void files(void)
         bool read;
     } all[] = {{"TOPO_FILE", "RONDO_TOPO_FILE", true},
                {"TOPO_DUMP_FILE", "RONDO_TOPO_DUMP_FILE", false},
-               {"TOPO_DUMP_FILE_RANK", "RONDO_TOPO_DUMP_FILE_RANK", false},
                {"GRAPH_FILE", "RONDO_GRAPH_FILE", true},
-               {"GRAPH_DUMP_FILE", "RONDO_GRAPH_DUMP_FILE", false},
-               {"GRAPH_DUMP_FILE_RANK", "RONDO_GRAPH_DUMP_FILE_RANK", false}};
+               {"GRAPH_DUMP_FILE", "RONDO_GRAPH_DUMP_FILE", false}};
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         const char *text = variable(all[i].name);
@@ -448,6 +451,19 @@ static void files(void)
             not_taken(all[i].name, text, strerror(errno));
         else if (text)
             hand_on(all[i].name, all[i].rondo, text);
+    }
+}
+
+/* The rank that writes a file, as a number of NCCL's. */
+static void rank_of_dump(const char *name, const char *rondo)
+{
+    const char *text = variable(name);
+    long long rank;
+    char value[32];
+
+    if (text && nc_number(text, &rank)) {
+        snprintf(value, sizeof value, "%lld", rank);
+        hand_on(name, rondo, value);
     }
 }
 
@@ -463,19 +479,19 @@ static void patience(void)
 
 static void collnet(const char *text)
 {
-    hand_on("COLLNET_ENABLE", "RONDO_COLLNET", strcmp(text, "0") == 0 ? "0" : "-1");
+    hand_on("COLLNET_ENABLE", "RONDO_COLLNET", nc_number_is(text, 1) ? "-1" : "0");
 }
 
 static void traffic_class(const char *text)
 {
-    char value[32], *end;
-    const long number = strtol(text, &end, 0);
+    char value[32];
+    long long number = -1;
 
-    if (*end || number < 0 || number > 255) {
+    if (!nc_number(text, &number) || number < 0 || number > 255) {
         not_taken("IB_TC", text, "a class is 0 to 255");
         return;
     }
-    snprintf(value, sizeof value, "%ld", number);
+    snprintf(value, sizeof value, "%lld", number);
     hand_on("IB_TC", "RONDO_TRAFFIC_CLASS", value);
 }
 
@@ -509,6 +525,8 @@ static void read_all(void)
     if (hostid)
         hand_on("HOSTID", "RONDO_HOSTID", hostid);
     files();
+    rank_of_dump("TOPO_DUMP_FILE_RANK", "RONDO_TOPO_DUMP_FILE_RANK");
+    rank_of_dump("GRAPH_DUMP_FILE_RANK", "RONDO_GRAPH_DUMP_FILE_RANK");
     interface();
     profiler();
     ras();

@@ -57,6 +57,11 @@ bool nc_settings_cta_policy(int *);     /* returns true if NCCL_CTA_POLICY is se
  * is set. */
 const char *nc_settings_text(const char *name, const char *rondo);
 
+/* number.c: reads a variable's text as NCCL does. Returns false if the number is too large: then NCCL has its default.
+ */
+bool nc_number(const char *text, long long *number);
+bool nc_number_is(const char *text, long long wanted);
+
 /* interfaces.c: writes the first address of the interfaces that NCCL's list `names` means (NULL: any but loopback) as
  * text, of `family` (0: any, and IPv4 before IPv6). Returns 0 if there is none. */
 int nc_address_find(const char *names, int family, char *text, size_t bytes);

@@ -195,6 +195,98 @@ static void networks(void)
     file_named("NCCL_IB_TC", "256", "RONDO_TRAFFIC_CLASS", "");
 }
 
+/* What is asked of the shim itself is 1, in a child of its own. */
+static void shim_says(const char *nccl, const char *value, bool (*asks)(void))
+{
+    int status = -1;
+    pid_t child;
+
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        setenv("RONDO_NCCL_HOST", "1", 1);
+        setenv(nccl, value, 1);
+        nc_settings();
+        _exit(!asks());
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "NCCL's %s=%s", nccl, value);
+}
+
+static bool blocking_is_0(void)
+{
+    int value = 5;
+
+    return nc_settings_blocking(&value) && value == 0;
+}
+
+static bool blocking_is_1(void)
+{
+    int value = 5;
+
+    return nc_settings_blocking(&value) && value == 1;
+}
+
+static bool blocking_is_unset(void)
+{
+    int value = 5;
+
+    return !nc_settings_blocking(&value);
+}
+
+static bool policy_is_zero(void)
+{
+    int value = 5;
+
+    return nc_settings_cta_policy(&value) && value == NCCL_CTA_POLICY_ZERO;
+}
+
+static bool policy_is_unset(void)
+{
+    int value = 5;
+
+    return !nc_settings_cta_policy(&value);
+}
+
+static bool checks_nothing(void)
+{
+    return !nc_settings_checks_pointers();
+}
+
+/* NCCL reads a number as strtoll does by base 0: in front of the text, a word is 0, and one that is too long is none.
+ */
+static void odd_numbers(void)
+{
+    file_named("NCCL_P2P_DISABLE", "0x1", "RONDO_CMA", "0");
+    file_named("NCCL_P2P_DISABLE", "1 ", "RONDO_CMA", "0");
+    file_named("NCCL_P2P_DISABLE", "true", "RONDO_CMA", "");
+    file_named("NCCL_P2P_DISABLE", "2", "RONDO_CMA", "");
+    file_named("NCCL_P2P_LEVEL", "LOC", "RONDO_CMA", "0");
+    file_named("NCCL_P2P_LEVEL", "00", "RONDO_CMA", "0");
+    file_named("NCCL_P2P_LEVEL", "0x2", "RONDO_CMA", "");
+    file_named("NCCL_P2P_LEVEL", "loc", "RONDO_CMA", "");
+    file_named("NCCL_BUFFSIZE", "0x400000", "RONDO_SLOT_BYTES", "524288");
+    file_named("NCCL_BUFFSIZE", "4194304B", "RONDO_SLOT_BYTES", "524288");
+    file_named("NCCL_BUFFSIZE", "4M", "RONDO_SLOT_BYTES", "");
+    file_named("NCCL_BUFFSIZE", "99999999999999999999", "RONDO_SLOT_BYTES", "");
+    file_named("NCCL_COLLNET_ENABLE", "false", "RONDO_COLLNET", "0");
+    file_named("NCCL_COLLNET_ENABLE", "01", "RONDO_COLLNET", "-1");
+    file_named("NCCL_IB_TC", "0x6a", "RONDO_TRAFFIC_CLASS", "106");
+    file_named("NCCL_IB_TC", "106,", "RONDO_TRAFFIC_CLASS", "106");
+    file_named("NCCL_TOPO_DUMP_FILE_RANK", "0x3", "RONDO_TOPO_DUMP_FILE_RANK", "3");
+    network_is("", "0x0", "", "", "");
+    network_is("", "yes", "", "", "");
+    network_is("", "0x1", "", "", "tcp");
+    asks_at("localhost:28028", "01", "localhost:28028");
+    asks_at("localhost:28028", "yes", "");
+    shim_says("NCCL_COMM_BLOCKING", "0x1", blocking_is_1);
+    shim_says("NCCL_COMM_BLOCKING", "false", blocking_is_0);
+    shim_says("NCCL_COMM_BLOCKING", "2", blocking_is_unset);
+    shim_says("NCCL_CTA_POLICY", "2x", policy_is_zero);
+    shim_says("NCCL_CTA_POLICY", "|zero|", policy_is_zero);
+    shim_says("NCCL_CTA_POLICY", "9", policy_is_unset);
+    shim_says("NCCL_CHECK_POINTERS", "2", checks_nothing);
+}
+
 static void on_host_memory(void)
 {
     const char *rings = "broadcast=ring,reduce=ring,allgather=ring,reduce_scatter=ring,allreduce=ring";
@@ -268,6 +360,7 @@ int main(void)
     refusals();
     files();
     networks();
+    odd_numbers();
     file_named("NCCL_CHECK_MODE", "debug_global", "RONDO_CHECK", "1");
     file_named("NCCL_CHECK_MODE", "DEBUG_LOCAL", "RONDO_CHECK", "");
     asks_at("localhost:28028", "", "localhost:28028");
