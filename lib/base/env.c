@@ -33,7 +33,8 @@ typedef struct tunable {
 static const tunable_t table[] = {
     {"RONDO_DEBUG", LEVEL, 0, AT(debug), "warn", 0, 0, "none|warn|info|plan|trace",
      "how much is logged on standard error"},
-    {"RONDO_DEBUG_FILE", TEXT, 0, 0, 0, "", 0, 511, NULL, "log lines go to this file; %h is the host, %p the process"},
+    {"RONDO_DEBUG_FILE", TEXT, 0, 0, 0, "", 0, 511, NULL,
+     "log lines go to this file; %h is the host, %p the process, %% a %"},
     {"RONDO_HOSTID", TEXT, 0, AT(hostid), "", 0, 63, NULL, "ranks with different values count as on different nodes"},
     {"RONDO_ALGO", TEXT, 1, AT(algo), "", 0, 255, NULL, "forces an algorithm: ring, or allreduce=ring,broadcast=tree"},
     {"RONDO_PROTO", PROTO, 1, AT(proto), "", 0, 127, NULL,

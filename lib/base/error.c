@@ -58,25 +58,25 @@ void rd_log_set_level(rd_log_level_t level)
         atomic_store_explicit(&stderr_closed, true, memory_order_relaxed);
 }
 
-/* Replaces "%h" by the host name and "%p" by the process id, for one file for each process. */
+/* Replaces "%h" by the host name, "%p" by the process id, for one file for each process, and "%%" by "%". */
 static int file_name_expand(char *out, size_t bytes, const char *pattern)
 {
     size_t used = 0;
 
     for (; *pattern; pattern++) {
+        const char of = *pattern == '%' ? pattern[1] : '\0';
         int n;
 
-        if (pattern[0] == '%' && pattern[1] == 'h')
+        if (of == 'h')
             n = snprintf(out + used, bytes - used, "%s", host_name);
-        else if (pattern[0] == '%' && pattern[1] == 'p')
+        else if (of == 'p')
             n = snprintf(out + used, bytes - used, "%ld", (long)getpid());
         else
             n = snprintf(out + used, bytes - used, "%c", *pattern);
         if (n < 0 || (size_t)n >= bytes - used)
             return -1;
         used += (size_t)n;
-        if (pattern[0] == '%' && (pattern[1] == 'h' || pattern[1] == 'p'))
-            pattern++;
+        pattern += of == 'h' || of == 'p' || of == '%';
     }
     return 0;
 }

@@ -2,6 +2,7 @@
  * it. As in NCCL, they go to NCCL_DEBUG_FILE or to standard output. If NCCL_DEBUG is not set, errors go to standard
  * error, as rondo's own do. A line is written by one write(2).
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -21,58 +22,105 @@ static char last_error[512];
 static int ready, level, asked, version_said, out_fd = -1;
 static unsigned subsystems;
 static _Atomic unsigned shown = ~0u; /* the subsystems whose lines are printed; all, until that is known */
-static char host[64];
 
-static int level_parse(const char *text)
+#define HOST_BYTES 65
+static char host[HOST_BYTES];
+
+#define SUBSYSTEMS (NC_SUBSYS_INIT | NC_SUBSYS_ENV) /* as in NCCL, if nothing is said */
+
+/* Returns the length of the word, without the blanks around it, which NCCL does not count. */
+static size_t trim(const char **word, size_t length)
+{
+    while (length && isspace((unsigned char)**word))
+        ++*word, --length;
+    while (length && isspace((unsigned char)(*word)[length - 1]))
+        length--;
+    return length;
+}
+
+nc_log_level_t nc_log_level(const char *text)
 {
     static const struct {
         const char *name;
         nc_log_level_t level;
     } names[] = {{"NONE", NC_LOG_NONE}, {"VERSION", NC_LOG_VERSION}, {"WARN", NC_LOG_WARN},
                  {"INFO", NC_LOG_INFO}, {"ABORT", NC_LOG_WARN},      {"TRACE", NC_LOG_TRACE}};
+    const size_t length = trim(&text, strlen(text));
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcasecmp(text, names[i].name) == 0)
+        if (strlen(names[i].name) == length && strncasecmp(text, names[i].name, length) == 0)
             return names[i].level;
-    return -1;
+    return NC_LOG_UNKNOWN;
 }
 
-/* Parses a list such as "INIT,ENV" or "^COLL". Subsystems of NCCL that are not named here have no effect. */
+/* Sets the bits of one of NCCL's subsystems; those whose lines rondo has not are 0. Returns false if there is none. */
+static bool subsystem_find(const char *word, size_t length, unsigned *bits)
+{
+    static const char *const names[] = {"INIT", "COLL",      "ENV",     "REG",   "P2P",        "SHM",
+                                        "NET",  "GRAPH",     "TUNING",  "ALLOC", "CALL",       "PROXY",
+                                        "NVLS", "BOOTSTRAP", "PROFILE", "RAS",   "ALLOC_HOST", "DESTROY"};
+
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strlen(names[i]) == length && strncasecmp(word, names[i], length) == 0) {
+            *bits = i < 4 ? 1u << i : 0;
+            return true;
+        }
+    *bits = ~0u;
+    return length == 3 && strncasecmp(word, "ALL", 3) == 0;
+}
+
+/* Parses a list such as "INIT,ENV" or "^COLL". As in NCCL, of a list with another word nothing counts. */
 static unsigned subsystems_parse(const char *text)
 {
-    static const char *const names[] = {"INIT", "COLL", "ENV", "REG"};
-    int exclude = *text == '^';
-    unsigned mask = 0;
+    const int exclude = *text == '^';
+    unsigned mask = 0, bits;
 
-    for (const char *p = text + exclude; *p; p += strcspn(p, ","), p += *p == ',') {
-        size_t n = strcspn(p, ",");
-        if (n == 3 && strncasecmp(p, "ALL", 3) == 0)
-            mask = ~0u;
-        for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
-            if (n == strlen(names[i]) && strncasecmp(p, names[i], n) == 0)
-                mask |= 1u << i;
+    for (const char *p = text + exclude, *word; *p; p += strcspn(p, ","), p += *p == ',') {
+        const size_t length = trim((word = p, &word), strcspn(p, ","));
+        if (length && !subsystem_find(word, length, &bits))
+            return SUBSYSTEMS;
+        mask |= length ? bits : 0;
     }
     return exclude ? ~mask : mask;
 }
 
-/* Expands NCCL's pattern: %h is the host, %p the process. */
-static void file_open(const char *pattern)
+/* Up to its first point, and with nothing in it that would be more than a name in a file's name. */
+static void host_find(char name[HOST_BYTES])
 {
-    char name[512];
+    memset(name, 0, HOST_BYTES);
+    if (gethostname(name, HOST_BYTES - 1) != 0 || !*name)
+        snprintf(name, HOST_BYTES, "host");
+    name[strcspn(name, ".")] = '\0';
+    for (char *c = name; *c; c++)
+        if (*c == '%' || *c == '/')
+            *c = '-';
+}
+
+void nc_log_file(const char *pattern, char name[NC_FILE_BYTES])
+{
+    char own[HOST_BYTES];
     size_t used = 0;
 
-    for (; *pattern && used < sizeof name - 80; pattern++) {
-        if (pattern[0] == '%' && pattern[1] == 'h')
-            used += (size_t)snprintf(name + used, sizeof name - used, "%s", host);
-        else if (pattern[0] == '%' && pattern[1] == 'p')
-            used += (size_t)snprintf(name + used, sizeof name - used, "%ld", (long)getpid());
-        else {
+    host_find(own);
+    for (; *pattern && used < NC_FILE_BYTES - HOST_BYTES; pattern++) {
+        const char of = *pattern == '%' ? pattern[1] : '\0';
+
+        if (of == 'h')
+            used += (size_t)sprintf(name + used, "%s", own);
+        else if (of == 'p')
+            used += (size_t)sprintf(name + used, "%ld", (long)getpid());
+        else
             name[used++] = *pattern;
-            continue;
-        }
-        pattern++;
+        pattern += of == 'h' || of == 'p' || of == '%';
     }
     name[used] = '\0';
+}
+
+static void file_open(const char *pattern)
+{
+    char name[NC_FILE_BYTES];
+
+    nc_log_file(pattern, name);
     out_fd = rd_fd_high(open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
 }
 
@@ -80,19 +128,17 @@ static void file_open(const char *pattern)
 static void begin(void)
 {
     const char *text = nc_env("NCCL_DEBUG"), *mask = nc_env("NCCL_DEBUG_SUBSYS"), *file = nc_env("NCCL_DEBUG_FILE");
-    int parsed = text ? level_parse(text) : -1;
+    const nc_log_level_t parsed = text ? nc_log_level(text) : NC_LOG_UNKNOWN;
 
     if (ready)
         return;
     ready = 1;
     asked = parsed > NC_LOG_NONE;
-    level = parsed >= 0 ? parsed : NC_LOG_WARN;
-    subsystems = mask && *mask ? subsystems_parse(mask) : NC_SUBSYS_INIT | NC_SUBSYS_ENV; /* as in NCCL */
+    level = parsed != NC_LOG_UNKNOWN ? parsed : NC_LOG_WARN;
+    subsystems = mask && *mask ? subsystems_parse(mask) : SUBSYSTEMS;
     atomic_store(&shown, level >= NC_LOG_INFO ? subsystems : 0);
-    if (gethostname(host, sizeof host - 1) != 0 || !*host)
-        snprintf(host, sizeof host, "host");
-    host[strcspn(host, ".")] = '\0';
-    if (file && *file && asked)
+    host_find(host);
+    if (file && *file && parsed > NC_LOG_VERSION)
         file_open(file);
 }
 

@@ -69,21 +69,31 @@ static void not_taken(const char *name, const char *text, const char *why)
 
 static void debug(const char *text)
 {
-    static const char *const words[][2] = {{"NONE", "none"},  {"VERSION", "warn"}, {"WARN", "warn"},
-                                           {"ABORT", "warn"}, {"INFO", "info"},    {"TRACE", "trace"}};
+    static const char *const words[] = {[NC_LOG_NONE] = "none",
+                                        [NC_LOG_VERSION] = "warn",
+                                        [NC_LOG_WARN] = "warn",
+                                        [NC_LOG_INFO] = "info",
+                                        [NC_LOG_TRACE] = "trace"};
+    const nc_log_level_t level = nc_log_level(text);
 
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strcasecmp(text, words[i][0]) == 0) {
-            hand_on("DEBUG", "RONDO_DEBUG", words[i][1]);
-            return;
-        }
-    }
+    if (level != NC_LOG_UNKNOWN)
+        hand_on("DEBUG", "RONDO_DEBUG", words[level]);
 }
 
+/* As a name in which nothing is left to expand, so that rondo's lines go to the same file: to rondo, the host's name is
+ * longer. As in NCCL, there is no file below WARN. */
 static void debug_file(const char *text)
 {
-    if (variable("DEBUG")) /* as in NCCL, which does not open the file without it */
-        hand_on("DEBUG_FILE", "RONDO_DEBUG_FILE", text);
+    const char *level = variable("DEBUG");
+    char name[NC_FILE_BYTES], value[2 * NC_FILE_BYTES];
+    size_t used = 0;
+
+    if (!level || nc_log_level(level) <= NC_LOG_VERSION)
+        return;
+    nc_log_file(text, name);
+    for (const char *c = name; *c; c++)
+        used += (size_t)sprintf(value + used, *c == '%' ? "%%%%" : "%c", *c);
+    hand_on("DEBUG_FILE", "RONDO_DEBUG_FILE", value);
 }
 
 static void interface(void)

@@ -33,12 +33,23 @@
 
 /* ---- log lines and errors ---- (log.c) */
 
-typedef enum { NC_LOG_NONE, NC_LOG_VERSION, NC_LOG_WARN, NC_LOG_INFO, NC_LOG_TRACE } nc_log_level_t;
+typedef enum {
+    NC_LOG_UNKNOWN = -1,
+    NC_LOG_NONE,
+    NC_LOG_VERSION,
+    NC_LOG_WARN,
+    NC_LOG_INFO,
+    NC_LOG_TRACE
+} nc_log_level_t;
 typedef enum { NC_SUBSYS_INIT = 1, NC_SUBSYS_COLL = 2, NC_SUBSYS_ENV = 4, NC_SUBSYS_REG = 8 } nc_subsys_t;
 
 void nc_log(nc_subsys_t subsys, const char *format, ...) __attribute__((format(printf, 2, 3))); /* at INFO */
-bool nc_log_shows(nc_subsys_t subsys); /* false: nc_log would print nothing; costs a load */
-void nc_log_version(void);             /* once a process */
+bool nc_log_shows(nc_subsys_t subsys);         /* false: nc_log would print nothing; costs a load */
+void nc_log_version(void);                     /* once a process */
+nc_log_level_t nc_log_level(const char *text); /* a word of NCCL_DEBUG */
+#define NC_FILE_BYTES 512
+/* Expands the pattern of NCCL_DEBUG_FILE: %h is the host, %p the process, %% a %. */
+void nc_log_file(const char *pattern, char name[NC_FILE_BYTES]);
 /* Logs the message, records it for ncclGetLastError, and returns `code`. `comm` may be NULL. */
 ncclResult_t nc_error(ncclComm_t comm, ncclResult_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -123,9 +123,10 @@ const int nc_nfunctions = sizeof nc_functions / sizeof nc_functions[0];
 
 const nc_variable_t nc_variables[] = {
     {"DEBUG", NC_HERE, "RONDO_DEBUG", "VERSION, WARN, INFO, ABORT, TRACE"},
-    {"DEBUG_FILE", NC_HERE, "RONDO_DEBUG_FILE", "%h is the host, %p the process"},
+    {"DEBUG_FILE", NC_HERE, "RONDO_DEBUG_FILE", "from WARN on; %h is the host, %p the process, %% a %"},
     {"DEBUG_SUBSYS", NC_HERE, NULL,
-     "INIT, COLL, ENV, REG, ALL, ^ excludes; of the lines of libnccl.so.2 alone; unset: INIT, ENV"},
+     "INIT, COLL, ENV, REG, ALL, ^ excludes; of the lines of libnccl.so.2 alone; unset, and with another word than "
+     "NCCL's: INIT, ENV"},
     {"SOCKET_IFNAME", NC_TO_RONDO, "RONDO_IFACE",
      "beginnings of names, =NAME exactly, ^ excludes: the first that is up"},
     {"SOCKET_FAMILY", NC_TO_RONDO, "RONDO_IFACE", "AF_INET or AF_INET6: an address of that kind"},

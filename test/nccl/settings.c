@@ -287,6 +287,61 @@ static void odd_numbers(void)
     shim_says("NCCL_CHECK_POINTERS", "2", checks_nothing);
 }
 
+/* Of the patterns of NCCL_DEBUG_FILE. */
+static void log_files(void)
+{
+    char host[65] = "", want[600], name[NC_FILE_BYTES];
+
+    (void)gethostname(host, sizeof host - 1);
+    host[strcspn(host, ".")] = '\0'; /* NCCL has no domain there */
+    snprintf(want, sizeof want, "/x/%s.%ld.%%h%%.%%q%%", host, (long)getpid());
+    nc_log_file("/x/%h.%p.%%h%%.%q%", name);
+    CHECK(strcmp(name, want) == 0, "%s, not %s", name, want);
+    memset(want, 'y', sizeof want - 1);
+    want[sizeof want - 1] = '\0';
+    nc_log_file(want, name);
+    CHECK(strlen(name) < sizeof name && strncmp(want, name, strlen(name)) == 0, "%s", name);
+    setenv("NCCL_DEBUG", " warn ", 1);
+    snprintf(want, sizeof want, "/none/%s.%%%%p", host); /* rondo expands it once more */
+    file_named("NCCL_DEBUG_FILE", "/none/%h.%%p", "RONDO_DEBUG_FILE", want);
+    file_named("NCCL_DEBUG_FILE", "/none/%h.%%p", "RONDO_DEBUG", "warn");
+    setenv("NCCL_DEBUG", "VERSION", 1);
+    file_named("NCCL_DEBUG_FILE", "/none/none", "RONDO_DEBUG_FILE", "");
+    unsetenv("NCCL_DEBUG");
+    file_named("NCCL_DEBUG_FILE", "/none/none", "RONDO_DEBUG_FILE", "");
+}
+
+static bool shows_init(void)
+{
+    nc_log(NC_SUBSYS_INIT, "%s", "");
+    return nc_log_shows(NC_SUBSYS_INIT) && nc_log_shows(NC_SUBSYS_ENV) && !nc_log_shows(NC_SUBSYS_COLL);
+}
+
+static bool shows_calls(void)
+{
+    nc_log(NC_SUBSYS_INIT, "%s", "");
+    return nc_log_shows(NC_SUBSYS_COLL) && !nc_log_shows(NC_SUBSYS_INIT);
+}
+
+static bool shows_nothing(void)
+{
+    nc_log(NC_SUBSYS_INIT, "%s", "");
+    return !nc_log_shows(NC_SUBSYS_INIT) && !nc_log_shows(NC_SUBSYS_COLL);
+}
+
+static void subsystems(void)
+{
+    setenv("NCCL_DEBUG", "INFO", 1);
+    setenv("NCCL_DEBUG_FILE", "/dev/null", 1);
+    shim_says("NCCL_DEBUG_SUBSYS", " coll , NET,", shows_calls);
+    shim_says("NCCL_DEBUG_SUBSYS", "^init,env", shows_calls);
+    shim_says("NCCL_DEBUG_SUBSYS", "NET,GRAPH", shows_nothing);
+    shim_says("NCCL_DEBUG_SUBSYS", "^ALL", shows_nothing);
+    shim_says("NCCL_DEBUG_SUBSYS", "COLL,EVN", shows_init); /* as in NCCL, all of it is no list */
+    unsetenv("NCCL_DEBUG");
+    unsetenv("NCCL_DEBUG_FILE");
+}
+
 static void on_host_memory(void)
 {
     const char *rings = "broadcast=ring,reduce=ring,allgather=ring,reduce_scatter=ring,allreduce=ring";
@@ -361,6 +416,8 @@ int main(void)
     files();
     networks();
     odd_numbers();
+    log_files();
+    subsystems();
     file_named("NCCL_CHECK_MODE", "debug_global", "RONDO_CHECK", "1");
     file_named("NCCL_CHECK_MODE", "DEBUG_LOCAL", "RONDO_CHECK", "");
     asks_at("localhost:28028", "", "localhost:28028");
