@@ -24,7 +24,7 @@ static void variables(void)
         const nc_variable_t *v = &nc_variables[i];
         const char *what = v->kind == NC_NO_EFFECT ? "no effect" : v->rondo ? v->rondo : "honoured";
 
-        printf("    NCCL_%-22s %-20s %s\n", v->name, what, v->note);
+        printf("    NCCL_%-27s %-20s %s\n", v->name, what, v->note);
     }
 }
 

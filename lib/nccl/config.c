@@ -176,15 +176,42 @@ static void count(const counted_t *c, const ncclConfig_t *given, int *to)
         *to = number < c->limit ? (int)number : c->limit;
 }
 
+/* Channels, which are blocks: NCCL keeps to the most and the least of them beside those of CTAs. They had another name
+ * once. */
+static bool channels_said(const char *name, const char *older, const char *rondo, long long *number)
+{
+    const char *text = nc_settings_text(name, rondo);
+
+    text = text ? text : nc_settings_text(older, rondo);
+    return text && nc_number(text, number) && *number != -2; /* -2 is NCCL's for "not set" */
+}
+
+static void channels_bound(nc_config_t *config)
+{
+    long long n;
+
+    if (channels_said("MAX_NCHANNELS", "MAX_NRINGS", "RONDO_CUDA_BLOCKS", &n)) {
+        n = n < 1 ? 1 : n < BLOCKS_MOST ? n : BLOCKS_MOST;
+        config->blocks = config->blocks > 0 && config->blocks < n ? config->blocks : (int)n;
+    }
+    if (channels_said("MIN_NCHANNELS", "MIN_NRINGS", "RONDO_CUDA_BLOCKS_LEAST", &n) && n > 0) {
+        n = n < BLOCKS_MOST ? n : BLOCKS_MOST;
+        config->blocks_least = config->blocks_least > n ? config->blocks_least : (int)n;
+    }
+}
+
 static void budgets(const ncclConfig_t *given, nc_config_t *config)
 {
     static const counted_t least = {2, BLOCKS_MOST, "MIN_CTAS", "RONDO_CUDA_BLOCKS_LEAST"},
                            most = {3, BLOCKS_MOST, "MAX_CTAS", "RONDO_CUDA_BLOCKS"},
-                           channels = {10, CHANNELS_MOST, "NCHANNELS_PER_NET_PEER", "RONDO_PROXY_THREADS"};
+                           channels = {10, CHANNELS_MOST, "NCHANNELS_PER_NET_PEER", "RONDO_PROXY_THREADS"},
+                           contexts = {13, CONTEXTS_MOST, "NUM_RMA_CTX", ""};
 
     count(&least, given, &config->blocks_least);
     count(&most, given, &config->blocks);
     count(&channels, given, &config->net_channels);
+    count(&contexts, NULL, &config->contexts); /* what the config says is in: one_sided */
+    channels_bound(config);
     if (config->blocks > 0 && config->blocks_least > config->blocks)
         config->blocks_least = config->blocks;
 }

@@ -2,6 +2,7 @@
  * NCCL_PROTO asks for, and files of topologies and graphs become rondo's; networks that the environment names stand
  * above those of a config. Variables are read once a process: each case has one.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -342,6 +343,79 @@ static void subsystems(void)
     unsetenv("NCCL_DEBUG_FILE");
 }
 
+/* Of a communicator's budgets, in a child of its own; 0: the config leaves it open. */
+typedef struct budget {
+    const char *variables[2], *values[2];
+    int least, most, contexts;                /* of the config */
+    int want_least, want_most, want_contexts; /* -1: rondo's default */
+} budget_t;
+
+static int budgets_of(const budget_t *b)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    struct {
+        ncclConfig_t known;
+        int graphs, contexts; /* of 2.29 */
+    } later;
+    nc_config_t read;
+
+    setenv("RONDO_NCCL_HOST", "1", 1);
+    for (int i = 0; i < 2 && b->variables[i]; i++)
+        setenv(b->variables[i], b->values[i], 1);
+    if (b->least)
+        config.minCTAs = b->least;
+    if (b->most)
+        config.maxCTAs = b->most;
+    later.known = config;
+    memset((char *)&later + offsetof(ncclConfig_t, nvlinkCentricSched) + sizeof(int), 0, 2 * sizeof(int));
+    memcpy((char *)&later + offsetof(ncclConfig_t, nvlinkCentricSched) + 2 * sizeof(int), &b->contexts, sizeof(int));
+    later.known.size = sizeof later;
+    later.known.version = NCCL_VERSION(2, 29, 0);
+    if (nc_config_read(&read, &later.known, NULL, "test") != ncclSuccess)
+        return 1;
+    if (read.blocks_least == b->want_least && read.blocks == b->want_most && read.contexts == b->want_contexts)
+        return 0;
+    printf("%s: %d to %d blocks, %d contexts\n", b->variables[0], read.blocks_least, read.blocks, read.contexts);
+    return 1;
+}
+
+/* The older names of CTAs, and what one-sided operations have. */
+static void budgets(void)
+{
+    static const budget_t all[] = {
+        {{NULL}, {NULL}, 2, 6, 3, 2, 6, 3},
+        {{"NCCL_MAX_NCHANNELS"}, {"4"}, 0, 0, 0, -1, 4, -1},
+        {{"NCCL_MAX_NCHANNELS"}, {"4"}, 0, 6, 0, -1, 4, -1},
+        {{"NCCL_MAX_NCHANNELS"}, {"4"}, 0, 2, 0, -1, 2, -1},
+        {{"NCCL_MAX_NCHANNELS"}, {"0"}, 0, 0, 0, -1, 1, -1},
+        {{"NCCL_MAX_NCHANNELS"}, {"-2"}, 0, 0, 0, -1, -1, -1},
+        {{"NCCL_MAX_NCHANNELS", "NCCL_MAX_NRINGS"}, {"9", "3"}, 0, 0, 0, -1, 9, -1},
+        {{"NCCL_MAX_NRINGS"}, {"0x10"}, 0, 0, 0, -1, 16, -1},
+        {{"NCCL_MAX_NCHANNELS", "RONDO_CUDA_BLOCKS"}, {"4", "7"}, 0, 0, 0, -1, -1, -1},
+        {{"NCCL_MIN_NCHANNELS"}, {"32"}, 0, 0, 0, 32, -1, -1},
+        {{"NCCL_MIN_NCHANNELS"}, {"32"}, 40, 64, 0, 40, 64, -1},
+        {{"NCCL_MIN_NCHANNELS", "NCCL_MAX_CTAS"}, {"32", "8"}, 0, 0, 0, 8, 8, -1},
+        {{"NCCL_MIN_NCHANNELS"}, {"-1"}, 0, 0, 0, -1, -1, -1},
+        {{"NCCL_NUM_RMA_CTX"}, {"5"}, 0, 0, 3, -1, -1, 5},
+        {{"NCCL_NUM_RMA_CTX"}, {"100"}, 0, 0, 0, -1, -1, 64},
+        {{"NCCL_NUM_RMA_CTX"}, {"0"}, 0, 0, 3, -1, -1, 3},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        int status = -1;
+        pid_t child;
+
+        fflush(stdout);
+        child = fork();
+        if (child == 0) {
+            int bad = budgets_of(&all[i]);
+            fflush(stdout);
+            _exit(bad);
+        }
+        CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "row %zu", i);
+    }
+}
+
 static void on_host_memory(void)
 {
     const char *rings = "broadcast=ring,reduce=ring,allgather=ring,reduce_scatter=ring,allreduce=ring";
@@ -416,6 +490,7 @@ int main(void)
     files();
     networks();
     odd_numbers();
+    budgets();
     log_files();
     subsystems();
     file_named("NCCL_CHECK_MODE", "debug_global", "RONDO_CHECK", "1");
