@@ -312,6 +312,48 @@ static void log_files(void)
     file_named("NCCL_DEBUG_FILE", "/none/none", "RONDO_DEBUG_FILE", "");
 }
 
+static int lines_of(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    char line[200];
+    int lines = 0;
+
+    while (f && fgets(line, sizeof line, f))
+        lines++;
+    if (f)
+        fclose(f);
+    return lines;
+}
+
+/* ncclResetDebugInit has the variables read anew: the first line goes to one file, the third to another, and the second
+ * is of a subsystem that is not asked for. */
+static void log_anew(void)
+{
+    char one[] = "/tmp/rondo-nccl-log-XXXXXX", other[] = "/tmp/rondo-nccl-log-XXXXXX";
+    int status = -1;
+    pid_t child;
+
+    close(mkstemp(one));
+    close(mkstemp(other));
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        setenv("NCCL_DEBUG", "INFO", 1);
+        setenv("NCCL_DEBUG_FILE", one, 1);
+        nc_log(NC_SUBSYS_INIT, "the first");
+        setenv("NCCL_DEBUG_FILE", other, 1);
+        setenv("NCCL_DEBUG_SUBSYS", "COLL", 1);
+        pncclResetDebugInit();
+        nc_log(NC_SUBSYS_INIT, "the second");
+        nc_log(NC_SUBSYS_COLL, "the third");
+        _exit(0);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    CHECK(lines_of(one) == 1 && lines_of(other) == 1, "%d and %d lines", lines_of(one), lines_of(other));
+    unlink(one);
+    unlink(other);
+}
+
 static bool shows_init(void)
 {
     nc_log(NC_SUBSYS_INIT, "%s", "");
@@ -493,6 +535,7 @@ int main(void)
     budgets();
     log_files();
     subsystems();
+    log_anew();
     file_named("NCCL_CHECK_MODE", "debug_global", "RONDO_CHECK", "1");
     file_named("NCCL_CHECK_MODE", "DEBUG_LOCAL", "RONDO_CHECK", "");
     asks_at("localhost:28028", "", "localhost:28028");

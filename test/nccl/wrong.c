@@ -70,6 +70,24 @@ static void creation(test_rank_t *t)
     bad = good;
     bad.nChannelsPerNetPeer = 65; /* NCCL has 64 channels */
     UNMADE(comm, ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
+    char name[5000];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    bad = good;
+    bad.blocking = 17; /* no field is of so old a version */
+    bad.version = 0;
+    bad.size = SIZE_MAX;
+    bad.commName = bad.netName = name;
+    NCCL_OK(t, ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
+    NCCL_OK(t, ncclCommDestroy(comm));
+    NCCL_OK(t, ncclGetUniqueId(&id));
+    bad.version = UINT32_MAX;
+    bad.size = sizeof bad;
+    UNMADE(comm, ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
+    bad.blocking = 1;
+    NCCL_OK(t, ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
+    NCCL_OK(t, ncclCommDestroy(comm));
+    NCCL_OK(t, ncclGetUniqueId(&id));
     bad = good;
     bad.trafficClass = 4711; /* NCCL leaves it to the network */
     NCCL_OK(t, ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
@@ -323,6 +341,10 @@ static void probes(test_rank_t *t, ncclComm_t comm)
     TEST_TRUE(t, pncclTeamCft(comm, 0).nRanks == 0 && pncclTeamCftMultimem(comm).nRanks == 0);
     TEST_TRUE(t, pncclTeamRankToLsa(comm, pncclTeamWorld(comm), 0) == -1);
     TEST_TRUE(t, pncclTeamWorld(comm).nRanks == t->nranks && pncclTeamWorld(comm).rank == t->rank);
+    TEST_TRUE(t, pncclTeamRail(comm).nRanks == t->nranks && pncclTeamRail(comm).rank == t->rank);
+    TEST_TRUE(t, pncclTeamRankToWorld(comm, (ncclTeam_t){4, 1, 3}, 3) == t->rank + 6);
+    TEST_TRUE(t, pncclTeamRankToWorld(NULL, pncclTeamWorld(comm), 0) == -1 && pncclTeamRail(NULL).nRanks == 0);
+    TEST_TRUE(t, pncclLLA2ACalcSlots() == 0);
     NCCL_GIVES(t, ncclInvalidUsage, pncclCommQueryProperties(comm, &props));
     TEST_TRUE(t, !props.deviceApiSupport && props.nLsaTeams == 0 && !props.hostRmaSupport);
     NCCL_GIVES(t, ncclInvalidArgument, pncclCommQueryProperties(NULL, &props));
