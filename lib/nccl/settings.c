@@ -321,7 +321,11 @@ static void peer_memory(const char *name, const char *text)
     const bool level = isdigit((unsigned char)*text) && nc_number_is(text, 0);
 
     if (strcmp(name, "P2P_DISABLE") == 0 ? nc_number_is(text, 1) : strcmp(text, "LOC") == 0 || level)
-        hand_on(name, settings.host ? "RONDO_CMA" : "RONDO_P2P", "0");
+        hand_on(name,
+                strcmp(name, "NET_GDR_LEVEL") == 0 ? "RONDO_GDR"
+                : settings.host                    ? "RONDO_CMA"
+                                                   : "RONDO_P2P",
+                "0");
 }
 
 static void slot_bytes(const char *text)
@@ -521,7 +525,7 @@ static void read_all(void)
                  {"COMM_BLOCKING", blocking},
                  {"IB_TC", traffic_class},
                  {"CTA_POLICY", cta_policy}};
-    static const char *const peers[] = {"P2P_DISABLE", "P2P_LEVEL"};
+    static const char *const peers[] = {"P2P_DISABLE", "P2P_LEVEL", "NET_GDR_LEVEL"};
     const char *host = nc_env("RONDO_NCCL_HOST"), *hostid = variable("HOSTID"), *text;
 
     take_rondo_lines();

@@ -174,7 +174,7 @@ const nc_variable_t nc_variables[] = {
     {"LAUNCH_ORDER_IMPLICIT", NC_NO_EFFECT, NULL,
      "only the operations of one communicator take effect in call order, and always do"},
     {"SHM_DISABLE", NC_NO_EFFECT, NULL, "ranks of a node always meet in shared memory"},
-    {"NET_GDR_LEVEL", NC_NO_EFFECT, NULL, "rondo probes whether GDR is fast; RONDO_GDR=0 turns it off"},
+    {"NET_GDR_LEVEL", NC_TO_RONDO, "RONDO_GDR", "LOC, 0: never; otherwise rondo probes whether GDR is fast"},
     {"RAS_TIMEOUT_FACTOR", NC_NO_EFFECT, NULL, "no other process is waited for"},
     {"IB_HCA", NC_NO_EFFECT, NULL, "RONDO_NET names devices, as mlx5_0:1,mlx5_1:1; without it near ones are shared"},
     {"COMM_ID", NC_NO_EFFECT, NULL, "an id of ncclGetUniqueId has to be passed on to all ranks"},

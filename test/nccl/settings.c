@@ -265,6 +265,10 @@ static void odd_numbers(void)
     file_named("NCCL_P2P_LEVEL", "00", "RONDO_CMA", "0");
     file_named("NCCL_P2P_LEVEL", "0x2", "RONDO_CMA", "");
     file_named("NCCL_P2P_LEVEL", "loc", "RONDO_CMA", "");
+    file_named("NCCL_NET_GDR_LEVEL", "LOC", "RONDO_GDR", "0");
+    file_named("NCCL_NET_GDR_LEVEL", "0", "RONDO_GDR", "0");
+    file_named("NCCL_NET_GDR_LEVEL", "LOC", "RONDO_CMA", "");
+    file_named("NCCL_NET_GDR_LEVEL", "PHB", "RONDO_GDR", "");
     file_named("NCCL_BUFFSIZE", "0x400000", "RONDO_SLOT_BYTES", "524288");
     file_named("NCCL_BUFFSIZE", "4194304B", "RONDO_SLOT_BYTES", "524288");
     file_named("NCCL_BUFFSIZE", "4M", "RONDO_SLOT_BYTES", "");
