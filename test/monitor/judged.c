@@ -1,5 +1,5 @@
-/* Verdicts on records that are written here, word for word, so that what is true of them is known: no process has to
- * reach a state by chance, and thousands of ranks need no machine.
+/* Verdicts on ranks that do not move: late, dead, failed, or in calls that do not meet. Thousands of ranks need no
+ * machine, as their records are written here (judged.h).
  *
  *     judged [--ranks N]     ranks of the long chain (4096) */
 #include <stdio.h>
@@ -7,81 +7,11 @@
 #include <string.h>
 
 #include "base/wait.h"
-#include "monitor/verdict.h"
+#include "monitor/judged.h"
 #include "sched/program.h"
-#include "util/check.h"
 #include "util/harness.h"
 
-#define COMMS 2 /* of which but one is used */
-#define EVENTS 64
-#define NOW_MS 100000
 #define LONG_S 3 /* for a verdict on the long chain */
-
-static rd_view_t view;
-static rd_monitor_verdict_t verdict;
-static rd_monitor_comm_t **boards;
-static int nranks;
-
-/* Of one rank of a communicator. */
-static rd_monitor_comm_t *record(int rank)
-{
-    const size_t bytes = RD_MONITOR_PAGE + COMMS * sizeof(rd_monitor_comm_t) + EVENTS * sizeof(rd_monitor_event_t);
-    char *base = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    const rd_view_process_t then = {.state = 'S', .now_ns = NOW_MS * UINT64_C(1000000)};
-
-    if (!base)
-        exit(1);
-    memset(base, 0, bytes);
-    rd_monitor_head_t *head = (void *)base;
-    head->version = RD_MONITOR_VERSION;
-    head->head_bytes = sizeof *head;
-    head->comm_bytes = sizeof(rd_monitor_comm_t);
-    head->event_bytes = sizeof(rd_monitor_event_t);
-    head->ncomms = COMMS;
-    head->nevents = EVENTS;
-    head->comms_at = RD_MONITOR_PAGE;
-    head->events_at = RD_MONITOR_PAGE + COMMS * sizeof(rd_monitor_comm_t);
-    head->bytes = bytes;
-    head->pid = 1000 + rank;
-    head->used = 1;
-    snprintf(head->host, sizeof head->host, "host");
-    head->magic = RD_MONITOR_MAGIC;
-    rd_monitor_comm_t *c = (void *)(base + head->comms_at);
-    c->version = 2;
-    c->id = 7;
-    c->state = RD_MONITOR_ALIVE;
-    c->rank = rank;
-    c->size = nranks;
-    c->nodes = 1;
-    c->locals = nranks;
-    c->device = -1;
-    c->made_ns = 1000000;
-    c->waits_for = -1;
-    snprintf(c->name, sizeof c->name, "world");
-    const char *why = rd_view_add_past(&view, base, bytes, &then);
-    CHECK(!why, "the record is refused: %s", why);
-    return c;
-}
-
-static void begin(int ranks)
-{
-    nranks = ranks;
-    boards = calloc((size_t)ranks, sizeof *boards);
-    for (int r = 0; boards && r < ranks; r++)
-        boards[r] = record(r);
-}
-
-static void end(void)
-{
-    rd_view_free(&view);
-    free(boards);
-}
-
-static void calls(int rank, uint64_t begun, uint64_t ended)
-{
-    boards[rank]->calls[RD_TRACK_COLLECTIVE].begun = begun;
-    boards[rank]->calls[RD_TRACK_COLLECTIVE].ended = ended;
-}
 
 /* In its last call, since a second. */
 static void waits(int rank, int peer)
@@ -90,28 +20,6 @@ static void waits(int rank, int peer)
     boards[rank]->waits_for = peer;
     boards[rank]->since_ms = NOW_MS - 1000;
     boards[rank]->seen_ms = NOW_MS;
-}
-
-static void judge(void)
-{
-    CHECK(rd_view_look(&view, 0) && view.ncomms == 1, "%d communicators", view.ncomms);
-    if (view.ncomms == 1)
-        rd_verdict_judge(&view, &view.comms[0], &verdict);
-}
-
-static void look_twice(void)
-{
-    CHECK(rd_view_look(&view, 0), "no memory");
-    judge();
-}
-
-#define EXPECT(status, rank, words) expect(__LINE__, status, rank, words)
-
-static void expect(int line, int status, int rank, const char *words)
-{
-    CHECK(verdict.status == status && verdict.rank == rank && strstr(verdict.text, words),
-          "line %d: status %d, rank %d: %s; wanted %d, %d and '%s'", line, verdict.status, verdict.rank, verdict.text,
-          status, rank, words);
 }
 
 /* ---- late, or what it sent is lost ---- */
@@ -438,70 +346,6 @@ static void long_chain(int ranks)
     end();
 }
 
-/* ---- slow, or working inside ---- */
-
-/* In each of the last ten short periods it waited so many ms of each second, in so many calls, for `peer`. */
-static void waited(int rank, uint64_t ms, uint64_t times, int peer)
-{
-    for (uint64_t ago = 0; ago < RD_PERIODS_SHORT; ago++) {
-        uint64_t number = (NOW_MS >> RD_PERIOD_SHORT_SHIFT) - ago;
-        rd_monitor_period_t *p = &boards[rank]->shorts[number % RD_PERIODS_SHORT];
-        p->number = number + 1;
-        p->waited = ms << 32 | times;
-        p->calls = 1000 - 10 * ago;
-        p->peer = peer < 0 ? 0 : ms << 32 | (uint64_t)(peer + 1);
-    }
-}
-
-static void slow_or_works(void)
-{
-    begin(3);
-    for (int r = 0; r < 3; r++) {
-        calls(r, 1010, 1010);
-        waited(r, r == 1 ? 0 : 900, r == 1 ? 0 : 10, r == 1 ? -1 : 1);
-    }
-    look_twice();
-    EXPECT(RD_VERDICT_SLOW, 1, "rank 1 (host:1001) is slow: it came late to ");
-    calls(1, 1010, 1009); /* at both looks: what it does then is its part of the call, which others wait for */
-    look_twice();
-    EXPECT(RD_VERDICT_NONE, -1, "");
-    calls(1, 1010, 1010);
-    judge(); /* it was inside at the look before */
-    EXPECT(RD_VERDICT_SLOW, 1, "is slow");
-    waited(1, 500, 5, -1); /* it has more to do than the others, but not much */
-    look_twice();
-    EXPECT(RD_VERDICT_NONE, -1, "");
-    waited(1, 0, 0, -1);
-    boards[1]->shorts[5].calls += UINT64_C(9000) << 32; /* ms that it waited in messages: so it is not its own fault */
-    look_twice();
-    EXPECT(RD_VERDICT_NONE, -1, "");
-    waited(1, 0, 0, -1);
-    waited(0, 900, 10, 2);
-    waited(2, 900, 10, 0); /* those two wait for each other */
-    look_twice();
-    EXPECT(RD_VERDICT_NONE, -1, "");
-    end();
-}
-
-/* ---- a link ---- */
-
-static void paces(int rank, int place, int peer, int class, uint64_t count)
-{
-    rd_monitor_link_t *link = &boards[rank]->links[place];
-    const int shift = class % 8 * 8;
-
-    link->peer = (uint64_t)peer + 1;
-    link->period = UINT64_C(9) << 32 | NOW_MS >> RD_PERIOD_SHORT_SHIFT;
-    link->paces[class / 8] = (link->paces[class / 8] & ~(UINT64_C(255) << shift)) | count << shift;
-}
-
-/* Twenty messages of this class of pace have come from `peer`. */
-static void pace(int rank, int place, int peer, int class)
-{
-    boards[rank]->links[place].paces[class / 8] = 0;
-    paces(rank, place, peer, class, 20);
-}
-
 /* ---- calls that have failed ---- */
 
 static void fails(int rank, int result, int failed_rank, int heard, const char *text)
@@ -611,75 +455,6 @@ static void failed(void)
     end();
 }
 
-static void begin_waiting(void)
-{
-    begin(4);
-    for (int r = 0; r < 4; r++) {
-        calls(r, 1010, 1009);
-        waited(r, 800, 10, -1);
-    }
-}
-
-/* Ranks that lack a core have few quick paces on every link: one without, of twenty, is nothing; of 150 it is. */
-static void links_by_chance(void)
-{
-    begin_waiting();
-    for (int r = 0; r < 4; r++)
-        for (int k = 1; k < 4; k++) {
-            const bool it = r == 2 && (r + k) % 4 == 3;
-            paces(r, k, (r + k) % 4, 3, it ? 20 : 50);
-            paces(r, k, (r + k) % 4, 8, it ? 0 : 8);
-        }
-    look_twice();
-    EXPECT(RD_VERDICT_NONE, -1, "");
-    paces(2, 1, 3, 3, 150);
-    look_twice();
-    EXPECT(RD_VERDICT_SLOW, -1, "the link from rank 3 (host:1003) to rank 2 (host:1002) is slow");
-    paces(2, 1, 3, 8, 4); /* less than a tenth, and yet too many for a link that cannot do that */
-    look_twice();
-    EXPECT(RD_VERDICT_NONE, -1, "");
-    end();
-}
-
-/* Whatever comes to a rank is slow: that is no link. */
-static void receiver(void)
-{
-    begin_waiting();
-    for (int r = 0; r < 4; r++)
-        for (int k = 1; k < 4; k++)
-            pace(r, k, (r + k) % 4, r == 2 ? 3 : 10);
-    look_twice();
-    EXPECT(RD_VERDICT_NONE, -1, "");
-    end();
-}
-
-/* No rank is named by number: neither end is slow. */
-static void links(void)
-{
-    begin_waiting();
-    for (int r = 0; r < 4; r++) {
-        for (int k = 1; k < 4; k++)
-            pace(r, k, (r + k) % 4, r == 2 && (r + k) % 4 == 3 ? 3 : 10);
-    }
-    look_twice();
-    EXPECT(RD_VERDICT_SLOW, -1, "the link from rank 3 (host:1003) to rank 2 (host:1002) is slow");
-    waited(3, 100, 10, -1); /* the sender has something else to do */
-    look_twice();
-    EXPECT(RD_VERDICT_NONE, -1, "");
-    waited(3, 800, 10, -1);
-    pace(1, 2, 3, 3); /* what it sends to another one is slow, too */
-    boards[1]->links[2].paces[1] = 0;
-    look_twice();
-    EXPECT(RD_VERDICT_NONE, -1, "");
-    pace(1, 2, 3, 10);
-    boards[1]->links[2].paces[0] = 0;
-    pace(2, 1, 3, 9); /* half as fast as the others */
-    boards[2]->links[1].paces[0] = 0;
-    look_twice();
-    EXPECT(RD_VERDICT_NONE, -1, "");
-    end();
-}
-
 int main(int argc, char **argv)
 {
     test_begin("monitor/judged", 300);
@@ -690,13 +465,9 @@ int main(int argc, char **argv)
     order_of_one_name();
     no_order();
     long_names();
-    slow_or_works();
     doing();
     dead();
     failed();
-    links();
-    links_by_chance();
-    receiver();
     long_chain(argc == 3 && strcmp(argv[1], "--ranks") == 0 ? atoi(argv[2]) : 4096);
     printf("%d failures\n", failures);
     return failures != 0;

@@ -15,6 +15,7 @@ check_PROGRAMS += \
 	test/monitor/hashes \
 	test/monitor/hearts \
 	test/monitor/judged \
+	test/monitor/judged_slow \
 	test/monitor/killed \
 	test/monitor/late \
 	test/monitor/metrics \
@@ -31,6 +32,9 @@ check_PROGRAMS += \
 	test/monitor/tags
 test_monitor_forged_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_judged_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_monitor_judged_SOURCES = test/monitor/judged.c test/monitor/judged.h
+test_monitor_judged_slow_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_monitor_judged_slow_SOURCES = test/monitor/judged_slow.c test/monitor/judged.h
 test_monitor_killed_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_alike_LDADD = libtest.la
 test_monitor_crowd_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
