@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "util/harness.h"
+#include "util/text.h"
 
 static char dir[64];
 static volatile sig_atomic_t signals;
@@ -37,12 +38,8 @@ static void expect_dump(test_rank_t *t, rondo_comm_t comm, int number)
 
     snprintf(path, sizeof path, "%s/rondo_dump.%d.%d.json", dir, (int)getpid(), number);
     for (int ms = 0; ms < 20000 && !(n > 3 && strcmp(text + n - 3, "]}\n") == 0); ms++) {
-        FILE *f = fopen(path, "r");
         TEST_OK(t, comm, rondo_barrier(comm, NULL));
-        n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-        text[n] = 0;
-        if (f)
-            fclose(f);
+        n = text_read(path, text, sizeof text);
         usleep(1000);
     }
     TEST_TRUE(t, strstr(text, "\"name\": \"asked\"") && strstr(text, "\"call\": \"barrier\""));

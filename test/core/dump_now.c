@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "util/harness.h"
+#include "util/text.h"
 
 #define SIGNALS 40
 
@@ -40,12 +41,8 @@ static rondo_result_t add_up(rondo_comm_t comm, size_t count)
 static int has(const char *path, const char *word)
 {
     static char text[1 << 20];
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
 
-    if (f)
-        fclose(f);
-    text[n] = 0;
+    text_read(path, text, sizeof text);
     return strstr(text, word) != NULL;
 }
 

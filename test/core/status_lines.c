@@ -6,18 +6,15 @@
 #include <unistd.h>
 
 #include "util/harness.h"
+#include "util/text.h"
 
 static char file[] = "/tmp/rondo-status_lines-XXXXXX";
 
 static int says(const char *word)
 {
     static char text[1 << 16];
-    FILE *f = fopen(file, "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
 
-    if (f)
-        fclose(f);
-    text[n] = 0;
+    text_read(file, text, sizeof text);
     return strstr(text, word) != NULL;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "util/harness.h"
+#include "util/text.h"
 
 #define SHORT_MS 100
 #define LONG_MS 60000
@@ -212,11 +213,8 @@ static void stalls(test_rank_t *t, void *arg)
         TEST_GIVES(t, comm, RONDO_ERR_TIMEOUT, act(t, comm, &how, 0));
     test_barrier(t);
     if (t->rank == 0) {
-        FILE *log = fopen(arg, "r");
-        size_t n = log ? fread(line, 1, sizeof line - 1, log) : 0;
-        TEST_TRUE(t, n > 0 && strstr(line, "a call waits for 0.2 s: ") != NULL);
-        if (log)
-            fclose(log);
+        text_read(arg, line, sizeof line);
+        TEST_TRUE(t, strstr(line, "a call waits for 0.2 s: ") != NULL);
     }
     rondo_comm_abort(comm);
 }

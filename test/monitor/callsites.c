@@ -16,6 +16,7 @@
 #include "monitor/obedient.h"
 #include "util/check.h"
 #include "util/harness.h"
+#include "util/text.h"
 
 #define RANKS 2
 #define LOOP 20
@@ -116,11 +117,7 @@ static char *read_text(const char *name, size_t *n)
     char path[160];
 
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *f = fopen(path, "r");
-    *n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    text[*n] = 0;
-    if (f)
-        fclose(f);
+    *n = text_read(path, text, sizeof text);
     return text;
 }
 

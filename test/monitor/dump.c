@@ -13,6 +13,7 @@
 #include "monitor/obedient.h"
 #include "util/check.h"
 #include "util/harness.h"
+#include "util/text.h"
 
 #define RANKS 4
 
@@ -162,13 +163,9 @@ static void metrics_while_read(void)
     }
     int status = 0;
     for (; waitpid(writer, &status, WNOHANG) == 0; reads++) {
-        FILE *f = fopen(path, "r");
-        size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-        text[n] = 0;
+        const size_t n = text_read(path, text, sizeof text);
         CHECK(n > 500 && text[n - 1] == '\n' && strstr(text, "rondo_blamed_rank{"), "%zu bytes after %d reads", n,
               reads);
-        if (f)
-            fclose(f);
         obedient_pause(1);
     }
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "metrics ended with %x", (unsigned)status);
@@ -268,11 +265,7 @@ static long between(const char *name)
     char path[256];
 
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    text[n] = 0;
-    if (f)
-        fclose(f);
+    text_read(path, text, sizeof text);
     const char *first = strstr(text, word), *second = first ? strstr(first + 1, word) : NULL;
     return second ? atol(second + sizeof word - 1) - atol(first + sizeof word - 1) : -1;
 }

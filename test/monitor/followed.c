@@ -15,6 +15,7 @@
 #include "monitor/obedient.h"
 #include "util/check.h"
 #include "util/harness.h"
+#include "util/text.h"
 
 static char file[] = "/tmp/rondo-followed-XXXXXX";
 static char text[65536];
@@ -51,7 +52,8 @@ static pid_t start(const char *command, pid_t job)
 
 static const char *said(void)
 {
-    return obedient_said(file, text, sizeof text);
+    text_read(file, text, sizeof text);
+    return text;
 }
 
 /* Waits until it has said that behind what it had said before. */

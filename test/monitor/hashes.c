@@ -14,6 +14,7 @@
 #include "monitor/obedient.h"
 #include "util/check.h"
 #include "util/harness.h"
+#include "util/text.h"
 
 #define RANKS 3
 #define ROOT 1
@@ -132,11 +133,8 @@ static char *read_dump(const char *name, int rank, size_t *n)
     char *text = calloc(1, 1 << 20);
 
     snprintf(path, sizeof path, "%s/%s/rondo_dump_%d.json", dir, name, rank);
-    FILE *f = fopen(path, "r");
-    *n = f && text ? fread(text, 1, (1 << 20) - 1, f) : 0;
+    *n = text ? text_read(path, text, 1 << 20) : 0;
     CHECK(*n, "%s cannot be read", path);
-    if (f)
-        fclose(f);
     return text;
 }
 

@@ -15,6 +15,7 @@
 #include "monitor/obedient.h"
 #include "util/check.h"
 #include "util/harness.h"
+#include "util/text.h"
 
 #define WAIT_MS 60000
 #define WATCH "the thread that watches over other ranks is stuck"
@@ -93,12 +94,8 @@ static int times(int rank, const char *word)
 {
     static char text[1 << 20];
     int n = 0;
-    FILE *f = fopen(log_of[rank], "r");
-    size_t bytes = f ? fread(text, 1, sizeof text - 1, f) : 0;
 
-    text[bytes] = 0;
-    if (f)
-        fclose(f);
+    text_read(log_of[rank], text, sizeof text);
     for (const char *at = text; (at = strstr(at, word)); at++)
         n++;
     return n;

@@ -13,6 +13,7 @@
 #include "util/check.h"
 #include "util/comma.h"
 #include "util/harness.h"
+#include "util/text.h"
 
 #define RANKS 4
 #define LATE 2
@@ -40,11 +41,7 @@ static void read_file(int rank)
     char path[128];
 
     snprintf(path, sizeof path, "%s/rondo.%d.prom", dir, (int)obedient_pids[rank]);
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    text[n] = 0;
-    if (f)
-        fclose(f);
+    text_read(path, text, sizeof text);
 }
 
 static bool says(int rank, const char *words)
@@ -197,10 +194,7 @@ static void one_name(void)
     for (int ms = 0; ms < 20000 && count_files() != RANKS; ms += 10)
         obedient_pause(10);
     CHECK(count_files() == RANKS, "%d processes have a file", count_files());
-    f = fopen(path, "r");
-    text[f ? fread(text, 1, sizeof text - 1, f) : 0] = 0;
-    if (f)
-        fclose(f);
+    text_read(path, text, sizeof text);
     CHECK(strncmp(text, "# HELP", 6) == 0, "what was left is not replaced: %s", text);
     obedient_order_all(OBEDIENT_END);
     CHECK(is_empty(), "something is left where names were one");

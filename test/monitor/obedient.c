@@ -185,14 +185,3 @@ int obedient_ras_until(const char *command, int job, int status, const char *wor
             return 1;
     return 0;
 }
-
-const char *obedient_said(const char *file, char *text, size_t bytes)
-{
-    FILE *f = fopen(file, "r");
-    size_t n = f ? fread(text, 1, bytes - 1, f) : 0;
-
-    text[n] = 0;
-    if (f)
-        fclose(f);
-    return text;
-}

@@ -44,7 +44,5 @@ extern char obedient_text[65536];
 int obedient_ras(const char *command, int job);
 /* The same, until it gives that, as a rank says only at its first slow miss that it waits; false: it never did. */
 int obedient_ras_until(const char *command, int job, int status, const char *word);
-/* Reads what a program that writes to this file has said so far into `text`, which it returns; "": nothing. */
-const char *obedient_said(const char *file, char *text, size_t bytes);
 
 #endif

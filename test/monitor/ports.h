@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "util/check.h"
+#include "util/text.h"
 
 static int port;
 static char log_file[64]; /* RONDO_DEBUG_FILE */
@@ -93,12 +94,8 @@ static void destroy(rondo_comm_t comm)
 static const char *logged(void)
 {
     static char text[4096];
-    FILE *f = fopen(log_file, "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
 
-    text[n] = 0;
-    if (f)
-        fclose(f);
+    text_read(log_file, text, sizeof text);
     return text;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "netplugin/trial.h"
+#include "util/text.h"
 
 #define RANKS 3
 #define COUNT 300000 /* long messages, which are announced */
@@ -122,11 +123,7 @@ static void near(test_rank_t *t, void *arg)
     setenv("RONDO_DEBUG_FILE", log, 1);
     rondo_comm_t comm = test_comm(t, &(rondo_config_t)RONDO_CONFIG_INIT);
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
-    FILE *f = fopen(log, "r");
-    if (f) {
-        text[fread(text, 1, sizeof text - 1, f)] = 0;
-        fclose(f);
-    }
+    text_read(log, text, sizeof text);
     if (t->rank == 0 && !strstr(text, ", device 1\n"))
         test_fail(t, "not the near device: %s", text);
 }

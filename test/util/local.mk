@@ -32,4 +32,5 @@ EXTRA_DIST += \
 	test/util/found.h \
 	test/util/gate.h \
 	test/util/mpirun.sh \
-	test/util/start_with.h
+	test/util/start_with.h \
+	test/util/text.h
