@@ -1,42 +1,14 @@
 /* See exchanges.h. */
 #include "core/exchanges.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fpenv.h"
 #include "core/comm.h"
-#include "monitor/held.h"
+#include "monitor/observe.h"
 #include "monitor/verdict.h"
 
 #define LEAD_MS 700 /* from one look to the next, or half of the wait if that is less */
-
-static void forget(rd_exchanges_t *e)
-{
-    if (e->view)
-        rd_view_free(e->view);
-    free(e->view);
-    e->view = NULL;
-}
-
-static void look_first(rd_exchanges_t *e)
-{
-    e->view = calloc(1, sizeof *e->view);
-    if (e->view)
-        e->view->hurried = true;
-    if (e->view && !(rd_held_view(e->view) && rd_view_look(e->view, 0)))
-        forget(e);
-}
-
-static bool look_again(const rd_exchanges_t *e)
-{
-    return e->view && rd_held_again(e->view) && rd_view_look(e->view, 0);
-}
-
-static const rd_view_comm_t *seen(rondo_comm_t comm, const rd_view_t *view)
-{
-    return comm->seat.record ? rd_view_comm_of(view->comms, view->ncomms, comm->seat.board->id) : NULL;
-}
 
 /* The first of two looks, shortly before the wait is given up. */
 static void watch(rd_exchanges_t *e, const rd_boot_wait_t *wait, int64_t now)
@@ -44,10 +16,10 @@ static void watch(rd_exchanges_t *e, const rd_boot_wait_t *wait, int64_t now)
     const int64_t half = (wait->until_ms - wait->since_ms) / 2;
 
     if (e->since_ms != wait->since_ms)
-        forget(e);
+        rd_observe_end(&e->view);
     e->since_ms = wait->since_ms;
     if (!e->view && now >= wait->until_ms - (half < LEAD_MS ? half : LEAD_MS) && now < wait->until_ms)
-        look_first(e);
+        e->view = rd_observe_begin(true);
 }
 
 static void waits(void *arg, const rd_boot_wait_t *wait)
@@ -62,7 +34,7 @@ static void waits(void *arg, const rd_boot_wait_t *wait)
     if (wait->peer >= 0)
         watch(&comm->exchanges, wait, now);
     else
-        forget(&comm->exchanges);
+        rd_observe_end(&comm->exchanges.view);
     rd_fpenv_end(&program);
 }
 
@@ -74,7 +46,7 @@ static void explain(void *arg, char text[RD_ERROR_BYTES])
     fenv_t program;
 
     rd_fpenv_begin(&program);
-    const rd_view_comm_t *c = look_again(&comm->exchanges) ? seen(comm, comm->exchanges.view) : NULL;
+    const rd_view_comm_t *c = rd_observe_again(comm->exchanges.view, &comm->seat);
     if (c)
         rd_verdict_judge(comm->exchanges.view, c, &v);
     if (v.status == RD_VERDICT_LATE || v.status == RD_VERDICT_BLAMED) {

@@ -26,6 +26,8 @@ librondo_core_la_SOURCES += \
 	lib/monitor/nccl_ras.h \
 	lib/monitor/nccl_ras_events.c \
 	lib/monitor/nccl_ras_status.c \
+	lib/monitor/observe.c \
+	lib/monitor/observe.h \
 	lib/monitor/origin.c \
 	lib/monitor/origin.h \
 	lib/monitor/out.c \

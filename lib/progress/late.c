@@ -2,13 +2,12 @@
 #include "progress/late.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/fpenv.h"
 #include "monitor/heart.h"
-#include "monitor/held.h"
+#include "monitor/observe.h"
 #include "monitor/verdict.h"
 #include "progress/queue.h"
 #include "progress/unlike.h"
@@ -71,37 +70,24 @@ static int late_one(rd_queue_t *q, int peer)
 
 static void forget(rd_late_t *s)
 {
-    if (s->view)
-        rd_view_free(s->view);
-    free(s->view);
-    s->view = NULL;
+    rd_observe_end(&s->view);
     s->looked = false;
     s->asked = 0;
 }
 
 static void look(rd_queue_t *q)
 {
-    rd_view_t *view = calloc(1, sizeof *view);
-
-    q->late.view = view;
-    if (view)
-        view->hurried = true;
-    if (view && !(rd_held_view(view) && rd_view_look(view, 0)))
-        forget(&q->late);
+    q->late.view = rd_observe_begin(true);
 }
 
 /* Looks again. Returns false if there is nothing to say. */
 static bool judge(rd_queue_t *q, rd_monitor_verdict_t *verdict)
 {
-    rd_view_t *view = q->late.view;
-    const rd_seat_t *seat = q->team->seat;
+    const rd_view_comm_t *comm = rd_observe_again(q->late.view, q->team->seat);
 
-    if (!view || !seat || !seat->record || !rd_held_again(view) || !rd_view_look(view, 0))
-        return false;
-    const rd_view_comm_t *comm = rd_view_comm_of(view->comms, view->ncomms, seat->board->id);
     if (!comm)
         return false;
-    rd_verdict_judge(view, comm, verdict);
+    rd_verdict_judge(q->late.view, comm, verdict);
     /* that a rank was late before does not explain a wait that goes on */
     return verdict->status != RD_VERDICT_NONE && verdict->status != RD_VERDICT_SLOW;
 }

@@ -2,23 +2,13 @@
  * twice, four times and eight times as long, by one rank of the node; and in the error, when the time limit is over. It
  * is the verdict that `rondo-ras who` would give, as for calls on the host (progress/late.h). The liveness thread makes
  * it, which no stream and no lock of CUDA's holds up. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "exec/cuda/cuda_int.h"
-#include "monitor/held.h"
+#include "monitor/observe.h"
 #include "monitor/verdict.h"
 
 #define LEAD_MS 700 /* from the first look to what is due: two polls; or half of the wait if that is less */
-
-static void drop_view(rd_device_late_t *l)
-{
-    if (l->view)
-        rd_view_free(l->view);
-    free(l->view);
-    l->view = NULL;
-}
 
 static void set_verdict(rd_device_late_t *l, bool named, const char *text)
 {
@@ -32,27 +22,18 @@ void rd_device_late_forget(rd_cuda_t *cuda)
 {
     rd_device_late_t *l = &cuda->late;
 
-    drop_view(l);
+    rd_observe_end(&l->view);
     l->due_ms = 0;
     set_verdict(l, false, "");
 }
 
-static const rd_view_comm_t *look(const rd_cuda_t *cuda, rd_view_t *view)
-{
-    const rd_seat_t *seat = cuda->team->seat;
-
-    if (!seat || !seat->record || !rd_view_look(view, 0))
-        return NULL;
-    return rd_view_comm_of(view->comms, view->ncomms, seat->board->id);
-}
-
 static void look_first(rd_cuda_t *cuda)
 {
-    rd_view_t *view = calloc(1, sizeof *view);
+    rd_device_late_t *l = &cuda->late;
 
-    cuda->late.view = view;
-    if (view && !(rd_held_view(view) && look(cuda, view)))
-        drop_view(&cuda->late);
+    l->view = rd_observe_begin(false);
+    if (!rd_observe_seen(l->view, cuda->team->seat))
+        rd_observe_end(&l->view);
 }
 
 /* Is this the lowest of the node's ranks whose kernels wait? */
@@ -99,7 +80,7 @@ void rd_device_late_check(rd_cuda_t *cuda, int peer, int64_t now_ms)
         look_first(cuda);
         return;
     }
-    const rd_view_comm_t *c = l->view && rd_held_again(l->view) ? look(cuda, l->view) : NULL;
+    const rd_view_comm_t *c = rd_observe_again(l->view, cuda->team->seat);
     if (c)
         rd_verdict_judge(l->view, c, &v);
     set_verdict(l, rd_verdict_names(v.status), v.status == RD_VERDICT_NONE ? "" : v.text);
@@ -107,7 +88,7 @@ void rd_device_late_check(rd_cuda_t *cuda, int peer, int64_t now_ms)
         return;
     if (speaks(cuda, c))
         say(cuda, peer);
-    drop_view(l);
+    rd_observe_end(&l->view);
     l->due_ms *= 2;
 }
 
