@@ -28,8 +28,8 @@
  *      groups of all ranks does after their call of the same barrier's same turn has returned true.
  *   3. Other threads of the rank: only what they have handed to the group by __syncthreads, __syncwarp, atomics with
  *      fences, or the end of a kernel before in the stream, takes part in 1 and 2.
- *   4. A put alone orders nothing, and rondo_dev_read acquires nothing. Two accesses to the same bytes, at least one of
- *      which writes, and of which neither is before the other, are a race.
+ *   4. A put alone orders nothing, and rondo_dev_signal_read acquires nothing. Two accesses to the same bytes, at least
+ *      one of which writes, and of which neither is before the other, are a race.
  * Windows change while a kernel runs: read them by plain or volatile loads, never by __ldg or through a pointer that is
  * const __restrict__, for which the compiler takes a cache that nothing here empties.
  *

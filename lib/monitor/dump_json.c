@@ -1,5 +1,5 @@
 /* A dump as JSON: rondo's own format, which holds all that a record does, so that it can be judged later as the record
- * itself would have been (tools/dump_load.c reads it). doc/monitor.md describes its members. */
+ * itself would have been (tools/load_json.c reads it). doc/monitor.md describes its members. */
 #include <string.h>
 
 #include "base/types.h"
