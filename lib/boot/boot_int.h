@@ -73,8 +73,8 @@ struct rd_boot {
     size_t exchanged;
 };
 
-/* Runs the rounds of an exchange. In round k this rank sends so many bytes to rank - 2^k and receives as many from rank
- * + 2^k: `each` returns the number, and where they lie. What fails it is told to all. Defined in allgather.c. */
+/* Runs the rounds of an exchange. In round k this rank sends bytes to rank - 2^k and receives as many from rank + 2^k:
+ * `each` returns how many, and where they lie. What fails it is told to all. Defined in allgather.c. */
 typedef size_t (*rd_boot_round_fn)(void *arg, int k, const unsigned char **out, unsigned char **in);
 rondo_result_t rd_boot_rounds(rd_boot_t *b, rd_boot_round_fn each, void *arg);
 

@@ -6,9 +6,10 @@
 #include "monitor/series.h"
 #include "monitor/waited.h"
 
-#define RD_METRICS_COMMS 9 /* that are shown: with these a process has 200 series at most, */
-#define RD_METRICS_KINDS 8 /* with so many kinds of calls, */
-#define RD_METRICS_PEERS 8 /* and so many ranks that were waited for */
+/* What a process shows at most: 200 series in all. */
+#define RD_METRICS_COMMS 9 /* communicators */
+#define RD_METRICS_KINDS 8 /* kinds of calls */
+#define RD_METRICS_PEERS 8 /* ranks that were waited for, of each communicator */
 
 /* A communicator, as it was looked at. */
 typedef struct rd_metrics_comm {
@@ -25,7 +26,7 @@ typedef struct rd_metrics_comm {
 
 typedef struct rd_metrics_look {
     rd_metrics_comm_t comms[RD_METRICS_COMMS]; /* the last ones that were looked at, as a ring */
-    int ncomms;                                /* so many were looked at */
+    int ncomms;                                /* how many were looked at in all */
     char host[RD_MONITOR_NAME];
     int pid, number; /* in the job; -1: unknown */
     const rd_durations_t *durations;

@@ -17,7 +17,7 @@ struct rd_user_op {
     rd_op_scalar_t scalar;
 };
 
-#define NUMBERS 0x70000000u /* so many from RONDO_NUM_OPS on, all of them positive */
+#define NUMBERS 0x70000000u /* how many there are, from RONDO_NUM_OPS on, all of them positive */
 
 static _Atomic unsigned made_so_far;
 

@@ -26,7 +26,7 @@ typedef struct rd_pace {
 
 void rd_pace_note_taken(rd_pace_t *paces, rd_monitor_comm_t *board, const void *connection, int peer, size_t bytes);
 
-/* A message of so many bytes is looked for, and is not here. `paces`: RD_MONITOR_LINKS, or NULL. */
+/* A message of `bytes` bytes is looked for, and is not here. `paces`: RD_MONITOR_LINKS, or NULL. */
 static inline void rd_pace_missed(rd_pace_t *paces, const void *connection, size_t bytes)
 {
     if (!paces || bytes < RD_PACE_LEAST)

@@ -28,7 +28,8 @@ typedef struct rd_waits {
     int peer;                /* for whom most of `ms`; -1: nobody in particular */
 } rd_waits_t;
 
-/* `from` and `to`: so many periods ago, 0 is the one that goes on at `now_ms` of the writer's clock; from >= to. */
+/* Periods, counted back: 0 is the one that goes on at `now_ms` of the writer's clock. From the `from`-th to the
+ * `to`-th, both included; from >= to. */
 typedef struct rd_span {
     bool longs;
     int from, to;

@@ -35,7 +35,7 @@ void rd_stacks_read(rd_view_t *view, int64_t ms);
 rd_stacks_t *rd_stacks_own(int64_t ms);
 /* Returns the stack with that index, or NULL; `stacks` may be NULL. */
 const rd_stack_t *rd_stacks_find(const rd_stacks_t *stacks, uint64_t index);
-/* Returns room for so many, which free gives back; or NULL. */
+/* Returns room for `n` stacks, which free gives back; or NULL. */
 rd_stacks_t *rd_stacks_make(size_t n);
 
 #endif

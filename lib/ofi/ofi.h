@@ -90,9 +90,9 @@ struct rd_ofi_net {
     struct fid_av *av;
     struct fid_cq *cq;
     struct fid_ep *ep;
-    char *mirrored;           /* the communicator's memory for connections, in equal pieces, */
-    size_t piece;             /* each of so many bytes, for one direction of one of them, */
-    size_t npieces;           /* and their number */
+    char *mirrored;           /* the communicator's memory for connections, in equal pieces */
+    size_t piece;             /* bytes of a piece, which is one direction of a connection */
+    size_t npieces;           /* the number of pieces */
     rd_ofi_memory_t *mirrors; /* of each; NULL: none is registered */
     rd_ofi_memory_t arena;    /* requests that copy, and buffers */
     rd_ofi_memory_t *slabs;   /* of further requests */

@@ -15,7 +15,7 @@ typedef struct rd_limit {
     _Atomic bool own;          /* the call that goes on has a limit of its own, */
     _Atomic int64_t own_ms;    /* which is this; 0: none. Only its thread writes both */
     _Atomic int64_t extra_ms;  /* is added to any limit */
-    _Atomic uint64_t extra_to; /* until so many calls are over */
+    _Atomic uint64_t extra_to; /* it is added until this many calls have ended */
 } rd_limit_t;
 
 void rd_limit_init(rd_limit_t *limit, int64_t first_ms);

@@ -57,7 +57,7 @@ typedef struct rd_board_plan {
     bool skips_root;   /* of a scatter: no number is that of the root's own chunk, so there is no gap in its lines */
     size_t stride;     /* from one message to the next: lines, or bytes, which are a power of two */
     size_t passes, slice;
-    size_t packed; /* lines: a rank's messages follow one another without gaps, so many bytes in all; 0: they do not */
+    size_t packed; /* lines: bytes of a rank's messages, which follow one another without gaps; 0: they have gaps */
     uint32_t first, claimed; /* lines: of those that this rank writes, the first, counted from where the operation
                                 begins, and how many are claimed for the next one */
 } rd_board_plan_t;
