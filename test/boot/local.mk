@@ -25,4 +25,5 @@ test_boot_ports_kept_LDADD = libtest.la
 test_boot_hosts_SOURCES = test/boot/hosts.c test/util/enter.h test/util/hosts.c test/util/hosts.h
 # The first exchange is the one before which a rank dies.
 test_boot_names_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_boot_allgather
+test_boot_wrong_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_boot_peers_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
