@@ -37,18 +37,15 @@ static rondo_comm_t members_comm(test_rank_t *t, int m)
     return comm;
 }
 
-/* Waits for what a call with blocking = 0 has begun. */
-static rondo_result_t settled(rondo_comm_t *made, rondo_result_t result)
+/* Waits for what a call with blocking = 0 has begun; what could not be made is NULL, as after one that waits. */
+static rondo_result_t settled(rondo_comm_t *made, rondo_result_t begun)
 {
-    if (result != RONDO_IN_PROGRESS)
-        return result;
-    while ((result = RONDO_IN_PROGRESS, rondo_comm_get_error(*made, &result)) == RONDO_SUCCESS &&
-           result == RONDO_IN_PROGRESS)
-        usleep(200);
-    if (result == RONDO_SUCCESS)
-        return result;
-    rondo_comm_abort(*made);
-    *made = NULL;
+    rondo_result_t result = test_settled(*made, begun);
+
+    if (begun == RONDO_IN_PROGRESS && result != RONDO_SUCCESS) {
+        rondo_comm_abort(*made);
+        *made = NULL;
+    }
     return result;
 }
 

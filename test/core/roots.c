@@ -52,18 +52,6 @@ static void make_ids(test_rank_t *t, int nids, uint64_t *random, int never)
     test_barrier(t);
 }
 
-static rondo_result_t settled(rondo_comm_t *made, rondo_result_t result)
-{
-    if (result != RONDO_IN_PROGRESS)
-        return result;
-    while ((result = RONDO_IN_PROGRESS, rondo_comm_get_error(*made, &result)) == RONDO_SUCCESS &&
-           result == RONDO_IN_PROGRESS)
-        usleep(200);
-    if (result != RONDO_SUCCESS)
-        printf("roots: %s\n", rondo_last_error(*made));
-    return result;
-}
-
 static void must_be_whole(test_rank_t *t, rondo_comm_t comm)
 {
     int32_t in = t->rank + 1, sum = 0;
@@ -87,7 +75,8 @@ static void sums_body(test_rank_t *t, void *arg)
     if (t->rank == late)
         usleep(3000);
     test_note(t, "creation by %d ids", p->nids);
-    if (!TEST_OK(t, NULL, settled(&comm, rondo_comm_create_scalable(&comm, t->nranks, ids, p->nids, t->rank, &config))))
+    rondo_result_t result = rondo_comm_create_scalable(&comm, t->nranks, ids, p->nids, t->rank, &config);
+    if (!TEST_OK(t, comm, test_settled(comm, result)))
         test_stop(t, "no communicator");
     must_be_whole(t, comm);
     test_note(t, "split");

@@ -63,10 +63,7 @@ static rondo_comm_t grown(test_rank_t *t, rondo_comm_t comm, int nranks, const r
     if (comm)
         TEST_CUDA(t, cudaSetDevice((device + 1) % count));
     result = rondo_comm_grow(comm, nranks, id, comm ? -1 : t->rank, &made, &config);
-    while (result == RONDO_IN_PROGRESS && rondo_comm_get_error(made, &result) == RONDO_SUCCESS &&
-           result == RONDO_IN_PROGRESS)
-        usleep(200);
-    if (!TEST_OK(t, made, result))
+    if (!TEST_OK(t, made, test_settled(made, result)))
         test_stop(t, "no communicator");
     TEST_CUDA(t, cudaSetDevice(device));
     TEST_OK(t, made, rondo_comm_device(made, &own));

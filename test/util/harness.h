@@ -83,6 +83,8 @@ void test_sentence(test_rank_t *t, const char *word);
 /* Returns true for what a rank gets that comes to a creation more than 0.4 s after this has failed for who made the id,
  * as it may without a core: the maker has given up, and the sentence is about where it is said. */
 bool test_came_late(rondo_result_t result, const char *sentence);
+/* Waits until what has returned `result` with blocking = 0 and made `comm` is over. Returns how it has ended. */
+rondo_result_t test_settled(rondo_comm_t comm, rondo_result_t result);
 rondo_config_t test_host_config(void); /* all defaults, on host memory */
 /* Ranks in processes of their own play so many nodes, in turns. Before they make a communicator. */
 void test_play_node(const test_rank_t *t, int nodes);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "util/harness.h"
 
@@ -17,6 +18,14 @@ bool test_came_late(rondo_result_t result, const char *sentence)
 {
     return (result == RONDO_ERR_REMOTE && strstr(sentence, "the message there says why")) ||
            (result == RONDO_ERR_INVALID_USAGE && strstr(sentence, "as its message says"));
+}
+
+rondo_result_t test_settled(rondo_comm_t comm, rondo_result_t result)
+{
+    while (result == RONDO_IN_PROGRESS && rondo_comm_get_error(comm, &result) == RONDO_SUCCESS &&
+           result == RONDO_IN_PROGRESS)
+        usleep(200);
+    return result;
 }
 
 rondo_config_t test_host_config(void)
