@@ -171,7 +171,5 @@ rondo_result_t rd_comm_end(rondo_comm_t comm);
  * down.
  */
 void rd_comm_end_modules(rondo_comm_t comm);
-/* Takes down all modules, including any that were never made. The struct stays. */
-void rd_comm_take_down(rondo_comm_t comm);
 
 #endif

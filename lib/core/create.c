@@ -175,21 +175,8 @@ static void poll_device(void *arg)
     rd_cuda_health_poll(comm->cuda);
 }
 
-void rd_comm_end_modules(rondo_comm_t comm)
-{
-    const bool leaves = !comm->cuda || rd_cuda_close(comm->cuda);
-
-    rd_comm_rma_leave(comm);
-    if (rd_health_check(&comm->health) != RONDO_SUCCESS)
-        rd_comm_cancel(comm);
-    if (leaves)
-        atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
-    rd_boot_farewell(comm->boot, RONDO_SUCCESS, -1);
-    rd_comm_take_down(comm);
-}
-
-/* Takes the modules down in reverse order of creation. */
-void rd_comm_take_down(rondo_comm_t comm)
+/* Takes all modules down, in reverse order of creation, including any that were never made. The struct stays. */
+static void take_down(rondo_comm_t comm)
 {
     rondo_result_t code = rd_health_check(&comm->health);
     fenv_t program; /* UCX computes, too */
@@ -213,6 +200,19 @@ void rd_comm_take_down(rondo_comm_t comm)
     rd_boot_destroy(comm->boot);
     rd_comm_drop_records(comm);
     rd_fpenv_end(&program);
+}
+
+void rd_comm_end_modules(rondo_comm_t comm)
+{
+    const bool leaves = !comm->cuda || rd_cuda_close(comm->cuda);
+
+    rd_comm_rma_leave(comm);
+    if (rd_health_check(&comm->health) != RONDO_SUCCESS)
+        rd_comm_cancel(comm);
+    if (leaves)
+        atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
+    rd_boot_farewell(comm->boot, RONDO_SUCCESS, -1);
+    take_down(comm);
 }
 
 static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given)
@@ -563,7 +563,7 @@ rondo_result_t rd_comm_build(rondo_comm_t made, int nranks, const rondo_unique_i
         if (made->boot)
             say_why(made, result);
         rd_stop_known(&made->health.stop, result, rank, why); /* the network must not take this for an orderly end */
-        rd_comm_take_down(made);
+        take_down(made);
         rd_thread_error_set(why);
     }
     rd_fd_guard_end();

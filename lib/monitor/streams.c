@@ -9,7 +9,8 @@
 
 /* ---- who is where ---- */
 
-int rd_dump_find(const rd_dump_t *dump, uint64_t id, int rank, int *comm)
+/* Returns where the rank of a communicator is: the process, and *comm in its history; -1: it is not in the dump. */
+static int process_of(const rd_dump_t *dump, uint64_t id, int rank, int *comm)
 {
     for (int i = 0; i < dump->view->nprocesses; i++) {
         *comm = rd_dump_has(dump, i) ? rd_history_comm(&dump->histories[i], id, rank) : -1;
@@ -227,8 +228,8 @@ static void find_both_sides(rd_streams_t *s, const rd_dump_t *dump)
 
     for (size_t i = 0; i < s->nstreams; i++) {
         rd_stream_t *stream = &s->streams[i];
-        if (stream->from >= 0 && (rd_dump_find(dump, stream->id, stream->from, &comm) < 0 ||
-                                  rd_dump_find(dump, stream->id, stream->to, &comm) < 0))
+        if (stream->from >= 0 && (process_of(dump, stream->id, stream->from, &comm) < 0 ||
+                                  process_of(dump, stream->id, stream->to, &comm) < 0))
             stream->left_out = true;
     }
 }

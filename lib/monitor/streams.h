@@ -46,9 +46,6 @@ const rd_stream_t *rd_streams_find_one(const rd_streams_t *streams, uint64_t id,
 /* Returns the lowest number from `from` up to `last` that is written out; 0: there is none. */
 uint64_t rd_streams_next(const rd_streams_t *streams, const rd_stream_t *stream, uint64_t from, uint64_t last);
 
-/* Returns where the rank of a communicator is: the process, and *comm in its history; -1: it is not in the dump. */
-int rd_dump_find(const rd_dump_t *dump, uint64_t id, int rank, int *comm);
-
 /* The members of a communicator, by their numbers in the job, in the order of ranks: of those that are here, and of all
  * if it is as large as the job and those that are here have their ranks there as numbers. Returns NULL if some are
  * unknown, if a process is there twice, or if there is no memory; *known then says whether it was memory. */

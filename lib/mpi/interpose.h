@@ -243,8 +243,6 @@ bool rd_mpi_is_reproducible(const rd_mpi_comm_t *c);
 void rd_mpi_setup(rd_mpi_comm_t *c);
 /* Counts a call for which there was none yet, which this rank made with the others. */
 void rd_mpi_setup_count(rd_mpi_comm_t *c, rd_mpi_form_t form);
-/* Have enough nonblocking calls done without a communicator of rondo's, where rondo serves the blocking ones? */
-bool rd_mpi_own_is_due(const rd_mpi_comm_t *c);
 /* Has rondo's communicator for nonblocking calls made, or what is due on it measured, at the next call of rd_mpi_setup.
  */
 void rd_mpi_want_own(rd_mpi_comm_t *c);
@@ -294,12 +292,12 @@ typedef struct rd_mpi_timing {
 } rd_mpi_timing_t;
 
 bool rd_mpi_unequal(int kind); /* its bytes differ by rank */
-/* Does rondo serve a call of so many bytes? MPI_SUCCESS, or the reason to hand it on. */
+/* Does rondo serve a call of `bytes` bytes? Returns MPI_SUCCESS, or the reason to hand it on. */
 int rd_mpi_admit(rd_mpi_work_t *w, uint64_t bytes);
 /* Counts a call that was admitted and begun. What it makes due is measured at its end, or for a nonblocking one at the
  * next blocking call. */
 void rd_mpi_table_count(const rd_mpi_work_t *w);
-/* Puts into `rules` what this process knows for so many ranks. */
+/* Puts into `rules` what this process knows for `nranks` ranks. */
 void rd_mpi_table_begin(rd_mpi_rules_t *rules, int nranks);
 /* Puts into `rules` what was measured; `remember`: also for later communicators, and into the file. */
 void rd_mpi_table_add(rd_mpi_rules_t *rules, const rd_mpi_timing_t *timing, bool remember);

@@ -257,7 +257,8 @@ static void take_own(rd_mpi_comm_t *c)
     c->own = rd_mpi_core_take(c, RD_MPI_NONBLOCKING, true, &c->own_refused);
 }
 
-bool rd_mpi_own_is_due(const rd_mpi_comm_t *c)
+/* Have enough nonblocking calls done without a communicator of rondo's, where rondo serves the blocking ones? */
+static bool own_is_due(const rd_mpi_comm_t *c)
 {
     return c->status == RD_MPI_SERVING && !c->own && c->own_refused == RD_MPI_SERVED && c->missed &&
            c->missed >= (c->world ? 1 : c->own_after);
@@ -292,7 +293,7 @@ void rd_mpi_setup_count(rd_mpi_comm_t *c, rd_mpi_form_t form)
     if (form != RD_MPI_NONBLOCKING)
         return;
     c->missed++;
-    if (rd_mpi_own_is_due(c))
+    if (own_is_due(c))
         rd_mpi_want_own(c);
 }
 
@@ -319,7 +320,7 @@ void rd_mpi_setup(rd_mpi_comm_t *c)
         make_due(c);
     if (c->status == RD_MPI_SERVING && c->shares_worlds && !worlds)
         share_worlds(c);
-    if (rd_mpi_own_is_due(c)) /* by nonblocking calls that came before this first one that may wait */
+    if (own_is_due(c)) /* by nonblocking calls that came before this first one that may wait */
         take_own(c);
 }
 

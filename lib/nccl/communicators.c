@@ -71,7 +71,8 @@ static bool only_shrinks(ncclComm_t comm)
     return atomic_load(&comm->busy) == shrinking;
 }
 
-void nc_comm_wait_calls(ncclComm_t comm)
+/* Waits until it is neither inside nor busy, but by a shrink of it. */
+static void wait_calls(ncclComm_t comm)
 {
     const struct timespec nap = {0, 50000};
 
@@ -459,7 +460,7 @@ ncclResult_t pncclCommAbort(ncclComm_t comm)
             (void)rondo_comm_revoke(comm->rondo); /* threads that are inside operations return */
         else
             rondo_comm_hasten(comm->rondo);
-        nc_comm_wait_calls(comm);
+        wait_calls(comm);
         nc_registration_end_all(comm);
         nc_bounce_free_all(comm);
         rests = rests && !atomic_load(&comm->shrinking);
@@ -475,7 +476,7 @@ ncclResult_t nc_comm_revoke(ncclComm_t comm)
 {
     rondo_result_t result = rondo_comm_revoke(comm->rondo);
 
-    nc_comm_wait_calls(comm);
+    wait_calls(comm);
     atomic_store(&comm->revoked, 1);
     atomic_store(&comm->result, ncclSuccess); /* as in NCCL, whatever was cut short in the background */
     return nc_result(comm, comm->rondo, result);

@@ -29,7 +29,8 @@ int nc_type(ncclDataType_t type, rondo_type_t *to)
     return 0;
 }
 
-int nc_builtin_op(ncclRedOp_t op, rondo_op_t *to)
+/* Returns 0, or -1 if it is none of NCCL's own operators. */
+static int builtin_op(ncclRedOp_t op, rondo_op_t *to)
 {
     static const rondo_op_t ops[ncclNumOps] = {
         [ncclSum] = RONDO_SUM, [ncclProd] = RONDO_PROD, [ncclMax] = RONDO_MAX,
@@ -186,7 +187,7 @@ static ncclResult_t record(nc_op_t op, ncclDataType_t type, ncclRedOp_t redop, c
         return nc_error(op.comm, ncclInvalidArgument, "%s: datatype is %d: 0 to %d", call, (int)type, ncclNumTypes - 1);
     if ((result = check(&op, call)) || (nc_settings_checks_pointers() && (result = check_pointers(&op, call))))
         return result;
-    if (shapes[op.what].reduces && nc_builtin_op(redop, &op.op) != 0) {
+    if (shapes[op.what].reduces && builtin_op(redop, &op.op) != 0) {
         op.user_op = nc_user_op_get(op.comm, redop);
         if (!op.user_op)
             return nc_error(op.comm, ncclInvalidArgument,

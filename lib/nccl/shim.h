@@ -159,8 +159,6 @@ ncclComm_t nc_comm_new(int rank, int nranks, int device, const nc_config_t *conf
 ncclResult_t nc_comm_made(ncclComm_t comm, rondo_comm_t rondo, const char *call, ncclResult_t result);
 void nc_comm_free(ncclComm_t comm); /* frees the object, when rondo's communicator has ended */
 void nc_comm_wait(ncclComm_t comm); /* waits until it is neither inside nor busy */
-/* Waits until it is neither inside nor busy, but by a shrink of it. */
-void nc_comm_wait_calls(ncclComm_t comm);
 rondo_config_t nc_comm_config(ncclComm_t comm);
 ncclResult_t nc_comm_revoke(ncclComm_t comm);
 
@@ -284,6 +282,5 @@ void nc_registration_end_all(ncclComm_t comm); /* memory.c: called before rondo'
 void nc_registration_free_all(ncclComm_t comm);
 
 int nc_type(ncclDataType_t type, rondo_type_t *to); /* operations.c: returns 0, or -1 if there is no such type */
-int nc_builtin_op(ncclRedOp_t op, rondo_op_t *to);
 
 #endif

@@ -64,7 +64,6 @@ static inline bool rd_forced_allows(const rd_forced_t *forced, const rd_algo_t *
 void rd_forced_between(const rd_env_t *env, rd_env_t *net);
 bool rd_forced_serves_between(const rd_env_t *env, rd_coll_t coll);
 
-void rd_forced_none(const rd_env_t *env, rd_env_t *none); /* fills in settings that force nothing */
 /* Returns what applies where `env`, which is forced where it can serve, cannot: other settings, or *none, which is
  * filled. */
 const rd_env_t *rd_forced_otherwise(const rd_env_t *env, rd_env_t *none);

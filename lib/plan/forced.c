@@ -84,7 +84,8 @@ void rd_forced_between(const rd_env_t *env, rd_env_t *net)
     }
 }
 
-void rd_forced_none(const rd_env_t *env, rd_env_t *none)
+/* Fills in settings that force nothing. */
+static void force_nothing(const rd_env_t *env, rd_env_t *none)
 {
     *none = *env;
     none->algo[0] = none->proto[0] = '\0';
@@ -96,6 +97,6 @@ const rd_env_t *rd_forced_otherwise(const rd_env_t *env, rd_env_t *none)
 {
     if (env->otherwise)
         return env->otherwise;
-    rd_forced_none(env, none);
+    force_nothing(env, none);
     return none;
 }

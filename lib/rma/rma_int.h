@@ -90,8 +90,6 @@ static inline rd_recv_t *rd_rma_recv(const rd_rma_t *rma, int channel, int peer)
 
 /* Serves the requests of a peer, as far as they have come. Returns true if something has. */
 bool rd_rma_serve_requests(rd_rma_t *rma, int peer, rondo_result_t *result);
-/* Posts what this rank owes. Returns true if something was posted. */
-bool rd_rma_answer(rd_rma_t *rma, int peer, rondo_result_t *result);
 /* Takes the answers of a peer. */
 bool rd_rma_take_answers(rd_rma_t *rma, int peer, rondo_result_t *result);
 /* Returns the window of that number; NULL: there is none. */

@@ -104,24 +104,8 @@ static rondo_result_t go_on(rd_rma_t *rma, int peer, rd_recv_t *from)
     return rd_slot_return(from, n);
 }
 
-bool rd_rma_serve_requests(rd_rma_t *rma, int peer, rondo_result_t *result)
-{
-    rd_recv_t *from = rd_rma_recv(rma, RD_RMA_REQUESTS, peer);
-    rd_rma_peer_t *p = &rma->peers[peer];
-    bool moved = false;
-
-    for (int n = 0; n < MOST && *result == RONDO_SUCCESS; n++) {
-        if (p->owed.kind)
-            moved |= rd_rma_answer(rma, peer, result);
-        if (p->owed.kind || *result != RONDO_SUCCESS || !rd_slot_there(from))
-            break;
-        *result = p->requests.head.kind ? go_on(rma, peer, from) : begin(rma, peer, from);
-        moved = true;
-    }
-    return moved;
-}
-
-bool rd_rma_answer(rd_rma_t *rma, int peer, rondo_result_t *result)
+/* Posts what this rank owes. Returns true if something was posted. */
+static bool answer(rd_rma_t *rma, int peer, rondo_result_t *result)
 {
     rd_send_t *to = rd_rma_send(rma, RD_RMA_ANSWERS, peer);
     rd_rma_peer_t *p = &rma->peers[peer];
@@ -149,5 +133,22 @@ bool rd_rma_answer(rd_rma_t *rma, int peer, rondo_result_t *result)
         moved = true;
     }
     p->owed.kind = 0;
+    return moved;
+}
+
+bool rd_rma_serve_requests(rd_rma_t *rma, int peer, rondo_result_t *result)
+{
+    rd_recv_t *from = rd_rma_recv(rma, RD_RMA_REQUESTS, peer);
+    rd_rma_peer_t *p = &rma->peers[peer];
+    bool moved = false;
+
+    for (int n = 0; n < MOST && *result == RONDO_SUCCESS; n++) {
+        if (p->owed.kind)
+            moved |= answer(rma, peer, result);
+        if (p->owed.kind || *result != RONDO_SUCCESS || !rd_slot_there(from))
+            break;
+        *result = p->requests.head.kind ? go_on(rma, peer, from) : begin(rma, peer, from);
+        moved = true;
+    }
     return moved;
 }

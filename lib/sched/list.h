@@ -20,8 +20,6 @@ struct rd_steps {
 rd_step_t *rd_steps_append(rd_steps_t *s);
 /* Replaces every step with repeats by its occurrences. Returns 0, or -1 with s->error set. */
 int rd_steps_expand(rd_steps_t *s);
-/* Returns the i-th occurrence of a step with repeats, as a step that runs once. */
-rd_step_t rd_step_at(const rd_step_t *step, int i, int nchunks);
 
 /* The same as rd_mirror, but frees `steps`. */
 rd_steps_t *rd_mirror_of(rd_steps_t *steps, const rd_sched_args_t *args);

@@ -158,7 +158,8 @@ static void advance(rd_end_t *end, int by, int nchunks)
         end->index = rd_mod(end->index + by, nchunks);
 }
 
-rd_step_t rd_step_at(const rd_step_t *step, int i, int nchunks)
+/* Returns the i-th occurrence of a step with repeats, as a step that runs once. */
+static rd_step_t occurrence(const rd_step_t *step, int i, int nchunks)
 {
     rd_step_t one = *step;
     int by = (int)((int64_t)i * step->stride % nchunks);
@@ -197,7 +198,7 @@ int rd_steps_expand(rd_steps_t *s)
 
         for (int i = s->lanes[l].first; i < s->lanes[l].first + s->lanes[l].count; i++)
             for (int k = 0; k < s->steps[i].repeat; k++)
-                all[at++] = rd_step_at(&s->steps[i], k, s->nchunks);
+                all[at++] = occurrence(&s->steps[i], k, s->nchunks);
         s->lanes[l].first = first;
         s->lanes[l].count = at - first;
     }

@@ -15,7 +15,8 @@
 
 #define LIST_BYTES (2 * sizeof(ucp_dt_iov_t)) /* after the data in a slot: the list of two messages */
 
-const char *rd_ucx_version(void)
+/* "ucx 1.13.1" */
+static const char *version(void)
 {
     static char text[64];
     snprintf(text, sizeof text, "ucx %.58s", rd_ucx_load() ? "that is not installed" : rd_ucp.get_version_string());
@@ -78,7 +79,7 @@ static rondo_result_t create(rd_transport_t **transport, const rd_transport_args
     if (rd_log_enabled(RD_LOG_INFO)) {
         char resources[RD_UCX_RESOURCES];
         rd_ucx_resources(net->context, resources, sizeof resources);
-        rd_log(net->base.ctx, RD_LOG_INFO, "network %s, transports %s: %s", rd_ucx_version(),
+        rd_log(net->base.ctx, RD_LOG_INFO, "network %s, transports %s: %s", version(),
                env.ucx_tls[0] != 0 ? env.ucx_tls : "as UCX chooses", resources);
     }
     *transport = &net->base.transport;
@@ -298,7 +299,7 @@ static bool idle(rd_transport_t *transport)
 const rd_transport_ops_t rd_transport_ucx = {.name = "ucx",
                                              .reach = RD_BETWEEN_NODES,
                                              .signs = true,
-                                             .version = rd_ucx_version,
+                                             .version = version,
                                              .unusable = rd_ucx_unusable,
                                              .fragile = rd_ucx_fragile,
                                              .probe = rd_ucx_probe,

@@ -173,9 +173,6 @@ bool rd_ucx_may_fetch(const rd_env_t *env); /* whether it may fetch by keys, fro
 bool rd_ucx_tcp_alone(const char *tls);
 bool rd_ucx_tls_shares(const char *tls); /* true if it names a transport over shared memory */
 const char *rd_ucx_fragile(void);
-/* Returns true if this UCX may end the process when a peer is lost while a message is announced to it, because that
- * is forced, or because the message goes directly from GPU to GPU. */
-bool rd_ucx_announcing_ends(void);
 /* Returns true if this UCX ends the process when a worker is closed that could not yet send its answer to a peer's
  * first message. */
 bool rd_ucx_answer_ends(void);
@@ -235,7 +232,6 @@ void rd_ucx_say_bye(rd_ucx_net_t *net, int zcopies_alone); /* sends the farewell
 bool rd_ucx_disconnect(rd_ucx_net_t *net);
 
 /* net.c */
-const char *rd_ucx_version(void); /* "ucx 1.13.1" */
 bool rd_ucx_progress(rd_transport_t *transport);
 void rd_ucx_send_held(rd_ucx_net_t *net); /* a failure is reported by the stop word */
 extern const rd_net_library_t rd_ucx_library;

@@ -81,18 +81,18 @@ static const char *name_of(const char *transport, const char *name)
     return ucx_is_of(0, 16) ? name + strlen(transport) : name;
 }
 
-/* When a peer is lost that had an announced message on its way, 1.16 to 1.21 read their registration cache, and crash
- * if there is none (ucp_request_memh_invalidate; tried with each of these). With the cache, Ubuntu's 1.16.0 hit an
- * assertion of its own in two of four runs of test/ucx/net. */
-bool rd_ucx_announcing_ends(void)
+/* Returns true if this UCX may end the process when a peer is lost while a message is announced to it, because that is
+ * forced, or because the message goes directly from GPU to GPU. 1.16 to 1.21 read their registration cache then, and
+ * crash if there is none (ucp_request_memh_invalidate; tried with each of these). With the cache, Ubuntu's 1.16.0 hit
+ * an assertion of its own in two of four runs of test/ucx/net. */
+static bool announcing_ends(void)
 {
     return ucx_is_of(16, 21);
 }
 
 const char *rd_ucx_fragile(void)
 {
-    return rd_ucx_announcing_ends() ? "this UCX may end the process when a peer is lost while a message is announced"
-                                    : NULL;
+    return announcing_ends() ? "this UCX may end the process when a peer is lost while a message is announced" : NULL;
 }
 
 /* The process ends by an assertion of ucp_request_send_state_ff. */
@@ -170,7 +170,7 @@ static rondo_result_t segments_put(rd_ucx_net_t *net, ucp_config_t *config, int 
  *
  * UCX also has no registration cache, for tcp registers nothing. To know when cached memory is freed, it would hook
  * mmap and the like, with a lock that a child may find locked for ever if another thread held it at the fork. But the
- * versions that rd_ucx_announcing_ends knows end the process sooner without the cache: they keep it.
+ * versions that announcing_ends knows end the process sooner without the cache: they keep it.
  *
  * A GDR message between GPUs is announced whatever the threshold is. But if the threshold is infinite, UCX expects
  * no rendezvous, and looks for no transport that can release memory when a peer fails. */
@@ -181,7 +181,7 @@ static rondo_result_t tcp_put(rd_ucx_net_t *net, ucp_config_t *config, int alone
     net->buffers_set = rd_ucx_said("TCP_SNDBUF") || rd_ucx_said("TCP_RCVBUF");
     if (!threshold) {
         result = setting_put(net, config, "RNDV_THRESH", alone ? "inf" : "1g");
-    } else if (rd_ucx_announcing_ends() && net->base.rank == 0 && strcmp(threshold, "inf") != 0) {
+    } else if (announcing_ends() && net->base.rank == 0 && strcmp(threshold, "inf") != 0) {
         rd_log(net->base.ctx, RD_LOG_WARN,
                "UCX %s may end this process if a rank is lost while a message is announced, which it does only because "
                "RNDV_THRESH is set: unset it",
@@ -189,7 +189,7 @@ static rondo_result_t tcp_put(rd_ucx_net_t *net, ucp_config_t *config, int alone
     }
     if (result == RONDO_SUCCESS && !rd_ucx_said("ZCOPY_THRESH"))
         result = setting_put(net, config, "ZCOPY_THRESH", "inf");
-    if (result == RONDO_SUCCESS && alone && !rd_ucx_announcing_ends() && !rd_ucx_said("RCACHE_ENABLE"))
+    if (result == RONDO_SUCCESS && alone && !announcing_ends() && !rd_ucx_said("RCACHE_ENABLE"))
         result = setting_put(net, config, "RCACHE_ENABLE", "n");
     return result;
 }
@@ -255,7 +255,7 @@ static rondo_result_t fast_put(rd_ucx_net_t *net, ucp_config_t *config, const ch
     bool found = iface_of(address, iface);
     snprintf(devices, sizeof devices, "%s%s%s", net->devices, found ? "," : "", found ? iface : "");
     rondo_result_t result = setting_put(net, config, "NET_DEVICES", devices);
-    if (result == RONDO_SUCCESS && rd_ucx_announcing_ends() && !rd_ucx_said("RNDV_THRESH"))
+    if (result == RONDO_SUCCESS && announcing_ends() && !rd_ucx_said("RNDV_THRESH"))
         result = setting_put(net, config, "RNDV_THRESH", "inf");
     return result;
 }

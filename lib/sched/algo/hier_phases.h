@@ -12,7 +12,6 @@ typedef struct rd_cut {
 } rd_cut_t;
 
 rd_cut_t rd_cut(const rd_hier_t *h, size_t count, int rest_rail);
-bool rd_hier_beyond(const rd_hier_t *h); /* returns true if this node has ranks without a rail */
 
 /* Append a phase of that scope, unless it has no elements. A fused node of one rank has no phases that sum. */
 void rd_phases_node(const rd_hier_t *h, rd_phases_t *p, rd_coll_t coll, int root, size_t count, rd_spot_t from,

@@ -13,7 +13,8 @@ rd_cut_t rd_cut(const rd_hier_t *h, size_t count, int rest_rail)
     return c;
 }
 
-bool rd_hier_beyond(const rd_hier_t *h)
+/* Has this node ranks without a rail? */
+static bool has_ranks_beyond(const rd_hier_t *h)
 {
     return h->rails < h->locals;
 }
@@ -59,7 +60,7 @@ static size_t part_of(const rd_cut_t *c, int local_rank)
 
 void rd_phases_sum(const rd_hier_t *h, rd_phases_t *p, const rd_cut_t *c, rd_spot_t from, rd_spot_t to)
 {
-    if (rd_hier_beyond(h)) {
+    if (has_ranks_beyond(h)) {
         for (int q = 0; q < h->rails; q++)
             rd_phases_node(h, p, RD_REDUCE, q, part_of(c, q), rd_spot_plus(from, (size_t)q * c->part), to);
         return;
@@ -119,7 +120,7 @@ static void spread(const rd_hier_t *h, rd_phases_t *p, const rd_cut_t *c, bool a
     const rd_spot_t out = rd_spot(RD_OUT, 0);
     size_t first = p->count;
 
-    if (rd_hier_beyond(h)) {
+    if (has_ranks_beyond(h)) {
         rd_phases_spread_each(h, p, c, out);
     } else {
         rd_phases_node(h, p, RD_ALLGATHER, 0, c->part, rd_spot_plus(out, (size_t)h->local_rank * c->part), out);
@@ -163,7 +164,7 @@ static void hand_out(const rd_hier_t *h, rd_phases_t *p, const rd_cut_t *c, rd_s
 
     if (h->fused) {
         hand_parts(h, p, c, own);
-    } else if (rd_hier_beyond(h)) {
+    } else if (has_ranks_beyond(h)) {
         rd_phases_node(h, p, RD_BROADCAST, h->root_local_rank, h->count, in, out);
     } else {
         rd_phases_node(h, p, RD_SCATTER, h->root_local_rank, c->part, in, own);
@@ -176,7 +177,7 @@ void rd_phases_broadcast(const rd_hier_t *h, rd_phases_t *p)
 {
     const rd_cut_t c = rd_cut(h, h->count, rest_of(h));
     int node = h->node_of[h->root];
-    bool at_root = node == h->node, has_all = at_root && rd_hier_beyond(h) && !h->fused;
+    bool at_root = node == h->node, has_all = at_root && has_ranks_beyond(h) && !h->fused;
     rd_spot_t own = rd_spot(RD_OUT, (size_t)h->local_rank * c.part), from = own;
 
     if (at_root)
