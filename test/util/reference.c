@@ -308,18 +308,6 @@ void ref_fill(const ref_input_t *in, int rank, size_t first, size_t count, void 
     }
 }
 
-void ref_number(rondo_type_t type, double value, void *dst)
-{
-    const type_info_t *y = &types[type];
-    int64_t whole = (int64_t)value;
-
-    memset(dst, 0, (size_t)y->size);
-    if (y->family == INTEGER)
-        memcpy(dst, &whole, (size_t)y->size);
-    else
-        store_real(y, value, dst);
-}
-
 /* ---- integers ---- */
 
 static uint64_t wrap(const type_info_t *y, uint64_t value)

@@ -36,7 +36,5 @@ void ref_fill(const ref_input_t *in, int rank, size_t first, size_t count, void 
 long long ref_check(const ref_input_t *in, size_t first, size_t count, const void *got, char *text, size_t size);
 /* A number for the bits of a result; padding between the members of a pair is left out. */
 uint64_t ref_hash(rondo_type_t type, const void *data, size_t count);
-/* One element of a type that holds the number: for scalars. */
-void ref_number(rondo_type_t type, double value, void *dst);
 
 #endif
