@@ -21,9 +21,6 @@ rd_step_t *rd_steps_append(rd_steps_t *s);
 /* Replaces every step with repeats by its occurrences. Returns 0, or -1 with s->error set. */
 int rd_steps_expand(rd_steps_t *s);
 
-/* The same as rd_mirror, but frees `steps`. */
-rd_steps_t *rd_mirror_of(rd_steps_t *steps, const rd_sched_args_t *args);
-
 static inline int rd_mod(int a, int n)
 {
     int m = a % n;

@@ -159,11 +159,10 @@ static void mirror_lane(mirror_t *m, const rd_steps_t *from, rd_lane_t lane)
     park(m);
 }
 
-rd_steps_t *rd_mirror(const rd_steps_t *steps, const rd_sched_args_t *args)
+static rd_steps_t *image_of(const rd_steps_t *steps)
 {
     mirror_t m = {.open = -1};
 
-    (void)args;
     if (!steps)
         return NULL;
     m.out = rd_steps_create(steps->nchunks);
@@ -187,9 +186,9 @@ free_out:
     return NULL;
 }
 
-rd_steps_t *rd_mirror_of(rd_steps_t *steps, const rd_sched_args_t *args)
+rd_steps_t *rd_mirror(rd_steps_t *steps)
 {
-    rd_steps_t *image = rd_mirror(steps, args);
+    rd_steps_t *image = image_of(steps);
 
     rd_steps_free(steps);
     return image;

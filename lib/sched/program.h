@@ -97,8 +97,8 @@ void rd_program_print(const rd_program_t *program, int rank, void (*line)(void *
 
 /* Derived schedules: mirror.c. The mirror runs the steps backwards with every arrow reversed: allgather becomes
  * reduce_scatter, broadcast becomes reduce. A value that is forwarded becomes a value that is reduced; partial sums
- * that must wait live in scratch. The order of a sum depends on the schedule alone. */
-rd_steps_t *rd_mirror(const rd_steps_t *steps, const rd_sched_args_t *args);
+ * that must wait live in scratch. The order of a sum depends on the schedule alone. Frees `steps`. */
+rd_steps_t *rd_mirror(rd_steps_t *steps);
 rd_steps_t *rd_join(rd_steps_t *first, rd_steps_t *second); /* one after the other, lane by lane; frees both */
 
 #endif

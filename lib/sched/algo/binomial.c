@@ -109,7 +109,7 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
         return s;
     default:
         broadcast(s, n, v, args->root);
-        return rd_mirror_of(s, args);
+        return rd_mirror(s);
     }
 }
 

@@ -410,9 +410,9 @@ static rd_steps_t *whole_emit(const rd_sched_args_t *args, const rd_algo_t *oute
     image.coll = args->coll == RD_REDUCE ? RD_BROADCAST : RD_ALLGATHER;
     switch (args->coll) {
     case RD_REDUCE:
-        return rd_mirror_of(compose(&image, outer, rails, each), args);
+        return rd_mirror(compose(&image, outer, rails, each));
     case RD_REDUCE_SCATTER:
-        return rd_mirror_of(compose(&image, outer, 0, each), args);
+        return rd_mirror(compose(&image, outer, 0, each));
     case RD_ALLGATHER:
         return compose(args, outer, 0, each);
     case RD_BARRIER:

@@ -131,9 +131,9 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
     case RD_ALLGATHER:
         return allgather(args);
     case RD_REDUCE_SCATTER:
-        return rd_mirror_of(allgather(args), args);
+        return rd_mirror(allgather(args));
     default:
-        return rd_join(rd_mirror_of(allgather(args), args), allgather(args));
+        return rd_join(rd_mirror(allgather(args)), allgather(args));
     }
 }
 

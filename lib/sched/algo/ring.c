@@ -96,13 +96,13 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
     case RD_ALLGATHER:
         return allgather(args);
     case RD_REDUCE_SCATTER:
-        return rd_mirror_of(allgather(args), args);
+        return rd_mirror(allgather(args));
     case RD_ALLREDUCE:
-        return rd_join(rd_mirror_of(allgather(args), args), allgather(args));
+        return rd_join(rd_mirror(allgather(args)), allgather(args));
     case RD_BROADCAST:
         return broadcast(args);
     default:
-        return rd_mirror_of(broadcast(args), args);
+        return rd_mirror(broadcast(args));
     }
 }
 

@@ -140,7 +140,7 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
     case RD_BROADCAST:
         return broadcast(n, args->rank, args->root);
     default:
-        return rd_mirror_of(broadcast(n, args->rank, args->root), args);
+        return rd_mirror(broadcast(n, args->rank, args->root));
     }
 }
 
