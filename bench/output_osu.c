@@ -2,7 +2,6 @@
  * average latency over the ranks; with --full (OSU's -f) also the least and the greatest rank and the calls. What OSU
  * has no column for (peer, ratio) comes behind, where such scripts do not look. The times are of calls in a row, where
  * OSU puts a barrier between them. */
-#include <string.h>
 
 #include "perf.h"
 

@@ -3,7 +3,6 @@
  * connections of the host count, too, so it is for the user to judge.
  *
  * Where all that a node sends, or gets, is lost in part, it is the node that is named, and its links are not. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "doctor_nodes.h"

@@ -5,7 +5,6 @@
  * median, and if its other direction is not, it is the direction that is slow. "Far" is a factor that
  * noise does not reach: a rate below half, a delay above three times and by some microseconds. Where pairs of other
  * racks have less than half of what most have, each of them is named: that is what a job will see, too. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 

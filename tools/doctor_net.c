@@ -1,7 +1,6 @@
 /* rondo-info doctor, the network: can ranks listen where they would, can they reach themselves by the address that they
  * would tell others, does the network library start, and is there a faster way than the one that would be taken. */
 #include <dirent.h>
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

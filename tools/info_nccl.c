@@ -1,6 +1,5 @@
 /* rondo-info --nccl: what libnccl.so.2 serves, and what becomes of NCCL's variables. */
 #include <stdio.h>
-#include <string.h>
 
 #include "info.h"
 #include "nccl/table.h"

@@ -6,7 +6,6 @@
  * where `bytes` is the whole operation's, `message` the most bytes of a message, and what follows `us` is not read. The
  * first line says on how many cores: "# cores 32". Without it each rank had one of its own. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "tune.h"
 

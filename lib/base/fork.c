@@ -2,7 +2,6 @@
 #include "base/fork.h"
 
 #include <stdatomic.h>
-#include <stddef.h>
 
 static _Atomic(const rd_fork_handlers_t *) table[RD_FORK_ORDERS];
 

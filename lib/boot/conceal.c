@@ -1,7 +1,6 @@
 /* Ids on their way between the ranks of a bootstrap. Its records are authenticated, but whoever reads the network can
  * read them, and an id has the secret by which a rank may join. */
 #include <sodium.h>
-#include <string.h>
 
 #include "boot/boot_int.h"
 

@@ -9,7 +9,6 @@
  * roots are several ids (roots.h), so the format has room for one address only. */
 #include "boot/id.h"
 
-#include <errno.h>
 #include <sodium.h>
 #include <string.h>
 #include <unistd.h>

@@ -12,7 +12,6 @@
 #include "boot/rendezvous_int.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,6 @@
  * calls end when they are enqueued, which is not what was asked for. */
 #include "core/completed.h"
 
-#include <stdio.h>
-
 #include "core/hooks.h"
 #include "monitor/view.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/caller.h"
 #include "core/monitor_thread.h"
-#include "core/submit.h"
 
 #define MOST 256      /* events that wait; what comes then is dropped, and counted */
 #define LONG_MS 5000  /* a hook that takes longer is named */

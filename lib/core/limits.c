@@ -1,8 +1,8 @@
 /* See limits.h. */
 #include "core/limits.h"
 
+#include "core/caller.h"
 #include "core/lifetime.h"
-#include "core/submit.h"
 #include "exec/cuda/cuda.h"
 
 #define MOST_MS (INT64_C(1) << 40) /* 35 years, so that sums of some stay numbers */

@@ -2,8 +2,6 @@
 #ifndef RD_CORE_LIMITS_H
 #define RD_CORE_LIMITS_H
 
-#include <stdbool.h>
-
 #include "core/comm.h"
 
 /* Takes what rondo_timeout_next has said for this thread's next call, which is this one. Returns -1 if that is nothing.

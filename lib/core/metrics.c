@@ -16,7 +16,6 @@
 #include "core/metrics_file.h"
 #include "core/monitor_thread.h"
 #include "monitor/own.h"
-#include "monitor/process.h"
 
 #define AGAIN_MS 100 /* until a thread that ends has let go */
 

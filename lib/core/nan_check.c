@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "base/types.h"
+#include "core/caller.h"
+#include "core/comm.h"
 #include "core/extents.h"
-#include "core/submit.h"
 #include "exec/host/nan_scan.h"
 #include "monitor/called.h"
 #include "monitor/view.h"

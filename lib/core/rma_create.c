@@ -11,7 +11,6 @@
 
 #include "base/fd.h"
 #include "base/page.h"
-#include "boot/id.h"
 #include "core/binding.h"
 #include "core/derive.h"
 #include "core/rma_calls.h"

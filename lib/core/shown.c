@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/caller.h"
+#include "core/comm.h"
 #include "core/hashes.h"
 #include "core/hooks.h"
 #include "core/nan_check.h"
 #include "core/records.h"
-#include "core/submit.h"
 #include "monitor/callsite.h"
 #include "profile/nvtx.h"
 

@@ -3,8 +3,6 @@
  * abort from another thread does not wait while the new one is made, and is noticed after that. */
 #include "core/shrink.h"
 
-#include <string.h>
-
 #include "boot/agree_shrink.h"
 #include "core/lifetime.h"
 

@@ -2,7 +2,6 @@
 #include "monitor/heart.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>

@@ -2,7 +2,6 @@
 #include "monitor/named.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/fpenv.h"
 #include "base/wait.h"

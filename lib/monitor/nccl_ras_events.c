@@ -4,7 +4,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/wait.h"
 #include "monitor/nccl_ras.h"
 #include "monitor/verdict.h"
 

@@ -2,7 +2,6 @@
  * begun last (record.h); the host's side of a call is over when it is enqueued. So a peer that has not enqueued the
  * call is late; one that has, and whose device has not begun it, is held up by what stands before it on that device;
  * and one whose kernel waits, in this communicator or in another one, leads on. */
-#include <stdio.h>
 #include <string.h>
 
 #include "monitor/verdict_int.h"

@@ -1,7 +1,6 @@
 /* What moves blocks of different lengths. Each rank knows only its own lengths, allgatherv aside, so there is no choice
  * by size here. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "mpi/interpose.h"
 

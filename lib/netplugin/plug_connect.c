@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/thread.h"
 #include "netplugin/netplugin.h"
 #include "node/rails.h"
 #include "transport/conns.h"

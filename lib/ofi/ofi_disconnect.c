@@ -1,6 +1,5 @@
 /* How a rank leaves the network, in order or after a failure. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "ofi/ofi.h"
 

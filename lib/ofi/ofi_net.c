@@ -5,7 +5,6 @@
  * which is reused only after its credit has come back, and so after the bytes have left it. There are no zero-copy
  * sends: the provider could not be made to give the user's memory back after a failure, and over tcp UCX copies as
  * well. Binding and heads are transport/network/net_conns.c's, credits and greetings net_say.c's. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

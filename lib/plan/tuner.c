@@ -3,7 +3,6 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "plan/candidates.h"

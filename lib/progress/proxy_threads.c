@@ -13,7 +13,6 @@
 #define _GNU_SOURCE
 #include "progress/proxy_threads.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>

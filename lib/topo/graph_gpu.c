@@ -4,10 +4,8 @@
  * so on. */
 #include "topo/graph.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/fd.h"
 #include "base/numbers.h"

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 /* The members of rd_nvml_t, in their order. */
 static const char *const names[] = {"nvmlInit_v2",

@@ -1,7 +1,6 @@
 /* The tables of connections: see conns.h for the layout. */
 #include "transport/conns.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,5 +1,4 @@
 /* Peers: connecting on first use, sending, and what UCX says of those that are gone (transport/network/net_peers.c). */
-#include <string.h>
 
 #include "ucx/ucx.h"
 

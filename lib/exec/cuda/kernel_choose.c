@@ -3,7 +3,6 @@
 #include "exec/cuda/kernel_choose.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "sched/algo/algos.h"

@@ -2,7 +2,6 @@
  */
 #if defined(__x86_64__)
 #include <immintrin.h>
-#include <stdint.h>
 
 #include "exec/host/reduce_kernels.h"
 

@@ -1,7 +1,6 @@
 /* The kernels with 64-byte vectors, for CPUs with AVX-512 F, BW, VL and DQ. A part of a vector is one masked access. */
 #if defined(__x86_64__)
 #include <immintrin.h>
-#include <stdint.h>
 
 #include "exec/host/reduce_kernels.h"
 

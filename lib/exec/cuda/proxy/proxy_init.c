@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "boot/id.h"
-
 #define SLOT ((size_t)512 << 10)
 #define SLOT_MOST ((size_t)2 << 20)
 #define SLOT_EACH ((size_t)4 << 10) /* bytes of a rank's part of a slot, as far as SLOT_MOST allows */
