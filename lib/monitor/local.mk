@@ -72,6 +72,7 @@ librondo_core_la_SOURCES += \
 	lib/monitor/verdict_unlike.c \
 	lib/monitor/verdict_int.h \
 	lib/monitor/verdict_link.c \
+	lib/monitor/verdict_order.c \
 	lib/monitor/verdict_slow.c \
 	lib/monitor/view.c \
 	lib/monitor/view.h \

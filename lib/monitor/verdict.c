@@ -9,7 +9,6 @@
 #include "base/error.h"
 
 #define NAMED 6     /* ranks of a list, which goes on with a number */
-#define HOPS 4096   /* of a chain of waits: more than a host has ranks */
 #define BUSY 3      /* ticks of processor time between two looks, of some 30: the process computes */
 #define QUEUED 0.25 /* of the time without a core, though it would run: then it may have got fewer ticks */
 
@@ -183,8 +182,7 @@ const rd_view_rank_t *rd_verdict_before(const rd_view_comm_t *then, int rank)
     return then ? rd_view_rank_of(then, rank) : NULL;
 }
 
-/* Has made no progress between the two looks. Where there was but one, nothing is known of that. */
-static bool still(const rd_view_comm_t *then, const rd_view_rank_t *r)
+bool rd_verdict_still(const rd_view_comm_t *then, const rd_view_rank_t *r)
 {
     const rd_view_rank_t *was = rd_verdict_before(then, r->comm.rank);
 
@@ -197,130 +195,7 @@ static bool is_waiting(const rd_view_comm_t *then, const rd_view_rank_t *r)
 {
     const rd_view_rank_t *was = rd_verdict_before(then, r->comm.rank);
 
-    return rd_view_waits_for(&r->comm) >= 0 && was && rd_view_waits_for(&was->comm) >= 0 && still(then, r);
-}
-
-/* The thread of a rank's last call; 0: unknown. */
-static uint64_t thread_of(const rd_view_t *view, const rd_view_rank_t *r, int track)
-{
-    rd_monitor_event_t event;
-    const rd_reader_t *reader = &view->processes[r->process].reader;
-
-    return rd_reader_last(reader, &r->comm, (rd_track_t)track, &event) ? event.thread : 0;
-}
-
-/* Is the thread that last called `r`, or the only rank of its process, inside a call of `other`? */
-static bool is_in(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_rank_t *other)
-{
-    int track = rd_view_inside(&other->comm);
-
-    if (other->process != r->process || track < 0)
-        return false;
-    uint64_t there = thread_of(view, other, track), here = thread_of(view, r, RD_TRACK_COLLECTIVE);
-    return there && (there == here || (!here && r->comm.calls[RD_TRACK_COLLECTIVE].begun == 0));
-}
-
-/* The same rank of a communicator as it was before a call of it failed there, which may have happened because of what
- * is to be found; NULL: none has. */
-static const rd_view_rank_t *until_it_failed(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *r,
-                                             const rd_view_comm_t **then)
-{
-    if (r->comm.state != RD_MONITOR_FAILED)
-        return NULL;
-    *then = rd_view_comm_of(view->before, view->nbefore, c->id);
-    return rd_verdict_before(*then, r->comm.rank);
-}
-
-/* Finds another communicator in whose call a rank of `c` is, and its rank there. */
-static const rd_view_comm_t *elsewhere(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *r,
-                                       const rd_view_rank_t **there)
-{
-    for (int i = 0; i < view->ncomms; i++) {
-        const rd_view_comm_t *other = &view->comms[i], *then;
-        for (int k = 0; other->id != c->id && k < other->nranks; k++) {
-            *there = &other->ranks[k];
-            if (is_in(view, r, *there))
-                return other;
-            *there = until_it_failed(view, other, *there, &then);
-            if (*there && is_in(view, r, *there))
-                return then;
-        }
-    }
-    return NULL;
-}
-
-/* Does the call that a rank is in hold its thread? A group may have been submitted, and then its thread is free. */
-static bool is_held(const rd_view_t *view, const rd_view_rank_t *r)
-{
-    const int track = rd_view_inside(&r->comm);
-    rd_monitor_event_t call;
-
-    return track >= 0 && rd_reader_last(&view->processes[r->process].reader, &r->comm, (rd_track_t)track, &call) &&
-           !(call.flags & RD_MONITOR_GROUPED);
-}
-
-/* Is `next` still to make the call that the rank waits for in its own? */
-static bool is_owed(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_rank_t *next)
-{
-    const int track = rd_view_inside(&r->comm);
-
-    if (track == RD_TRACK_COLLECTIVE)
-        return next->comm.calls[track].begun < r->comm.calls[track].begun;
-    return track >= 0 && rd_verdict_other_end(view, r, next, track) == RD_END_OWED;
-}
-
-/* Does what `at` waits for in `c` lead to `to`, over any number of ranks and communicators, and has all of it stood
- * still since the first look? Where it leads to another communicator, a rank is held there by a call, and so does not
- * make the one that is waited for. */
-static bool leads_to(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *at, const rd_view_rank_t *to)
-{
-    for (int hops = 0; hops < HOPS; hops++) {
-        const rd_view_comm_t *then = rd_view_comm_of(view->before, view->nbefore, c->id);
-        const rd_view_rank_t *next = rd_view_rank_of(c, rd_view_waits_for(&at->comm));
-        if (!next || !still(then, at) || !is_held(view, at))
-            return false;
-        if (rd_view_inside(&next->comm) < 0)
-            c = is_owed(view, at, next) ? elsewhere(view, c, next, &next) : NULL;
-        if (!c)
-            return false;
-        if (next == to)
-            return true;
-        at = next;
-    }
-    return false;
-}
-
-/* What is said behind the name of a communicator where another one's looks the same: the number by which rondo-ras
- * shows it. */
-#define NUMBER_BYTES 24
-#define SHOWN 30 /* bytes of a name that a sentence has at least */
-static const char *number_of(const rd_view_comm_t *c, const rd_view_comm_t *other, char text[NUMBER_BYTES])
-{
-    text[0] = 0;
-    if (strncmp(c->ranks[0].comm.name, other->ranks[0].comm.name, SHOWN) == 0)
-        snprintf(text, NUMBER_BYTES, " (%016llx)", (unsigned long long)c->id);
-    return text;
-}
-
-static void say_order(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *waiter,
-                      const rd_view_comm_t *o, const rd_view_rank_t *other, rd_monitor_verdict_t *v)
-{
-    const rd_view_rank_t *next = rd_view_rank_of(o, rd_view_waits_for(&other->comm));
-    const rd_view_rank_t *named =
-        rd_view_rank_of(c, rd_view_waits_for(&waiter->comm)); /* `other`, by its number here */
-    char one[64], two[64], here[200], there[200], back[96] = "", own[NUMBER_BYTES], its[NUMBER_BYTES];
-
-    rd_view_rank_text(view, waiter, one, sizeof one);
-    rd_view_rank_text(view, named && named->process == other->process ? named : other, two, sizeof two);
-    rd_view_call_text(view, waiter, rd_view_inside(&waiter->comm), here, sizeof here);
-    rd_view_call_text(view, other, rd_view_inside(&other->comm), there, sizeof there);
-    if (next && next->process != waiter->process)
-        rd_view_rank_text(view, next, back, sizeof back);
-    rd_verdict_say(v, RD_VERDICT_BLAMED, -1,
-                   "ranks wait for each other in different communicators, which they must call in one order: %s waits "
-                   "in '%.30s'%s in %s for %s, which waits in '%.30s'%s in %s for %s",
-                   one, c->ranks[0].comm.name, number_of(c, o, own), here, two, o->ranks[0].comm.name,
-                   number_of(o, c, its), there, back[0] ? back : "the first");
+    return rd_view_waits_for(&r->comm) >= 0 && was && rd_view_waits_for(&was->comm) >= 0 && rd_verdict_still(then, r);
 }
 
 /* Processor time is that of all threads of the process. */
@@ -342,8 +217,8 @@ void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const 
                           char *text, size_t bytes)
 {
     const rd_view_rank_t *other;
-    const rd_view_comm_t *o = elsewhere(view, c, late, &other);
-    char number[NUMBER_BYTES], who[64], last[240], there[240], where[360], many[32] = "";
+    const rd_view_comm_t *o = rd_verdict_elsewhere(view, c, late, &other);
+    char number[RD_VERDICT_NUMBER_BYTES], who[64], last[240], there[240], where[360], many[32] = "";
 
     rd_view_rank_text(view, late, who, sizeof who);
     rd_view_where_text(view, late, false, last, sizeof last);
@@ -351,7 +226,7 @@ void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const 
     if (o) {
         rd_view_where_text(view, other, true, there, sizeof there);
         snprintf(where, sizeof where, "; it is in another communicator, '%.40s'%s: %s", other->comm.name,
-                 number_of(o, c, number), there);
+                 rd_verdict_number_of(o, c, number), there);
     }
     if (ahead)
         snprintf(many, sizeof many, ", by %llu call%s", (unsigned long long)ahead, ahead == 1 ? "" : "s");
@@ -361,16 +236,12 @@ void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const 
 static void say_outside(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *waiter,
                         const rd_view_rank_t *late, rd_monitor_verdict_t *v)
 {
-    const rd_view_rank_t *other;
-    const rd_view_comm_t *o = elsewhere(view, c, late, &other);
     char by[64], call[200], text[RD_VERDICT_BYTES];
     int track = rd_view_inside(&waiter->comm);
     uint64_t ahead = waiter->comm.calls[RD_TRACK_COLLECTIVE].begun - late->comm.calls[RD_TRACK_COLLECTIVE].begun;
 
-    if (o && is_held(view, waiter) && is_owed(view, waiter, late) && leads_to(view, o, other, waiter)) {
-        say_order(view, c, waiter, o, other, v);
+    if (rd_verdict_order(view, c, waiter, late, v))
         return;
-    }
     rd_view_rank_text(view, waiter, by, sizeof by);
     rd_view_call_text(view, waiter, track, call, sizeof call);
     if (track == RD_TRACK_COLLECTIVE ? (int64_t)ahead <= 0
@@ -409,7 +280,7 @@ static void say_end(const rd_view_t *view, const rd_view_comm_t *c, const rd_vie
         rd_verdict_say(v, RD_VERDICT_BLAMED, peer,
                        "rank %d has left: it has destroyed its communicator, and %s waits for it (%s)", peer, who,
                        where);
-    } else if (!still(then, next)) {
+    } else if (!rd_verdict_still(then, next)) {
         rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s waits for rank %d, which makes progress (%s)", who, peer,
                        where);
     } else {
@@ -432,7 +303,8 @@ static void follow(const rd_view_t *view, const rd_view_comm_t *c, const rd_view
         if (was)
             *was = walk;
         next = peer < 0 ? NULL : rd_view_rank_of(c, peer);
-        if (!next || next->comm.state == RD_MONITOR_ENDED || !still(then, next) || rd_view_inside(&next->comm) < 0) {
+        if (!next || next->comm.state == RD_MONITOR_ENDED || !rd_verdict_still(then, next) ||
+            rd_view_inside(&next->comm) < 0) {
             say_end(view, c, then, at, next, v);
             return;
         }

@@ -9,6 +9,8 @@ __attribute__((format(printf, 4, 5))) void rd_verdict_say(rd_monitor_verdict_t *
                                                           const char *format, ...);
 /* The same rank as the look before had it; NULL: it was not there. */
 const rd_view_rank_t *rd_verdict_before(const rd_view_comm_t *then, int rank);
+/* Has it made no progress between the two looks? Where there was but one, nothing is known of that. */
+bool rd_verdict_still(const rd_view_comm_t *then, const rd_view_rank_t *rank);
 /* "rank 1 (n1:17) is late, by 1 call: outside, after ...; its process sleeps". `ahead`: by so many calls; 0: unknown.
  */
 void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *late, uint64_t ahead,
@@ -20,6 +22,18 @@ const char *rd_verdict_doing(const rd_view_process_t *process);
 typedef enum rd_other_end { RD_END_OWED, RD_END_CALLED, RD_END_UNKNOWN } rd_other_end_t;
 rd_other_end_t rd_verdict_other_end(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_rank_t *peer,
                                     int track);
+/* Finds another communicator in whose call a rank of `comm` is, and its rank there. */
+const rd_view_comm_t *rd_verdict_elsewhere(const rd_view_t *view, const rd_view_comm_t *comm,
+                                           const rd_view_rank_t *rank, const rd_view_rank_t **there);
+/* What is said behind the name of a communicator where another one's looks the same: the number by which rondo-ras
+ * shows it. */
+#define RD_VERDICT_NUMBER_BYTES 24
+const char *rd_verdict_number_of(const rd_view_comm_t *comm, const rd_view_comm_t *other,
+                                 char text[RD_VERDICT_NUMBER_BYTES]);
+/* Do the waits lead from `late`, for which `waiter` waits, back to that by other communicators? Returns true with a
+ * verdict if they do. */
+bool rd_verdict_order(const rd_view_t *view, const rd_view_comm_t *comm, const rd_view_rank_t *waiter,
+                      const rd_view_rank_t *late, rd_monitor_verdict_t *verdict);
 /* The waits of a communicator of host memory lead from `on` back to it. */
 void rd_verdict_circle(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *on,
                        rd_monitor_verdict_t *v);

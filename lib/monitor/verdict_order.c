@@ -1,0 +1,142 @@
+/* Ranks that wait for each other in different communicators. One waits in its communicator for a call that another rank
+ * has not made, as it waits itself, by the same thread as always, in a call of another communicator; and the waits lead
+ * back to the first. Each hop binds: the call is owed, and the one that its rank is in instead holds its thread. */
+#include <stdio.h>
+#include <string.h>
+
+#include "monitor/verdict_int.h"
+
+#define HOPS 4096 /* of a chain of waits: more than a host has ranks */
+#define SHOWN 30  /* bytes of a name that a sentence has at least */
+
+/* The thread of a rank's last call; 0: unknown. */
+static uint64_t thread_of(const rd_view_t *view, const rd_view_rank_t *r, int track)
+{
+    rd_monitor_event_t event;
+    const rd_reader_t *reader = &view->processes[r->process].reader;
+
+    return rd_reader_last(reader, &r->comm, (rd_track_t)track, &event) ? event.thread : 0;
+}
+
+/* Is the thread that last called `r`, or the only rank of its process, inside a call of `other`? */
+static bool is_in(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_rank_t *other)
+{
+    int track = rd_view_inside(&other->comm);
+
+    if (other->process != r->process || track < 0)
+        return false;
+    uint64_t there = thread_of(view, other, track), here = thread_of(view, r, RD_TRACK_COLLECTIVE);
+    return there && (there == here || (!here && r->comm.calls[RD_TRACK_COLLECTIVE].begun == 0));
+}
+
+/* The same rank of a communicator as it was before a call of it failed there, which may have happened because of what
+ * is to be found; NULL: none has. */
+static const rd_view_rank_t *until_it_failed(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *r,
+                                             const rd_view_comm_t **then)
+{
+    if (r->comm.state != RD_MONITOR_FAILED)
+        return NULL;
+    *then = rd_view_comm_of(view->before, view->nbefore, c->id);
+    return rd_verdict_before(*then, r->comm.rank);
+}
+
+const rd_view_comm_t *rd_verdict_elsewhere(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *r,
+                                           const rd_view_rank_t **there)
+{
+    for (int i = 0; i < view->ncomms; i++) {
+        const rd_view_comm_t *other = &view->comms[i], *then;
+        for (int k = 0; other->id != c->id && k < other->nranks; k++) {
+            *there = &other->ranks[k];
+            if (is_in(view, r, *there))
+                return other;
+            *there = until_it_failed(view, other, *there, &then);
+            if (*there && is_in(view, r, *there))
+                return then;
+        }
+    }
+    return NULL;
+}
+
+/* Does the call that a rank is in hold its thread? A group may have been submitted, and then its thread is free. */
+static bool is_held(const rd_view_t *view, const rd_view_rank_t *r)
+{
+    const int track = rd_view_inside(&r->comm);
+    rd_monitor_event_t call;
+
+    return track >= 0 && rd_reader_last(&view->processes[r->process].reader, &r->comm, (rd_track_t)track, &call) &&
+           !(call.flags & RD_MONITOR_GROUPED);
+}
+
+/* Is `next` still to make the call that the rank waits for in its own? */
+static bool is_owed(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_rank_t *next)
+{
+    const int track = rd_view_inside(&r->comm);
+
+    if (track == RD_TRACK_COLLECTIVE)
+        return next->comm.calls[track].begun < r->comm.calls[track].begun;
+    return track >= 0 && rd_verdict_other_end(view, r, next, track) == RD_END_OWED;
+}
+
+/* Does what `at` waits for in `c` lead to `to`, over any number of ranks and communicators, and has all of it stood
+ * still since the first look? Where it leads to another communicator, a rank is held there by a call, and so does not
+ * make the one that is waited for. */
+static bool leads_to(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *at, const rd_view_rank_t *to)
+{
+    for (int hops = 0; hops < HOPS; hops++) {
+        const rd_view_comm_t *then = rd_view_comm_of(view->before, view->nbefore, c->id);
+        const rd_view_rank_t *next = rd_view_rank_of(c, rd_view_waits_for(&at->comm));
+        if (!next || !rd_verdict_still(then, at) || !is_held(view, at))
+            return false;
+        if (rd_view_inside(&next->comm) < 0)
+            c = is_owed(view, at, next) ? rd_verdict_elsewhere(view, c, next, &next) : NULL;
+        if (!c)
+            return false;
+        if (next == to)
+            return true;
+        at = next;
+    }
+    return false;
+}
+
+const char *rd_verdict_number_of(const rd_view_comm_t *c, const rd_view_comm_t *other,
+                                 char text[RD_VERDICT_NUMBER_BYTES])
+{
+    text[0] = 0;
+    if (strncmp(c->ranks[0].comm.name, other->ranks[0].comm.name, SHOWN) == 0)
+        snprintf(text, RD_VERDICT_NUMBER_BYTES, " (%016llx)", (unsigned long long)c->id);
+    return text;
+}
+
+static void say_order(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *waiter,
+                      const rd_view_comm_t *o, const rd_view_rank_t *other, rd_monitor_verdict_t *v)
+{
+    const rd_view_rank_t *next = rd_view_rank_of(o, rd_view_waits_for(&other->comm));
+    const rd_view_rank_t *named =
+        rd_view_rank_of(c, rd_view_waits_for(&waiter->comm)); /* `other`, by its number here */
+    char one[64], two[64], here[200], there[200], back[96] = "", own[RD_VERDICT_NUMBER_BYTES],
+                                                  its[RD_VERDICT_NUMBER_BYTES];
+
+    rd_view_rank_text(view, waiter, one, sizeof one);
+    rd_view_rank_text(view, named && named->process == other->process ? named : other, two, sizeof two);
+    rd_view_call_text(view, waiter, rd_view_inside(&waiter->comm), here, sizeof here);
+    rd_view_call_text(view, other, rd_view_inside(&other->comm), there, sizeof there);
+    if (next && next->process != waiter->process)
+        rd_view_rank_text(view, next, back, sizeof back);
+    rd_verdict_say(v, RD_VERDICT_BLAMED, -1,
+                   "ranks wait for each other in different communicators, which they must call in one order: %s waits "
+                   "in '%.30s'%s in %s for %s, which waits in '%.30s'%s in %s for %s",
+                   one, c->ranks[0].comm.name, rd_verdict_number_of(c, o, own), here, two, o->ranks[0].comm.name,
+                   rd_verdict_number_of(o, c, its), there, back[0] ? back : "the first");
+}
+
+bool rd_verdict_order(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *waiter,
+                      const rd_view_rank_t *late, rd_monitor_verdict_t *v)
+{
+    const rd_view_rank_t *other;
+    const rd_view_comm_t *o = rd_verdict_elsewhere(view, c, late, &other);
+
+    if (!o || !is_held(view, waiter) || !is_owed(view, waiter, late) || !leads_to(view, o, other, waiter))
+        return false;
+    say_order(view, c, waiter, o, other, v);
+    return true;
+}
