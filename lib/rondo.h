@@ -552,7 +552,8 @@ rondo_result_t rondo_dump_fd(int fd, int format);
 /* What a hook can be called for. */
 enum {
     RONDO_HOOK_FAILED,     /* a call has found that its communicator has failed; `text` says why */
-    RONDO_HOOK_STALLED,    /* a call has waited for RONDO_STALL_MS, and again; `text` says who holds it up */
+    RONDO_HOOK_STALLED,    /* a call has waited for RONDO_STALL_MS, and again, or is in a circle; `text` says who holds
+                              it up */
     RONDO_HOOK_DUMPED,     /* last calls have been written down; `text` says where */
     RONDO_HOOK_COMM_MADE,  /* a communicator has been made */
     RONDO_HOOK_COMM_ENDED, /* one was destroyed or aborted */

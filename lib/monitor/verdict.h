@@ -20,6 +20,7 @@ typedef struct rd_monitor_verdict {
     int status;  /* RD_VERDICT_NONE: nothing is wrong */
     int rank;    /* that is named; -1: none, or more than one: the ends of a link, ranks that wait in a circle */
     bool failed; /* the text is the sentence of a call that has failed */
+    bool circle; /* ranks wait for each other, each for what none of them can do: nothing under way will help */
     int next;    /* a rank without a record here, which is on another node, that the waits lead to; -1: none */
     char text[RD_VERDICT_BYTES], also[RD_VERDICT_BYTES]; /* also: another finding; "": there is none */
 } rd_monitor_verdict_t;

@@ -139,6 +139,7 @@ void rd_verdict_circle(const rd_view_t *view, const rd_view_comm_t *c, const rd_
     }
     if (ranks > HOPS_SAID)
         snprintf(text + used, sizeof text - used, "; and so on, %d ranks in all", ranks);
+    v->circle = owed && v->status == RD_VERDICT_NONE;
     if (owed)
         rd_verdict_say(v, RD_VERDICT_BLAMED, -1, "ranks wait for each other in calls that do not meet: %s", text);
     else

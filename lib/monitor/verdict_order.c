@@ -137,6 +137,7 @@ bool rd_verdict_order(const rd_view_t *view, const rd_view_comm_t *c, const rd_v
 
     if (!o || !is_held(view, waiter) || !is_owed(view, waiter, late) || !leads_to(view, o, other, waiter))
         return false;
+    v->circle = v->status == RD_VERDICT_NONE;
     say_order(view, c, waiter, o, other, v);
     return true;
 }

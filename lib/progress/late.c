@@ -16,6 +16,7 @@
 #define ANSWER_MS 100                  /* who was asked so lately need not have answered */
 #define CLOCK_MS 20                    /* by which the coarse clock may be wrong */
 #define LONGEST (RD_ERROR_BYTES + 256) /* of a sentence with another one in it, before it is cut */
+#define CIRCLE_MS 1000                 /* a wait of so long may be one of ranks that wait for each other */
 #define LEAD_MS 500                    /* from the first look to the second, or half of the wait if that is less */
 
 /* ---- by the waits that ranks of the node tell each other ---- */
@@ -148,6 +149,7 @@ static void ask_next(rd_queue_t *q)
 typedef struct found {
     int status;                /* of a verdict that names a rank, or RD_VERDICT_UNKNOWN */
     int rank;                  /* that is named, or to which the waits lead as far as others have answered; -1: none */
+    bool circle;               /* a verdict on ranks that wait for each other */
     bool says_why;             /* `text` is a verdict that says why it is unknown who is late */
     char text[RD_ERROR_BYTES]; /* the verdict, or what is known all the same; "": nothing */
 } found_t;
@@ -181,7 +183,7 @@ static void find(rd_queue_t *q, found_t *f)
     rd_monitor_verdict_t v;
     const bool looked = judge(q, &v), unknown = looked && v.status == RD_VERDICT_UNKNOWN;
 
-    if (unknown && !q->late.asked && v.next >= 0 && !q->controls[v.next])
+    if (unknown && !q->late.early && !q->late.asked && v.next >= 0 && !q->controls[v.next])
         ask(q, v.next);
     if (unknown && !v.failed && q->team->node->nnodes == 1 && v.next < 0) {
         *f = (found_t){.status = RD_VERDICT_UNKNOWN, .rank = -1, .says_why = true};
@@ -189,7 +191,7 @@ static void find(rd_queue_t *q, found_t *f)
     } else if (!looked || unknown) {
         find_answer(q, f);
     } else {
-        *f = (found_t){.status = v.status, .rank = v.rank};
+        *f = (found_t){.status = v.status, .rank = v.rank, .circle = v.circle};
         rd_verdict_copy(f->text, sizeof f->text, v.text);
     }
 }
@@ -201,13 +203,51 @@ static int64_t look_ms(int64_t due_ms)
     return due_ms - (due_ms < 2 * LEAD_MS ? due_ms / 2 : LEAD_MS);
 }
 
-/* One rank of the node says it: the first that is about to, until it looks for the next time. */
+/* What comes early must leave time for two looks before what is due then. */
+static void begin(rd_queue_t *q)
+{
+    rd_late_t *s = &q->late;
+    const int64_t stall = q->team->env->stall_ms, limit = q->wait.timeout_ms;
+    const bool recorded = q->team->seat && q->team->seat->record;
+
+    forget(s);
+    s->wait_ms = q->wait.began_ms;
+    s->early = recorded && stall >= 2 * CIRCLE_MS && (limit <= 0 || limit >= 2 * CIRCLE_MS);
+    s->due_ms = s->early ? CIRCLE_MS : stall;
+}
+
+/* One rank of the node says it: the first that is about to, until it looks for the next time. Early, until it has said
+ * it: each wait of half a second looks so, and the next one must not go without. */
 static bool claim(const rd_queue_t *q, int64_t now_ms)
 {
-    _Atomic int64_t *until = &rd_queue_first(q)->late_until_ms;
-    int64_t claimed = atomic_load(until), next = q->wait.began_ms + look_ms(2 * q->late.due_ms);
+    const rd_late_t *s = &q->late;
+    rd_control_t *first = rd_queue_first(q);
+    _Atomic int64_t *until = s->early ? &first->circle_until_ms : &first->late_until_ms;
+    int64_t claimed = atomic_load(until), next = q->wait.began_ms + (s->early ? s->due_ms : look_ms(2 * s->due_ms));
 
     return claimed <= now_ms && atomic_compare_exchange_strong(until, &claimed, next - CLOCK_MS);
+}
+
+/* In the log, and to who wants to know of stalls. */
+static void say_line(rd_queue_t *q, const found_t *f, int late, const char *line)
+{
+    rd_log(q->team->ctx, RD_LOG_WARN, "%s", line);
+    if (q->on_stall)
+        q->on_stall(q, f->status, late, line);
+}
+
+/* Is it a circle? Then that is said early. */
+static void say_circle(rd_queue_t *q)
+{
+    char line[RD_ERROR_BYTES + 192];
+    found_t f;
+
+    find(q, &f);
+    if (!f.circle)
+        return;
+    snprintf(line, sizeof line, "a call waits for %g s: %s (`rondo-ras who` says it again)",
+             (double)q->late.due_ms / 1000, f.text);
+    say_line(q, &f, f.rank, line);
 }
 
 /* `ms`: so long it waits; `more`: what is said at the end. */
@@ -228,9 +268,21 @@ static void say(rd_queue_t *q, int peer, int64_t ms, const char *more)
     else
         snprintf(line, sizeof line, "a call waits for %g s: for rank %d (%s), which has not come or is slow%s (%s)",
                  seconds, late, rd_health_whois(q->health, late), f.text, more);
-    rd_log(q->team->ctx, RD_LOG_WARN, "%s", line);
-    if (q->on_stall)
-        q->on_stall(q, f.status, late, line);
+    say_line(q, &f, late, line);
+}
+
+/* The line is due. Plans the next one. */
+static void say_due(rd_queue_t *q, int peer)
+{
+    rd_late_t *s = &q->late;
+
+    if (s->view && s->early)
+        say_circle(q);
+    else if (s->view)
+        say(q, peer, s->due_ms, "RONDO_STALL_MS; `rondo-ras who` says it again");
+    forget(s);
+    s->due_ms = s->early ? q->team->env->stall_ms : 2 * s->due_ms;
+    s->early = false;
 }
 
 void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
@@ -238,11 +290,8 @@ void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
     rd_late_t *s = &q->late;
     int64_t waited = now_ms - q->wait.began_ms, limit = q->wait.timeout_ms;
 
-    if (s->wait_ms != q->wait.began_ms) {
-        forget(s);
-        s->wait_ms = q->wait.began_ms;
-        s->due_ms = q->team->env->stall_ms;
-    }
+    if (s->wait_ms != q->wait.began_ms)
+        begin(q);
     if (waited >= RD_HEART_LOOK_MS)
         rd_heart_look(RD_HEART_WATCH, now_ms); /* one that is stuck does not see that a rank dies */
     bool last = !s->due_ms || (limit > 0 && limit <= s->due_ms);
@@ -253,16 +302,13 @@ void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
     rd_fpenv_begin(&program);
     if (!s->looked && (last || claim(q, now_ms))) {
         look(q);
-        ask_first(q, peer);
+        if (!s->early)
+            ask_first(q, peer);
     }
     s->looked = true;
     ask_next(q);
-    if (!last && waited >= due) {
-        if (s->view)
-            say(q, peer, s->due_ms, "RONDO_STALL_MS; `rondo-ras who` says it again");
-        forget(s);
-        s->due_ms *= 2;
-    }
+    if (!last && waited >= due)
+        say_due(q, peer);
     rd_fpenv_end(&program);
 }
 

@@ -2,7 +2,8 @@
  * eight times as long, by one rank of the node; and in the error, when the time limit is over.
  *
  * It is the verdict that `rondo-ras who` would give (monitor/verdict.h), on two looks at the records of the node's
- * processes: the first one is made shortly before it is due. Where the waits lead to a rank of another node, of which
+ * processes: the first one is made shortly before it is due. Ranks that wait for each other in a circle, of which it is
+ * known that nothing will end it, are named after a second. Where the waits lead to a rank of another node, of which
  * there is no record here, its process and another one of its node are asked meanwhile (boot/ask.c), and then the next
  * node, if the waits go on there. */
 #ifndef RD_PROGRESS_LATE_H
@@ -21,6 +22,7 @@ struct rd_view;
 typedef struct rd_late {
     int64_t wait_ms;      /* when the wait began that the rest is about */
     int64_t due_ms;       /* so long the wait lasts when the next line is due; 0: none ever is */
+    bool early;           /* which is one on a circle alone */
     bool looked;          /* for what is due next */
     struct rd_view *view; /* of the first look; NULL: another rank of the node says it, or there is no memory */
     int asked;            /* the rank of another node that was asked about, plus one; 0: none was */

@@ -58,9 +58,9 @@ typedef struct rd_control {
                                            cores */
     rd_waiting_t waiting;
     /* On the first rank of the node: the rank, plus one, that says what is wrong; and until when another one says what
-     * a long wait is for. */
+     * a long wait is for, or looks whether ranks wait for each other in a circle. */
     _Atomic int says;
-    _Atomic int64_t late_until_ms;
+    _Atomic int64_t late_until_ms, circle_until_ms;
     /* Likewise the first failure that a rank of the node, `first_by`, has found or heard of. `first` is 0, 1 while it
      * is being written, or 2. */
     _Atomic int first;

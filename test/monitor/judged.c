@@ -126,6 +126,7 @@ static void do_not_meet(void)
     collective_and_message(1, 0);
     look_twice();
     EXPECT(RD_VERDICT_BLAMED, -1, words);
+    CHECK(verdict.circle, "calls that do not meet are a circle");
     rd_verdict_of(&view, &view.comms[0], 1, 0, &verdict); /* as an error says it */
     EXPECT(RD_VERDICT_BLAMED, -1, words);
     boards[0]->calls[RD_TRACK_RECV].begun++; /* twice the same: the second one waits */
@@ -143,6 +144,7 @@ static void do_not_meet(void)
     look_twice();
     EXPECT(RD_VERDICT_UNKNOWN, -1,
            "in a circle: rank 0 (host:1000) waits in recv, number 2 (8 bytes, rank 2) for rank 2;");
+    CHECK(!verdict.circle, "what is under way may end it");
     end();
     collective_and_message(2, 0); /* another thread makes calls, too */
     look_twice();
@@ -258,6 +260,7 @@ static void order_of_one_name(void)
     two_orders(0);
     judge_the_first();
     EXPECT(RD_VERDICT_BLAMED, -1, "waits in 'world' (0000000000000007) in barrier");
+    CHECK(verdict.circle, "two orders are a circle");
     CHECK(strstr(verdict.text, "which waits in 'world' (0000000000000008) in barrier"), "%s", verdict.text);
     for (int r = 0; r < 2; r++) { /* sentences have the beginnings of long names */
         memset((void *)boards[r]->name, 'n', 31);
@@ -277,6 +280,7 @@ static void no_order(void)
 {
     two_orders(RD_MONITOR_GROUPED); /* rank 1 may have submitted it */
     judge_the_first();
+    CHECK(!verdict.circle, "a submitted group holds nobody");
     EXPECT(RD_VERDICT_LATE, 1, "it is in another communicator, 'world' (0000000000000008): in barrier");
     end();
     two_orders(0);

@@ -2,6 +2,7 @@ check_PROGRAMS += \
 	test/monitor/alike \
 	test/monitor/blamed \
 	test/monitor/callsites \
+	test/monitor/circles \
 	test/monitor/crowd \
 	test/monitor/differ \
 	test/monitor/differ_split \
@@ -37,6 +38,7 @@ test_monitor_judged_slow_LDADD = libtest_parts.la librondo_core.la $(cuda_parts)
 test_monitor_judged_slow_SOURCES = test/monitor/judged_slow.c test/monitor/judged.h
 test_monitor_killed_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_alike_LDADD = libtest.la
+test_monitor_circles_LDADD = libtest.la
 test_monitor_crowd_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_crowd_SOURCES = test/monitor/crowd.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_differ_LDADD = libtest.la
