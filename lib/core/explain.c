@@ -63,9 +63,21 @@ static bool answered(rondo_comm_t comm, rd_boot_answer_t *answer)
     return has;
 }
 
-/* Follows the waits from node to node, as long as the next one answers. */
-static void follow(rondo_comm_t comm, int next, char text[RD_VERDICT_BYTES])
+/* Does the first answer lead back to this node? */
+static bool closes(rondo_comm_t comm, const rd_view_t *view, int about, const rd_boot_answer_t *answer,
+                   rd_monitor_verdict_t *verdict)
 {
+    if (!rd_comm_query_enter(comm))
+        return false;
+    bool closed = rd_late_closes(&comm->team, view, about, answer, verdict);
+    rd_comm_query_leave(comm);
+    return closed;
+}
+
+/* Follows the waits from node to node, as long as the next one answers. */
+static void follow(rondo_comm_t comm, const rd_view_t *view, int next, char text[RD_VERDICT_BYTES])
+{
+    rd_monitor_verdict_t verdict;
     char who[80];
 
     for (int hops = 0; hops < RD_LATE_HOPS && next >= 0 && ask(comm, next, who); hops++) {
@@ -79,7 +91,8 @@ static void follow(rondo_comm_t comm, int next, char text[RD_VERDICT_BYTES])
             snprintf(text, RD_VERDICT_BYTES, "unknown: %s is waited for, was asked, and does not answer", who);
             return;
         }
-        snprintf(text, RD_VERDICT_BYTES, "%s", answer.text);
+        const bool closed = hops == 0 && closes(comm, view, next, &answer, &verdict);
+        snprintf(text, RD_VERDICT_BYTES, "%s", closed ? verdict.text : answer.text);
         next = answer.next;
     }
 }
@@ -96,8 +109,8 @@ static void find(rondo_comm_t comm, char text[RD_VERDICT_BYTES])
             snprintf(text, RD_VERDICT_BYTES, "%s",
                      verdict.status == RD_VERDICT_NONE ? "nobody is waited for" : verdict.text);
     }
+    follow(comm, &view, verdict.next, text);
     rd_view_free(&view);
-    follow(comm, verdict.next, text);
 }
 
 rondo_result_t rondo_explain(rondo_comm_t comm, char *text, size_t bytes)

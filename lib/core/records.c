@@ -133,6 +133,8 @@ void rd_comm_answer(rondo_comm_t comm, const rd_boot_question_t *question)
         answer.rank = verdict.rank;
         answer.next = verdict.next;
         rd_verdict_copy(answer.text, sizeof answer.text, verdict.text);
+        memcpy(answer.more, &verdict.hop, sizeof verdict.hop);
+        answer.nmore = sizeof verdict.hop;
     }
     rd_view_free(&view);
     rd_boot_answer(comm->boot, question, &answer);

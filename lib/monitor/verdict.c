@@ -389,5 +389,7 @@ void rd_verdict_of(const rd_view_t *view, const rd_view_comm_t *c, int rank, uin
     else {
         rd_verdict_late_text(view, c, r, number ? number - has : 0, text, sizeof text);
         rd_verdict_say(v, RD_VERDICT_LATE, rank, "%s", text);
+        if (number)
+            rd_verdict_find_hop(view, c, r, v);
     }
 }

@@ -16,12 +16,20 @@ enum { RD_VERDICT_NONE = 0, RD_VERDICT_LATE = 3, RD_VERDICT_BLAMED = 4, RD_VERDI
 #define RD_VERDICT_MS 700     /* between the two looks: a rank that makes a call meanwhile is not late */
 #define RD_VERDICT_BYTES 1536 /* three ranks in a circle, with hosts, communicators and calls of long names */
 
+/* Where the waits of this node lead on to another one in a communicator: a rank's collective of that number waits for a
+ * rank without a record here. */
+typedef struct rd_verdict_hop {
+    uint64_t comm, number; /* comm: 0: there is none */
+    int64_t waits_for;
+} rd_verdict_hop_t;
+
 typedef struct rd_monitor_verdict {
     int status;  /* RD_VERDICT_NONE: nothing is wrong */
     int rank;    /* that is named; -1: none, or more than one: the ends of a link, ranks that wait in a circle */
     bool failed; /* the text is the sentence of a call that has failed */
     bool circle; /* ranks wait for each other, each for what none of them can do: nothing under way will help */
     int next;    /* a rank without a record here, which is on another node, that the waits lead to; -1: none */
+    rd_verdict_hop_t hop; /* of one that is late: to where its waits in other communicators lead */
     char text[RD_VERDICT_BYTES], also[RD_VERDICT_BYTES]; /* also: another finding; "": there is none */
 } rd_monitor_verdict_t;
 
@@ -31,6 +39,11 @@ void rd_verdict_judge(const rd_view_t *view, const rd_view_comm_t *comm, rd_moni
  * of that number; 0: in a message. */
 void rd_verdict_of(const rd_view_t *view, const rd_view_comm_t *comm, int rank, uint64_t number,
                    rd_monitor_verdict_t *verdict);
+/* The rank `about`, which has no record here and is waited for in the collective of that number, is late and held: its
+ * node has found the hop, and says `text` of it. Does it lead back to who waits for that rank here? Returns true with a
+ * verdict if it does, by two looks. */
+bool rd_verdict_closes(const rd_view_t *view, const rd_view_comm_t *comm, int about, uint64_t number,
+                       const rd_verdict_hop_t *hop, const char *text, rd_monitor_verdict_t *verdict);
 /* Copies a sentence to where there may be less room for it: one that is cut ends with "...". */
 void rd_verdict_copy(char *text, size_t bytes, const char *sentence);
 /* Does a verdict of this status name a rank? */

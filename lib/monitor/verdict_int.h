@@ -34,6 +34,9 @@ const char *rd_verdict_number_of(const rd_view_comm_t *comm, const rd_view_comm_
  * verdict if they do. */
 bool rd_verdict_order(const rd_view_t *view, const rd_view_comm_t *comm, const rd_view_rank_t *waiter,
                       const rd_view_rank_t *late, rd_monitor_verdict_t *verdict);
+/* Of a rank that is late, as a collective waits for it: where do the waits of its thread lead to another node? */
+void rd_verdict_find_hop(const rd_view_t *view, const rd_view_comm_t *comm, const rd_view_rank_t *late,
+                         rd_monitor_verdict_t *verdict);
 /* The waits of a communicator of host memory lead from `on` back to it. */
 void rd_verdict_circle(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *on,
                        rd_monitor_verdict_t *v);

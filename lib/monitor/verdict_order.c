@@ -77,25 +77,34 @@ static bool is_owed(const rd_view_t *view, const rd_view_rank_t *r, const rd_vie
     return track >= 0 && rd_verdict_other_end(view, r, next, track) == RD_END_OWED;
 }
 
-/* Does what `at` waits for in `c` lead to `to`, over any number of ranks and communicators, and has all of it stood
- * still since the first look? Where it leads to another communicator, a rank is held there by a call, and so does not
- * make the one that is waited for. */
-static bool leads_to(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *at, const rd_view_rank_t *to)
+/* Follows what *at waits for in *c, over any number of ranks and communicators, as long as all of it has stood still
+ * since the first look. Where it leads to another communicator, a rank is held there by a call, and so does not make
+ * the one that is waited for. Returns true when it comes to `to`; NULL: to one that waits for a rank without a record
+ * here, which is *at then. */
+static bool follow(const rd_view_t *view, const rd_view_comm_t **c, const rd_view_rank_t **at, const rd_view_rank_t *to)
 {
     for (int hops = 0; hops < HOPS; hops++) {
-        const rd_view_comm_t *then = rd_view_comm_of(view->before, view->nbefore, c->id);
-        const rd_view_rank_t *next = rd_view_rank_of(c, rd_view_waits_for(&at->comm));
-        if (!next || !rd_verdict_still(then, at) || !is_held(view, at))
+        const rd_view_comm_t *then = rd_view_comm_of(view->before, view->nbefore, (*c)->id);
+        const int peer = rd_view_waits_for(&(*at)->comm);
+        const rd_view_rank_t *next = rd_view_rank_of(*c, peer);
+        if (peer < 0 || !rd_verdict_still(then, *at) || !is_held(view, *at))
             return false;
+        if (!next)
+            return !to;
         if (rd_view_inside(&next->comm) < 0)
-            c = is_owed(view, at, next) ? rd_verdict_elsewhere(view, c, next, &next) : NULL;
-        if (!c)
+            *c = is_owed(view, *at, next) ? rd_verdict_elsewhere(view, *c, next, &next) : NULL;
+        if (!*c)
             return false;
         if (next == to)
             return true;
-        at = next;
+        *at = next;
     }
     return false;
+}
+
+static bool leads_to(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *at, const rd_view_rank_t *to)
+{
+    return follow(view, &c, &at, to);
 }
 
 const char *rd_verdict_number_of(const rd_view_comm_t *c, const rd_view_comm_t *other,
@@ -139,5 +148,63 @@ bool rd_verdict_order(const rd_view_t *view, const rd_view_comm_t *c, const rd_v
         return false;
     v->circle = v->status == RD_VERDICT_NONE;
     say_order(view, c, waiter, o, other, v);
+    return true;
+}
+
+/* ---- from node to node ---- */
+
+void rd_verdict_find_hop(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *late,
+                         rd_monitor_verdict_t *v)
+{
+    const rd_view_rank_t *at;
+
+    c = rd_verdict_elsewhere(view, c, late, &at);
+    if (c && follow(view, &c, &at, NULL) && rd_view_inside(&at->comm) == RD_TRACK_COLLECTIVE)
+        v->hop = (rd_verdict_hop_t){c->id, at->comm.calls[RD_TRACK_COLLECTIVE].begun, rd_view_waits_for(&at->comm)};
+}
+
+/* Is the rank that the hop leads to still to make the call, and do the waits of its thread lead to `waiter`? The hop
+ * was seen before this look: a call that is owed now was owed then, and its rank has waited since. */
+static bool comes_to(const rd_view_t *view, const rd_verdict_hop_t *hop, const rd_view_rank_t *waiter)
+{
+    const rd_view_comm_t *o = rd_view_comm_of(view->comms, view->ncomms, hop->comm);
+    const rd_view_rank_t *at = o ? rd_view_rank_of(o, (int)hop->waits_for) : NULL;
+
+    if (!at || at->comm.calls[RD_TRACK_COLLECTIVE].begun >= hop->number)
+        return false;
+    if (rd_view_inside(&at->comm) < 0)
+        o = rd_verdict_elsewhere(view, o, at, &at);
+    return o && (at == waiter || leads_to(view, o, at, waiter));
+}
+
+/* The rank that waits for `about` in that collective, and has since the first look. */
+static const rd_view_rank_t *waiter_for(const rd_view_t *view, const rd_view_comm_t *c, int about, uint64_t number)
+{
+    const rd_view_comm_t *then = rd_view_comm_of(view->before, view->nbefore, c->id);
+
+    for (int i = 0; i < c->nranks; i++) {
+        const rd_view_rank_t *r = &c->ranks[i];
+        if (rd_view_waits_for(&r->comm) == about && rd_view_inside(&r->comm) == RD_TRACK_COLLECTIVE &&
+            r->comm.calls[RD_TRACK_COLLECTIVE].begun == number && rd_verdict_still(then, r) && is_held(view, r))
+            return r;
+    }
+    return NULL;
+}
+
+bool rd_verdict_closes(const rd_view_t *view, const rd_view_comm_t *c, int about, uint64_t number,
+                       const rd_verdict_hop_t *hop, const char *text, rd_monitor_verdict_t *v)
+{
+    const rd_view_rank_t *waiter = hop->comm ? waiter_for(view, c, about, number) : NULL;
+    char one[64], call[200];
+
+    if (!waiter || !comes_to(view, hop, waiter))
+        return false;
+    *v = (rd_monitor_verdict_t){.rank = -1, .next = -1, .circle = true};
+    rd_view_rank_text(view, waiter, one, sizeof one);
+    rd_view_call_text(view, waiter, RD_TRACK_COLLECTIVE, call, sizeof call);
+    rd_verdict_say(v, RD_VERDICT_BLAMED, -1,
+                   "ranks wait for each other in different communicators, which they must call in one order: %s waits "
+                   "in '%.30s' in %s for rank %d, and that in the end for the first: %s",
+                   one, c->ranks[0].comm.name, call, about, text);
     return true;
 }

@@ -17,6 +17,7 @@
 #define CLOCK_MS 20                    /* by which the coarse clock may be wrong */
 #define LONGEST (RD_ERROR_BYTES + 256) /* of a sentence with another one in it, before it is cut */
 #define CIRCLE_MS 1000                 /* a wait of so long may be one of ranks that wait for each other */
+#define NODES_EARLY 64                 /* that ask whether there is such a circle */
 #define LEAD_MS 500                    /* from the first look to the second, or half of the wait if that is less */
 
 /* ---- by the waits that ranks of the node tell each other ---- */
@@ -123,6 +124,22 @@ static void ask(rd_queue_t *q, int about)
     q->late.asked_ms = rd_clock_ms();
 }
 
+/* Early it is a circle that is looked for: ranks of other nodes can be in one only by another communicator. Of many
+ * nodes each would ask. */
+static bool may_ask(const rd_queue_t *q)
+{
+    const rd_view_t *view = q->late.view;
+
+    if (!q->late.early)
+        return true;
+    for (int i = 0; view && i < view->ncomms && q->team->node->nnodes <= NODES_EARLY; i++) {
+        const rd_monitor_comm_t *c = &view->comms[i].ranks[0].comm;
+        if (c->id != q->team->seat->board->id && c->nodes > 1 && c->device < 0)
+            return true;
+    }
+    return false;
+}
+
 /* The rank that the waits of this node lead to, if it is on another one. */
 static void ask_first(rd_queue_t *q, int peer)
 {
@@ -176,15 +193,41 @@ static void find_answer(const rd_queue_t *q, found_t *f)
     snprintf(f->text, sizeof f->text, names ? "%s" : "; %.500s", answer.text);
 }
 
+bool rd_late_closes(const rd_team_t *team, const rd_view_t *view, int about, const rd_boot_answer_t *answer,
+                    rd_monitor_verdict_t *verdict)
+{
+    const rd_monitor_comm_t *board = team->seat->board;
+    const rd_view_comm_t *comm = rd_view_comm_of(view->comms, view->ncomms, board->id);
+    rd_verdict_hop_t hop;
+
+    if (!comm || answer->status != RD_VERDICT_LATE || answer->rank != about || answer->nmore != sizeof hop)
+        return false;
+    memcpy(&hop, answer->more, sizeof hop);
+    return rd_verdict_closes(view, comm, about, atomic_load(&board->calls[RD_TRACK_COLLECTIVE].begun), &hop,
+                             answer->text, verdict);
+}
+
+/* Has another node answered that the rank which was asked about is held by one that waits for it here? */
+static bool closes(const rd_queue_t *q, rd_monitor_verdict_t *v)
+{
+    rd_boot_answer_t answer;
+
+    return q->late.asked && rd_boot_answered(q->team->boot, RD_QUESTIONER_CALL, &answer) &&
+           rd_late_closes(q->team, q->late.view, q->late.asked - 1, &answer, v);
+}
+
 /* Looks at this node again, so two calls must be as far from each other as two looks. Where the records of this node
  * lead to a rank of another one, and those that wait here have not, that rank is asked now. */
 static void find(rd_queue_t *q, found_t *f)
 {
     rd_monitor_verdict_t v;
-    const bool looked = judge(q, &v), unknown = looked && v.status == RD_VERDICT_UNKNOWN;
+    const bool looked = judge(q, &v);
+    bool unknown = looked && v.status == RD_VERDICT_UNKNOWN;
 
-    if (unknown && !q->late.early && !q->late.asked && v.next >= 0 && !q->controls[v.next])
+    if (unknown && !q->late.asked && v.next >= 0 && !q->controls[v.next] && may_ask(q))
         ask(q, v.next);
+    if (unknown)
+        unknown = !closes(q, &v);
     if (unknown && !v.failed && q->team->node->nnodes == 1 && v.next < 0) {
         *f = (found_t){.status = RD_VERDICT_UNKNOWN, .rank = -1, .says_why = true};
         rd_verdict_copy(f->text, sizeof f->text - 128, v.text); /* what is said before it and behind must have room */
@@ -302,11 +345,12 @@ void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
     rd_fpenv_begin(&program);
     if (!s->looked && (last || claim(q, now_ms))) {
         look(q);
-        if (!s->early)
+        if (may_ask(q))
             ask_first(q, peer);
     }
     s->looked = true;
-    ask_next(q);
+    if (!s->early)
+        ask_next(q);
     if (!last && waited >= due)
         say_due(q, peer);
     rd_fpenv_end(&program);

@@ -12,7 +12,7 @@
 
 #define RANKS 3 /* at most */
 
-typedef enum { TWO_ORDERS, RING, RECV, ONE_COMM, NUM_KINDS } kind_t;
+typedef enum { TWO_ORDERS, RING, RECV, ONE_COMM, TWO_NODES, NUM_KINDS } kind_t;
 
 static const struct {
     const char *name, *words;
@@ -22,7 +22,9 @@ static const struct {
     {"three communicators in a ring", "in different communicators, which they must call in one order: ", 3},
     {"a collective and a receive in two communicators",
      "in different communicators, which they must call in one order: ", 2},
-    {"a collective and a receive", "in calls that do not meet: ", 2}};
+    {"a collective and a receive", "in calls that do not meet: ", 2},
+    {"two communicators in two orders, on two nodes",
+     "in different communicators, which they must call in one order: ", 2}};
 
 static char log_name[64];
 
@@ -104,6 +106,8 @@ static void circle(test_rank_t *t, void *arg)
 {
     const kind_t kind = *(const kind_t *)arg;
     const int place = kind == ONE_COMM ? 0 : t->rank;
+
+    test_play_node(t, kind == TWO_NODES ? 2 : 1);
     rondo_comm_t comms[RANKS + 1] = {named(t, "first"), named(t, "second"), NULL, named(t, "world")};
 
     test_note(t, "%s", kinds[kind].name);
@@ -123,6 +127,8 @@ static int part(int i)
 {
     kind_t kind = (kind_t)i;
 
+    if (kind == TWO_NODES && !test_has_network())
+        return 0;
     snprintf(log_name, sizeof log_name, "circles-%d.log", (int)getpid());
     setenv("RONDO_DEBUG_FILE", log_name, 1);
     setenv("RONDO_DEBUG", "warn", 1);

@@ -247,10 +247,15 @@ static void has_made(int rank, int place)
     c->calls[RD_TRACK_COLLECTIVE].entry = n + 1;
 }
 
-static void judge_the_first(void)
+static void look_twice_at(int ncomms)
 {
     for (int look = 0; look < 2; look++)
-        CHECK(rd_view_look(&view, 0) && view.ncomms == 2, "%d communicators", view.ncomms);
+        CHECK(rd_view_look(&view, 0) && view.ncomms == ncomms, "%d communicators", view.ncomms);
+}
+
+static void judge_the_first(void)
+{
+    look_twice_at(2);
     rd_verdict_judge(&view, &view.comms[0], &verdict);
 }
 
@@ -292,6 +297,35 @@ static void no_order(void)
     has_made(0, 1); /* what rank 1 waits for */
     judge_the_first();
     EXPECT(RD_VERDICT_LATE, 1, "it is in another communicator, 'world' (0000000000000008): in barrier");
+    end();
+}
+
+/* Two orders from node to node. The node of rank 1 finds that it is late in the first communicator, as it waits for
+ * rank 0 in the second; and that of rank 0, by this hop, that it waits for the same. */
+static void two_orders_far(void)
+{
+    two_orders(0);
+    rd_view_drop(&view, 0);
+    CHECK(rd_view_look(&view, 0) && view.ncomms == 2, "%d communicators", view.ncomms);
+    rd_verdict_of(&view, &view.comms[0], 1, 0, &verdict); /* in a message: what is owed is not known */
+    EXPECT(RD_VERDICT_LATE, 1, "it is in another communicator");
+    CHECK(!verdict.hop.comm, "the hop of a message leads to %d", (int)verdict.hop.comm);
+    rd_verdict_of(&view, &view.comms[0], 1, 1, &verdict);
+    EXPECT(RD_VERDICT_LATE, 1, "it is in another communicator");
+    const rd_verdict_hop_t hop = verdict.hop;
+    CHECK(hop.comm == 8 && hop.number == 1 && hop.waits_for == 0, "it leads to communicator %d, number %d, rank %d",
+          (int)hop.comm, (int)hop.number, (int)hop.waits_for);
+    end();
+    two_orders(0);
+    rd_view_drop(&view, 1);
+    look_twice_at(2);
+    CHECK(rd_verdict_closes(&view, &view.comms[0], 1, 1, &hop, "rank 1 is late", &verdict), "it is no circle");
+    EXPECT(RD_VERDICT_BLAMED, -1, "and that in the end for the first: rank 1 is late");
+    CHECK(!rd_verdict_closes(&view, &view.comms[0], 1, 2, &hop, "", &verdict), "in another call");
+    CHECK(!rd_verdict_closes(&view, &view.comms[0], 0, 1, &hop, "", &verdict), "for another rank");
+    has_made(0, 1);
+    look_twice_at(2);
+    CHECK(!rd_verdict_closes(&view, &view.comms[0], 1, 1, &hop, "", &verdict), "what is waited for was called");
     end();
 }
 
@@ -468,6 +502,7 @@ int main(int argc, char **argv)
     all_send();
     order_of_one_name();
     no_order();
+    two_orders_far();
     long_names();
     doing();
     dead();
