@@ -170,19 +170,24 @@ static bool fails(int result)
     return result > RONDO_IN_PROGRESS && !rd_monitor_refuses(result);
 }
 
+void rd_monitor_failed(rd_seat_t *seat, rd_track_t track, int result)
+{
+    _Atomic uint64_t *failed = &seat->board->failed[track];
+    const uint64_t number = atomic_load_explicit(&seat->board->calls[track].ended, memory_order_relaxed) + 1;
+
+    if (!seat->record || !fails(result) || atomic_load_explicit(failed, memory_order_relaxed))
+        return;
+    atomic_store_explicit(failed, number << 8 | (uint64_t)result, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release); /* a reader that sees the call ended sees that it has failed */
+}
+
 void rd_monitor_end_event(rd_seat_t *seat, rd_track_t track, uint64_t entry, int result)
 {
     rd_record_t *record = seat->record;
-    _Atomic uint64_t *failed = &seat->board->failed[track];
     uint64_t stamp;
 
     if (!record)
         return;
-    if (fails(result) && !atomic_load_explicit(failed, memory_order_relaxed))
-        atomic_store_explicit(failed,
-                              atomic_load_explicit(&seat->board->calls[track].ended, memory_order_relaxed) << 8 |
-                                  (uint64_t)result,
-                              memory_order_relaxed);
     entry = entry ? entry : seat->runs[track].entry; /* a repetition that has failed */
     rd_monitor_event_t *event = entry ? &record->events[(entry - 1) & record->mask] : NULL;
     if (!event || !open_event(event, entry - 1, &stamp))

@@ -123,12 +123,16 @@ static inline uint64_t rd_monitor_begin(rd_seat_t *seat, rd_track_t track, const
 void rd_monitor_output(rd_seat_t *seat, uint64_t entry, uint64_t hash);
 /* By what the call with this event runs: rd_monitor_choice_word. */
 void rd_monitor_choice(rd_seat_t *seat, uint64_t entry, uint64_t choice);
+/* The call that ends next has failed, if that is a failure. */
+void rd_monitor_failed(rd_seat_t *seat, rd_track_t track, int result);
 /* What has ended has an event to be completed, or has failed. */
 void rd_monitor_end_event(rd_seat_t *seat, rd_track_t track, uint64_t entry, int result);
 
 /* A call has ended. `entry` is what the beginning returned. */
 static inline void rd_monitor_end(rd_seat_t *seat, rd_track_t track, uint64_t entry, int result)
 {
+    if (result)
+        rd_monitor_failed(seat, track, result);
     rd_monitor_count(&seat->board->calls[track].ended);
     if (entry || result)
         rd_monitor_end_event(seat, track, entry, result);

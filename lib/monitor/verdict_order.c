@@ -29,15 +29,25 @@ static bool is_in(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_
     return there && (there == here || (!here && r->comm.calls[RD_TRACK_COLLECTIVE].begun == 0));
 }
 
+/* Has a call failed since then, or the communicator? A call has ended before its communicator is said to have failed.
+ */
+static bool has_failed(const rd_monitor_comm_t *now, const rd_monitor_comm_t *then)
+{
+    bool failed = now->state == RD_MONITOR_FAILED;
+
+    for (int t = 0; t < RD_TRACKS; t++)
+        failed |= now->failed[t] && !then->failed[t];
+    return failed;
+}
+
 /* The same rank of a communicator as it was before a call of it failed there, which may have happened because of what
  * is to be found; NULL: none has. */
 static const rd_view_rank_t *until_it_failed(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *r,
                                              const rd_view_comm_t **then)
 {
-    if (r->comm.state != RD_MONITOR_FAILED)
-        return NULL;
     *then = rd_view_comm_of(view->before, view->nbefore, c->id);
-    return rd_verdict_before(*then, r->comm.rank);
+    const rd_view_rank_t *was = rd_verdict_before(*then, r->comm.rank);
+    return was && has_failed(&r->comm, &was->comm) ? was : NULL;
 }
 
 const rd_view_comm_t *rd_verdict_elsewhere(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *r,

@@ -259,6 +259,27 @@ static void judge_the_first(void)
     rd_verdict_judge(&view, &view.comms[0], &verdict);
 }
 
+/* The other one's call is over when its limit is: that communicator is still said to live at the second look. */
+static void order_that_fails(void)
+{
+    rd_monitor_comm_t *other = boards[1] + 1;
+
+    CHECK(rd_view_look(&view, 0), "no memory");
+    other->failed[RD_TRACK_COLLECTIVE] = 1 << 8 | RONDO_ERR_TIMEOUT;
+    other->calls[RD_TRACK_COLLECTIVE].ended = 1;
+    CHECK(rd_view_look(&view, 0), "no memory");
+    rd_verdict_judge(&view, &view.comms[0], &verdict);
+    EXPECT(RD_VERDICT_BLAMED, -1, "in different communicators");
+    other->calls[RD_TRACK_COLLECTIVE].ended = 0;
+    judge_the_first();
+    other->calls[RD_TRACK_COLLECTIVE].ended = 1; /* what has failed is one before, of another thread perhaps */
+    CHECK(rd_view_look(&view, 0), "no memory");
+    rd_verdict_judge(&view, &view.comms[0], &verdict);
+    EXPECT(RD_VERDICT_LATE, 1, "rank 1 (host:1001) is late");
+    other->failed[RD_TRACK_COLLECTIVE] = 0;
+    other->calls[RD_TRACK_COLLECTIVE].ended = 0;
+}
+
 /* Two communicators of one name are called in two orders: their numbers tell them apart. */
 static void order_of_one_name(void)
 {
@@ -273,6 +294,7 @@ static void order_of_one_name(void)
     }
     judge_the_first();
     EXPECT(RD_VERDICT_BLAMED, -1, "nnn' (0000000000000007) in barrier");
+    order_that_fails();
     (boards[1] + 1)->waits_for = -1; /* then it is late, in the other one */
     judge_the_first();
     EXPECT(RD_VERDICT_LATE, 1,
