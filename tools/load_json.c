@@ -87,7 +87,7 @@ static void load_board(rd_monitor_comm_t *c, const value_t *board)
     c->seen_ms = amount(wait, "seen_ms");
     c->step = whole(wait, "step", -1);
     c->steps = whole(wait, "steps", 0);
-    c->peer_in = amount(wait, "peer_in");
+    c->peer_in = amount(wait, c->device >= 0 ? "peer_in" : "thread");
     c->peer_behind = amount(wait, "peer_behind");
     c->shrinks_ms = amount(board, "shrinks_ms");
 }

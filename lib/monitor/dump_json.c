@@ -53,10 +53,10 @@ static void write_board(rd_out_t *out, const rd_monitor_comm_t *c)
                       (number_t)c->calls[t].bytes);
     rd_out_printf(out,
                   ",\n     \"wait\": {\"for\": %lld, \"in\": %llu, \"since_ms\": %llu, \"seen_ms\": %llu, "
-                  "\"step\": %lld, \"steps\": %lld, \"peer_in\": %llu, \"peer_behind\": %llu}, \"shrinks_ms\": %llu}",
+                  "\"step\": %lld, \"steps\": %lld, \"%s\": %llu, \"peer_behind\": %llu}, \"shrinks_ms\": %llu}",
                   (long long)c->waits_for, (number_t)c->waits_in, (number_t)c->since_ms, (number_t)c->seen_ms,
-                  (long long)c->step, (long long)c->steps, (number_t)c->peer_in, (number_t)c->peer_behind,
-                  (number_t)c->shrinks_ms);
+                  (long long)c->step, (long long)c->steps, c->device >= 0 ? "peer_in" : "thread", (number_t)c->peer_in,
+                  (number_t)c->peer_behind, (number_t)c->shrinks_ms);
 }
 
 /* Words of two halves are two numbers. */

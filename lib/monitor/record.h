@@ -127,7 +127,11 @@ typedef struct rd_monitor_comm {
     _Atomic int64_t waits_for;          /* -1: no particular rank */
     _Atomic uint64_t since_ms, seen_ms; /* of the coarse clock: the wait's first slow miss, and its latest */
     _Atomic int64_t step, steps;        /* of the program that waits; -1: several run */
-    _Atomic uint64_t peer_in, peer_behind;
+    union {
+        _Atomic uint64_t peer_in;
+        _Atomic uint64_t thread; /* of host memory: the kernel's number of the thread that waits */
+    };
+    _Atomic uint64_t peer_behind;
     _Alignas(64) rd_monitor_period_t shorts[RD_PERIODS_SHORT], longs[RD_PERIODS_LONG];
     rd_monitor_link_t links[RD_MONITOR_LINKS];
 } rd_monitor_comm_t;

@@ -266,6 +266,7 @@ void rd_monitor_wait(rd_seat_t *seat, int peer, int64_t since_ms, int64_t now_ms
         calls += atomic_load_explicit(&board->calls[track].begun, memory_order_relaxed);
     atomic_store_explicit(&board->step, step, memory_order_relaxed);
     atomic_store_explicit(&board->steps, steps, memory_order_relaxed);
+    atomic_store_explicit(&board->thread, this_thread(), memory_order_relaxed);
     wait_on_board(board, peer, calls, since_ms, now_ms);
     if (seat->wait.seen_ms != now_ms || seat->wait.since_ms != since_ms) /* the clock is coarser than yields are */
         rd_periods_note(board, &seat->wait, rd_monitor_last_track(seat), peer, since_ms, now_ms);

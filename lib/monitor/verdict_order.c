@@ -9,24 +9,55 @@
 #define HOPS 4096 /* of a chain of waits: more than a host has ranks */
 #define SHOWN 30  /* bytes of a name that a sentence has at least */
 
-/* The thread of a rank's last call; 0: unknown. */
-static uint64_t thread_of(const rd_view_t *view, const rd_view_rank_t *r, int track)
+/* Are there calls of several threads in the record of a process? */
+static bool has_threads(const rd_reader_t *reader)
 {
+    const uint64_t n = rd_reader_events(reader), kept = n < reader->head.nevents ? n : reader->head.nevents;
+    uint64_t thread = 0;
     rd_monitor_event_t event;
-    const rd_reader_t *reader = &view->processes[r->process].reader;
 
-    return rd_reader_last(reader, &r->comm, (rd_track_t)track, &event) ? event.thread : 0;
+    for (uint64_t i = n - kept; i < n; i++) {
+        if (!rd_reader_event(reader, i, &event))
+            continue;
+        if (thread && event.thread != thread)
+            return true;
+        thread = event.thread;
+    }
+    return false;
 }
 
-/* Is the thread that last called `r`, or the only rank of its process, inside a call of `other`? */
+/* Are all calls of a rank this thread's, as far as that is known? An event is of the thread that made the first call of
+ * its run, and the board has the one that has waited last: where there are several, only that tells of a repetition. */
+static bool calls_alone(const rd_view_t *view, const rd_view_rank_t *r, uint64_t thread)
+{
+    const rd_reader_t *reader = &view->processes[r->process].reader;
+    const uint64_t waited = r->comm.device < 0 ? r->comm.thread : 0;
+    bool repeats = false;
+    rd_monitor_event_t event;
+
+    for (int t = 0; t < RD_TRACKS; t++) {
+        if (!r->comm.calls[t].begun || !rd_reader_last(reader, &r->comm, (rd_track_t)t, &event))
+            continue;
+        if (event.thread != thread)
+            return false;
+        repeats |= r->comm.calls[t].begun > event.number;
+    }
+    if (waited)
+        return waited == thread;
+    return !repeats || !has_threads(reader);
+}
+
+/* Is the thread that makes all calls of `r`, or may make its first one, inside a call of `other`? */
 static bool is_in(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_rank_t *other)
 {
-    int track = rd_view_inside(&other->comm);
+    const int track = rd_view_inside(&other->comm);
+    rd_monitor_event_t event;
 
-    if (other->process != r->process || track < 0)
+    if (other->process != r->process || track < 0 ||
+        !rd_reader_last(&view->processes[other->process].reader, &other->comm, (rd_track_t)track, &event))
         return false;
-    uint64_t there = thread_of(view, other, track), here = thread_of(view, r, RD_TRACK_COLLECTIVE);
-    return there && (there == here || (!here && r->comm.calls[RD_TRACK_COLLECTIVE].begun == 0));
+    const bool waits = other->comm.device < 0 && rd_view_waits_for(&other->comm) >= 0 && other->comm.thread;
+    return calls_alone(view, r, waits ? other->comm.thread : event.thread);
 }
 
 /* Has a call failed since then, or the communicator? A call has ended before its communicator is said to have failed.

@@ -253,6 +253,16 @@ static void look_twice_at(int ncomms)
         CHECK(rd_view_look(&view, 0) && view.ncomms == ncomms, "%d communicators", view.ncomms);
 }
 
+/* Another thread of the rank's process calls, in a communicator that is not seen. */
+static void another_calls(int rank, int thread)
+{
+    rd_monitor_head_t *head = (void *)((char *)boards[rank] - RD_MONITOR_PAGE);
+    rd_monitor_event_t *events = (void *)((char *)head + head->events_at);
+    const uint64_t n = head->next++;
+
+    events[n] = (rd_monitor_event_t){.stamp = (n + 1) << 8 | 2, .comm = 9, .number = 1, .thread = (uint64_t)thread};
+}
+
 static void judge_the_first(void)
 {
     look_twice_at(2);
@@ -299,6 +309,38 @@ static void order_of_one_name(void)
     judge_the_first();
     EXPECT(RD_VERDICT_LATE, 1,
            "it is in another communicator, 'nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn' (0000000000000008): in barrier");
+    end();
+}
+
+/* Of calls that repeat one, the record has the thread of the first. In rank 1's process another thread has called, too;
+ * where the board says who has waited, that counts. */
+static void order_by_threads(void)
+{
+    two_orders(0);
+    has_made(1, 0);
+    boards[1]->calls[RD_TRACK_COLLECTIVE].begun = boards[1]->calls[RD_TRACK_COLLECTIVE].ended = 2;
+    calls(0, 3, 2);
+    blocks(0, 1);
+    boards[0]->thread = 1;
+    judge_the_first();
+    EXPECT(RD_VERDICT_BLAMED, -1, "in different communicators");
+    boards[1]->thread = 2; /* which makes the calls of the first one now */
+    judge_the_first();
+    EXPECT(RD_VERDICT_LATE, 1, "rank 1 (host:1001) is late, by 1 call: outside, after barrier, collective number 2");
+    CHECK(!strstr(verdict.text, "in another communicator"), "%s", verdict.text);
+    (boards[1] + 1)->thread = 2; /* and has taken over the other one, which repeats */
+    judge_the_first();
+    EXPECT(RD_VERDICT_LATE, 1, "is late");
+    boards[1]->thread = 0;
+    (boards[1] + 1)->thread = 1;
+    judge_the_first();
+    EXPECT(RD_VERDICT_BLAMED, -1, "in different communicators");
+    another_calls(1, 2);
+    judge_the_first();
+    EXPECT(RD_VERDICT_LATE, 1, "is late");
+    boards[1]->thread = 1;
+    judge_the_first();
+    EXPECT(RD_VERDICT_BLAMED, -1, "in different communicators");
     end();
 }
 
@@ -523,6 +565,7 @@ int main(int argc, char **argv)
     late_with_message();
     all_send();
     order_of_one_name();
+    order_by_threads();
     no_order();
     two_orders_far();
     long_names();
