@@ -205,6 +205,13 @@ enum {
     RONDO_ON_ERROR_REVOKE_EXIT
 };
 
+/* What is done about values that are no numbers in the memory on the host that calls read (doc/monitor.md). */
+enum {
+    RONDO_NAN_IGNORE, /* nobody looks */
+    RONDO_NAN_WARN,   /* the log says it, once for each kind of call of a communicator */
+    RONDO_NAN_FAIL    /* the communicator fails with RONDO_ERR_NAN, on all ranks */
+};
+
 /* How many of a GPU's multiprocessors operations may take from the program's own kernels (doc/gpu.md, "By copy
  * engines"). The last two promise what RONDO_CUDA_COPY does (rondo_comm_register), but of registered buffers alone;
  * what is not registered is served, too. */
@@ -275,11 +282,14 @@ typedef struct {
      * RONDO_PROXY_THREADS. Alike on all ranks, which the creation compares. Not on host communicators. A split or
      * shrink does not hand it on. */
     int net_channels;
+    /* RONDO_NAN_*; -1: RONDO_NAN_CHECK. Ranks may differ: each looks at what it reads itself. Not on CUDA
+     * communicators. A split or shrink does not hand it on. */
+    int nan_check;
 } rondo_config_t;
 
 #define RONDO_CONFIG_INIT                                                                                              \
     {                                                                                                                  \
-        sizeof(rondo_config_t), RONDO_DEVICE_AUTO, 1, NULL, -1, -1, -1, -1, -1, -1, -1, NULL, -1, -1, -1, -1           \
+        sizeof(rondo_config_t), RONDO_DEVICE_AUTO, 1, NULL, -1, -1, -1, -1, -1, -1, -1, NULL, -1, -1, -1, -1, -1       \
     }
 
 /* ---- questions ---- */

@@ -44,6 +44,10 @@ rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given)
             NULL, RONDO_ERR_INVALID_ARGUMENT,
             "config->on_error is %d: it must be RONDO_ON_ERROR_RETURN, _EXIT, _REVOKE_ALL, _REPORT, _REVOKE_EXIT or -1",
             config.on_error);
+    if (config.nan_check < -1 || config.nan_check > RONDO_NAN_FAIL)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "config->nan_check is %d: it must be RONDO_NAN_IGNORE, _WARN, _FAIL or -1 (RONDO_NAN_CHECK)",
+                        config.nan_check);
     if (config.signals < -1 || config.signals == 0 || config.signals > RD_RMA_SIGNALS_MOST)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "config->signals is %d: 1 to %d, or -1 (the default, %d)",
                         config.signals, RD_RMA_SIGNALS_MOST, RD_RMA_SIGNALS);
@@ -84,8 +88,12 @@ rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given)
 
 void rd_config_over(rd_env_t *env, const rondo_config_t *config)
 {
+    static const char *const nan_checks[] = {"0", "warn", "fail"};
+
     if (config->stall_ms >= 0)
         env->stall_ms = config->stall_ms;
+    if (config->nan_check >= 0)
+        snprintf(env->nan_check, sizeof env->nan_check, "%s", nan_checks[config->nan_check]);
     if (config->cta_policy >= 0)
         rd_cta_policy_set(env, config->cta_policy);
     if (config->blocks >= 0)

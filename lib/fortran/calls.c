@@ -9,7 +9,7 @@
 typedef struct {
     int device, blocking, on_error;
     int64_t timeout_ms, first_timeout_ms, stall_ms;
-    int signals, contexts, blocks, cta_policy, traffic_class, blocks_least, net_channels;
+    int signals, contexts, blocks, cta_policy, traffic_class, blocks_least, net_channels, nan_check;
     char name[64], network[64];
 } config_t;
 
@@ -32,6 +32,7 @@ static rondo_config_t config_of(const config_t *from)
     config.traffic_class = from->traffic_class;
     config.blocks_least = from->blocks_least;
     config.net_channels = from->net_channels;
+    config.nan_check = from->nan_check;
     return config;
 }
 

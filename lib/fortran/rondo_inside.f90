@@ -10,7 +10,7 @@ module rondo_inside
   type, bind(C) :: config_c
     integer(c_int) :: device, blocking, on_error
     integer(c_int64_t) :: timeout_ms, first_timeout_ms, stall_ms
-    integer(c_int) :: signals, contexts, blocks, cta_policy, traffic_class, blocks_least, net_channels
+    integer(c_int) :: signals, contexts, blocks, cta_policy, traffic_class, blocks_least, net_channels, nan_check
     character(kind=c_char) :: name(64), network(64)
   end type
 
@@ -250,6 +250,7 @@ contains
     c%traffic_class = from%traffic_class
     c%blocks_least = from%blocks_least
     c%net_channels = from%net_channels
+    c%nan_check = from%nan_check
     c%on_error = from%on_error
     length = len_trim(from%name)
     c%name = c_null_char

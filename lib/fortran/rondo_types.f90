@@ -87,6 +87,7 @@ module rondo_types
     integer(c_int) :: traffic_class = -1   !< of packets between nodes
     integer(c_int) :: blocks_least = -1    !< multiprocessors that a launch takes at least
     integer(c_int) :: net_channels = -1    !< proxy channels of a rank: RONDO_PROXY_THREADS
+    integer(c_int) :: nan_check = -1       !< RONDO_NAN_*
   end type
 
   integer(c_int), parameter, public :: RONDO_ON_ERROR_RETURN = 0
@@ -94,6 +95,10 @@ module rondo_types
   integer(c_int), parameter, public :: RONDO_ON_ERROR_REVOKE_ALL = 2
   integer(c_int), parameter, public :: RONDO_ON_ERROR_REPORT = 3
   integer(c_int), parameter, public :: RONDO_ON_ERROR_REVOKE_EXIT = 4
+
+  integer(c_int), parameter, public :: RONDO_NAN_IGNORE = 0
+  integer(c_int), parameter, public :: RONDO_NAN_WARN = 1
+  integer(c_int), parameter, public :: RONDO_NAN_FAIL = 2
 
   integer(c_int), parameter, public :: RONDO_CTA_POLICY_DEFAULT = 0
   integer(c_int), parameter, public :: RONDO_CTA_POLICY_EFFICIENCY = 1

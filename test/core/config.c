@@ -29,7 +29,8 @@ static void refused(test_rank_t *t, void *arg)
                {"config->cta_policy is", offsetof(rondo_config_t, cta_policy), {-2, 3}},
                {"config->traffic_class is", offsetof(rondo_config_t, traffic_class), {-2, 256}},
                {"config->blocks_least is", offsetof(rondo_config_t, blocks_least), {-2, 1025}},
-               {"config->net_channels is", offsetof(rondo_config_t, net_channels), {-2, 9}}};
+               {"config->net_channels is", offsetof(rondo_config_t, net_channels), {-2, 9}},
+               {"config->nan_check is", offsetof(rondo_config_t, nan_check), {-2, 3}}};
     char name[65];
     const char *names[] = {"", name};
     rondo_comm_t comm = NULL;

@@ -207,6 +207,33 @@ static int warns(const char *mode)
     return bad;
 }
 
+/* ---- by the config ---- */
+
+/* It takes precedence over the variable, on the communicator that it makes alone. */
+static void by_config(test_rank_t *t, void *arg)
+{
+    const int check = *(const int *)arg;
+    const float in = NAN;
+    rondo_config_t config = test_host_config();
+    float out;
+
+    config.nan_check = check;
+    rondo_comm_t comm = test_comm(t, &config), other = test_comm_on(t, 1);
+    TEST_GIVES(t, comm, check == RONDO_NAN_FAIL ? RONDO_ERR_NAN : RONDO_SUCCESS,
+               rondo_allreduce(&in, &out, 1, RONDO_FLOAT32, RONDO_MAX, comm, NULL));
+    TEST_GIVES(t, other, check == RONDO_NAN_FAIL ? RONDO_SUCCESS : RONDO_ERR_NAN,
+               rondo_allreduce(&in, &out, 1, RONDO_FLOAT32, RONDO_MAX, other, NULL));
+    test_barrier(t);
+    rondo_comm_abort(comm);
+    rondo_comm_abort(other);
+}
+
+static int config_counts(const char *variable, int check)
+{
+    setenv("RONDO_NAN_CHECK", variable, 1);
+    return test_run(TEST_PROCESSES, 2, 20, by_config, &check) != 0;
+}
+
 int main(void)
 {
     static const case_t more[] = {
@@ -227,5 +254,6 @@ int main(void)
     }
     for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
         bad |= test_run(TEST_PROCESSES, RANKS, 30, body, (void *)(uintptr_t)&more[i]) != 0;
-    return bad | warns("warn") | warns("0");
+    return bad | config_counts("0", RONDO_NAN_FAIL) | config_counts("fail", RONDO_NAN_IGNORE) | warns("warn") |
+           warns("0");
 }

@@ -397,6 +397,10 @@ contains
     call expect(ierror == RONDO_ERR_INVALID_ARGUMENT .and. index(rondo_last_error(), 'net_channels is 9') > 0, &
       'net_channels')
     config%net_channels = -1
+    config%nan_check = RONDO_NAN_FAIL + 1
+    call rondo_comm_memory(config, shape, memory, ierror)
+    call expect(ierror == RONDO_ERR_INVALID_ARGUMENT .and. index(rondo_last_error(), 'nan_check is 3') > 0, 'nan_check')
+    config%nan_check = -1
     shape%nnodes = n + 1
     call rondo_comm_memory(shape=shape, memory=memory, ierror=ierror)
     call expect(ierror == RONDO_ERR_INVALID_ARGUMENT .and. memory%shared == 0, 'memory of more nodes than ranks')
