@@ -25,6 +25,9 @@ typedef struct ras_options {
     double stall;   /* of monitor, seconds; below 0: its own */
 } ras_options_t;
 
+/* Says why there is nothing of a job: there is none of that number, or it is another user's. */
+void ras_say_no_job(int pid);
+
 /* Finds all records that this user may read, and looks at them. Returns false if there is no memory. */
 bool ras_find(rd_view_t *view, const ras_options_t *options);
 

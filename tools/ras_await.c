@@ -40,6 +40,21 @@ static bool may_look_at(int pid)
     return stat(path, &st) == 0 && (geteuid() == 0 || st.st_uid == geteuid());
 }
 
+void ras_say_no_job(int pid)
+{
+    char path[32];
+    struct stat st;
+
+    snprintf(path, sizeof path, "/proc/%d", pid);
+    if (stat(path, &st) == 0 && !may_look_at(pid))
+        fprintf(stderr,
+                "rondo-ras: process %d is another user's, whom to ask: only root sees it, and with --user the group "
+                "that its RONDO_RAS_GROUP names\n",
+                pid);
+    else
+        fprintf(stderr, "rondo-ras: there is no job %d; rondo-ras list shows which there are\n", pid);
+}
+
 /* Of other jobs many processes may come and go meanwhile. */
 static void drop_ended(rd_view_t *view)
 {
@@ -63,7 +78,7 @@ int ras_await_job(rd_view_t *view, ras_options_t *options)
             fprintf(stderr, "rondo-ras: process %d has ended without a communicator of rondo that could be seen\n",
                     pid);
         else if (!lives)
-            fprintf(stderr, "rondo-ras: there is no job %d; rondo-ras list shows which there are\n", pid);
+            ras_say_no_job(pid);
         else if (!waits)
             fprintf(stderr,
                     "rondo-ras: process %d has no communicator of rondo that can be seen (none yet, or "

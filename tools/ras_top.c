@@ -222,6 +222,14 @@ static void print_comms(const pages_t *p, const rd_view_t *view, const rd_monito
         }
 }
 
+static void print_none(int job)
+{
+    if (job)
+        printf("there is no job %d; rondo-ras list shows which there are\n", job);
+    else
+        printf("no process of this user on this host has a communicator of rondo\n");
+}
+
 static void print_page(const pages_t *p, const rd_view_t *view, int job)
 {
     double seconds = (double)(rd_clock_ns() - p->ns) / 1e9;
@@ -234,7 +242,9 @@ static void print_page(const pages_t *p, const rd_view_t *view, int job)
         fputs("\033[H\033[2J", stdout);
     printf("rondo-ras top: %d process%s, %d communicator%s\n", n, n == 1 ? "" : "es", view->ncomms,
            view->ncomms == 1 ? "" : "s");
-    if (verdicts)
+    if (n == 0)
+        print_none(job);
+    else if (verdicts)
         print_comms(p, view, verdicts, seconds);
     fflush(stdout);
     free(verdicts);

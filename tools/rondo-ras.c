@@ -270,13 +270,14 @@ static int no_record(const rd_view_t *view, const ras_options_t *options)
                 "read by convert, which also makes a trace of them (--format chrome), and by analyse\n",
                 options->from);
     else if (options->job)
-        fprintf(stderr, "rondo-ras: there is no job %d; rondo-ras list shows which there are\n", options->job);
+        ras_say_no_job(options->job);
     else
-        fprintf(stderr,
-                "rondo-ras: no process of this user%s on this host has a communicator of rondo, or RONDO_MONITOR is "
-                "0 there. Those of other users see root, and with --user the group of RONDO_RAS_GROUP; those of a "
-                "container are seen inside\n",
-                options->user >= 0 ? ", or of that of --user that answers," : "");
+        fprintf(
+            stderr,
+            "rondo-ras: no process of this user%s on this host has a communicator of rondo, or RONDO_MONITOR is "
+            "0 there. Only root sees those of other users, and with --user the group of RONDO_RAS_GROUP; those of a "
+            "container are seen inside\n",
+            options->user >= 0 ? ", or of that of --user that answers," : "");
     return RAS_NOTHING;
 }
 
@@ -288,6 +289,16 @@ static bool has_job(const rd_view_t *view, int job)
     return false;
 }
 
+/* What cannot be written is said, unless the command has failed and said so. */
+static int end(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    if (status != RAS_NOTHING)
+        fprintf(stderr, "rondo-ras: the output could not be written\n");
+    return RAS_NOTHING;
+}
+
 int main(int argc, char **argv)
 {
     ras_options_t options = {
@@ -296,10 +307,14 @@ int main(int argc, char **argv)
     rd_view_t view;
 
     for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0)
-            return fputs(usage, stdout) < 0;
-    if (argc > 1 && strcmp(argv[1], "--version") == 0)
-        return printf("rondo-ras %d.%d.%d\n", RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH) < 0;
+        if (strcmp(argv[i], "--help") == 0) {
+            fputs(usage, stdout);
+            return end(0);
+        }
+    if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+        printf("rondo-ras %d.%d.%d\n", RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH);
+        return end(0);
+    }
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             command = &commands[i];
@@ -314,10 +329,8 @@ int main(int argc, char **argv)
         return bad;
     if (options.dir && !*options.dir)
         options.dir = NULL;
-    if (command->run_files) {
-        int status = command->run_files(&options);
-        return fflush(stdout) == 0 ? status : RAS_NOTHING;
-    }
+    if (command->run_files)
+        return end(command->run_files(&options));
     if (options.hosts && (!command->has_hosts || options.from))
         return wrong("top, monitor, stacks and --from look at this host alone, and not at --host", options.hosts);
     if (!ras_find(&view, &options)) {
@@ -329,5 +342,5 @@ int main(int argc, char **argv)
     int status =
         has_job(&view, options.job) || command->waits ? command->run(&view, &options) : no_record(&view, &options);
     rd_view_free(&view);
-    return fflush(stdout) == 0 ? status : RAS_NOTHING;
+    return end(status);
 }

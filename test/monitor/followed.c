@@ -158,7 +158,8 @@ static void others(void)
         printf("monitor/followed: another user's process: not tried\n");
         return;
     }
-    CHECK(WIFEXITED(got) && WEXITSTATUS(got) == 1 && strstr(said(), "there is no job 1;"), "0x%x: %s", got, said());
+    CHECK(WIFEXITED(got) && WEXITSTATUS(got) == 1 && strstr(said(), "process 1 is another user's"), "0x%x: %s", got,
+          said());
 }
 
 /* ---- the lowest process ends ---- */

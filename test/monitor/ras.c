@@ -120,6 +120,21 @@ static void without(void)
     obedient_end();
 }
 
+/* What is not there, and what cannot be written, is said. */
+static void nothing(void)
+{
+    start();
+    obedient_order_all(OBEDIENT_REDUCE);
+    EXPECT("top -n 1 -d 0.1", 0, "top: 3 processes, 1 communicator");
+    CHECK(obedient_ras("top -n 1 -d 0.1 --job 999999999", 0) == 0 && strstr(obedient_text, "there is no job 999999999"),
+          "top: %s", obedient_text);
+    CHECK(obedient_ras("list 2>&1 >/dev/full #", 0) == 1 && strstr(obedient_text, "the output could not be written"),
+          "a full disk: %s", obedient_text);
+    CHECK(obedient_ras("--version 2>&1 >/dev/full #", 0) == 1, "a full disk: %s", obedient_text);
+    obedient_order_all(OBEDIENT_END);
+    obedient_end();
+}
+
 /* Reduces in the last part. */
 static rondo_result_t split(int what, int rank, rondo_comm_t comm)
 {
@@ -247,6 +262,7 @@ int main(void)
     dead();
     obedient_end();
     without();
+    nothing();
     waits_in_message();
     pages();
     printf("%d failures\n", failures);
