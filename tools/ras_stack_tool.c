@@ -33,7 +33,11 @@ static bool is_frame_or_thread(const char *line)
     return line[0] == '#' || strncmp(line, "TID ", 4) == 0;
 }
 
-static const stack_tool_t tools[] = {{"eu-stack", is_frame_or_thread}, {"gdb", is_frame}, {"pstack", is_frame}};
+/* Python's own frames are shown by py-spy alone, where it is named: it knows nothing of other programs. */
+static const stack_tool_t tools[] = {{.name = "eu-stack", .is_wanted = is_frame_or_thread},
+                                     {.name = "gdb", .is_wanted = is_frame},
+                                     {.name = "pstack", .is_wanted = is_frame},
+                                     {.name = "py-spy", .by_name = true}};
 
 static bool is_installed(const char *name)
 {
@@ -53,7 +57,7 @@ static bool is_installed(const char *name)
 const stack_tool_t *stack_tool_find(const char *name)
 {
     for (size_t i = 0; i < sizeof tools / sizeof tools[0]; i++)
-        if (name ? strcmp(tools[i].name, name) == 0 : is_installed(tools[i].name))
+        if (name ? strcmp(tools[i].name, name) == 0 : !tools[i].by_name && is_installed(tools[i].name))
             return &tools[i];
     return NULL;
 }
@@ -181,6 +185,8 @@ static void become(const stack_tool_t *tool, pid_t of, int out)
                      "-ex", "thread apply all -ascending backtrace 64", "-p", number, (char *)NULL);
     else if (strcmp(tool->name, "eu-stack") == 0)
         (void)execlp("eu-stack", "eu-stack", "-n", "64", "-p", number, (char *)NULL);
+    else if (strcmp(tool->name, "py-spy") == 0)
+        (void)execlp("py-spy", "py-spy", "dump", "--pid", number, (char *)NULL);
     else
         (void)execlp(tool->name, tool->name, number, (char *)NULL);
     fprintf(stderr, "%s: %s\n", tool->name, strerror(errno));

@@ -10,12 +10,13 @@
 typedef struct stack_tool {
     const char *name;
     bool (*is_wanted)(const char *line); /* which lines of its output are shown; NULL: all */
+    bool by_name;                        /* it is taken only where it is named */
 } stack_tool_t;
 
 /* Returns the tool of that name, or, of NULL, the first one that is installed; NULL: there is none. */
 const stack_tool_t *stack_tool_find(const char *name);
 /* All names, by commas. */
-#define STACK_TOOLS "eu-stack, gdb, pstack"
+#define STACK_TOOLS "eu-stack, gdb, pstack, py-spy"
 
 /* Has the process, whose number a record states, that record open, a file of its own user? A forged record may state
  * any number, also of a process that only root may look at. */

@@ -96,7 +96,7 @@ static const char usage[] =
     "                 which listen at that port (RONDO_RAS_ADDR), judged together\n"
     "    --key FILE   the secret for that (default: RONDO_RAS_KEY)\n"
     "    --stall S    monitor: how long a call waits until that is said (default 10)\n"
-    "    --tool NAME  stacks: eu-stack, gdb, pstack, or none, which stops nothing\n"
+    "    --tool NAME  stacks: eu-stack, gdb, pstack, py-spy (frames of Python), or none, which stops nothing\n"
     "    --timeout S  stacks: for one process (default 20)\n"
     "    --from DIR   dump, trace: the records in this folder alone, of jobs that have ended\n"
     "    -o DIR       dump: where the files are written; none of theirs may be there\n"

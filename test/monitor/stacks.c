@@ -28,12 +28,12 @@
 
 static char dir[] = "/tmp/rondo-stacks-XXXXXX";
 
-/* What `eu-stack -n 64 -p PID` does from now on; NULL: it is not installed. */
-static void play(const char *script)
+/* What that tool does from now on; NULL: it is not installed. */
+static void play_as(const char *tool, const char *script)
 {
     char path[128];
 
-    snprintf(path, sizeof path, "%s/eu-stack", dir);
+    snprintf(path, sizeof path, "%s/%s", dir, tool);
     (void)unlink(path);
     FILE *f = script ? fopen(path, "w") : NULL;
     if (!f)
@@ -41,6 +41,12 @@ static void play(const char *script)
     fprintf(f, "#!/bin/sh\n%s\n", script);
     CHECK(fchmod(fileno(f), 0700) == 0, "cannot change %s", path);
     fclose(f);
+}
+
+/* `eu-stack -n 64 -p PID` */
+static void play(const char *script)
+{
+    play_as("eu-stack", script);
 }
 
 #define EXPECT(command, status, word) expect(__LINE__, command, status, word)
@@ -82,7 +88,13 @@ static void frames(void)
     EXPECT("stacks 1", 0, "#0 ?[31mframe");
     EXPECT("stacks 3", 2, "there is no rank 3 of 'stacks'");
     EXPECT("stacks x", 2, "there is no rank x of 'stacks'");
-    EXPECT("stacks --tool lldb", 2, "there are eu-stack, gdb, pstack and none");
+    EXPECT("stacks --tool lldb", 2, "there are eu-stack, gdb, pstack, py-spy and none");
+    play_as("py-spy", "echo 'Thread 7 (idle): \"MainThread\"'; echo \"    load_batch of $1 $2 $3\"");
+    snprintf(frame, sizeof frame, "      load_batch of dump --pid %d", obedient_pids[1]);
+    EXPECT("stacks 1 --tool py-spy", 0, frame);
+    play(NULL);
+    EXPECT("stacks 1", 0, ": no debugger");
+    play_as("py-spy", NULL);
     EXPECT("stacks --timeout 0", 2, "--timeout needs");
     EXPECT("stacks --host 127.0.0.1:1", 2, "this host alone");
 }
