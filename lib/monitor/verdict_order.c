@@ -47,14 +47,25 @@ static bool calls_alone(const rd_view_t *view, const rd_view_rank_t *r, uint64_t
     return !repeats || !has_threads(reader);
 }
 
-/* Is the thread that makes all calls of `r`, or may make its first one, inside a call of `other`? */
-static bool is_in(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_rank_t *other)
+/* Might the first call of a rank be any thread's? Other ranks of its process have threads of their own. */
+static bool shares_process(const rd_view_comm_t *c, const rd_view_rank_t *r)
+{
+    for (int i = 0; i < c->nranks; i++)
+        if (c->ranks[i].process == r->process && c->ranks[i].comm.rank != r->comm.rank)
+            return true;
+    return false;
+}
+
+/* Is the thread that makes all calls of `r`, a rank of `c`, or is to make its first one, inside a call of `other`? */
+static bool is_in(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *r, const rd_view_rank_t *other)
 {
     const int track = rd_view_inside(&other->comm);
     rd_monitor_event_t event;
 
     if (other->process != r->process || track < 0 ||
         !rd_reader_last(&view->processes[other->process].reader, &other->comm, (rd_track_t)track, &event))
+        return false;
+    if (!rd_view_begun(&r->comm) && shares_process(c, r))
         return false;
     const bool waits = other->comm.device < 0 && rd_view_waits_for(&other->comm) >= 0 && other->comm.thread;
     return calls_alone(view, r, waits ? other->comm.thread : event.thread);
@@ -88,10 +99,10 @@ const rd_view_comm_t *rd_verdict_elsewhere(const rd_view_t *view, const rd_view_
         const rd_view_comm_t *other = &view->comms[i], *then;
         for (int k = 0; other->id != c->id && k < other->nranks; k++) {
             *there = &other->ranks[k];
-            if (is_in(view, r, *there))
+            if (is_in(view, c, r, *there))
                 return other;
             *there = until_it_failed(view, other, *there, &then);
-            if (*there && is_in(view, r, *there))
+            if (*there && is_in(view, c, r, *there))
                 return then;
         }
     }

@@ -344,6 +344,22 @@ static void order_by_threads(void)
     end();
 }
 
+/* Ranks 1 and 2 of the first communicator are threads of one process, so the thread that is in the second one may be
+ * that of rank 2. */
+static void threads_as_ranks(void)
+{
+    two_orders(0);
+    rd_monitor_comm_t *third = boards[1] + 2;
+    ((rd_monitor_head_t *)(void *)((char *)boards[1] - RD_MONITOR_PAGE))->used = 3;
+    memcpy((void *)third, (const void *)boards[1], sizeof *third);
+    third->rank = 2;
+    boards[0]->size = boards[1]->size = third->size = 3;
+    judge_the_first();
+    EXPECT(RD_VERDICT_LATE, 1, "is late, by 1 call: outside, no call yet");
+    CHECK(!strstr(verdict.text, "in another communicator"), "%s", verdict.text);
+    end();
+}
+
 /* Ranks that seem to wait for each other in two communicators, of which one is free to go on, or has what it needs. */
 static void no_order(void)
 {
@@ -566,6 +582,7 @@ int main(int argc, char **argv)
     all_send();
     order_of_one_name();
     order_by_threads();
+    threads_as_ranks();
     no_order();
     two_orders_far();
     long_names();
