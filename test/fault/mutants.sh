@@ -119,10 +119,18 @@ the end of a text@monitor/read.c@s/text\[RD_MONITOR_NAME - 1\] = 0;/;/@monitor/f
 how many communicators were used@monitor/read.c@s/used < r->head.ncomms ? used : r->head.ncomms/used/@monitor/forged
 a communicator's rank@monitor/read.c@s/comm->rank >= 0 \&\& comm->rank < comm->size/1/@monitor/forged
 an event that another one has replaced@monitor/read.c@s/stamp >> 8 == ((index + 1) \& (UINT64_MAX >> 8))/1/@monitor/record monitor/killed
-who has made the call is not late@monitor/verdict.c@s/track == RD_TRACK_COLLECTIVE \&\& (int64_t)ahead <= 0/0/@monitor/judged
+who has made the call is not late@monitor/verdict.c@s/track == RD_TRACK_COLLECTIVE ? (int64_t)ahead <= 0/track == RD_TRACK_COLLECTIVE ? 0/@monitor/judged
 who has left@monitor/verdict.c@s/else if (next->comm.state == RD_MONITOR_ENDED) {/else if (0) {/@monitor/judged
 a walk ends on another's way@monitor/verdict.c@s/was \&\& \*was \&\& \*was != walk/0/@monitor/judged
-a wait that was not there before@monitor/verdict.c@s/!still(then, next) ||/0 ||/;s/else if (!still(then, next))/else if (0)/@monitor/judged
+a wait that was not there before@monitor/verdict.c@s/!rd_verdict_still(then, next) ||/0 ||/;s/else if (!rd_verdict_still(then, next))/else if (0)/@monitor/judged
+a submitted group holds nobody@monitor/verdict_order.c@s/!(call.flags \& RD_MONITOR_GROUPED)/1/@monitor/judged
+each hop of a circle is owed@monitor/verdict_order.c@s/is_owed(view, \*at, next)/1/@monitor/judged
+what a hop to another node waits for is owed@monitor/verdict_order.c@s/at->comm.calls\[RD_TRACK_COLLECTIVE\].begun >= hop->number/0/@monitor/judged
+in which call the other node's rank is waited for@monitor/verdict_order.c@s/r->comm.calls\[RD_TRACK_COLLECTIVE\].begun == number \&\&//@monitor/judged
+a call that failed before@monitor/verdict_order.c@s/ \&\& !then->failed\[t\]//@monitor/judged
+the thread that waited last@monitor/verdict_order.c@s/return waited == thread;/return true;/@monitor/judged
+whose the first call is@monitor/verdict_order.c@s/!rd_view_begun(&r->comm) \&\&/0 \&\&/@monitor/judged
+whose a repetition is@monitor/verdict_order.c@s/return !repeats || !has_threads(reader);/return true;/@monitor/judged
 who works inside is not slow@monitor/verdict_slow.c@s/ \&\& is_outside(s)/ /@monitor/judged
 the margin of who is slow@monitor/verdict_slow.c@s/s->others - s->waited >= MARGIN \&\&//;s/own + margin/own - 2/@monitor/judged
 waits that lead elsewhere@monitor/verdict_slow.c@s/if (way < 0)/if (0)/;s/return 2 \* certain >= s->c->nranks - 1 \&\& certain > 0;/return true;/@monitor/judged
