@@ -44,11 +44,16 @@ const char *rd_fd_strerror(int error)
 
     if (error == ENFILE)
         return "too many open files on this host (raise fs.file-max)";
-    if (error != EMFILE || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    if ((error != EMFILE && error != EFBIG) || getrlimit(error == EMFILE ? RLIMIT_NOFILE : RLIMIT_FSIZE, &limit) != 0 ||
+        limit.rlim_cur == RLIM_INFINITY)
         return strerror(error);
     char *text = rd_strerror_room();
-    snprintf(text, RD_STRERROR_BYTES, "too many open files: this process may have %llu (raise `ulimit -n`)",
-             (unsigned long long)limit.rlim_cur);
+    if (error == EFBIG)
+        snprintf(text, RD_STRERROR_BYTES, "this process may write files of %llu bytes only (raise `ulimit -f`)",
+                 (unsigned long long)limit.rlim_cur);
+    else
+        snprintf(text, RD_STRERROR_BYTES, "too many open files: this process may have %llu (raise `ulimit -n`)",
+                 (unsigned long long)limit.rlim_cur);
     return text;
 }
 
@@ -77,22 +82,4 @@ FILE *rd_file_read(const char *path)
     if (!f && fd >= 0)
         close(fd);
     return f;
-}
-
-void rd_fd_write(int fd, const char *line, size_t bytes)
-{
-    sigset_t pipe, pending, before;
-    const struct timespec now = {0, 0};
-
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    sigpending(&pending);
-    pthread_sigmask(SIG_BLOCK, &pipe, &before);
-    while (write(fd, line, bytes) < 0) {
-        if (errno == EPIPE && !sigismember(&pending, SIGPIPE)) /* it is pending for this thread: take it back */
-            sigtimedwait(&pipe, NULL, &now);
-        if (errno != EINTR)
-            break;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -6,6 +6,7 @@
 #ifndef RD_BASE_FD_H
 #define RD_BASE_FD_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -14,8 +15,8 @@
 /* Returns `fd`, or in its place one of 3 or more that is close-on-exec. -1 with errno, as for -1 itself, if there is
  * none. */
 int rd_fd_high(int fd);
-/* Returns strerror(error), or, if `error` says that no descriptor was left, a text that names the limit and how to
- * raise it. The text is this thread's, until its next call. */
+/* Returns strerror(error), or, if `error` says that no descriptor was left or that a file is too long, a text that
+ * names the limit and how to raise it. The text is this thread's, until its next call. */
 const char *rd_fd_strerror(int error);
 /* This thread's text, for functions of that kind: what a library that is opened late may have of its own for each
  * thread is little, a kilobyte and a half for all libraries together. */
@@ -30,8 +31,17 @@ int rd_fd_free(int most);
 /* Opens a file for reading, as fopen does. */
 FILE *rd_file_read(const char *path);
 
-/* Writes a line, as write does, but raises no SIGPIPE. Where it cannot be written there is nowhere to report it. */
+/* Writes a line by one write(2) that raises no signal. Where it cannot be written there is nowhere to report it. */
 void rd_fd_write(int fd, const char *line, size_t bytes);
+/* Writes all bytes, and raises no signal. Returns 0 or an error. May be called in a signal handler. */
+int rd_fd_write_all(int fd, const void *bytes, size_t n);
+/* From begin to end this thread's writes raise neither SIGPIPE nor SIGXFSZ, but fail with EPIPE or EFBIG. Both leave
+ * errno as it is. */
+typedef struct rd_fd_writes {
+    sigset_t before, pending;
+} rd_fd_writes_t;
+void rd_fd_writes_begin(rd_fd_writes_t *w);
+void rd_fd_writes_end(const rd_fd_writes_t *w);
 
 /* From begin to end no descriptor below 3 is free. Pairs may overlap, in any threads. */
 void rd_fd_guard_begin(void);

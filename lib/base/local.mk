@@ -14,6 +14,7 @@ librondo_core_la_SOURCES += \
 	lib/base/fd.h \
 	lib/base/fd_foreign.c \
 	lib/base/fd_guard.c \
+	lib/base/fd_write.c \
 	lib/base/fork.c \
 	lib/base/fork.h \
 	lib/base/fpenv.h \

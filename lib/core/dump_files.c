@@ -5,14 +5,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/word_list.h"
 #include "monitor/dump_fr.h"
-#include "monitor/stacks.h"
 
 static const struct {
     const char *word, *file;
@@ -53,41 +51,12 @@ void rd_dump_own_folder(char *path, size_t room, const char *folder, int serial)
     snprintf(path, room, "%s/rondo_dump.%d.%d", folder, (int)getpid(), serial);
 }
 
-/* What the process's part takes at most. A call takes less than 512 bytes of JSON, in Chrome's format with arrows and
- * in PyTorch's less than 1024, and there a run of equal calls has up to 2 * RD_STREAM_NEAR of them; a communicator less
- * than 8192. */
-static size_t most_bytes(rd_dump_format_t format, const rd_history_t *h, const rd_stacks_t *stacks)
-{
-    size_t calls = format == RD_DUMP_AS_FR ? h->nruns * 2 * RD_STREAM_NEAR : h->nruns;
-    size_t bytes = calls * (format == RD_DUMP_AS_JSON ? 512 : 1024) + ((size_t)h->ncomms + 2) * 8192;
-
-    if (stacks)
-        bytes += sizeof(rd_stack_t) * 2 * (format == RD_DUMP_AS_FR ? calls : stacks->n);
-    return bytes;
-}
-
-/* A file beyond the limit would raise a signal. */
-static bool too_long(rd_dump_format_t format, const rd_dump_t *dump, int process)
-{
-    struct rlimit limit;
-    size_t bytes = 0;
-
-    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-        return false;
-    for (int i = 0; i < dump->view->nprocesses; i++)
-        if (i == process || (format == RD_DUMP_AS_CHROME && rd_dump_has(dump, i)))
-            bytes += most_bytes(format, &dump->histories[i], dump->view->processes[i].stacks);
-    return bytes > limit.rlim_cur;
-}
-
 /* Returns 0 or an error. */
 static int write_to(int fd, rd_dump_format_t format, const rd_dump_t *dump, const rd_streams_t *streams, int process)
 {
     bool good = true;
     rd_out_t out;
 
-    if (too_long(format, dump, process))
-        return EFBIG;
     rd_out_begin(&out, fd);
     if (format == RD_DUMP_AS_JSON)
         rd_dump_json(&out, dump, process);

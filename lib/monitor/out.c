@@ -5,7 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "base/fd.h"
 
 void rd_out_begin(rd_out_t *out, int fd)
 {
@@ -24,17 +25,10 @@ void rd_out_begin_sink(rd_out_t *out, rd_out_sink_fn sink, void *arg)
 
 static void flush(rd_out_t *out)
 {
-    size_t done = out->sink ? out->used : 0;
-
-    if (out->sink && out->used && !out->error && !out->sink(out->arg, out->bytes, out->used))
+    if (out->used && !out->error && !out->sink)
+        out->error = rd_fd_write_all(out->fd, out->bytes, out->used);
+    else if (out->used && !out->error && !out->sink(out->arg, out->bytes, out->used))
         out->error = EPIPE;
-    while (!out->error && done < out->used) {
-        ssize_t n = write(out->fd, out->bytes + done, out->used - done);
-        if (n > 0)
-            done += (size_t)n;
-        else if (n < 0 && errno != EINTR)
-            out->error = errno;
-    }
     out->used = 0;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "monitor/process.h"
 #include "monitor/record.h"
 
@@ -24,18 +25,6 @@ static bool all_read(int fd, void *to, size_t bytes, size_t at)
         n = pread(fd, to, bytes, (off_t)at);
     while (n < 0 && errno == EINTR);
     return n == (ssize_t)bytes;
-}
-
-static int write_all(int fd, const char *from, size_t bytes)
-{
-    while (bytes) {
-        ssize_t n = write(fd, from, bytes);
-        if (n < 0 && errno != EINTR)
-            return errno;
-        from += n > 0 ? n : 0;
-        bytes -= n > 0 ? (size_t)n : 0;
-    }
-    return 0;
 }
 
 /* Writes items, each of which begins with a word that is another one after the item was written. An item that changed
@@ -56,7 +45,7 @@ static int copy_items(int from, int to, size_t at, size_t n, size_t each, uint64
         for (size_t k = steady; k < here; k++)
             if (memcmp(items + k * each, again + k * each, sizeof absent) != 0)
                 memcpy(items + k * each, &absent, sizeof absent);
-        int error = write_all(to, items, here * each);
+        int error = rd_fd_write_all(to, items, here * each);
         if (error)
             return error;
     }
@@ -69,7 +58,7 @@ static int copy_page(int from, int to)
     int error = 0;
 
     for (size_t at = 0; at < RD_MONITOR_PAGE && !error; at += sizeof part)
-        error = all_read(from, part, sizeof part, at) ? write_all(to, part, sizeof part) : EIO;
+        error = all_read(from, part, sizeof part, at) ? rd_fd_write_all(to, part, sizeof part) : EIO;
     return error;
 }
 

@@ -36,6 +36,7 @@ libnccl_parts_la_SOURCES = \
 	lib/nccl/tuner_table.c
 libnccl_la_SOURCES = \
 	lib/base/fd.c \
+	lib/base/fd_write.c \
 	lib/base/intern.c \
 	lib/base/plugin_open.c \
 	lib/base/word_list.c

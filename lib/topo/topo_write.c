@@ -23,23 +23,26 @@ rondo_result_t rd_xml_save(const rd_xml_t *root, const char *file)
 {
     char beside[320];
     const bool plain = is_plain(file);
+    rd_fd_writes_t quiet;
     int error = 0;
 
     snprintf(beside, sizeof beside, plain ? "%.255s.%d.%lx" : "%.255s", file, (int)getpid(), (unsigned long)&error);
     FILE *f = fopen(beside, "we");
     if (!f)
-        return rd_error(NULL, RONDO_ERR_SYSTEM, "%.255s cannot be written: %s", file, strerror(errno));
+        return rd_error(NULL, RONDO_ERR_SYSTEM, "%.255s cannot be written: %s", file, rd_fd_strerror(errno));
+    rd_fd_writes_begin(&quiet);
     rd_xml_write(root, f);
     errno = 0;
     if (ferror(f) | (fclose(f) != 0))
         error = errno ? errno : EIO;
+    rd_fd_writes_end(&quiet);
     if (!error && plain && rename(beside, file) != 0)
         error = errno;
     if (!error)
         return RONDO_SUCCESS;
     if (plain)
         (void)unlink(beside);
-    return rd_error(NULL, RONDO_ERR_SYSTEM, "%.255s cannot be written: %s", file, strerror(error));
+    return rd_error(NULL, RONDO_ERR_SYSTEM, "%.255s cannot be written: %s", file, rd_fd_strerror(error));
 }
 
 void rd_topo_dump(const rd_env_t *env, int rank, const rd_log_ctx_t *ctx)
