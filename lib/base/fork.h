@@ -14,6 +14,7 @@ typedef enum rd_fork_order {
     RD_FORK_SETTINGS,       /* values that programs set; like the next two it is held for a moment, and takes nothing */
     RD_FORK_TOKEN,          /* the number of this process */
     RD_FORK_PLAIN,          /* memory that ranks of one process share */
+    RD_FORK_ENVIRON,        /* an empty environment for a program that has none */
     RD_FORK_GUARD,          /* the places of closed descriptors */
     RD_FORK_SOCKETS,        /* its lock is taken while a descriptor is opened or closed, by every entry below */
     RD_FORK_MONITOR,        /* the record of this process; opens descriptors while it holds its lock */

@@ -25,6 +25,8 @@ librondo_core_la_SOURCES += \
 	lib/base/intern.h \
 	lib/base/kernel.h \
 	lib/base/narrow.h \
+	lib/base/no_environ.c \
+	lib/base/no_environ.h \
 	lib/base/numbers.h \
 	lib/base/outstanding.c \
 	lib/base/outstanding.h \

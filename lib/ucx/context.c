@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/no_environ.h"
 #include "base/thread.h"
 #include "base/fd.h"
 #include "transport/network/net_fork.h"
@@ -164,11 +165,13 @@ rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *a
     rondo_result_t result = rd_ucx_enter(net, &before);
     if (result != RONDO_SUCCESS)
         return result;
+    rd_no_environ_begin(); /* UCX walks over the variables without asking whether there are any */
     result = reserve_memory(net);
     if (result == RONDO_SUCCESS)
         result = context_make(net, env, address, local_rank);
     if (result == RONDO_SUCCESS)
         result = worker_make(net);
+    rd_no_environ_end();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return result;
 }

@@ -1,6 +1,7 @@
 /* What a process has besides its memory is as it was: before and after librondo and libnccl.so.2 are loaded, after a
  * communicator is made on one node and on two, used, and destroyed. Signal handlers, masks and stack, rounding and
- * traps, locale, environment, umask, folder, limits, priority, cores and descriptors. Ranks on one node have no UCX. */
+ * traps, locale, environment, umask, folder, limits, priority, cores and descriptors. The last rank has no environment
+ * at all, as after clearenv. Ranks on one node have no UCX. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -75,7 +76,7 @@ static void look(state_t *s)
     snprintf(s->locale, sizeof s->locale, "%s", setlocale(LC_ALL, NULL));
     s->thread_locale = uselocale((locale_t)0);
     s->environ_at = environ;
-    for (char **e = environ; *e && used < ENVIRONMENT; e++)
+    for (char **e = environ; e && *e && used < ENVIRONMENT; e++)
         used += (size_t)snprintf(s->environment + used, ENVIRONMENT - used, "%s\n", *e);
     s->umask = umask(0);
     umask(s->umask);
@@ -173,6 +174,7 @@ static void make_unusual(void)
 
 /* The functions of the library that was loaded. */
 static struct {
+    __typeof__(rondo_setting_set) *set;
     __typeof__(rondo_unique_id_create) *id;
     __typeof__(rondo_comm_create) *create;
     __typeof__(rondo_allreduce) *allreduce;
@@ -203,11 +205,24 @@ static void *load(const char *name, const state_t *before)
 static void find(void *library)
 {
 #define FIND(member, name) *(void **)&call.member = dlsym(library, name)
+    FIND(set, "rondo_setting_set");
     FIND(id, "rondo_unique_id_create");
     FIND(create, "rondo_comm_create");
     FIND(allreduce, "rondo_allreduce");
     FIND(destroy, "rondo_comm_destroy");
     FIND(error, "rondo_last_error");
+}
+
+/* The program has no environment, not even an empty one. What the test wants of it is set in the other way. */
+static void drop_environment(void)
+{
+    for (char **e = environ; e && *e; e++)
+        if (strncmp(*e, "RONDO_", 6) == 0 && strncmp(*e, "RONDO_TEST_", 11) != 0) {
+            char name[64];
+            snprintf(name, sizeof name, "%.*s", (int)strcspn(*e, "="), *e);
+            is(call.set(name, getenv(name)) == RONDO_SUCCESS, name, "a setting");
+        }
+    clearenv();
 }
 
 static void rank_main(int rank, int nodes, const rondo_unique_id_t *id)
@@ -224,6 +239,8 @@ static void rank_main(int rank, int nodes, const rondo_unique_id_t *id)
     if (nodes > 1)
         setenv("RONDO_HOSTID", host, 1);
     config.device = RONDO_DEVICE_HOST;
+    if (rank == RANKS - 1)
+        drop_environment();
     look(&before);
     rondo_result_t result = call.create(&comm, RANKS, id, rank, &config);
     if (result == RONDO_ERR_UNSUPPORTED && strstr(call.error(NULL), "built without UCX")) {

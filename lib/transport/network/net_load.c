@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/no_environ.h"
 #include "base/thread.h"
 
 void *rd_net_load_open(rd_net_load_t *load)
@@ -46,6 +47,7 @@ static void action_get(int signal, uint64_t action[8])
 void rd_net_quiet_begin(rd_net_quiet_t *quiet)
 {
     rd_signals_block(&quiet->mask);
+    rd_no_environ_begin();
     for (int i = 1; i < NSIG; i++)
         action_get(i, quiet->actions[i]);
 }
@@ -58,6 +60,7 @@ void rd_net_quiet_end(const rd_net_quiet_t *quiet)
         if (memcmp(now, quiet->actions[i], sizeof now) != 0)
             (void)syscall(SYS_rt_sigaction, i, quiet->actions[i], NULL, SIGNAL_BYTES);
     }
+    rd_no_environ_end();
     pthread_sigmask(SIG_SETMASK, &quiet->mask, NULL);
 }
 

@@ -40,9 +40,8 @@ bool rd_net_environ_begin(rd_net_environ_t *e, const rd_net_preset_t *presets, s
 void rd_net_environ_end(const rd_net_environ_t *e);
 
 /* From begin to end all signals are blocked, which threads inherit that a library starts, and signal handlers that it
- * installs (psm2 and shm of libfabric do) are taken back at the end. To be put around every call that may start
- * something.
- */
+ * installs (psm2 and shm of libfabric do) are taken back at the end. A program without any environment has an empty one
+ * meanwhile. To be put around every call that may start something. */
 typedef struct rd_net_quiet {
     sigset_t mask;
     uint64_t actions[NSIG][8]; /* as the kernel has them: the C library would add to one that it sets */

@@ -1,0 +1,41 @@
+/* See no_environ.h. */
+#define _GNU_SOURCE
+#include "base/no_environ.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "base/fork.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int pairs; /* that have begun and not ended */
+static char *empty[1];
+
+/* What the program has set meanwhile stays. */
+static void take_back(void)
+{
+    pairs = 0;
+    if (environ == empty)
+        environ = NULL;
+}
+
+static const rd_fork_handlers_t at_fork = {.child = take_back, .lock = &lock};
+
+void rd_no_environ_begin(void)
+{
+    rd_fork_register(RD_FORK_ENVIRON, &at_fork);
+    pthread_mutex_lock(&lock);
+    pairs++;
+    if (!environ)
+        environ = empty;
+    pthread_mutex_unlock(&lock);
+}
+
+void rd_no_environ_end(void)
+{
+    pthread_mutex_lock(&lock);
+    if (pairs > 0 && --pairs == 0) /* 0 in a child that was forked meanwhile */
+        take_back();
+    pthread_mutex_unlock(&lock);
+}
