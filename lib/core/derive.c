@@ -1,6 +1,7 @@
 /* What split, grow and shrink have in common: see derive.h. */
 #include "core/derive.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -39,6 +40,38 @@ rondo_result_t rd_derive_cause(rondo_comm_t comm, rondo_result_t result)
         return result;
     rd_error_again(&comm->ctx, comm->health.stop.text);
     return stop;
+}
+
+/* What the program does upon an error, as to abort `comm` or to end, must come after the others' news of the error.
+ * Another thread that aborts `comm` waits for this one. */
+static void stay(rondo_comm_t comm, int ms)
+{
+    int64_t until = rd_clock_ms() + ms;
+
+    while (!atomic_load(&comm->closed) && rd_clock_ms() < until)
+        usleep(1000);
+}
+
+/* The news takes NEWS_MS at most, and who hears of it listens for as long whether the cause lies in `comm`. */
+rondo_result_t rd_derive_made(rondo_comm_t comm, rondo_result_t result)
+{
+    int64_t began = rd_clock_ms();
+
+    result = rd_derive_cause(comm, result);
+    if (result != RONDO_SUCCESS && rd_health_check(&comm->health) == RONDO_SUCCESS)
+        stay(comm, (int)(2 * NEWS_MS - (rd_clock_ms() - began)));
+    return result;
+}
+
+/* What the members have observed of each other is set in the word before the creation ends, with another rank to blame:
+ * it is not told, because each of them sees it. */
+void rd_derive_met(rondo_comm_t comm, rondo_comm_t made, rondo_result_t result)
+{
+    rd_failure_t failure = {.failed_rank = -1};
+
+    (void)rd_stop_read(&made->health.stop, &failure);
+    if (result != RONDO_SUCCESS && (failure.failed_rank == made->team.rank || failure.said != RONDO_ERR_REMOTE))
+        stay(comm, NEWS_MS);
 }
 
 rondo_result_t rd_derive_exchange(rondo_comm_t comm, const rd_exchange_t *exchange)

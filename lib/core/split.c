@@ -86,7 +86,7 @@ static rondo_result_t split(rd_job_t *job)
         result = p.usable;
         if (result == RONDO_SUCCESS)
             result = rd_comm_build(job->made, p.size, &p.id, p.rank, &job->config, NULL, comm);
-        result = rd_derive_cause(comm, result);
+        result = rd_derive_made(comm, result);
     }
     rd_comm_release(comm);
     explicit_bzero(&p.id, sizeof p.id);
@@ -173,8 +173,10 @@ static rondo_result_t make_smaller(rd_job_t *job)
         rank++;
     rd_comm_retain(comm);
     result = derive_id(comm, job->members, job->nmembers, &id, &meeting);
-    if (result == RONDO_SUCCESS)
+    if (result == RONDO_SUCCESS) {
         result = rd_comm_build(job->made, job->nmembers, &id, rank, &job->config, &meeting, NULL);
+        rd_derive_met(comm, job->made, result);
+    }
     rd_liveness_meeting_end(&meeting);
     explicit_bzero(&id, sizeof id);
     rd_comm_shrunk(comm);

@@ -6,6 +6,7 @@ check_PROGRAMS += \
 	test/core/dump_asked \
 	test/core/dump_now \
 	test/core/dump_wait \
+	test/core/derived_cause \
 	test/core/file_limit \
 	test/core/footprint \
 	test/core/first_thread \
@@ -97,6 +98,7 @@ test_core_mismatch_exit_LDADD = libtest.la
 test_core_nan_check_LDADD = libtest.la
 test_core_on_error_LDADD = libtest.la
 test_core_on_wait_LDADD = libtest.la
+test_core_derived_cause_LDADD = libtest.la
 test_core_file_limit_LDADD = libtest.la
 test_core_footprint_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_footprint_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=mmap

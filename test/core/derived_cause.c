@@ -1,0 +1,62 @@
+/* A communicator that is made from another one, by a split or by a shrink by a list, fails because one rank, or every
+ * one of a split, has no descriptor left; and each rank aborts the old communicator, or ends, as soon as it has the
+ * error. That is the consequence: every rank gets the cause, "open files". */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "util/harness.h"
+
+#define RANKS 3
+
+typedef struct job {
+    int who; /* the rank without descriptors; -1: all */
+    bool shrinks, ends;
+} job_t;
+
+static void leave_no_descriptor(test_rank_t *t)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        test_stop(t, "no limit");
+    limit.rlim_cur = 3;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        test_stop(t, "the limit cannot be set");
+}
+
+static void body(test_rank_t *t, void *arg)
+{
+    const job_t *j = arg;
+    rondo_config_t config = test_host_config();
+    rondo_comm_t comm = test_comm(t, &config), made = NULL;
+
+    test_note(t, "%s, rank %d has no descriptors (-1: all), then %s", j->shrinks ? "shrink" : "split", j->who,
+              j->ends ? "an end" : "an abort");
+    if (j->who < 0 || j->who == t->rank)
+        leave_no_descriptor(t);
+    test_barrier(t);
+    rondo_result_t result = j->shrinks ? rondo_comm_shrink(comm, NULL, 0, &made, &config)
+                                       : rondo_comm_split(comm, 0, t->rank, &made, &config);
+    TEST_TRUE(t, result != RONDO_SUCCESS);
+    test_sentence(t, "open files");
+    if (j->ends)
+        _exit(0);
+    rondo_comm_abort(comm);
+}
+
+int main(void)
+{
+    int bad = 0;
+
+    test_begin("derived_cause", 120);
+    for (int i = 0; i < 12; i++) {
+        job_t j = {.who = i % 3 - 1, .shrinks = i / 3 % 2, .ends = i / 6};
+        if (j.shrinks && j.who < 0)
+            continue;
+        bad += test_run(TEST_PROCESSES, RANKS, 30, body, &j) != 0;
+    }
+    return bad != 0;
+}
