@@ -10,8 +10,21 @@
 
 #include "mpi/interpose.h"
 
-#define MOST (256 << 10) /* bytes of all ranks together, of calls that the MPI can do as well */
-#define PIECE (1 << 20)  /* bytes of all ranks together that are collected at once */
+#define MOST (256 << 10)  /* bytes of all ranks together, of calls that the MPI can do as well */
+#define PIECE (1 << 20)   /* bytes of all ranks together that are collected at once */
+#define AT_ONCE (1 << 30) /* elements that are reduced at once */
+
+/* What was collected in one piece may have more elements than fit into an int. */
+static int reduce(const char *in, char *inout, size_t count, size_t size, const rd_mpi_call_t *call)
+{
+    int result = MPI_SUCCESS;
+
+    for (size_t done = 0, n; done < count && result == MPI_SUCCESS; done += n) {
+        n = count - done < AT_ONCE ? count - done : AT_ONCE;
+        result = PMPI_Reduce_local(in + done * size, inout + done * size, (int)n, call->recvtype, call->op);
+    }
+    return result;
+}
 
 /* Reduces blocks[first] to blocks[last], `stride` bytes one behind the other, into the last one. */
 static int reduce_blocks(char *blocks, size_t stride, int first, int last, size_t count, const rd_mpi_call_t *call)
@@ -19,8 +32,7 @@ static int reduce_blocks(char *blocks, size_t stride, int first, int last, size_
     int result = MPI_SUCCESS;
 
     for (int r = last - 1; r >= first && result == MPI_SUCCESS && count; r--)
-        result = PMPI_Reduce_local(blocks + (size_t)r * stride, blocks + (size_t)last * stride, (int)count,
-                                   call->recvtype, call->op);
+        result = reduce(blocks + (size_t)r * stride, blocks + (size_t)last * stride, count, stride / count, call);
     return result;
 }
 
