@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "mpi/interpose.h"
+#include "mpi/stand_in.h"
 
 _Atomic(rd_mpi_comm_t *) rd_mpi_comm_cache[64];
 MPI_Comm rd_mpi_private;
@@ -42,7 +43,7 @@ static void end(rd_mpi_comm_t *c)
 
 void rd_mpi_comm_landed(rd_mpi_comm_t *c)
 {
-    if (--c->in_flight == 0 && c->freed)
+    if (atomic_fetch_sub(&c->uses, 1) == 1)
         end(c);
 }
 
@@ -108,10 +109,9 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra)
     atomic_store(&c->handle, 0);
     lose(comm);
     c->comm = MPI_COMM_WORLD; /* for what is in flight */
-    c->freed = true;
-    if (!c->in_flight)
-        end(c);
-    if (c->world)
+    bool world = c->world;
+    rd_mpi_comm_landed(c);
+    if (world)
         end_all();
     return MPI_SUCCESS;
 }
@@ -122,6 +122,7 @@ static int at_finalize(MPI_Comm comm, int key, void *value, void *extra)
     (void)key;
     (void)value;
     (void)extra;
+    rd_mpi_stand_ins_end();
     rd_mpi_flights_end();
     rd_mpi_persistent_end();
     rd_mpi_cores_end(false);
@@ -166,6 +167,7 @@ static void look(rd_mpi_comm_t *c)
 {
     int inter = 0, alike = MPI_UNEQUAL;
 
+    c->uses = 1;
     c->last_type = MPI_DATATYPE_NULL;
     c->last_op = MPI_OP_NULL;
     c->last_moved = MPI_DATATYPE_NULL;

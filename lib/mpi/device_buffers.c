@@ -185,10 +185,20 @@ static void measure(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_s
     }
 }
 
+static int bring_again(rd_mpi_comm_t *c, const rd_mpi_span_t *s)
+{
+    uintptr_t from = s->at + (uintptr_t)s->low;
+
+    if (!s->host || copy((uintptr_t)s->host, from, (size_t)(s->high - s->low), from))
+        return MPI_SUCCESS;
+    return rd_mpi_raise(c, MPI_ERR_BUFFER);
+}
+
 /* Puts the host's memory in place of a side's. It gets what is there now: also what is not to be written must stay. */
 static int bring(rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_send, rd_mpi_span_t *s)
 {
     const void *at = is_send ? call->send : call->recv;
+    int result;
     bool looked_at = is_send ? rd_mpi_sends(c, call) && call->what != RD_MPI_BCAST && call->what != RD_MPI_BARRIER_CALL
                              : rd_mpi_receives(c, call);
 
@@ -201,11 +211,12 @@ static int bring(rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_send, rd_m
     s->host = malloc((size_t)(s->high - s->low));
     if (!s->host)
         return rd_mpi_raise(c, MPI_ERR_NO_MEM);
-    if (copy((uintptr_t)s->host, s->at + (uintptr_t)s->low, (size_t)(s->high - s->low), s->at + (uintptr_t)s->low))
-        return MPI_SUCCESS;
+    result = bring_again(c, s);
+    if (result == MPI_SUCCESS)
+        return result;
     free(s->host);
     s->host = NULL;
-    return rd_mpi_raise(c, MPI_ERR_BUFFER);
+    return result;
 }
 
 int rd_mpi_device_bring(rd_mpi_comm_t *c, rd_mpi_call_t *call, rd_mpi_on_host_t *on_host)
@@ -223,14 +234,26 @@ int rd_mpi_device_bring(rd_mpi_comm_t *c, rd_mpi_call_t *call, rd_mpi_on_host_t 
     return result;
 }
 
-int rd_mpi_device_return(rd_mpi_comm_t *c, rd_mpi_on_host_t *on_host, int result)
+int rd_mpi_device_bring_again(rd_mpi_comm_t *c, const rd_mpi_on_host_t *on_host)
+{
+    int result = bring_again(c, &on_host->send);
+
+    return result == MPI_SUCCESS ? bring_again(c, &on_host->recv) : result;
+}
+
+int rd_mpi_device_give(rd_mpi_comm_t *c, const rd_mpi_on_host_t *on_host, int result)
 {
     const rd_mpi_span_t *recv = &on_host->recv;
+    uintptr_t to = recv->at + (uintptr_t)recv->low;
 
-    if (result == MPI_SUCCESS && recv->host &&
-        !copy(recv->at + (uintptr_t)recv->low, (uintptr_t)recv->host, (size_t)(recv->high - recv->low),
-              recv->at + (uintptr_t)recv->low))
+    if (result == MPI_SUCCESS && recv->host && !copy(to, (uintptr_t)recv->host, (size_t)(recv->high - recv->low), to))
         result = rd_mpi_raise(c, MPI_ERR_BUFFER);
+    return result;
+}
+
+int rd_mpi_device_return(rd_mpi_comm_t *c, rd_mpi_on_host_t *on_host, int result)
+{
+    result = rd_mpi_device_give(c, on_host, result);
     free(on_host->send.host);
     free(on_host->recv.host);
     on_host->send.host = on_host->recv.host = NULL;
@@ -243,7 +266,7 @@ int rd_mpi_device_run(rd_mpi_comm_t *c, const rd_mpi_call_t *call, int (*run)(rd
     rd_mpi_on_host_t on_host;
     int result;
 
-    if (!rd_mpi_plausible(c, call))
+    if (c->refused == RD_MPI_INTER || !rd_mpi_plausible(c, call))
         return run(c, call);
     result = rd_mpi_device_bring(c, &other, &on_host);
     if (result == MPI_SUCCESS)

@@ -1,6 +1,7 @@
 /* The table that librondo_mpi.so calls through. */
 #include "mpi/interpose.h"
 #include "mpi/mpi_fortran.h"
+#include "mpi/stand_in.h"
 #include "mpi/waits.h"
 
 #define likely(condition) __builtin_expect(!!(condition), 1)
@@ -84,7 +85,8 @@ static inline bool goes_on(MPI_Comm comm, rd_mpi_what_t what, MPI_Count count, M
         if (result >= 0)                                                                                               \
             return result;                                                                                             \
         rd_mpi_watch_t watch = rd_mpi_watch(call, (rd_mpi_reason_t)-result);                                           \
-        return rd_mpi_passed(&watch, rd_mpi_next.I##name##s(RD_MPI_OPEN arguments, request));                          \
+        result = rd_mpi_stand_in_start(call, watch.reason, request);                                                   \
+        return rd_mpi_passed(&watch, result < 0 ? rd_mpi_next.I##name##s(RD_MPI_OPEN arguments, request) : result);    \
     }
 RD_MPI_ENTRIES(NONBLOCKING)
 
@@ -97,7 +99,9 @@ RD_MPI_ENTRIES(NONBLOCKING)
         if (result >= 0)                                                                                               \
             return result;                                                                                             \
         rd_mpi_watch_t watch = rd_mpi_watch(call, (rd_mpi_reason_t)-result);                                           \
-        return rd_mpi_passed(&watch, rd_mpi_next.Name##_init##s(RD_MPI_OPEN arguments, info, request));                \
+        result = rd_mpi_stand_in_init(call, watch.reason, request);                                                    \
+        return rd_mpi_passed(&watch,                                                                                   \
+                             result < 0 ? rd_mpi_next.Name##_init##s(RD_MPI_OPEN arguments, info, request) : result);  \
     }
 #define FILL_INIT(Name, name, s) entries.Name##_init##s = name##_init##s;
 RD_MPI_ENTRIES(PERSISTENT)

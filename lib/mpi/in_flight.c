@@ -20,6 +20,7 @@
 #include <time.h>
 
 #include "mpi/interpose.h"
+#include "mpi/stand_in.h"
 
 /* What was started last is last. The list is its thread's, who reads it as it likes, and changes it under the lock, as
  * what the entries say. */
@@ -161,19 +162,30 @@ static int on_progress(void)
     bool mine = first && !held;
 
     rd_mpi_flights_turn();
+    rd_mpi_stand_ins_turn();
     return mine;
+}
+
+static bool registered;
+
+static void register_once(void)
+{
+    int (*register_progress)(int (*call)(void)) = (int (*)(int (*)(void)))dlsym(RTLD_DEFAULT, "opal_progress_register");
+
+    registered = register_progress && register_progress(on_progress) == 0;
+}
+
+bool rd_mpi_progress_start(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, register_once);
+    return registered;
 }
 
 bool rd_mpi_flights_start(void)
 {
-    int (*register_progress)(int (*call)(void));
-    static bool started;
-
-    if (started)
-        return true;
-    register_progress = (int (*)(int (*)(void)))dlsym(RTLD_DEFAULT, "opal_progress_register");
-    started = register_progress && register_progress(on_progress) == 0;
-    return started;
+    return rd_mpi_progress_start();
 }
 
 static void stop(void)
@@ -218,6 +230,11 @@ static void *make_turns(void *unused)
     }
     pthread_mutex_unlock(&lock);
     return NULL;
+}
+
+bool rd_mpi_progress_start(void)
+{
+    return true;
 }
 
 static void wake(void)

@@ -136,14 +136,13 @@ typedef struct rd_mpi_comm {
     rondo_comm_t rondo;
     const rd_mpi_rules_t *rules;
     /* Nonblocking calls: their communicator of rondo's, NULL until there is one; why there never is; how many calls had
-     * to do without; how many are in flight. One that was freed meanwhile stays until they are over. */
+     * to do without. */
     rd_mpi_core_t *own;
     rd_mpi_reason_t own_refused;
     int64_t missed, own_after;
-    int made; /* how many of rondo's were made for it, for nonblocking and persistent calls */
-    int in_flight;
-    bool freed;
-    bool duplicates; /* MPI_Comm_idup was called on it; whether all ranks are at its end, nobody here can know */
+    int made;         /* how many of rondo's were made for it, for nonblocking and persistent calls */
+    _Atomic int uses; /* by the MPI's communicator, until it is freed, and by what is in flight */
+    bool duplicates;  /* MPI_Comm_idup was called on it; whether all ranks are at its end, nobody here can know */
     int64_t compared[RD_MPI_KINDS];
     size_t *lists; /* four lists of nranks counts or displacements */
     /* The last reduction's type and operator, both named, and what they are here. */
@@ -208,6 +207,9 @@ typedef struct rd_mpi_on_host {
  * seen. rd_mpi_device_return must follow: with MPI_SUCCESS it writes back what was received. */
 int rd_mpi_device_bring(rd_mpi_comm_t *c, rd_mpi_call_t *call, rd_mpi_on_host_t *on_host);
 int rd_mpi_device_return(rd_mpi_comm_t *c, rd_mpi_on_host_t *on_host, int result);
+/* The same again for a persistent call, between the two: what the device has now, and with MPI_SUCCESS its way back. */
+int rd_mpi_device_bring_again(rd_mpi_comm_t *c, const rd_mpi_on_host_t *on_host);
+int rd_mpi_device_give(rd_mpi_comm_t *c, const rd_mpi_on_host_t *on_host, int result);
 /* Runs the call so. */
 int rd_mpi_device_run(rd_mpi_comm_t *c, const rd_mpi_call_t *call, int (*run)(rd_mpi_comm_t *, const rd_mpi_call_t *));
 
@@ -378,9 +380,13 @@ struct rd_mpi_work {
     rd_mpi_comm_t *c;
     const rd_mpi_call_t *call;
     rondo_comm_t rondo; /* where it runs; NULL: see rd_mpi_begin_sorted */
-    size_t *lists;      /* four of them, each of one word for each rank */
-    uint64_t bytes;     /* what is counted for it */
-    uint64_t admitted;  /* what rd_mpi_admit was asked for */
+    /* Where rondo is NULL: the MPI's communicator, and for what does not block the requests that are begun on it. */
+    MPI_Comm comm;
+    MPI_Request *parts;
+    int num_parts;
+    size_t *lists;     /* four of them, each of one word for each rank */
+    uint64_t bytes;    /* what is counted for it */
+    uint64_t admitted; /* what rd_mpi_admit was asked for */
     /* What there is to free, and of the two that are received into to unpack. */
     rd_mpi_bytes_t in, out;
     rd_mpi_side_t from, to;
@@ -417,6 +423,10 @@ int rd_mpi_begin_sorted(rd_mpi_work_t *w, size_t size, bool must);
  * its bits depend on that and were asked for to be reproducible. Returns MPI_SUCCESS, an error, which the handler has
  * seen, or the reason to hand it on. */
 int rd_mpi_order(rd_mpi_comm_t *c, const rd_mpi_call_t *call, rd_mpi_reason_t reason);
+/* Is a reduction that rondo does not serve for that reason to be done so? Then `*size` becomes the bytes of one
+ * element.
+ */
+bool rd_mpi_is_ordered(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, rd_mpi_reason_t reason, size_t *size);
 
 /* Ends what has been begun, and is over if `result` is MPI_SUCCESS; returns that, or another error. */
 int rd_mpi_end(rd_mpi_work_t *w, int result);
@@ -481,6 +491,8 @@ typedef struct rd_mpi_flight {
 } rd_mpi_flight_t;
 
 bool rd_mpi_flights_start(void); /* before the first one; false: nobody can make the progress here */
+/* Has Open MPI call whenever it makes progress, which flights and stand-ins need; false: that cannot be had. */
+bool rd_mpi_progress_start(void);
 /* In MPI_Finalize. What nobody has waited for goes on to its end, for other ranks may need it. */
 void rd_mpi_flights_end(void);
 /* Between the two, rondo's communicators for nonblocking calls are this thread's. */
@@ -511,19 +523,23 @@ typedef struct rd_mpi_operation {
     void (*done)(struct rd_mpi_operation *o); /* called at the end, with the result there */
     MPI_Request request;                      /* the user's */
     bool landed;                              /* nonblocking.c: `done` was called */
+    bool ordered;                             /* stand_in.c: a reduction in the order of ranks, */
+    size_t size;                              /* whose elements have so many bytes */
     struct rd_mpi_operation *next;            /* persistent.c */
     int tag;
     bool active, freed;
     size_t words[]; /* the work's lists, and copies of the call's */
 } rd_mpi_operation_t;
 
-/* `again`: it will be started more than once. Returns NULL if there is no memory. `core` serves it. */
+/* `again`: it will be started more than once. Returns NULL if there is no memory. `core` serves it, NULL: the MPI does,
+ * see stand_in.c, or that is not known yet. */
 rd_mpi_operation_t *rd_mpi_operation_create(rd_mpi_comm_t *c, rd_mpi_core_t *core, const rd_mpi_call_t *call,
                                             bool again);
 /* Begins it. Returns MPI_SUCCESS, or a reason to hand it on or an error, and then nothing has begun. If `over` is not
  * NULL, it may be over already: then `over` is set, rd_mpi_operation_end must follow, and `done` is not called. */
 int rd_mpi_operation_submit(rd_mpi_operation_t *o, bool *over);
-int rd_mpi_operation_end(rd_mpi_operation_t *o); /* returns the result */
+int rd_mpi_operation_end(rd_mpi_operation_t *o);         /* returns the result */
+void rd_mpi_operation_drop_types(rd_mpi_operation_t *o); /* nothing looks at the kept ones any more */
 void rd_mpi_operation_free(rd_mpi_operation_t *o);
 
 /* ---- revoked.c: MPIs that go on after failures (ULFM) ---- */

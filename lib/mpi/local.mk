@@ -29,6 +29,8 @@ interposer_sources = \
 	lib/mpi/serve.c \
 	lib/mpi/setup.c \
 	lib/mpi/sorted.c \
+	lib/mpi/stand_in.c \
+	lib/mpi/stand_in.h \
 	lib/mpi/table.c \
 	lib/mpi/waits.c \
 	lib/mpi/waits.h

@@ -7,6 +7,7 @@
  * Until the end the user may free the communicator, the type and the operator, so nothing of theirs is used then that
  * is not kept here. */
 #include "mpi/interpose.h"
+#include "mpi/stand_in.h"
 
 /* ---- the generalised request ---- */
 
@@ -52,6 +53,8 @@ static int on_poll(void *data, MPI_Status *status)
     (void)data;
     (void)status;
     rd_mpi_flights_turn();
+    if (!rd_mpi_next.requests_come_by || !rd_mpi_many_threads()) /* with threads the MPI may hold its lock here */
+        rd_mpi_stand_ins_turn();
     return MPI_SUCCESS;
 }
 
@@ -62,6 +65,7 @@ static int on_wait(int count, void **data, double timeout, MPI_Status *status)
     for (int i = 0; i < count; i++) {
         while (!((const rd_mpi_operation_t *)data[i])->landed) {
             rd_mpi_flights_turn();
+            rd_mpi_stand_ins_turn();
             rd_mpi_progress(NULL);
         }
     }
@@ -84,6 +88,12 @@ static void done(rd_mpi_operation_t *o)
         rd_mpi_operation_free(o);
     else
         PMPI_Grequest_complete(o->request);
+}
+
+int rd_mpi_nonblocking_request(rd_mpi_operation_t *o)
+{
+    o->done = done;
+    return request_start(o);
 }
 
 /* Switched off for all lengths, so that nothing need be prepared to find that out. */
@@ -124,7 +134,6 @@ static int start(rd_mpi_comm_t *c, const rd_mpi_call_t *call, MPI_Request *reque
 
     if (!o)
         return rd_mpi_raise(c, MPI_ERR_NO_MEM);
-    o->done = done;
     result = rd_mpi_operation_submit(o, &over);
     if (result != MPI_SUCCESS) {
         rd_mpi_operation_free(o);
@@ -132,8 +141,8 @@ static int start(rd_mpi_comm_t *c, const rd_mpi_call_t *call, MPI_Request *reque
     }
     if (over)
         return over_at_once(o, request);
-    c->in_flight++;
-    result = request_start(o);
+    c->uses++;
+    result = rd_mpi_nonblocking_request(o);
     *request = o->request;
     return result;
 }

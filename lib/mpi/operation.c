@@ -88,22 +88,22 @@ static void land(rd_mpi_flight_t *flight)
 }
 
 /* Short operations that go on behind their calls come one after the other, so the memory of a few is kept: to take it
- * from the heap each time costs a tenth of what they take. Only nonblocking calls keep some, which are served where no
+ * from the heap each time costs a tenth of what they take. Only nonblocking calls that rondo serves keep some, where no
  * two threads are in here at once. */
 static struct {
     rd_mpi_operation_t *first;
     int n;
 } spare;
 
-static bool may_be_spared(const rd_mpi_call_t *call)
+static bool may_be_spared(const rd_mpi_core_t *core, const rd_mpi_call_t *call)
 {
-    return call->form == RD_MPI_NONBLOCKING && !has_lists(call->what);
+    return core && call->form == RD_MPI_NONBLOCKING && !has_lists(call->what);
 }
 
-static rd_mpi_operation_t *take(const rd_mpi_call_t *call, int nranks)
+static rd_mpi_operation_t *take(const rd_mpi_core_t *core, const rd_mpi_call_t *call, int nranks)
 {
     size_t words = has_lists(call->what) ? (LISTS + COPIES) * (size_t)nranks : 0;
-    rd_mpi_operation_t *o = may_be_spared(call) ? spare.first : NULL;
+    rd_mpi_operation_t *o = may_be_spared(core, call) ? spare.first : NULL;
 
     if (!o)
         return calloc(1, sizeof *o + words * sizeof *o->words);
@@ -115,7 +115,7 @@ static rd_mpi_operation_t *take(const rd_mpi_call_t *call, int nranks)
 
 static void put(rd_mpi_operation_t *o)
 {
-    if (!may_be_spared(&o->asked) || spare.n == SPARE) {
+    if (!may_be_spared(o->flight.core, &o->asked) || spare.n == SPARE) {
         free(o);
         return;
     }
@@ -127,7 +127,7 @@ static void put(rd_mpi_operation_t *o)
 rd_mpi_operation_t *rd_mpi_operation_create(rd_mpi_comm_t *c, rd_mpi_core_t *core, const rd_mpi_call_t *call,
                                             bool again)
 {
-    rd_mpi_operation_t *o = take(call, c->nranks);
+    rd_mpi_operation_t *o = take(core, call, c->nranks);
 
     if (!o)
         return NULL;
@@ -188,11 +188,17 @@ int rd_mpi_operation_submit(rd_mpi_operation_t *o, bool *over)
     return result;
 }
 
-void rd_mpi_operation_free(rd_mpi_operation_t *o)
+void rd_mpi_operation_drop_types(rd_mpi_operation_t *o)
 {
     for (int i = 0; i < 2; i++) {
         if (o->kept[i] != MPI_DATATYPE_NULL)
             PMPI_Type_free(&o->kept[i]);
     }
+}
+
+void rd_mpi_operation_free(rd_mpi_operation_t *o)
+{
+    rd_mpi_operation_drop_types(o);
+    free(o->work.parts);
     put(o);
 }

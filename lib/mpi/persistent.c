@@ -5,24 +5,31 @@
  *
  * Requests are made in one order on all ranks, but started in any. So each has one of rondo's communicators for itself,
  * until it is freed: some of those that nobody uses are kept, and of new ones only a few are made. Making a request may
- * wait for the other ranks, so that happens there, and what it cannot have is the MPI's. */
+ * wait for the other ranks, so that happens there, and what it cannot have is the MPI's: as it came, or in the way of
+ * stand_in.c, which has its requests here, too. Only those are there where several threads may be in here at once. */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "mpi/interpose.h"
+#include "mpi/stand_in.h"
 #include "mpi/waits.h"
 
 #if RD_MPI_HAS_INIT
 #define MOST 8    /* of rondo's communicators that are made for one of the MPI's */
 #define TAGS 4096 /* an MPI has at least 32768 */
 
-static rd_mpi_operation_t *first; /* of those that are not freed, or still active */
+static rd_mpi_operation_t *_Atomic first;                /* of those that are not freed, or still active */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
 
 static rd_mpi_operation_t *find(MPI_Request request)
 {
-    rd_mpi_operation_t *o = first;
+    rd_mpi_operation_t *o;
 
+    pthread_mutex_lock(&lock);
+    o = first;
     while (o && (o->freed || o->request != request)) /* the MPI may use the handle of a freed one again */
         o = o->next;
+    pthread_mutex_unlock(&lock);
     return o;
 }
 
@@ -39,16 +46,32 @@ static int free_tag(void)
     return last;
 }
 
+static void keep(rd_mpi_operation_t *o)
+{
+    o->next = first;
+    first = o;
+}
+
 static void release(rd_mpi_operation_t *o)
 {
-    rd_mpi_operation_t **at = &first;
+    rd_mpi_operation_t *before;
 
-    while (*at != o)
-        at = &(*at)->next;
-    *at = o->next;
-    rd_mpi_core_put(o->flight.core);
+    pthread_mutex_lock(&lock);
+    if (first == o) {
+        first = o->next;
+    } else {
+        for (before = first; before->next != o; before = before->next)
+            ;
+        before->next = o->next;
+    }
+    pthread_mutex_unlock(&lock);
     rd_mpi_comm_landed(o->c);
-    rd_mpi_operation_free(o);
+    if (o->flight.core) {
+        rd_mpi_core_put(o->flight.core);
+        rd_mpi_operation_free(o);
+    } else {
+        rd_mpi_stand_in_free(o);
+    }
 }
 
 /* Open MPI frees a request, persistent or not, when a wait or a test returns its error. */
@@ -64,11 +87,17 @@ static bool ends_with_error(void)
 /* A message that is too long for its receiver lets the wait for it return an error. */
 static void done(rd_mpi_operation_t *o)
 {
+    int bytes = o->result == MPI_SUCCESS ? 0 : 1, tag = o->tag;
+    bool freed;
+
+    pthread_mutex_lock(&lock);
     o->active = false;
-    if (o->result != MPI_SUCCESS && ends_with_error())
+    if (bytes && ends_with_error())
         o->freed = true;
-    PMPI_Send("", o->result == MPI_SUCCESS ? 0 : 1, MPI_BYTE, 0, o->tag, rd_mpi_private);
-    if (o->freed)
+    freed = o->freed;
+    pthread_mutex_unlock(&lock);
+    PMPI_Send("", bytes, MPI_BYTE, 0, tag, rd_mpi_private);
+    if (freed)
         release(o);
 }
 
@@ -91,10 +120,20 @@ static int rehearse(rd_mpi_operation_t *o)
     return result;
 }
 
-static int request_init(rd_mpi_operation_t *o)
+int rd_mpi_persistent_request(rd_mpi_operation_t *o)
 {
+    int result;
+
+    pthread_mutex_lock(&lock);
     o->tag = free_tag();
-    return PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, o->tag, rd_mpi_private, &o->request);
+    result = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, o->tag, rd_mpi_private, &o->request);
+    if (result == MPI_SUCCESS) {
+        o->c->uses++;
+        o->done = done;
+        keep(o);
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
 }
 
 /* Who is quicker is found out before there is a request. */
@@ -123,16 +162,12 @@ static int init(rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool may_measure, M
             result = RD_MPI_HAND_ON(why);
     }
     if (result == MPI_SUCCESS)
-        result = request_init(o);
+        result = rd_mpi_persistent_request(o);
     if (result != MPI_SUCCESS) {
         if (o)
             rd_mpi_operation_free(o);
         return result;
     }
-    c->in_flight++;
-    o->done = done;
-    o->next = first;
-    first = o;
     *request = o->request;
     return MPI_SUCCESS;
 }
@@ -164,6 +199,8 @@ static int start(MPI_Request *request)
     if (result != MPI_SUCCESS)
         return result;
     o->active = true;
+    if (!o->flight.core)
+        return rd_mpi_stand_in_submit(o);
     result = rd_mpi_operation_submit(o, NULL);
     rd_mpi_tallies[rd_mpi_kind(&o->call)].served_s += rd_mpi_settings.report ? rd_mpi_clock() - began : 0;
     if (result < 0) /* it was served when it was rehearsed */
@@ -195,11 +232,16 @@ static int c_request_free(W request)
     rd_mpi_operation_t *o = first ? find(*(MPI_Request *)request) : NULL;
     int result = rd_mpi_next.Request_free(request);
 
+    bool active = true;
+
     if (o && result == MPI_SUCCESS) {
+        pthread_mutex_lock(&lock);
         o->freed = true;
-        if (!o->active)
-            release(o);
+        active = o->active;
+        pthread_mutex_unlock(&lock);
     }
+    if (!active)
+        release(o);
     return result;
 }
 
@@ -243,6 +285,11 @@ int rd_mpi_init_own(rd_mpi_comm_t *c, const rd_mpi_call_t *call, MPI_Request *re
     (void)call;
     (void)request;
     return rd_mpi_raise(c, MPI_ERR_OTHER);
+}
+
+int rd_mpi_persistent_request(rd_mpi_operation_t *o)
+{
+    return rd_mpi_raise(o->c, MPI_ERR_OTHER);
 }
 
 int rd_mpi_start_and_wait(MPI_Request *request)

@@ -45,7 +45,7 @@ static bool scans(const rd_mpi_call_t *call)
     return call->what == RD_MPI_SCAN || call->what == RD_MPI_EXSCAN;
 }
 
-/* Returns a reason to hand the call on. A scan that does not block is done as one piece, so a long one is the MPI's. */
+/* Returns a reason to hand the call on. */
 static rd_mpi_reason_t translate(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, reduction_t *r)
 {
     int op = rd_mpi_op(call->op);
@@ -66,8 +66,7 @@ static rd_mpi_reason_t translate(const rd_mpi_comm_t *c, const rd_mpi_call_t *ca
     *r = (reduction_t){(rondo_type_t)named->rondo, op, named->size, named->rondo < 0, false};
     if (named->rondo >= 0)
         r->size = rondo_type_size(r->type);
-    r->must =
-        reproducible && (r->sorted || is_rounded(r->type, r->op)) && (call->form == RD_MPI_BLOCKING || !scans(call));
+    r->must = reproducible && (r->sorted || is_rounded(r->type, r->op));
     r->sorted |= r->must || scans(call);
     return RD_MPI_SERVED;
 }
@@ -143,8 +142,9 @@ int rd_mpi_begin_reduction(rd_mpi_work_t *w)
 /* Is it one that rondo would serve, but not now, or not here? */
 static bool may_be_ordered(const rd_mpi_call_t *call, rd_mpi_reason_t reason)
 {
-    return call->form == RD_MPI_BLOCKING && rd_mpi_reduces(call->what) &&
-           (reason == RD_MPI_EARLY || reason == RD_MPI_NOT_MADE || reason == RD_MPI_COMPARED);
+    return rd_mpi_reduces(call->what) &&
+           (reason == RD_MPI_EARLY || reason == RD_MPI_NOT_MADE || reason == RD_MPI_COMPARED ||
+            reason == RD_MPI_UNDRIVEN || reason == RD_MPI_MANY);
 }
 
 /* What is switched off stays the MPI's own, from the first call on. */
@@ -155,15 +155,25 @@ static bool is_off(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, size_t siz
     return !rd_mpi_allowed(rules, rd_mpi_kind(call), elements_of(c, call) * size);
 }
 
-int rd_mpi_order(rd_mpi_comm_t *c, const rd_mpi_call_t *call, rd_mpi_reason_t reason)
+bool rd_mpi_is_ordered(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, rd_mpi_reason_t reason, size_t *size)
 {
-    rd_mpi_work_t w = {.c = c, .call = call, .but = -1};
     reduction_t r;
-    int result;
 
     if (!may_be_ordered(call, reason) || !rd_mpi_is_reproducible(c) || !rd_mpi_plausible(c, call) ||
         translate(c, call, &r) != RD_MPI_SERVED || !r.must || is_off(c, call, r.size))
+        return false;
+    *size = r.size;
+    return true;
+}
+
+int rd_mpi_order(rd_mpi_comm_t *c, const rd_mpi_call_t *call, rd_mpi_reason_t reason)
+{
+    rd_mpi_work_t w = {.c = c, .call = call, .comm = c->comm, .but = -1};
+    size_t size;
+    int result;
+
+    if (!rd_mpi_is_ordered(c, call, reason, &size))
         return RD_MPI_HAND_ON(reason);
-    result = rd_mpi_begin_sorted(&w, r.size, true);
+    result = rd_mpi_begin_sorted(&w, size, true);
     return rd_mpi_end(&w, result);
 }

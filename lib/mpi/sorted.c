@@ -68,14 +68,20 @@ static int gather(rd_mpi_work_t *w, const char *from, size_t bytes, int root)
 {
     if (w->rondo)
         return rd_mpi_result(w->c, rondo_gather(from, w->sorted.blocks, bytes, RONDO_UINT8, root, w->rondo, NULL));
-    return PMPI_Gather(from, (int)bytes, MPI_BYTE, w->sorted.blocks, (int)bytes, MPI_BYTE, root, w->c->comm);
+    if (w->parts)
+        return PMPI_Igather(from, (int)bytes, MPI_BYTE, w->sorted.blocks, (int)bytes, MPI_BYTE, root, w->comm,
+                            &w->parts[w->num_parts++]);
+    return PMPI_Gather(from, (int)bytes, MPI_BYTE, w->sorted.blocks, (int)bytes, MPI_BYTE, root, w->comm);
 }
 
 static int allgather(rd_mpi_work_t *w, const char *from, size_t bytes)
 {
     if (w->rondo)
         return rd_mpi_result(w->c, rondo_allgather(from, w->sorted.blocks, bytes, RONDO_UINT8, w->rondo, NULL));
-    return PMPI_Allgather(from, (int)bytes, MPI_BYTE, w->sorted.blocks, (int)bytes, MPI_BYTE, w->c->comm);
+    if (w->parts)
+        return PMPI_Iallgather(from, (int)bytes, MPI_BYTE, w->sorted.blocks, (int)bytes, MPI_BYTE, w->comm,
+                               &w->parts[w->num_parts++]);
+    return PMPI_Allgather(from, (int)bytes, MPI_BYTE, w->sorted.blocks, (int)bytes, MPI_BYTE, w->comm);
 }
 
 /* Collects `count` elements of every rank, from the `done`th on. */
@@ -99,12 +105,12 @@ static int whole(rd_mpi_work_t *w, size_t size)
     size_t n = (size_t)w->c->nranks, count = (size_t)w->call->recvcount, most = PIECE / (n * size), done = 0;
     int result = MPI_SUCCESS;
 
-    if (!w->rondo && size > INT_MAX)
-        return RD_MPI_HAND_ON(RD_MPI_OPERATOR);
     if (w->call->form != RD_MPI_BLOCKING)
         most = count;
     if (most == 0)
         most = 1;
+    if (!w->rondo && size > INT_MAX / (w->call->form == RD_MPI_BLOCKING ? 1 : most))
+        return RD_MPI_HAND_ON(RD_MPI_OPERATOR);
     w->sorted.last = last_of(w->c, w->call);
     w->sorted.blocks = malloc((count < most ? count : most) * size * n + 1);
     if (!w->sorted.blocks)

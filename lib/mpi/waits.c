@@ -2,16 +2,28 @@
  * wait is a test after a turn, over and over; so what is waited for may be anything. `use mpi_f08` calls
  * PMPI_ there, so its functions are taken in between themselves. */
 #include "mpi/interpose.h"
+#include "mpi/stand_in.h"
 #include "mpi/waits.h"
 
 #ifndef OPEN_MPI
+static bool any(void)
+{
+    return rd_mpi_flights_any() || rd_mpi_stand_ins_any();
+}
+
+static void turn(void)
+{
+    rd_mpi_flights_turn();
+    rd_mpi_stand_ins_turn();
+}
+
 #define WAIT(Name, name, Test, test, parameters, arguments, tested, done)                                              \
     static int c_##name parameters                                                                                     \
     {                                                                                                                  \
-        while (rd_mpi_flights_any()) {                                                                                 \
+        while (any()) {                                                                                                \
             int flag = 0, result;                                                                                      \
                                                                                                                        \
-            rd_mpi_flights_turn();                                                                                     \
+            turn();                                                                                                    \
             result = rd_mpi_next.Test tested;                                                                          \
             if (result != MPI_SUCCESS || (done))                                                                       \
                 return result;                                                                                         \
@@ -20,10 +32,10 @@
     }                                                                                                                  \
     static void f08_##name(RD_MPI_OPEN parameters, W ierror)                                                           \
     {                                                                                                                  \
-        while (rd_mpi_flights_any()) {                                                                                 \
+        while (any()) {                                                                                                \
             int flag = 0, result = MPI_SUCCESS;                                                                        \
                                                                                                                        \
-            rd_mpi_flights_turn();                                                                                     \
+            turn();                                                                                                    \
             rd_mpi_next.f08_##test(RD_MPI_OPEN tested, (W)&result);                                                    \
             if (result == MPI_SUCCESS && !(done))                                                                      \
                 continue;                                                                                              \
@@ -47,8 +59,8 @@ static void wait_for_all(int n, const MPI_Request *requests)
     for (int i = 0; requests && i < n; i++) {
         int flag = 0;
 
-        while (rd_mpi_flights_any() && !flag) {
-            rd_mpi_flights_turn();
+        while (any() && !flag) {
+            turn();
             if (PMPI_Request_get_status(requests[i], &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS)
                 return;
         }
@@ -71,12 +83,12 @@ static void f08_waitall(W n, W requests, W statuses, W ierror)
 #define TEST(Name, name, parameters, arguments)                                                                        \
     static int c_##name parameters                                                                                     \
     {                                                                                                                  \
-        rd_mpi_flights_turn();                                                                                         \
+        turn();                                                                                                        \
         return rd_mpi_next.Name arguments;                                                                             \
     }                                                                                                                  \
     static void f08_##name(RD_MPI_OPEN parameters, W ierror)                                                           \
     {                                                                                                                  \
-        rd_mpi_flights_turn();                                                                                         \
+        turn();                                                                                                        \
         rd_mpi_next.f08_##name(RD_MPI_OPEN arguments, ierror);                                                         \
     }
 TEST(Test, test, (W a, W b, W c), (a, b, c))

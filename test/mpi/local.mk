@@ -38,6 +38,7 @@ EXTRA_DIST += \
 	test/mpi/interposer/nonblocking.c \
 	test/mpi/interposer/opened.c \
 	test/mpi/interposer/opening.c \
+	test/mpi/interposer/ordered.c \
 	test/mpi/interposer/persistent.c \
 	test/mpi/interposer/played_cuda.c \
 	test/mpi/interposer/played_revoke.c \
