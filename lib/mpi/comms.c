@@ -4,8 +4,9 @@
  * A duplicate gets nothing: there is no copy callback.
  *
  * The program's own delete callbacks may call collectives on the communicator that is being freed. Those that come
- * after rondo's are the MPI's: an attribute that is set then is lost with the communicator, and nothing would take the
- * handle out of the cache before it comes back. So what frees communicators comes by here, to say how long that is. */
+ * after rondo's, or on one that had none before, are the MPI's: an attribute that is set then is lost with the
+ * communicator, and nothing would take the handle out of the cache before it comes back. So what frees communicators
+ * comes by here, to say how long that is. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,10 +69,20 @@ static void at_exit(void)
         end_all();
 }
 
-/* Of this thread: how many communicators it is freeing, one in a callback of the other, and those of them that have
+/* Of this thread: the communicators that it is freeing, one in a callback of the other, and those of them that have
  * lost their attribute. */
+enum { DEEP = 8 };
 static _Thread_local int num_freeing, num_lost;
-static _Thread_local MPI_Comm lost[8];
+static _Thread_local MPI_Comm freeing[DEEP], lost[DEEP];
+
+static bool is_being_freed(MPI_Comm comm)
+{
+    for (int i = 0; i < num_freeing && i < DEEP; i++) {
+        if (freeing[i] == comm)
+            return true;
+    }
+    return false;
+}
 
 static bool is_lost(MPI_Comm comm)
 {
@@ -84,7 +95,7 @@ static bool is_lost(MPI_Comm comm)
 
 static void lose(MPI_Comm comm)
 {
-    if (num_freeing && num_lost < (int)(sizeof lost / sizeof *lost))
+    if (num_freeing && num_lost < DEEP)
         lost[num_lost++] = comm;
 }
 
@@ -201,6 +212,8 @@ rd_mpi_comm_t *rd_mpi_comm_find(MPI_Comm comm, int *error)
     if (*error != MPI_SUCCESS)
         return NULL;
     if (!found) {
+        if (is_being_freed(comm))
+            return NULL;
         c = take();
         if (!c)
             return NULL;
@@ -236,6 +249,8 @@ bool rd_mpi_comms_start(void)
         MPI_Comm handle = comm ? *(MPI_Comm *)comm : MPI_COMM_NULL;                                                    \
         int result;                                                                                                    \
                                                                                                                        \
+        if (num_freeing < DEEP)                                                                                        \
+            freeing[num_freeing] = handle;                                                                             \
         num_freeing++;                                                                                                 \
         result = rd_mpi_next.Name(comm);                                                                               \
         num_freeing--;                                                                                                 \
