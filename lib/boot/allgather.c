@@ -220,9 +220,12 @@ static rondo_result_t late(round_t *r)
     else
         snprintf(who, sizeof(who), "one of the %d ranks from rank %d (%s) on", r->through, r->from->rank, whois);
     r->news.failure.failed_rank = -1;
-    snprintf(r->news.failure.text, sizeof(r->news.failure.text),
-             "%s did not take part in an exchange within %lld ms (%s)", who, (long long)b->patience.ms,
-             b->patience.by ? b->patience.by : "RONDO_CREATE_TIMEOUT_MS");
+    if (b->patience.why)
+        snprintf(r->news.failure.text, sizeof(r->news.failure.text), "%s", b->patience.why);
+    else
+        snprintf(r->news.failure.text, sizeof(r->news.failure.text),
+                 "%s did not take part in an exchange within %lld ms (%s)", who, (long long)b->patience.ms,
+                 b->patience.by ? b->patience.by : "RONDO_CREATE_TIMEOUT_MS");
     if (r->watched_ms)
         b->watcher.explain(b->watcher.arg, r->news.failure.text);
     return RONDO_ERR_TIMEOUT;

@@ -54,7 +54,8 @@ rondo_result_t rd_boot_barrier(rd_boot_t *boot);
 rondo_result_t rd_boot_meet(rd_boot_t *boot, rondo_result_t own, const char *why);
 /* The same, where ranks have waited for each other, each by itself and for `ms` at most; 0: without a limit. `own` is
  * RONDO_ERR_TIMEOUT, with the thread's sentence, if that was in vain: ranks find that at the same time, each of another
- * one, and all get the error of the lowest. */
+ * one, and all get the error of the lowest. Where one does not come, as it is caught in the network library, the
+ * sentence of who has one stands. */
 rondo_result_t rd_boot_meet_waiters(rd_boot_t *boot, rondo_result_t own, int64_t ms);
 /* For how long a rank is waited for in an exchange. */
 typedef struct rd_boot_patience {
@@ -63,6 +64,7 @@ typedef struct rd_boot_patience {
     void *of;
     const char *by;   /* what the user sets it by; NULL: RONDO_CREATE_TIMEOUT_MS */
     int64_t stall_ms; /* after which the log says who is waited for; 0: never */
+    const char *why;  /* what this rank has to tell in the exchange, and says if it cannot; NULL: who is late */
 } rd_boot_patience_t;
 /* For exchanges that are no part of a creation, from here on. Returns what held until then. */
 rd_boot_patience_t rd_boot_patience(rd_boot_t *boot, const rd_boot_patience_t *patience);

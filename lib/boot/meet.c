@@ -106,10 +106,14 @@ rondo_result_t rd_boot_drop_out(rd_boot_t *b, rondo_result_t code)
 rondo_result_t rd_boot_meet_waiters(rd_boot_t *b, rondo_result_t own, int64_t ms)
 {
     const int64_t usual_ms = b->patience.ms, spread = ms < SPREAD_MS ? ms : SPREAD_MS;
+    char why[RD_ERROR_BYTES];
 
+    snprintf(why, sizeof why, "%s", rd_thread_error());
+    b->patience.why = own == RONDO_SUCCESS ? NULL : why;
     b->patience.ms = own == RONDO_SUCCESS ? ms + spread : spread; /* who need not wait is here before the others */
-    rondo_result_t result = rd_boot_meet(b, own, rd_thread_error());
+    rondo_result_t result = rd_boot_meet(b, own, why);
     b->patience.ms = usual_ms;
+    b->patience.why = NULL;
     if (result == RONDO_ERR_TIMEOUT && rd_stop_get(b->stop) == RONDO_SUCCESS) {
         rd_boot_farewell_alike(b);
         rd_stop_known(b->stop, result, -1, rd_thread_error()); /* what the end of its connections brings is no news */
