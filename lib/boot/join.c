@@ -204,6 +204,13 @@ static bool is_own(int error)
     return error == EPERM || error == EACCES || error == EINTR || error == ENOBUFS || error == ENOMEM;
 }
 
+/* No way leads from this host to the other one, which may well be there. */
+static bool is_way(int error)
+{
+    return error == ENETUNREACH || error == EHOSTUNREACH || error == ENETDOWN || error == EHOSTDOWN ||
+           error == ETIMEDOUT;
+}
+
 /* Returns true if the rendezvous was in this process and has failed: its sentence is at hand. */
 static bool ended_here(rd_joining_t *j)
 {
@@ -253,6 +260,12 @@ static void no_rendezvous(rd_joining_t *j, int error, bool was_open)
         return;
     else if (j->rendezvous.closed)
         rendezvous_ended(j);
+    else if (is_way(error))
+        fail(
+            j, RONDO_ERR_SYSTEM,
+            "this host does not reach %s, where %s made the unique id: %s (has it an address on that network, see "
+            "`ip addr`, `ip route`? RONDO_IFACE where the id is made names another one; or a firewall is between them)",
+            rd_addr_print(&b->id.addr, text), b->id.maker, strerror(error));
     else
         fail(j, RONDO_ERR_INVALID_USAGE, "nobody serves this unique id at %s, where %s made it: %s (%s)",
              rd_addr_print(&b->id.addr, text), b->id.maker, strerror(error),

@@ -1,6 +1,7 @@
 /* Ranks on two hosts, played by network namespaces joined by a switch: the rendezvous is reached from its own host and
  * from the other, so the ranks that first listened on loopback are asked to move. Ranks find their nodes ("a descriptor
- * could be passed": not between these), and a rendezvous on loopback is refused with a hint. Needs root and `ip`. */
+ * could be passed": not between these), and a rendezvous on loopback is refused with a hint, as is one on a network on
+ * which the other host has no address. Needs root and `ip`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,8 @@ int main(void)
     int bad = run(RANKS, "", NULL);
     bad |= run(RANKS, "eth0", NULL);
     bad |= run(2, "lo", "RONDO_IFACE");
+    bad |= hosts_command(1, "ip addr flush dev eth0") != 0;
+    bad |= run(2, "eth0", "this host does not reach 10.99.7.1:");
     hosts_remove();
     return bad;
 }
