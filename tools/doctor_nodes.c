@@ -11,7 +11,6 @@
 #include "progress.h"
 
 #define REACH_MS 3000
-#define CREATE_MS "10000"
 #define ROUND_S 0.7 /* of a pair by tcp over 10 Gbit/s */
 
 /* What goes around before each round: the id of the coming pair, and what this node has seen in the last one. */
@@ -83,6 +82,14 @@ static bool connected(const nodes_view_t *view, int a, int b)
     return nodes_way(view, a, b)->stage != WAY_BLOCKED && nodes_way(view, b, a)->stage != WAY_BLOCKED;
 }
 
+/* What has failed would count as failed whatever came of it the next time. */
+static bool worth_trying(const nodes_view_t *view, int a, int b)
+{
+    way_stage_t stage = nodes_way(view, a, b)->stage;
+
+    return connected(view, a, b) && (stage == WAY_UNTRIED || stage == WAY_DONE);
+}
+
 /* -1: the launcher's MPI has failed. */
 static int connect_all(nodes_view_t *view, int self)
 {
@@ -116,21 +123,20 @@ static int play(nodes_view_t *view, int self, progress_t *progress)
 
     for (int round = 0; all && round <= rounds; round++) {
         int other = round < rounds ? doctor_opponent(n, round, self) : -1;
-        bool meets = other >= 0 && connected(view, self, other);
-        if (meets && self < other)
+        if (other >= 0 && self < other && worth_trying(view, self, other))
             (void)rondo_unique_id_create(&mine.id); /* on failure it carries the error to both */
         if (launch_gather(&mine, all, sizeof mine, "the ids of a round") != 0)
             break;
         for (int a = 0; a < n && round > 0; a++) {
             int b = doctor_opponent(n, round - 1, a);
-            if (a < b && connected(view, a, b))
+            if (a < b && worth_trying(view, a, b))
                 enter(view, a, b, &all[a].last, &all[b].last);
         }
         if (round == rounds) {
             free(all);
             return 0;
         }
-        if (meets)
+        if (other >= 0 && worth_trying(view, self, other))
             doctor_pair(&all[self < other ? self : other].id, self > other, &mine.last);
         if (self == 0)
             progress_step(progress);
@@ -234,8 +240,7 @@ int info_doctor_nodes(const rd_env_t *env, bool json)
                         "them, one rank each: mpirun -n 2 -H node1,node2 rondo-info doctor --network\n");
         return 2;
     }
-    rd_log_set_level(RD_LOG_NONE);                                 /* what fails is said here, once */
-    (void)rondo_setting_set("RONDO_CREATE_TIMEOUT_MS", CREATE_MS); /* the environment stands above it */
+    rd_log_set_level(RD_LOG_NONE); /* what fails is said here, once */
     (void)rondo_setting_set("RONDO_DEBUG", "none");
     if (launch_start(&rank, &nranks, why) != 0) {
         fprintf(stderr, "rondo-info doctor: %s\n", why);

@@ -93,6 +93,11 @@ typedef struct pair_result {
 } pair_result_t;
 /* Collective over the two nodes of a pair, `side` 0 and 1. */
 void doctor_pair(const rondo_unique_id_t *id, int side, pair_result_t *result);
+int doctor_pair_child(int side); /* what the process does that doctor_pair starts; its exit status */
+/* The same within this process, which may be caught in the network library. `tell` hears of each stage before the
+ * last. */
+void doctor_pair_try(const rondo_unique_id_t *id, int side, pair_result_t *result,
+                     void (*tell)(const pair_result_t *so_far));
 /* TCP segments since the host was started. Returns false if the file, /proc/net/snmp, does not say. */
 typedef struct nodes_segments {
     int64_t sent, resent;

@@ -1,6 +1,7 @@
 /* rondo-info doctor --network: one pair of nodes, by a communicator of its own, so that what a pair suffers from does
  * not touch the others. Messages go as they would in a job, by the transport between nodes. Short ones come first: a
- * network whose devices disagree on the longest packet lets those through and swallows the long ones. */
+ * network whose devices disagree on the longest packet lets those through and swallows the long ones. It runs in a
+ * process of its own (doctor_pair_process.c), which is told how far it has come. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ typedef struct pair {
     int side;
     char *bytes;
     int64_t until_ms;
+    void (*tell)(const pair_result_t *so_far);
 } pair_t;
 
 static rondo_result_t pass(const pair_t *p, int from, void *data, size_t bytes)
@@ -107,9 +109,9 @@ static void measure(pair_t *p, pair_result_t *out)
     const bool counted = doctor_segments("/proc/net/snmp", &before);
     rondo_result_t result = short_messages(p, &out->us);
 
-    out->stage = WAY_NO_SMALL;
     if (result == RONDO_SUCCESS) {
         out->stage = WAY_NO_LARGE;
+        p->tell(out);
         result = long_messages(p, &out->gbps);
     }
     if (counted && doctor_segments("/proc/net/snmp", &after))
@@ -121,10 +123,11 @@ static void measure(pair_t *p, pair_result_t *out)
                  *rondo_last_error(p->comm) ? rondo_last_error(p->comm) : rondo_result_string(result));
 }
 
-void doctor_pair(const rondo_unique_id_t *id, int side, pair_result_t *out)
+void doctor_pair_try(const rondo_unique_id_t *id, int side, pair_result_t *out,
+                     void (*tell)(const pair_result_t *so_far))
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
-    pair_t p = {.side = side, .bytes = calloc(1, LONG)};
+    pair_t p = {.side = side, .bytes = calloc(1, LONG), .tell = tell};
 
     memset(out, 0, sizeof *out);
     out->stage = WAY_NO_START;
@@ -141,6 +144,8 @@ void doctor_pair(const rondo_unique_id_t *id, int side, pair_result_t *out)
         return;
     }
     p.until_ms = rd_clock_ms() + PAIR_MS;
+    out->stage = WAY_NO_SMALL;
+    tell(out);
     measure(&p, out);
     if (out->stage == WAY_DONE)
         rondo_comm_destroy(p.comm);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "doctor_json.h"
+#include "doctor_nodes.h"
 #include "progress.h"
 
 static const struct {
@@ -79,6 +80,8 @@ int info_doctor(const rd_env_t *env, int argc, char **argv)
 {
     bool network = false, json = false;
 
+    if (argc == 2 && strcmp(argv[0], "--pair") == 0)
+        return doctor_pair_child(strcmp(argv[1], "0") != 0);
     for (int i = 0; i < argc; i++) {
         network = network || strcmp(argv[i], "--network") == 0;
         json = json || strcmp(argv[i], "--json") == 0;

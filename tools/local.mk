@@ -29,6 +29,7 @@ rondo_info_SOURCES = \
 	tools/doctor_net.c \
 	tools/doctor_nodes.c \
 	tools/doctor_pair.c \
+	tools/doctor_pair_process.c \
 	tools/doctor_pairs.h \
 	tools/doctor_reach.c \
 	tools/doctor_segments.c \

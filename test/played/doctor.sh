@@ -1,7 +1,7 @@
 #!/bin/sh
 # rondo-info doctor --network on three hosts that network namespaces play, with faults of their network: an address that
-# one host may not reach, a host whose card is a hundred times slower, a switch that passes shorter packets than the hosts
-# send. The launcher and its MPI go by the other network, which is well.
+# one host may not reach, ports that a firewall closes, a host whose card is a hundred times slower, a switch that passes
+# shorter packets than the hosts send. The launcher and its MPI go by the other network, which is well.
 set -u
 build=$(cd "${top_builddir:-.}" && pwd)
 play=$build/test/played/play
@@ -11,7 +11,8 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 RONDO_IFACE=eth0
-export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM RONDO_IFACE
+RONDO_PORTS=40000-40999
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM RONDO_IFACE RONDO_PORTS
 
 # The launcher calls it with a host's address, and gives the rest to a shell, as ssh does.
 cat >"$dir/agent" <<END
@@ -27,7 +28,7 @@ cat >"$dir/job" <<END
 sh -c "\$1" || exit 77
 exec mpirun.openmpi --mca plm_rsh_agent "$dir/agent" --mca oob_tcp_if_include 10.99.8.0/24 \\
     --mca btl tcp,self --mca btl_tcp_if_include 10.99.8.0/24 --mca pml ob1 --bind-to none --oversubscribe \\
-    -x RONDO_IFACE -x UCX_LOG_LEVEL=fatal -n 3 -H 10.99.8.1,10.99.8.2,10.99.8.3 \\
+    -x RONDO_IFACE -x RONDO_PORTS -x UCX_LOG_LEVEL=fatal -n 3 -H 10.99.8.1,10.99.8.2,10.99.8.3 \\
     "$build/rondo-info" doctor --network
 END
 chmod +x "$dir/agent" "$dir/job"
@@ -57,6 +58,11 @@ check 1 "$play --on 2 ip route add prohibit 10.99.7.2/32" \
     'WRONG  firewall  *host2 cannot connect to host1 at 10\.99\.7\.2:[0-9]* (eth0): ' \
     'WRONG  firewall  *host1 cannot connect to host2 at 10\.99\.7\.3:[0-9]* (eth0): nothing answers within 3 s' \
     '^  1 host0  *\.  *[0-9.][0-9.]*  *[0-9.][0-9.]*$' '^  2 host1  *[0-9.][0-9.]*  *\.  *blocked$'
+# Where ranks meet is open, and the ports of UCX are not: it waits in its call for two minutes, in a process that is ended.
+check 1 "$play --on 1 nft 'add table inet f; add chain inet f i { type filter hook input priority 0; };
+    add rule inet f i ip saddr 10.99.7.1 ct state new tcp dport != 40000-40999 drop'" 'ok     connections' \
+    'WRONG  transport  *host0 .* and host1 .* cannot make a communicator: .*firewall' \
+    '^  1 host0  *\.  *fails  *[0-9.][0-9.]*$' '^  2 host1  *fails  *\.  *[0-9.][0-9.]*$'
 # A host that is slow to send; this machine would have to slow the others by as much to hide it.
 check 1 "$play --on 1 tc qdisc add dev eth0 root tbf rate 50mbit burst 64kb latency 50ms" \
     'WRONG  slow node  *host1 sends at most 0\.00'
