@@ -50,6 +50,22 @@ bool rd_ucx_is_blind(rd_ucx_net_t *net)
     return net->blind;
 }
 
+static rondo_result_t no_start(const rd_ucx_net_t *net, const rd_env_t *env, ucs_status_t status)
+{
+    const char *by = rd_ucx_devices_by(env), *why = rd_ucp.status_string(status);
+    const char *devices = !by ? NULL : env->net[0] != 0 ? env->net : getenv(by);
+
+    if (by)
+        return rd_error(net->base.ctx, RONDO_ERR_SYSTEM,
+                        "UCX cannot start: %s: %s=%.100s names devices that this host must have, for RONDO_UCX_TLS=%s "
+                        "(`rondo-info net` without %s lists what there is)%s",
+                        why, by, devices, env->ucx_tls, by, unseen());
+    return rd_error(net->base.ctx, RONDO_ERR_SYSTEM,
+                    "UCX cannot start: %s: this host must have a device for RONDO_UCX_TLS=%s (`rondo-info net` without "
+                    "it lists what there is)%s",
+                    why, env->ucx_tls, unseen());
+}
+
 static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int local_rank)
 {
     ucp_config_t *config;
@@ -73,11 +89,7 @@ static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const
         } else {
             rd_net_fork_end(&at_fork);
             net->context = NULL;
-            result = rd_error(
-                net->base.ctx, RONDO_ERR_SYSTEM,
-                "UCX cannot start: %s (RONDO_UCX_TLS is \"%s\"; RONDO_NET, RONDO_UCX_NET_DEVICES or UCX_NET_DEVICES "
-                "may name a device that it has not)%s",
-                rd_ucp.status_string(status), env->ucx_tls, unseen());
+            result = no_start(net, env, status);
         }
     }
     rd_ucp.config_release(config);
@@ -215,12 +227,12 @@ void rd_ucx_resources(ucp_context_h context, char *text, size_t size)
 /* Returns why data would use these devices. */
 static const char *reason(const rd_env_t *env)
 {
-    if (env->net[0] != 0)
-        return "RONDO_NET names it";
-    if (getenv("RONDO_UCX_NET_DEVICES"))
-        return "RONDO_UCX_NET_DEVICES names it";
-    if (getenv("UCX_NET_DEVICES"))
-        return "UCX_NET_DEVICES names it";
+    const char *by = rd_ucx_devices_by(env);
+
+    if (by)
+        return strcmp(by, "RONDO_NET") == 0    ? "RONDO_NET names it"
+               : strncmp(by, "RONDO_", 6) == 0 ? "RONDO_UCX_NET_DEVICES names it"
+                                               : "UCX_NET_DEVICES names it";
     return rd_ucx_tcp_alone(env->ucx_tls) ? "ranks meet there" : "UCX chooses, of what it has for RONDO_UCX_TLS";
 }
 

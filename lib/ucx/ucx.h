@@ -162,6 +162,8 @@ const char *rd_ucx_fabric_folder(const char *address);
 
 /* ucx_config.c */
 const char *rd_ucx_said(const char *name); /* the user's setting, which takes precedence; NULL: there is none */
+/* Returns the variable that names the network devices; NULL: none does, or only for another library. */
+const char *rd_ucx_devices_by(const rd_env_t *env);
 /* Sets NET_DEVICES to this rank's one of `devices`. */
 rondo_result_t rd_ucx_device_put(rd_ucx_net_t *net, ucp_config_t *config, const char *devices, int local_rank);
 rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, const rd_env_t *env, const char *address,

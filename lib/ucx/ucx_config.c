@@ -236,6 +236,17 @@ static bool devices_of_others(void)
     return true;
 }
 
+const char *rd_ucx_devices_by(const rd_env_t *env)
+{
+    if (env->net[0] != 0)
+        return "RONDO_NET";
+    if (getenv("RONDO_UCX_NET_DEVICES"))
+        return "RONDO_UCX_NET_DEVICES";
+    if (getenv("UCX_NET_DEVICES") && !(rd_ucx_tcp_alone(env->ucx_tls) && devices_of_others()))
+        return "UCX_NET_DEVICES";
+    return NULL;
+}
+
 /* Of an interface that has addresses of both kinds UCX takes the IPv4 one. Where ranks meet by IPv6 on it, that need
  * not lead from one to another. Up to 1.13 UCX reads this setting in the environment alone, which is left as it is; on
  * loopback both lead to all. */
@@ -321,6 +332,8 @@ rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, cons
     if (result == RONDO_SUCCESS && net->fast)
         return fast_put(net, config, address);
     others_named(net, env, others);
+    if (result == RONDO_SUCCESS && *address == 0) /* what there is, whatever anybody has named */
+        return setting_put(net, config, "NET_DEVICES", "all");
     if (result != RONDO_SUCCESS || !tcp || named)
         return result;
     return iface_of(address, iface) ? setting_put(net, config, "NET_DEVICES", iface) : RONDO_SUCCESS;

@@ -48,6 +48,8 @@ if "$info" | grep -q 'ucx, between nodes'; then
     check 0 '^rail 0 .*tcp/lo: ranks meet there' env RONDO_IFACE=lo "$info" net
     check 0 '^GPUs .*no device memory$' env RONDO_IFACE=lo RONDO_UCX_TLS=tcp "$info" net
     check 0 '^rail 1 .*tcp/lo: RONDO_NET names it' env RONDO_IFACE=lo RONDO_NET=lo,lo "$info" net
+    check 0 '^rail 0 .*tcp/lo: ranks meet there' env RONDO_IFACE=lo UCX_NET_DEVICES=mlx5_0:1 "$info" net
+    check 0 '^there are .*tcp/lo' env RONDO_IFACE=lo UCX_NET_DEVICES=mlx5_0:1 "$info" net
     check 1 'WRONG  network library .*RONDO_NET' env RONDO_NET=nosuch "$info" doctor
     check 1 'RONDO_NET' env RONDO_NET=nosuch "$info" net
 else

@@ -12,6 +12,7 @@ typedef struct {
     const char *name, *value; /* of a variable that asks for what this host has not */
     unsigned ranks;           /* a bit for each that has it set */
     const char *word;         /* that all say; NULL: those have no UCX that starts, and the others say so */
+    const char *cause;        /* that those say then */
 } trial_t;
 
 static void body(test_rank_t *t, void *arg)
@@ -24,7 +25,7 @@ static void body(test_rank_t *t, void *arg)
     if (trial->ranks >> t->rank & 1)
         setenv(trial->name, trial->value, 1);
     int own = trial->ranks >> t->rank & 1;
-    const char *word = trial->word ? trial->word : own ? "UCX cannot start" : "no working UCX";
+    const char *word = trial->word ? trial->word : own ? trial->cause : "no working UCX";
     rondo_result_t wanted = trial->word ? RONDO_ERR_INVALID_USAGE : own ? RONDO_ERR_SYSTEM : RONDO_ERR_REMOTE;
     (void)test_comm_gives(t, wanted, word);
 }
@@ -50,12 +51,13 @@ static void others_settings(test_rank_t *t, void *arg)
 
 int main(void)
 {
-    trial_t trials[] = {{"RONDO_UCX_TLS", "nonsense", 7, NULL},
-                        {"RONDO_UCX_TLS", "nonsense", 2, NULL},
-                        {"RONDO_UCX_NET_DEVICES", "nodevice", 7, NULL},
-                        {"RONDO_UCX_NET_DEVICES", "nodevice", 1, NULL},
-                        {"RONDO_UCX_TCP_RX_SEG_SIZE", "64k", 4, "takes 65536 at most"},
-                        {"RONDO_UCX_TCP_TX_SEG_SIZE", "1mb", 1, "sends segments of 1048576 bytes"}};
+    trial_t trials[] = {{"RONDO_UCX_TLS", "nonsense", 7, NULL, "a device for RONDO_UCX_TLS=nonsense"},
+                        {"RONDO_UCX_TLS", "nonsense", 2, NULL, "UCX cannot start"},
+                        {"RONDO_UCX_NET_DEVICES", "nodevice", 7, NULL, "RONDO_UCX_NET_DEVICES=nodevice names devices"},
+                        {"RONDO_NET", "nodevice", 7, NULL, "RONDO_NET=nodevice names devices"},
+                        {"RONDO_UCX_NET_DEVICES", "nodevice", 1, NULL, "UCX cannot start"},
+                        {"RONDO_UCX_TCP_RX_SEG_SIZE", "64k", 4, "takes 65536 at most", NULL},
+                        {"RONDO_UCX_TCP_TX_SEG_SIZE", "1mb", 1, "sends segments of 1048576 bytes", NULL}};
     int bad = 0;
 
     test_begin("net_start", 60);
