@@ -24,6 +24,13 @@ static bool name_fits(const char *name, const char *list)
     return exclude ? !found : found;
 }
 
+/* A list that excludes leaves loopback, and what Docker makes on each host for itself, in: they count if nothing else
+ * does, or no other host would be reached. (NCCL takes whichever comes first; it avoids both if there is no list.) */
+static bool is_last(const struct ifaddrs *i, const char *names)
+{
+    return names && *names == '^' && ((i->ifa_flags & IFF_LOOPBACK) != 0 || strncmp(i->ifa_name, "docker", 6) == 0);
+}
+
 int nc_address_find(const char *names, int family, char *text, size_t bytes)
 {
     struct ifaddrs *all;
@@ -41,6 +48,7 @@ int nc_address_find(const char *names, int family, char *text, size_t bytes)
             continue;
         if (kind == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr))
             continue;
+        fit += is_last(i, names) ? 0 : 2;
         if (fit > best && getnameinfo(i->ifa_addr, length, text, (socklen_t)bytes, NULL, 0, NI_NUMERICHOST) == 0)
             best = fit;
     }

@@ -34,9 +34,10 @@ if HAVE_UCX
 test_nccl_tuner_CPPFLAGS += -DRD_HAVE_UCX
 endif
 
-check_PROGRAMS += test/nccl/algo_lists test/nccl/conf_file test/nccl/settings
+check_PROGRAMS += test/nccl/algo_lists test/nccl/conf_file test/nccl/interfaces test/nccl/settings
 test_nccl_algo_lists_LDADD = libnccl_parts.la librondo_core.la $(cuda_parts)
 test_nccl_conf_file_LDADD = libnccl_parts.la librondo_core.la $(cuda_parts)
+test_nccl_interfaces_LDADD = libnccl_parts.la librondo_core.la $(cuda_parts)
 test_nccl_settings_LDADD = libnccl_parts.la librondo_core.la $(cuda_parts)
 
 script_tests += \
