@@ -112,12 +112,12 @@ static void mtus(const nodes_view_t *view)
                    known == view->n ? "everywhere" : "where it is known");
 }
 
-/* "tcp/eth0 tcp/eth1" says by which transports, whatever the names of devices are. */
+/* "tcp/eth0 tcp/eth1" says by which transports, whatever the names of devices are. "net" is a tcp of libfabric's. */
 static bool has_fabric(const nodes_node_t *node)
 {
     const char *first = node->devices;
 
-    while (*first && strncmp(first, "tcp/", 4) == 0) {
+    while (strncmp(first, "tcp/", 4) == 0 || strncmp(first, "net/", 4) == 0) {
         first += strcspn(first, " ");
         first += *first == ' ';
     }

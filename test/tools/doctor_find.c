@@ -203,6 +203,10 @@ static void setup(void)
         snprintf(node[i].devices, sizeof node[i].devices, "rc_mlx5/mlx5_0:1");
     expect("n1 would use rc_mlx5/mlx5_0:1, but n2 only tcp/eth0");
     make(3, 1);
+    snprintf(node[1].devices, sizeof node[1].devices, "net/eth0");
+    look();
+    CHECK(counts[INFO_WRONG] == 0 && !strstr(said, "devices: "), "%s", said);
+    make(3, 1);
     node[0].gpus = node[1].gpus = 8;
     node[0].gdr = node[1].gdr = node[1].cuda = 1;
     look();
