@@ -97,12 +97,22 @@ static uint64_t load_bits(const void *src, int bytes)
     return bits;
 }
 
+/* value * 2^power. Both the factor and what it makes are far from a double's subnormal numbers, so this is exact. */
+static double scaled_by(double value, int power)
+{
+    uint64_t bits = (uint64_t)(power + 1023) << 52;
+    double factor;
+
+    memcpy(&factor, &bits, sizeof factor);
+    return value * factor;
+}
+
 static double decode_real(const type_info_t *y, uint64_t bits)
 {
     int bias = (1 << (y->exponent - 1)) - 1;
     uint64_t mantissa = bits & ((1ull << y->mantissa) - 1);
     int exponent = (int)(bits >> y->mantissa & ((1ull << y->exponent) - 1)), top = (1 << y->exponent) - 1;
-    double sign = bits >> (y->bits - 1) & 1 ? -1.0 : 1.0;
+    double sign = bits >> (y->bits - 1) & 1 ? -1.0 : 1.0, value;
 
     /* E4M3 has no infinity: all ones is NaN, the rest of the top exponent are numbers. */
     if (exponent == top && y->exponent == 4 && y->mantissa == 3) {
@@ -111,26 +121,32 @@ static double decode_real(const type_info_t *y, uint64_t bits)
     } else if (exponent == top) {
         return mantissa ? NAN : sign * INFINITY;
     }
+    if (y->bits == 64) {
+        memcpy(&value, &bits, sizeof value);
+        return value;
+    }
     if (exponent == 0)
-        return sign * ldexp((double)mantissa, 1 - bias - y->mantissa);
-    return sign * ldexp((double)(mantissa | 1ull << y->mantissa), exponent - bias - y->mantissa);
+        return sign * scaled_by((double)mantissa, 1 - bias - y->mantissa);
+    return sign * scaled_by((double)(mantissa | 1ull << y->mantissa), exponent - bias - y->mantissa);
 }
 
 /* To nearest, ties to even; only for finite values within the type's range. */
 static uint64_t encode_real(const type_info_t *y, double value)
 {
     int bias = (1 << (y->exponent - 1)) - 1, exponent;
-    double size = fabs(value), scaled;
-    uint64_t sign = signbit(value) ? 1ull << (y->bits - 1) : 0, whole;
+    uint64_t sign = signbit(value) ? 1ull << (y->bits - 1) : 0, whole, bits;
 
-    if (size == 0.0)
+    memcpy(&bits, &value, sizeof bits);
+    if (y->bits == 64)
+        return bits;
+    bits &= ~(1ull << 63);
+    if (bits == 0)
         return sign;
-    frexp(size, &exponent);
-    exponent -= 1;
+    exponent = (int)(bits >> 52) - 1023;
     if (exponent < 1 - bias)
         exponent = 1 - bias;
-    scaled = ldexp(size, y->mantissa - exponent);
-    whole = (uint64_t)nearbyint(scaled);
+    /* What comes of it is below 2^25; beside 2^52 it has no fraction any more. */
+    whole = (uint64_t)(scaled_by(fabs(value), y->mantissa - exponent) + 0x1p52 - 0x1p52);
     if (whole == 2ull << y->mantissa) {
         whole >>= 1;
         exponent++;
