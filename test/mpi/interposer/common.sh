@@ -89,7 +89,7 @@ for_mpi() { # MPI FLAGS...
 compile() { # NAME FLAGS...
     name=$1
     shift
-    "$mpicc" -w -g -O1 "$here/$name.c" -o "$dir/$name.$mpi" -pthread "$@" || fail "$name.c does not compile"
+    "$mpicc" -w -O0 "$here/$name.c" -o "$dir/$name.$mpi" -pthread "$@" || fail "$name.c does not compile"
 }
 # run RANKS PROGRAM...: with the interposer; what it prints is in $dir/out, its standard output alone in $dir/said
 run() {
