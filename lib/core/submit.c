@@ -407,6 +407,15 @@ static void trace_message(rondo_comm_t comm, const rd_message_t *m)
            m->group ? " in a group" : "", m->bytes, m->peer);
 }
 
+/* The communicator is said to have failed calls before this one is seen to have ended. */
+static __attribute__((noinline, cold)) rondo_result_t repeat_failed(rondo_comm_t comm, rondo_result_t result)
+{
+    rd_monitor_failed(&comm->seat, RD_TRACK_COLLECTIVE, (int)result);
+    rd_monitor_repeat_end(&comm->seat);
+    rd_monitor_end_event(&comm->seat, RD_TRACK_COLLECTIVE, 0, (int)result);
+    return rd_comm_leave(comm, rd_group_failed(rd_call_spoiled(comm, result)));
+}
+
 rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out)
 {
     rondo_result_t result = rd_comm_enter(comm);
@@ -415,12 +424,10 @@ rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out)
     if (result == RONDO_SUCCESS)
         result = rd_queue_repeat(&comm->queue, comm->last.plan, in, out,
                                  rd_sign_repeat(&comm->queue.signing, comm->last.hash, number));
+    if (result != RONDO_SUCCESS)
+        return repeat_failed(comm, result);
     rd_monitor_repeat_end(&comm->seat);
-    if (result != RONDO_SUCCESS)
-        rd_monitor_end_event(&comm->seat, RD_TRACK_COLLECTIVE, 0, (int)result);
-    if (result != RONDO_SUCCESS)
-        result = rd_group_failed(rd_call_spoiled(comm, result));
-    return rd_comm_leave(comm, result);
+    return rd_comm_leave(comm, RONDO_SUCCESS);
 }
 
 rondo_result_t rd_call_refused(rondo_result_t result)

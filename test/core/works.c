@@ -256,6 +256,27 @@ static void failing(test_rank_t *t, rondo_comm_t comm)
     TEST_GIVES(t, NULL, RONDO_ERR_INVALID_ARGUMENT, rondo_work_wait(failed, 0));
 }
 
+/* Rank 1 leaves where rank 0 repeats its call, which fails, and so does the next one: both are known to have failed. */
+static void failing_repeats(test_rank_t *t, rondo_comm_t comm)
+{
+    rondo_work_t before, failed;
+
+    test_note(t, "repetitions that fail");
+    for (int i = 0; i < 3; i++)
+        TEST_OK(t, comm, add_up(comm));
+    before = last(t, comm);
+    if (t->rank == 0) {
+        TEST_GIVES(t, comm, RONDO_ERR_REMOTE, add_up(comm));
+        failed = last(t, comm);
+        TEST_GIVES(t, comm, RONDO_ERR_REMOTE, add_up(comm));
+        expect(t, before, RONDO_WORK_COMPLETED, 3, "allreduce");
+        expect(t, failed, RONDO_WORK_FAILED, 4, "allreduce");
+        expect(t, last(t, comm), RONDO_WORK_FAILED, 5, "allreduce");
+        TEST_TRUE(t, ask(t, failed).result == RONDO_ERR_REMOTE);
+    }
+    rondo_comm_abort(comm);
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     const rondo_work_t none = {{0, 0}};
@@ -271,6 +292,7 @@ static void body(test_rank_t *t, void *arg)
     followed(t, comm);
     one_sided(t, other);
     failing(t, comm);
+    failing_repeats(t, test_comm_on(t, *(int *)arg));
     TEST_OK(t, other, rondo_comm_destroy(other));
 }
 
