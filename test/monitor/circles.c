@@ -36,7 +36,8 @@ static void rest(void)
 }
 
 /* Is there a line with the words, which names the process? A circle may be said in one of its communicators alone, as
- * it is none any more when that has been aborted. */
+ * it is none any more when that has been aborted. On two nodes the answer of the other one may come too late for the
+ * early line on a busy machine, and then a later line has it. */
 static bool said(kind_t kind, pid_t pid)
 {
     char line[4096], who[32];
@@ -45,8 +46,8 @@ static bool said(kind_t kind, pid_t pid)
 
     snprintf(who, sizeof who, ":%d)", (int)pid);
     while (f && !found && fgets(line, sizeof line, f))
-        found = strstr(line, "a call waits for 1 s: ranks wait for each other ") && strstr(line, kinds[kind].words) &&
-                strstr(line, who);
+        found = strstr(line, kind == TWO_NODES ? "a call waits for " : "a call waits for 1 s: ") &&
+                strstr(line, " s: ranks wait for each other ") && strstr(line, kinds[kind].words) && strstr(line, who);
     if (f)
         fclose(f);
     return found;
@@ -132,7 +133,7 @@ static int part(int i)
     snprintf(log_name, sizeof log_name, "circles-%d.log", (int)getpid());
     setenv("RONDO_DEBUG_FILE", log_name, 1);
     setenv("RONDO_DEBUG", "warn", 1);
-    setenv("RONDO_STALL_MS", "60000", 1);
+    setenv("RONDO_STALL_MS", kind == TWO_NODES ? "4000" : "60000", 1);
     int bad = test_run(TEST_PROCESSES, kinds[kind].nranks, 60, circle, &kind);
     unlink(log_name);
     printf("circles: %s: %s\n", kinds[kind].name, bad ? "WRONG" : "named");
