@@ -14,13 +14,14 @@
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
-/* Words are copied one by one, as they were stored. */
+/* Words are copied one by one, as they were stored, and each before those behind it: a call that is seen to have ended
+ * is seen to have failed, as the board has that behind the number of those that have ended. */
 static void load_words(void *to, const void *from, size_t bytes)
 {
     const _Atomic uint64_t *at = from;
 
     for (size_t i = 0; i < bytes / sizeof *at; i++) {
-        uint64_t word = atomic_load_explicit(&at[i], memory_order_relaxed);
+        uint64_t word = atomic_load_explicit(&at[i], memory_order_acquire);
         memcpy((char *)to + i * sizeof word, &word, sizeof word);
     }
 }
