@@ -328,31 +328,51 @@ static void say_due(rd_queue_t *q, int peer)
     s->early = false;
 }
 
-void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
+/* So long the wait lasts when something is due next: a line, or else, which is the last, the time limit. 0: never. */
+static int64_t next_due(const rd_queue_t *q, bool *last)
+{
+    const int64_t due = q->late.due_ms, limit = q->wait.timeout_ms;
+
+    *last = !due || (limit > 0 && limit <= due);
+    return *last ? limit : due;
+}
+
+static void look_first(rd_queue_t *q, int peer, int64_t now_ms, bool last)
 {
     rd_late_t *s = &q->late;
-    int64_t waited = now_ms - q->wait.began_ms, limit = q->wait.timeout_ms;
 
-    if (s->wait_ms != q->wait.began_ms)
-        begin(q);
-    if (waited >= RD_HEART_LOOK_MS)
-        rd_heart_look(RD_HEART_WATCH, now_ms); /* one that is stuck does not see that a rank dies */
-    bool last = !s->due_ms || (limit > 0 && limit <= s->due_ms);
-    int64_t due = last ? limit : s->due_ms;
-    if (due <= 0 || waited < look_ms(due))
-        return;
-    fenv_t program;
-    rd_fpenv_begin(&program);
     if (!s->looked && (last || claim(q, now_ms))) {
         look(q);
         if (may_ask(q))
             ask_first(q, peer);
     }
     s->looked = true;
+}
+
+void rd_late_check(rd_queue_t *q, int peer, int64_t now_ms)
+{
+    rd_late_t *s = &q->late;
+    const int64_t waited = now_ms - q->wait.began_ms;
+    bool last;
+
+    if (s->wait_ms != q->wait.began_ms)
+        begin(q);
+    if (waited >= RD_HEART_LOOK_MS)
+        rd_heart_look(RD_HEART_WATCH, now_ms); /* one that is stuck does not see that a rank dies */
+    int64_t due = next_due(q, &last);
+    if (due <= 0 || waited < look_ms(due))
+        return;
+    fenv_t program;
+    rd_fpenv_begin(&program);
+    look_first(q, peer, now_ms, last);
     if (!s->early)
         ask_next(q);
-    if (!last && waited >= due)
+    if (!last && waited >= due) {
         say_due(q, peer);
+        due = next_due(q, &last);
+        if (due > 0 && waited >= look_ms(due)) /* it had no turn for long, and its time limit may be over, too */
+            look_first(q, peer, now_ms, last);
+    }
     rd_fpenv_end(&program);
 }
 
