@@ -131,14 +131,14 @@ a call that failed before@monitor/verdict_order.c@s/ \&\& !then->failed\[t\]//@m
 the thread that waited last@monitor/verdict_order.c@s/return waited == thread;/return true;/@monitor/judged
 whose the first call is@monitor/verdict_order.c@s/!rd_view_begun(&r->comm) \&\&/0 \&\&/@monitor/judged
 whose a repetition is@monitor/verdict_order.c@s/return !repeats || !has_threads(reader);/return true;/@monitor/judged
-who works inside is not slow@monitor/verdict_slow.c@s/ \&\& is_outside(s)/ /@monitor/judged
-the margin of who is slow@monitor/verdict_slow.c@s/s->others - s->waited >= MARGIN \&\&//;s/own + margin/own - 2/@monitor/judged
-waits that lead elsewhere@monitor/verdict_slow.c@s/if (way < 0)/if (0)/;s/return 2 \* certain >= s->c->nranks - 1 \&\& certain > 0;/return true;/@monitor/judged
-who waits in messages himself@monitor/verdict_slow.c@s/return sum > ELSEWHERE;/return false;/@monitor/judged
-how slow a link must be@monitor/verdict_link.c@s/link->class + RATIO <=/link->class <=/@monitor/judged
-both ends of a link wait@monitor/verdict_link.c@s/ \&\& wait_for_each_other(&l, link, from)/ /@monitor/judged
-a slow sender is no slow link@monitor/verdict_link.c@s/!is_the_senders(&l, link) \&\&//@monitor/judged
-neither end of a link is named@monitor/verdict_link.c@s/rd_verdict_say_slow(v, -1, text)/rd_verdict_say_slow(v, link->to->comm.rank, text)/@monitor/judged
+who works inside is not slow@monitor/verdict_slow.c@s/ \&\& is_outside(s)/ /@monitor/judged_slow
+the margin of who is slow@monitor/verdict_slow.c@s/s->others - s->waited >= MARGIN \&\&//;s/own + margin/own - 2/@monitor/judged_slow
+waits that lead elsewhere@monitor/verdict_slow.c@s/if (way < 0)/if (0)/;s/return 2 \* certain >= s->c->nranks - 1 \&\& certain > 0;/return true;/@monitor/judged_slow
+who waits in messages himself@monitor/verdict_slow.c@s/return sum > ELSEWHERE;/return false;/@monitor/judged_slow
+how slow a link must be@monitor/verdict_link.c@s/link->class + RATIO <=/link->class <=/@monitor/judged_slow
+both ends of a link wait@monitor/verdict_link.c@s/ \&\& wait_for_each_other(&l, link, from)/ /@monitor/judged_slow
+a slow sender is no slow link@monitor/verdict_link.c@s/!is_the_senders(&l, link) \&\&//@monitor/judged_slow
+neither end of a link is named@monitor/verdict_link.c@s/rd_verdict_say_slow(v, -1, text)/rd_verdict_say_slow(v, link->to->comm.rank, text)/@monitor/judged_slow
 END
 echo "mutants: $tried defences taken out, $missed not noticed"
 [ "$missed" -eq 0 ]
