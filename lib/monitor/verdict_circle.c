@@ -59,21 +59,29 @@ static bool count_messages(const rd_view_t *view, const rd_view_rank_t *r, rd_tr
     return behind == 1;
 }
 
+uint64_t rd_verdict_under_way(const rd_monitor_comm_t *comm)
+{
+    uint64_t sum = 0;
+
+    for (int t = 0; t < RD_TRACKS; t++)
+        sum += comm->calls[t].begun - comm->calls[t].ended;
+    return sum;
+}
+
 /* Is the rank inside one call, which returns when it is over, and are all its calls that are known of one thread? Then
  * it makes no other one before. A group may have been submitted, and then its thread is free. */
 static bool is_held(const rd_view_t *view, const rd_view_rank_t *r, int track)
 {
     events_t events = events_of(view, r);
     rd_monitor_event_t call, event;
-    uint64_t under_way = 0;
 
-    for (int t = 0; t < RD_TRACKS; t++)
-        under_way += r->comm.calls[t].begun - r->comm.calls[t].ended;
-    if (under_way != 1 || !rd_reader_last(events.reader, &r->comm, (rd_track_t)track, &call) ||
+    if (rd_verdict_under_way(&r->comm) != 1 || !rd_reader_last(events.reader, &r->comm, (rd_track_t)track, &call) ||
         call.flags & RD_MONITOR_GROUPED)
         return false;
     if (track == RD_TRACK_COLLECTIVE ? call.kind >= RD_NUM_COLLS
                                      : call.kind != RD_MONITOR_SEND && call.kind != RD_MONITOR_RECV)
+        return false;
+    if (!rd_verdict_calls_alone(view, r, call.thread)) /* repetitions have no event */
         return false;
     while (next_event(&events, &event))
         if (event.thread != call.thread)

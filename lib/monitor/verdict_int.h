@@ -22,6 +22,11 @@ const char *rd_verdict_doing(const rd_view_process_t *process);
 typedef enum rd_other_end { RD_END_OWED, RD_END_CALLED, RD_END_UNKNOWN } rd_other_end_t;
 rd_other_end_t rd_verdict_other_end(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_rank_t *peer,
                                     int track);
+/* So many calls of a rank are under way. */
+uint64_t rd_verdict_under_way(const rd_monitor_comm_t *comm);
+/* Are all calls of a rank this thread's, as far as that is known? An event is of the thread that made the first call of
+ * its run, and the board has the one that has waited last: where there are several, only that tells of a repetition. */
+bool rd_verdict_calls_alone(const rd_view_t *view, const rd_view_rank_t *rank, uint64_t thread);
 /* Finds another communicator in whose call a rank of `comm` is, and its rank there. */
 const rd_view_comm_t *rd_verdict_elsewhere(const rd_view_t *view, const rd_view_comm_t *comm,
                                            const rd_view_rank_t *rank, const rd_view_rank_t **there);

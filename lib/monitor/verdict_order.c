@@ -26,34 +26,37 @@ static bool has_threads(const rd_reader_t *reader)
     return false;
 }
 
-/* Are all calls of a rank this thread's, as far as that is known? An event is of the thread that made the first call of
- * its run, and the board has the one that has waited last: where there are several, only that tells of a repetition. */
-static bool calls_alone(const rd_view_t *view, const rd_view_rank_t *r, uint64_t thread)
+bool rd_verdict_calls_alone(const rd_view_t *view, const rd_view_rank_t *r, uint64_t thread)
 {
     const rd_reader_t *reader = &view->processes[r->process].reader;
     const uint64_t waited = r->comm.device < 0 ? r->comm.thread : 0;
-    bool repeats = false;
+    bool repeats = false, unknown = false;
     rd_monitor_event_t event;
 
     for (int t = 0; t < RD_TRACKS; t++) {
-        if (!r->comm.calls[t].begun || !rd_reader_last(reader, &r->comm, (rd_track_t)t, &event))
+        if (!r->comm.calls[t].begun)
             continue;
+        if (!rd_reader_last(reader, &r->comm, (rd_track_t)t, &event)) {
+            unknown = true; /* the ring has other events by now */
+            continue;
+        }
         if (event.thread != thread)
             return false;
         repeats |= r->comm.calls[t].begun > event.number;
     }
     if (waited)
         return waited == thread;
-    return !repeats || !has_threads(reader);
+    return !unknown && (!repeats || !has_threads(reader));
 }
 
-/* Might the first call of a rank be any thread's? Other ranks of its process have threads of their own. */
-static bool shares_process(const rd_view_comm_t *c, const rd_view_rank_t *r)
+/* Might the first call of a rank be any thread's? Other ranks of its process have threads of their own, and other
+ * threads of it have called. */
+static bool is_anyones(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *r)
 {
     for (int i = 0; i < c->nranks; i++)
         if (c->ranks[i].process == r->process && c->ranks[i].comm.rank != r->comm.rank)
             return true;
-    return false;
+    return has_threads(&view->processes[r->process].reader);
 }
 
 /* Is the thread that makes all calls of `r`, a rank of `c`, or is to make its first one, inside a call of `other`? */
@@ -65,10 +68,10 @@ static bool is_in(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_
     if (other->process != r->process || track < 0 ||
         !rd_reader_last(&view->processes[other->process].reader, &other->comm, (rd_track_t)track, &event))
         return false;
-    if (!rd_view_begun(&r->comm) && shares_process(c, r))
+    if (!rd_view_begun(&r->comm) && is_anyones(view, c, r))
         return false;
     const bool waits = other->comm.device < 0 && rd_view_waits_for(&other->comm) >= 0 && other->comm.thread;
-    return calls_alone(view, r, waits ? other->comm.thread : event.thread);
+    return rd_verdict_calls_alone(view, r, waits ? other->comm.thread : event.thread);
 }
 
 /* Has a call failed since then, or the communicator? A call has ended before its communicator is said to have failed.
@@ -109,13 +112,15 @@ const rd_view_comm_t *rd_verdict_elsewhere(const rd_view_t *view, const rd_view_
     return NULL;
 }
 
-/* Does the call that a rank is in hold its thread? A group may have been submitted, and then its thread is free. */
+/* Does the call that a rank is in hold its thread? A group may have been submitted, and then its thread is free; so it
+ * is by calls on a device. Of several calls that are under way at once it is not known which one waits. */
 static bool is_held(const rd_view_t *view, const rd_view_rank_t *r)
 {
     const int track = rd_view_inside(&r->comm);
     rd_monitor_event_t call;
 
-    return track >= 0 && rd_reader_last(&view->processes[r->process].reader, &r->comm, (rd_track_t)track, &call) &&
+    return r->comm.device < 0 && rd_verdict_under_way(&r->comm) == 1 &&
+           rd_reader_last(&view->processes[r->process].reader, &r->comm, (rd_track_t)track, &call) &&
            !(call.flags & RD_MONITOR_GROUPED);
 }
 
@@ -129,11 +134,19 @@ static bool is_owed(const rd_view_t *view, const rd_view_rank_t *r, const rd_vie
     return track >= 0 && rd_verdict_other_end(view, r, next, track) == RD_END_OWED;
 }
 
+/* Is it the communicator as it was before a call of it failed? */
+static bool is_past(const rd_view_t *view, const rd_view_comm_t *c)
+{
+    return c == rd_view_comm_of(view->before, view->nbefore, c->id);
+}
+
 /* Follows what *at waits for in *c, over any number of ranks and communicators, as long as all of it has stood still
  * since the first look. Where it leads to another communicator, a rank is held there by a call, and so does not make
- * the one that is waited for. Returns true when it comes to `to`; NULL: to one that waits for a rank without a record
- * here, which is *at then. */
-static bool follow(const rd_view_t *view, const rd_view_comm_t **c, const rd_view_rank_t **at, const rd_view_rank_t *to)
+ * the one that is waited for. Returns true when it comes to `to`, and adds to *past whether one of the calls has failed
+ * meanwhile. `to` NULL: when it comes to one that waits for a rank without a record here, which is *at then; as that is
+ * asked by one look, only calls that are owed count. */
+static bool follow(const rd_view_t *view, const rd_view_comm_t **c, const rd_view_rank_t **at, const rd_view_rank_t *to,
+                   bool *past)
 {
     for (int hops = 0; hops < HOPS; hops++) {
         const rd_view_comm_t *then = rd_view_comm_of(view->before, view->nbefore, (*c)->id);
@@ -145,8 +158,11 @@ static bool follow(const rd_view_t *view, const rd_view_comm_t **c, const rd_vie
             return !to;
         if (rd_view_inside(&next->comm) < 0)
             *c = is_owed(view, *at, next) ? rd_verdict_elsewhere(view, *c, next, &next) : NULL;
+        else if (!to && !is_owed(view, *at, next))
+            return false;
         if (!*c)
             return false;
+        *past |= is_past(view, *c);
         if (next == to)
             return true;
         *at = next;
@@ -154,9 +170,11 @@ static bool follow(const rd_view_t *view, const rd_view_comm_t **c, const rd_vie
     return false;
 }
 
-static bool leads_to(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *at, const rd_view_rank_t *to)
+static bool leads_to(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *at, const rd_view_rank_t *to,
+                     bool *past)
 {
-    return follow(view, &c, &at, to);
+    *past |= is_past(view, c);
+    return follow(view, &c, &at, to, past);
 }
 
 const char *rd_verdict_number_of(const rd_view_comm_t *c, const rd_view_comm_t *other,
@@ -195,10 +213,11 @@ bool rd_verdict_order(const rd_view_t *view, const rd_view_comm_t *c, const rd_v
 {
     const rd_view_rank_t *other;
     const rd_view_comm_t *o = rd_verdict_elsewhere(view, c, late, &other);
+    bool past = false;
 
-    if (!o || !is_held(view, waiter) || !is_owed(view, waiter, late) || !leads_to(view, o, other, waiter))
+    if (!o || !is_held(view, waiter) || !is_owed(view, waiter, late) || !leads_to(view, o, other, waiter, &past))
         return false;
-    v->circle = v->status == RD_VERDICT_NONE;
+    v->circle = v->status == RD_VERDICT_NONE && !past; /* a call that has failed holds nobody any more */
     say_order(view, c, waiter, o, other, v);
     return true;
 }
@@ -209,15 +228,17 @@ void rd_verdict_find_hop(const rd_view_t *view, const rd_view_comm_t *c, const r
                          rd_monitor_verdict_t *v)
 {
     const rd_view_rank_t *at;
+    bool past = false;
 
     c = rd_verdict_elsewhere(view, c, late, &at);
-    if (c && follow(view, &c, &at, NULL) && rd_view_inside(&at->comm) == RD_TRACK_COLLECTIVE)
+    if (c && follow(view, &c, &at, NULL, &past) && rd_view_inside(&at->comm) == RD_TRACK_COLLECTIVE)
         v->hop = (rd_verdict_hop_t){c->id, at->comm.calls[RD_TRACK_COLLECTIVE].begun, rd_view_waits_for(&at->comm)};
 }
 
-/* Is the rank that the hop leads to still to make the call, and do the waits of its thread lead to `waiter`? The hop
- * was seen before this look: a call that is owed now was owed then, and its rank has waited since. */
-static bool comes_to(const rd_view_t *view, const rd_verdict_hop_t *hop, const rd_view_rank_t *waiter)
+/* Is the rank that the hop leads to still to make the call, and do the waits of its thread lead to `waiter`? It does
+ * not matter whether the hop was seen before this look or behind it: who is held by a call that is owed at the one time
+ * is so at all times between the two, as nobody in the circle can make the call that the one before waits for. */
+static bool comes_to(const rd_view_t *view, const rd_verdict_hop_t *hop, const rd_view_rank_t *waiter, bool *past)
 {
     const rd_view_comm_t *o = rd_view_comm_of(view->comms, view->ncomms, hop->comm);
     const rd_view_rank_t *at = o ? rd_view_rank_of(o, (int)hop->waits_for) : NULL;
@@ -226,7 +247,7 @@ static bool comes_to(const rd_view_t *view, const rd_verdict_hop_t *hop, const r
         return false;
     if (rd_view_inside(&at->comm) < 0)
         o = rd_verdict_elsewhere(view, o, at, &at);
-    return o && (at == waiter || leads_to(view, o, at, waiter));
+    return o && (at == waiter || leads_to(view, o, at, waiter, past));
 }
 
 /* The rank that waits for `about` in that collective, and has since the first look. */
@@ -248,10 +269,11 @@ bool rd_verdict_closes(const rd_view_t *view, const rd_view_comm_t *c, int about
 {
     const rd_view_rank_t *waiter = hop->comm ? waiter_for(view, c, about, number) : NULL;
     char one[64], call[200];
+    bool past = false;
 
-    if (!waiter || !comes_to(view, hop, waiter))
+    if (!waiter || !comes_to(view, hop, waiter, &past))
         return false;
-    *v = (rd_monitor_verdict_t){.rank = -1, .next = -1, .circle = true};
+    *v = (rd_monitor_verdict_t){.rank = -1, .next = -1, .circle = !past};
     rd_view_rank_text(view, waiter, one, sizeof one);
     rd_view_call_text(view, waiter, RD_TRACK_COLLECTIVE, call, sizeof call);
     rd_verdict_say(v, RD_VERDICT_BLAMED, -1,

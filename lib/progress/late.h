@@ -44,7 +44,7 @@ void rd_late_end(struct rd_queue *queue);
 /* Asks what holds a rank of another node up, which `team`'s rank waits for. It has a seat. */
 void rd_late_ask(const rd_team_t *team, rd_questioner_t by, int about);
 /* Does the answer lead back to this node, so that ranks wait for each other in a circle? Returns true with a verdict if
- * it does, by the view, whose last look was made after the question. */
+ * it does, by the view. */
 bool rd_late_closes(const rd_team_t *team, const struct rd_view *view, int about, const rd_boot_answer_t *answer,
                     struct rd_monitor_verdict *verdict);
 

@@ -130,7 +130,13 @@ in which call the other node's rank is waited for@monitor/verdict_order.c@s/r->c
 a call that failed before@monitor/verdict_order.c@s/ \&\& !then->failed\[t\]//@monitor/judged
 the thread that waited last@monitor/verdict_order.c@s/return waited == thread;/return true;/@monitor/judged
 whose the first call is@monitor/verdict_order.c@s/!rd_view_begun(&r->comm) \&\&/0 \&\&/@monitor/judged
-whose a repetition is@monitor/verdict_order.c@s/return !repeats || !has_threads(reader);/return true;/@monitor/judged
+whose a repetition is@monitor/verdict_order.c@s/ \&\& (!repeats || !has_threads(reader));/;/@monitor/judged
+a track whose event is overwritten@monitor/verdict_order.c@s/unknown = true;/;/@monitor/judged
+whose the first call of several threads is@monitor/verdict_order.c@s/return has_threads(&view.*/return false;/@monitor/judged
+calls on a device hold nobody@monitor/verdict_order.c@s/r->comm.device < 0 \&\& rd_verdict/rd_verdict/@monitor/judged
+which of several calls waits@monitor/verdict_order.c@s/ \&\& rd_verdict_under_way(&r->comm) == 1//@monitor/judged
+a call that has failed is in no circle@monitor/verdict_order.c@s/ \&\& !past;/;/@monitor/judged
+who repeats the calls of a circle@monitor/verdict_circle.c@s/if (!rd_verdict_calls_alone(view, r, call.thread))/if (0)/@monitor/judged
 who works inside is not slow@monitor/verdict_slow.c@s/ \&\& is_outside(s)/ /@monitor/judged_slow
 the margin of who is slow@monitor/verdict_slow.c@s/s->others - s->waited >= MARGIN \&\&//;s/own + margin/own - 2/@monitor/judged_slow
 waits that lead elsewhere@monitor/verdict_slow.c@s/if (way < 0)/if (0)/;s/return 2 \* certain >= s->c->nranks - 1 \&\& certain > 0;/return true;/@monitor/judged_slow

@@ -98,6 +98,16 @@ static void blocks(int rank, int peer)
     boards[rank]->seen_ms = NOW_MS;
 }
 
+/* Another thread of the rank's process calls, in a communicator that is not seen. */
+static void another_calls(int rank, int thread)
+{
+    rd_monitor_head_t *head = (void *)((char *)boards[rank] - RD_MONITOR_PAGE);
+    rd_monitor_event_t *events = (void *)((char *)head + head->events_at);
+    const uint64_t n = head->next++;
+
+    events[n] = (rd_monitor_event_t){.stamp = (n + 1) << 8 | 2, .comm = 9, .number = 1, .thread = (uint64_t)thread};
+}
+
 /* Rank 0 receives from rank 2, which calls a collective, as rank 1 does. */
 static void collective_and_message(int thread, int flags)
 {
@@ -149,6 +159,19 @@ static void do_not_meet(void)
     collective_and_message(2, 0); /* another thread makes calls, too */
     look_twice();
     EXPECT(RD_VERDICT_UNKNOWN, -1, "in a circle");
+    end();
+    collective_and_message(1, 0); /* or has, elsewhere, and may be who repeats what this rank called */
+    boards[2]->calls[RD_TRACK_SEND].begun++;
+    boards[2]->calls[RD_TRACK_SEND].ended++;
+    blocks(2, 0);
+    look_twice();
+    EXPECT(RD_VERDICT_BLAMED, -1, "do not meet");
+    another_calls(2, 2);
+    look_twice();
+    EXPECT(RD_VERDICT_UNKNOWN, -1, "in a circle");
+    boards[2]->thread = 1; /* who waited last, as far as is known the only one */
+    look_twice();
+    EXPECT(RD_VERDICT_BLAMED, -1, "do not meet");
     end();
     collective_and_message(1, RD_MONITOR_GROUPED); /* and whoever has submitted a group is free */
     look_twice();
@@ -253,16 +276,6 @@ static void look_twice_at(int ncomms)
         CHECK(rd_view_look(&view, 0) && view.ncomms == ncomms, "%d communicators", view.ncomms);
 }
 
-/* Another thread of the rank's process calls, in a communicator that is not seen. */
-static void another_calls(int rank, int thread)
-{
-    rd_monitor_head_t *head = (void *)((char *)boards[rank] - RD_MONITOR_PAGE);
-    rd_monitor_event_t *events = (void *)((char *)head + head->events_at);
-    const uint64_t n = head->next++;
-
-    events[n] = (rd_monitor_event_t){.stamp = (n + 1) << 8 | 2, .comm = 9, .number = 1, .thread = (uint64_t)thread};
-}
-
 static void judge_the_first(void)
 {
     look_twice_at(2);
@@ -280,6 +293,7 @@ static void order_that_fails(void)
     CHECK(rd_view_look(&view, 0), "no memory");
     rd_verdict_judge(&view, &view.comms[0], &verdict);
     EXPECT(RD_VERDICT_BLAMED, -1, "in different communicators");
+    CHECK(!verdict.circle, "it is over where a call has failed");
     other->calls[RD_TRACK_COLLECTIVE].ended = 0;
     judge_the_first();
     other->calls[RD_TRACK_COLLECTIVE].ended = 1; /* what has failed is one before, of another thread perhaps */
@@ -341,6 +355,19 @@ static void order_by_threads(void)
     boards[1]->thread = 1;
     judge_the_first();
     EXPECT(RD_VERDICT_BLAMED, -1, "in different communicators");
+    boards[1]->calls[RD_TRACK_COLLECTIVE].entry = 0; /* the ring has no event of it any more */
+    judge_the_first();
+    EXPECT(RD_VERDICT_BLAMED, -1, "in different communicators");
+    boards[1]->thread = 0;
+    judge_the_first();
+    EXPECT(RD_VERDICT_LATE, 1, "is late");
+    CHECK(!strstr(verdict.text, "in another communicator"), "%s", verdict.text);
+    end();
+    two_orders(0);
+    another_calls(1, 2); /* whose the first call of rank 1 may be */
+    judge_the_first();
+    EXPECT(RD_VERDICT_LATE, 1, "is late, by 1 call: outside, no call yet");
+    CHECK(!strstr(verdict.text, "in another communicator"), "%s", verdict.text);
     end();
 }
 
@@ -366,6 +393,17 @@ static void no_order(void)
     two_orders(RD_MONITOR_GROUPED); /* rank 1 may have submitted it */
     judge_the_first();
     CHECK(!verdict.circle, "a submitted group holds nobody");
+    EXPECT(RD_VERDICT_LATE, 1, "it is in another communicator, 'world' (0000000000000008): in barrier");
+    end();
+    two_orders(0);
+    (boards[1] + 1)->device = 0; /* who has enqueued it may go on */
+    judge_the_first();
+    EXPECT(RD_VERDICT_LATE, 1, "it is in another communicator, 'world' (0000000000000008): in barrier");
+    end();
+    two_orders(0);
+    (boards[1] + 1)->calls[RD_TRACK_SEND].begun = 1; /* a thread waits in each of two calls, or in none */
+    (boards[1] + 1)->waits_in = 2;
+    judge_the_first();
     EXPECT(RD_VERDICT_LATE, 1, "it is in another communicator, 'world' (0000000000000008): in barrier");
     end();
     two_orders(0);
