@@ -241,6 +241,8 @@ bool rd_mpi_setup_start(void);
 void rd_mpi_setup_begin(void); /* collective, in MPI_Init */
 /* Are sums of this communicator in the order of ranks, whoever serves them? The same on all ranks. */
 bool rd_mpi_is_reproducible(const rd_mpi_comm_t *c);
+/* May calls of that form be in the order of ranks where rondo does not serve them? The same on all ranks. */
+bool rd_mpi_may_order(rd_mpi_form_t form);
 /* Before a call. May make rondo's communicator; collective then. */
 void rd_mpi_setup(rd_mpi_comm_t *c);
 /* Counts a call for which there was none yet, which this rank made with the others. */

@@ -58,6 +58,25 @@ bool rd_mpi_setup_start(void)
  * ones are switched off: it is the one thing that is agreed on in MPI_Init. */
 static bool all_know;
 static bool agree_at_once; /* because of a rank that is switched off */
+static bool may_order[RD_MPI_FORMS] = {[RD_MPI_BLOCKING] = true};
+
+/* Behind their calls sums are in order only where every rank can do so: a tool before this library may be on one rank
+ * alone, and so may the environment that asks the MPI to go on after failures. */
+static void agree_on_order(void)
+{
+    enum { NO_FOLLOWING, NO_STARTS, WORDS };
+    int64_t mine[WORDS] = {rd_mpi_is_tolerant() || !rd_mpi_progress_start(), !rd_mpi_next.requests_come_by}, all[WORDS];
+
+    if (PMPI_Allreduce(mine, all, WORDS, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS)
+        return;
+    may_order[RD_MPI_NONBLOCKING] = !all[NO_FOLLOWING];
+    may_order[RD_MPI_PERSISTENT] = !all[NO_FOLLOWING] && !all[NO_STARTS];
+}
+
+bool rd_mpi_may_order(rd_mpi_form_t form)
+{
+    return may_order[form];
+}
 
 void rd_mpi_setup_begin(void)
 {
@@ -75,6 +94,8 @@ void rd_mpi_setup_begin(void)
     if (all[REPRODUCIBLE] && PMPI_Bcast(&rd_mpi_settings.rules, (int)sizeof rd_mpi_settings.rules, MPI_BYTE, 0,
                                         MPI_COMM_WORLD) != MPI_SUCCESS)
         return;
+    if (all[REPRODUCIBLE])
+        agree_on_order();
     agree_at_once = all[OFF] && all[REPRODUCIBLE];
     all_know = true;
 }

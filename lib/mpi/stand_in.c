@@ -119,6 +119,13 @@ static void add(rd_mpi_operation_t *o)
     pthread_mutex_unlock(&lock);
 }
 
+/* Whether there is a device's memory, only this rank need know; but see rd_mpi_is_tolerant. */
+static bool may_be_on_device(const rd_mpi_comm_t *c, const rd_mpi_call_t *call)
+{
+    return rd_mpi_device_used() && c->refused != RD_MPI_INTER && !rd_mpi_is_tolerant() && rd_mpi_plausible(c, call) &&
+           rd_mpi_progress_start();
+}
+
 /* NULL: the call goes on as it came, or there is no memory (`result`). */
 static rd_mpi_operation_t *create(const rd_mpi_call_t *call, rd_mpi_reason_t reason, int *result)
 {
@@ -131,10 +138,8 @@ static rd_mpi_operation_t *create(const rd_mpi_call_t *call, rd_mpi_reason_t rea
     *result = RD_MPI_HAND_ON(reason);
     if (!c || call->what == RD_MPI_BARRIER_CALL)
         return NULL;
-    ordered = rd_mpi_is_ordered(c, call, reason, &size);
-    if (!ordered && (!rd_mpi_device_used() || c->refused == RD_MPI_INTER || !rd_mpi_plausible(c, call)))
-        return NULL;
-    if (!rd_mpi_progress_start())
+    ordered = rd_mpi_may_order(call->form) && rd_mpi_is_ordered(c, call, reason, &size);
+    if (!ordered && !may_be_on_device(c, call))
         return NULL;
     o = rd_mpi_operation_create(c, NULL, call, call->form == RD_MPI_PERSISTENT);
     if (!o || !(o->work.parts = calloc((size_t)c->nranks, sizeof *o->work.parts))) {

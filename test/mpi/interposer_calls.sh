@@ -104,6 +104,14 @@ for mpi in $(mpis); do
         esac
         grep -q "$wanted" "$dir/out" || { cat "$dir/out"; fail "a tool before it: who served $program"; }
     done
+    # On one rank alone: then the ranks do not wait for each other where the others could be in order.
+    compile ordered
+    tool=$dir/before.so preload=$preload RONDO_MPI_REPRODUCIBLE=1 timeout 60 "$mpirun" $oversubscribe -n 2 sh -c '
+        [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 ] || tool=
+        LD_PRELOAD="$tool $preload" exec "$@"' sh "$dir/ordered.$mpi" persistent >"$dir/out" 2>&1
+    code=$?
+    grep -q '^good$' "$dir/out" || grep -q 'is in another order' "$dir/out" ||
+        { cat "$dir/out"; fail "a tool before it on one rank: result $code"; }
     # In the environment of the launcher, too.
     LD_PRELOAD=$preload timeout 60 "$mpirun" $oversubscribe -n 2 "$dir/corners.$mpi" plain >"$dir/out" 2>&1
     [ "$(cat "$dir/out")" = good ] || { cat "$dir/out"; fail "the launcher is not left alone"; }
