@@ -117,10 +117,12 @@
 /* clang-format on */
 
 /* Persistent calls are MPI 4's. Open MPI 5 has them as well, and Open MPI 4 under names of its own, MPIX_. */
+#ifndef RD_MPI_HAS_INIT
 #if MPI_VERSION >= 4 || (defined OPEN_MPI && OMPI_MAJOR_VERSION >= 4)
 #define RD_MPI_HAS_INIT 1
 #else
 #define RD_MPI_HAS_INIT 0
+#endif
 #endif
 
 /* What is done with persistent requests: the name in three spellings, the number of C's parameters, and Fortran's

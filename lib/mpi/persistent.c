@@ -187,6 +187,11 @@ int rd_mpi_init(const rd_mpi_call_t *call, MPI_Request *request)
     return result;
 }
 
+int rd_mpi_start_next(MPI_Request *request)
+{
+    return rd_mpi_next.Start((W)request);
+}
+
 static int start(MPI_Request *request)
 {
     rd_mpi_operation_t *o = find(*request);
@@ -194,7 +199,7 @@ static int start(MPI_Request *request)
     int result;
 
     if (!o)
-        return rd_mpi_next.Start((W)request);
+        return rd_mpi_start_next(request);
     result = PMPI_Start(request);
     if (result != MPI_SUCCESS)
         return result;
@@ -290,6 +295,11 @@ int rd_mpi_init_own(rd_mpi_comm_t *c, const rd_mpi_call_t *call, MPI_Request *re
 int rd_mpi_persistent_request(rd_mpi_operation_t *o)
 {
     return rd_mpi_raise(o->c, MPI_ERR_OTHER);
+}
+
+int rd_mpi_start_next(MPI_Request *request)
+{
+    return PMPI_Start(request);
 }
 
 int rd_mpi_start_and_wait(MPI_Request *request)

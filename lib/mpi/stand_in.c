@@ -235,7 +235,7 @@ int rd_mpi_stand_in_submit(rd_mpi_operation_t *o)
     if (o->ordered)
         result = collect(o);
     else if ((result = rd_mpi_device_bring_again(o->c, &o->on_host)) == MPI_SUCCESS)
-        result = rd_mpi_next.Start((W)o->work.parts);
+        result = rd_mpi_start_next(o->work.parts);
     if (result == MPI_SUCCESS) {
         add(o);
         return result;

@@ -18,5 +18,6 @@ void rd_mpi_stand_ins_end(void); /* in MPI_Finalize */
 /* Gives an operation a request that is complete when `done` is called, which is set here. */
 int rd_mpi_nonblocking_request(rd_mpi_operation_t *o);
 int rd_mpi_persistent_request(rd_mpi_operation_t *o);
+int rd_mpi_start_next(MPI_Request *request); /* by who comes behind */
 
 #endif
