@@ -421,6 +421,8 @@ int rd_mpi_begin_lists(rd_mpi_work_t *w);
 /* Reductions in the order of ranks, of dense elements. Where rondo serves nothing (`rondo` is NULL) the MPI moves them.
  * A long one is handed on, unless it must be in that order. */
 int rd_mpi_begin_sorted(rd_mpi_work_t *w, size_t size, bool must);
+/* Can the MPI, whose counts are ints, move what a call that does not block collects? The same on all ranks. */
+bool rd_mpi_may_collect(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, size_t size);
 /* For a blocking reduction that rondo does not serve for that reason: does it in the order of ranks all the same, if
  * its bits depend on that and were asked for to be reproducible. Returns MPI_SUCCESS, an error, which the handler has
  * seen, or the reason to hand it on. */

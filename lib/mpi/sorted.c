@@ -109,7 +109,7 @@ static int whole(rd_mpi_work_t *w, size_t size)
         most = count;
     if (most == 0)
         most = 1;
-    if (!w->rondo && size > INT_MAX / (w->call->form == RD_MPI_BLOCKING ? 1 : most))
+    if (!w->rondo && size > INT_MAX)
         return RD_MPI_HAND_ON(RD_MPI_OPERATOR);
     w->sorted.last = last_of(w->c, w->call);
     w->sorted.blocks = malloc((count < most ? count : most) * size * n + 1);
@@ -126,6 +126,15 @@ static int whole(rd_mpi_work_t *w, size_t size)
 static size_t block_of(const rd_mpi_call_t *call, size_t size, size_t r)
 {
     return size * (size_t)(call->recvcounts ? rd_mpi_list_at(call->recvcounts, call->large, (int)r) : call->recvcount);
+}
+
+bool rd_mpi_may_collect(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, size_t size)
+{
+    for (size_t r = 0; size && r < (call->recvcounts ? (size_t)c->nranks : 1); r++) {
+        if (block_of(call, 1, r) > INT_MAX / size)
+            return false;
+    }
+    return size > 0;
 }
 
 /* Block by block, each rank gathers its own. The MPI's counts are ints. */

@@ -138,7 +138,8 @@ static rd_mpi_operation_t *create(const rd_mpi_call_t *call, rd_mpi_reason_t rea
     *result = RD_MPI_HAND_ON(reason);
     if (!c || call->what == RD_MPI_BARRIER_CALL)
         return NULL;
-    ordered = rd_mpi_may_order(call->form) && rd_mpi_is_ordered(c, call, reason, &size);
+    ordered =
+        rd_mpi_may_order(call->form) && rd_mpi_is_ordered(c, call, reason, &size) && rd_mpi_may_collect(c, call, size);
     if (!ordered && !may_be_on_device(c, call))
         return NULL;
     o = rd_mpi_operation_create(c, NULL, call, call->form == RD_MPI_PERSISTENT);
