@@ -524,6 +524,7 @@ typedef struct rd_mpi_operation {
     rd_mpi_on_host_t on_host;
     MPI_Datatype kept[2]; /* that describe what is sent and received; MPI_DATATYPE_NULL: the user's do */
     int result;
+    int unsaid;                               /* stand_in.c: an error that no handler has seen yet */
     void (*done)(struct rd_mpi_operation *o); /* called at the end, with the result there */
     MPI_Request request;                      /* the user's */
     bool landed;                              /* nonblocking.c: `done` was called */

@@ -64,13 +64,20 @@ static int last_of(const rd_mpi_comm_t *c, const rd_mpi_call_t *call)
     }
 }
 
+/* Counts a request if it has begun. Errors on a communicator of this library's are raised on the user's. */
+static int begun(rd_mpi_work_t *w, int result)
+{
+    w->num_parts += result == MPI_SUCCESS;
+    return result == MPI_SUCCESS || w->comm == w->c->comm ? result : rd_mpi_raise(w->c, result);
+}
+
 static int gather(rd_mpi_work_t *w, const char *from, size_t bytes, int root)
 {
     if (w->rondo)
         return rd_mpi_result(w->c, rondo_gather(from, w->sorted.blocks, bytes, RONDO_UINT8, root, w->rondo, NULL));
     if (w->parts)
-        return PMPI_Igather(from, (int)bytes, MPI_BYTE, w->sorted.blocks, (int)bytes, MPI_BYTE, root, w->comm,
-                            &w->parts[w->num_parts++]);
+        return begun(w, PMPI_Igather(from, (int)bytes, MPI_BYTE, w->sorted.blocks, (int)bytes, MPI_BYTE, root, w->comm,
+                                     &w->parts[w->num_parts]));
     return PMPI_Gather(from, (int)bytes, MPI_BYTE, w->sorted.blocks, (int)bytes, MPI_BYTE, root, w->comm);
 }
 
@@ -79,8 +86,8 @@ static int allgather(rd_mpi_work_t *w, const char *from, size_t bytes)
     if (w->rondo)
         return rd_mpi_result(w->c, rondo_allgather(from, w->sorted.blocks, bytes, RONDO_UINT8, w->rondo, NULL));
     if (w->parts)
-        return PMPI_Iallgather(from, (int)bytes, MPI_BYTE, w->sorted.blocks, (int)bytes, MPI_BYTE, w->comm,
-                               &w->parts[w->num_parts++]);
+        return begun(w, PMPI_Iallgather(from, (int)bytes, MPI_BYTE, w->sorted.blocks, (int)bytes, MPI_BYTE, w->comm,
+                                        &w->parts[w->num_parts]));
     return PMPI_Allgather(from, (int)bytes, MPI_BYTE, w->sorted.blocks, (int)bytes, MPI_BYTE, w->comm);
 }
 

@@ -31,12 +31,20 @@ static bool keeps_memory(const rd_mpi_operation_t *o)
     return o->asked.form == RD_MPI_PERSISTENT && !o->ordered;
 }
 
+/* Has it a communicator of the MPI's, on which errors are only returned? */
+static bool has_own_comm(const rd_mpi_operation_t *o)
+{
+    return o->asked.form == RD_MPI_PERSISTENT && o->ordered;
+}
+
 /* ---- to the end ---- */
 
 static void land(rd_mpi_operation_t *o)
 {
     int result = o->result;
 
+    if (o->unsaid != MPI_SUCCESS)
+        rd_mpi_raise(o->c, o->unsaid);
     if (o->ordered)
         result = rd_mpi_end(&o->work, result);
     if (keeps_memory(o))
@@ -51,10 +59,13 @@ static bool is_over(rd_mpi_operation_t *o)
 {
     for (int i = 0; i < o->work.num_parts; i++) {
         int flag = 0, result = PMPI_Test(&o->work.parts[i], &flag, MPI_STATUS_IGNORE);
-        if (result != MPI_SUCCESS)
-            o->result = result;
-        else if (!flag)
+        if (result == MPI_SUCCESS && !flag)
             return false;
+        if (result == MPI_SUCCESS)
+            continue;
+        o->result = result;
+        if (has_own_comm(o))
+            o->unsaid = result;
     }
     return true;
 }
@@ -100,10 +111,12 @@ void rd_mpi_stand_ins_end(void)
 void rd_mpi_stand_in_free(rd_mpi_operation_t *o)
 {
     if (keeps_memory(o)) {
-        for (int i = 0; i < o->work.num_parts; i++)
-            PMPI_Request_free(&o->work.parts[i]);
+        for (int i = 0; i < o->work.num_parts; i++) {
+            if (o->work.parts[i] != MPI_REQUEST_NULL) /* Open MPI has freed one that ended with an error */
+                PMPI_Request_free(&o->work.parts[i]);
+        }
         rd_mpi_device_return(o->c, &o->on_host, MPI_ERR_OTHER); /* gives the memory back */
-    } else if (o->asked.form == RD_MPI_PERSISTENT && o->work.comm != MPI_COMM_NULL) {
+    } else if (has_own_comm(o) && o->work.comm != MPI_COMM_NULL) {
         PMPI_Comm_free(&o->work.comm);
     }
     rd_mpi_operation_free(o);
@@ -151,7 +164,7 @@ static rd_mpi_operation_t *create(const rd_mpi_call_t *call, rd_mpi_reason_t rea
     }
     o->ordered = ordered;
     o->size = size;
-    o->work.comm = c->comm;
+    o->work.comm = call->form == RD_MPI_PERSISTENT ? MPI_COMM_NULL : c->comm;
     *result = MPI_SUCCESS;
     return o;
 }
@@ -185,9 +198,26 @@ static int pass(rd_mpi_operation_t *o, const rd_mpi_call_t *call, rd_mpi_reason_
     return result;
 }
 
-/* What did not begin. */
+static void forget(rd_mpi_operation_t *o)
+{
+    rd_mpi_comm_landed(o->c);
+    rd_mpi_operation_free(o);
+}
+
+/* What did not begin. Where a part of it has, that goes on to its end, for it uses the memory. */
 static int drop(rd_mpi_operation_t *o, int result)
 {
+    if (o->asked.form == RD_MPI_PERSISTENT) {
+        rd_mpi_stand_in_free(o);
+        return result;
+    }
+    if (o->work.num_parts > 0) {
+        o->c->uses++;
+        o->result = result;
+        o->done = forget;
+        add(o);
+        return result;
+    }
     if (o->ordered)
         rd_mpi_end(&o->work, result);
     rd_mpi_device_return(o->c, &o->on_host, result);
@@ -212,6 +242,15 @@ int rd_mpi_stand_in_start(const rd_mpi_call_t *call, rd_mpi_reason_t reason, MPI
     return result;
 }
 
+/* A communicator for what a persistent reduction collects. It does not inherit the handler that it finds, which may be
+ * refused.c's for the time of the call. */
+static int split(rd_mpi_operation_t *o)
+{
+    int result = PMPI_Comm_split(o->c->comm, 0, o->c->rank, &o->work.comm);
+
+    return result == MPI_SUCCESS ? PMPI_Comm_set_errhandler(o->work.comm, MPI_ERRORS_RETURN) : result;
+}
+
 int rd_mpi_stand_in_init(const rd_mpi_call_t *call, rd_mpi_reason_t reason, MPI_Request *request)
 {
     int result = RD_MPI_HAND_ON(reason);
@@ -219,7 +258,7 @@ int rd_mpi_stand_in_init(const rd_mpi_call_t *call, rd_mpi_reason_t reason, MPI_
 
     if (!o)
         return result;
-    result = o->ordered ? PMPI_Comm_split(o->c->comm, 0, o->c->rank, &o->work.comm) : pass(o, call, reason);
+    result = o->ordered ? split(o) : pass(o, call, reason);
     if (result == MPI_SUCCESS)
         result = rd_mpi_persistent_request(o);
     if (result != MPI_SUCCESS)
@@ -232,7 +271,7 @@ int rd_mpi_stand_in_submit(rd_mpi_operation_t *o)
 {
     int result;
 
-    o->result = MPI_SUCCESS;
+    o->result = o->unsaid = MPI_SUCCESS;
     if (o->ordered)
         result = collect(o);
     else if ((result = rd_mpi_device_bring_again(o->c, &o->on_host)) == MPI_SUCCESS)
@@ -243,6 +282,9 @@ int rd_mpi_stand_in_submit(rd_mpi_operation_t *o)
     }
     o->result = result > 0 ? result : rd_mpi_raise(o->c, MPI_ERR_OTHER);
     result = o->result;
-    land(o);
+    if (o->ordered && o->work.num_parts > 0)
+        add(o);
+    else
+        land(o);
     return result;
 }
