@@ -15,8 +15,8 @@
 #include "mpi/waits.h"
 
 #if RD_MPI_HAS_INIT
-#define MOST 8    /* of rondo's communicators that are made for one of the MPI's */
-#define TAGS 4096 /* an MPI has at least 32768 */
+#define MOST 8     /* of rondo's communicators that are made for one of the MPI's */
+#define TAGS 32768 /* an MPI has at least so many */
 
 static rd_mpi_operation_t *_Atomic first;                /* of those that are not freed, or still active */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
@@ -33,21 +33,24 @@ static rd_mpi_operation_t *find(MPI_Request request)
     return o;
 }
 
+static bool taken[TAGS];
+
+/* -1: all are taken. */
 static int free_tag(void)
 {
     static int last;
-    const rd_mpi_operation_t *o;
 
-    do {
+    for (int i = 0; i < TAGS; i++) {
         last = (last + 1) % TAGS;
-        for (o = first; o && o->tag != last; o = o->next)
-            ;
-    } while (o);
-    return last;
+        if (!taken[last])
+            return last;
+    }
+    return -1;
 }
 
 static void keep(rd_mpi_operation_t *o)
 {
+    taken[o->tag] = true;
     o->next = first;
     first = o;
 }
@@ -57,6 +60,7 @@ static void release(rd_mpi_operation_t *o)
     rd_mpi_operation_t *before;
 
     pthread_mutex_lock(&lock);
+    taken[o->tag] = false;
     if (first == o) {
         first = o->next;
     } else {
@@ -122,18 +126,19 @@ static int rehearse(rd_mpi_operation_t *o)
 
 int rd_mpi_persistent_request(rd_mpi_operation_t *o)
 {
-    int result;
+    int result = MPI_ERR_OTHER;
 
     pthread_mutex_lock(&lock);
     o->tag = free_tag();
-    result = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, o->tag, rd_mpi_private, &o->request);
+    if (o->tag >= 0)
+        result = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, o->tag, rd_mpi_private, &o->request);
     if (result == MPI_SUCCESS) {
         o->c->uses++;
         o->done = done;
         keep(o);
     }
     pthread_mutex_unlock(&lock);
-    return result;
+    return result == MPI_SUCCESS ? result : rd_mpi_raise(o->c, result);
 }
 
 /* Who is quicker is found out before there is a request. */

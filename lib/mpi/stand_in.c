@@ -17,6 +17,9 @@
 #include "mpi/interpose.h"
 #include "mpi/stand_in.h"
 
+#define MOST 256 /* communicators of the MPI's that are taken at a time: MPICH has about 2000 in all */
+
+static _Atomic int num_comms;
 static rd_mpi_flight_t *_Atomic first; /* of those that are active */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -118,6 +121,7 @@ void rd_mpi_stand_in_free(rd_mpi_operation_t *o)
         rd_mpi_device_return(o->c, &o->on_host, MPI_ERR_OTHER); /* gives the memory back */
     } else if (has_own_comm(o) && o->work.comm != MPI_COMM_NULL) {
         PMPI_Comm_free(&o->work.comm);
+        num_comms--;
     }
     rd_mpi_operation_free(o);
 }
@@ -242,13 +246,32 @@ int rd_mpi_stand_in_start(const rd_mpi_call_t *call, rd_mpi_reason_t reason, MPI
     return result;
 }
 
-/* A communicator for what a persistent reduction collects. It does not inherit the handler that it finds, which may be
- * refused.c's for the time of the call. */
+/* A communicator for what a persistent reduction collects, unless one of the ranks has taken MOST. It does not inherit
+ * the handler that it finds, which may be refused.c's for the time of the call. */
 static int split(rd_mpi_operation_t *o)
 {
-    int result = PMPI_Comm_split(o->c->comm, 0, o->c->rank, &o->work.comm);
+    int mine = num_comms, most, result = PMPI_Allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, o->c->comm);
 
-    return result == MPI_SUCCESS ? PMPI_Comm_set_errhandler(o->work.comm, MPI_ERRORS_RETURN) : result;
+    if (result == MPI_SUCCESS && most >= MOST)
+        return RD_MPI_HAND_ON(RD_MPI_MANY);
+    if (result == MPI_SUCCESS)
+        result = PMPI_Comm_split(o->c->comm, 0, o->c->rank, &o->work.comm);
+    if (result != MPI_SUCCESS)
+        return result;
+    num_comms++;
+    return PMPI_Comm_set_errhandler(o->work.comm, MPI_ERRORS_RETURN);
+}
+
+static int prepare(rd_mpi_operation_t *o, const rd_mpi_call_t *call, rd_mpi_reason_t reason)
+{
+    int result = RD_MPI_HAND_ON(reason);
+
+    if (o->ordered)
+        result = split(o);
+    if (result >= 0 || !may_be_on_device(o->c, call))
+        return result;
+    o->ordered = false;
+    return pass(o, call, reason);
 }
 
 int rd_mpi_stand_in_init(const rd_mpi_call_t *call, rd_mpi_reason_t reason, MPI_Request *request)
@@ -258,7 +281,7 @@ int rd_mpi_stand_in_init(const rd_mpi_call_t *call, rd_mpi_reason_t reason, MPI_
 
     if (!o)
         return result;
-    result = o->ordered ? split(o) : pass(o, call, reason);
+    result = prepare(o, call, reason);
     if (result == MPI_SUCCESS)
         result = rd_mpi_persistent_request(o);
     if (result != MPI_SUCCESS)

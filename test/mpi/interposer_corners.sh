@@ -36,6 +36,7 @@ for mpi in $(mpis); do
     for ranks in 3 4; do
         good $ranks --reproducible "$dir/ordered.$mpi" nonblocking persistent
     done
+    good 2 --reproducible "$dir/ordered.$mpi" many
     good 3 --reproducible "$dir/ordered.$mpi" threads
     good 3 "$dir/communicators.$mpi" kept
     good 2 --report "$dir/communicators.$mpi" spawned

@@ -160,6 +160,42 @@ static void persistent(void)
 #endif
 }
 
+/* More than the MPI may have communicators for. Those that are in order come first, and there are more of them when
+ * some have been freed. */
+static void many(void)
+{
+#ifdef INIT
+    enum { LIVE = 2100, LAST = LIVE - 1 };
+    static MPI_Request requests[LIVE];
+    double out[8];
+    MPI_Comm comm;
+    int place;
+
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+    place = fill(comm, 8);
+    for (int k = 0; k < LIVE; k++)
+        INIT(Allreduce)(in, out, 8, MPI_DOUBLE, MPI_SUM, comm, MPI_INFO_NULL, &requests[k]);
+    for (int k = 0; k < LIVE; k += k == 255 ? LAST - 255 : 255) { /* 0, 255 and the last one */
+        out[0] = -1;
+        MPI_Start(&requests[k]);
+        MPI_Wait(&requests[k], MPI_STATUS_IGNORE);
+        if (k < LAST)
+            check(0, out, 8, place, 0, "of many");
+        else
+            CHECK(out[0] != -1, "the last of many did nothing");
+    }
+    for (int k = 0; k < LIVE; k++)
+        MPI_Request_free(&requests[k]);
+    MPI_Barrier(comm); /* all ranks have freed theirs */
+    INIT(Allreduce)(in, out, 8, MPI_DOUBLE, MPI_SUM, comm, MPI_INFO_NULL, &requests[0]);
+    MPI_Start(&requests[0]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    check(0, out, 8, place, 0, "behind many");
+    MPI_Request_free(&requests[0]);
+    MPI_Comm_free(&comm);
+#endif
+}
+
 static void *in_thread(void *comm)
 {
     double(*out)[N] = malloc(sizeof(double[KINDS][N]));
@@ -189,10 +225,13 @@ static void threads(void)
 
 int main(int argc, char **argv)
 {
-    static const corner_t corners[] = {{"nonblocking", nonblocking}, {"persistent", persistent}, {"threads", threads}};
+    static const corner_t corners[] = {
+        {"nonblocking", nonblocking}, {"persistent", persistent}, {"many", many}, {"threads", threads}};
     int level;
 
     MPI_Init_thread(&argc, &argv, strcmp(argv[1], "threads") ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &level);
     corners_known();
+    if (level < MPI_THREAD_MULTIPLE && strcmp(argv[1], "threads") == 0)
+        argc = 1; /* this MPI has no such level */
     return corners_run(argc, argv, corners, sizeof corners / sizeof *corners);
 }
