@@ -9,7 +9,8 @@
  * is waited for. So a thread takes a turn every millisecond if nobody else has; it calls rondo, never the MPI, so
  * MPI_THREAD_SINGLE will do.
  *
- * Nothing of this is done where several threads may be in the MPI at once, so all but that thread come one by one.
+ * None of rondo's operations is here where several threads may be in the MPI at once, so all but that thread come one
+ * by one. What stand_in.c has then is its own affair, but that no thread lands it from inside of rondo.
  *
  * What is short is often over as soon as it has begun, or as soon as the other ranks have come to it, too. Then it
  * needs no request that anybody makes progress for, which would take longer than the operation itself: so the start
@@ -25,11 +26,11 @@
 /* What was started last is last. The list is its thread's, who reads it as it likes, and changes it under the lock, as
  * what the entries say. */
 static rd_mpi_flight_t *first, **end = &first;
-static bool held;              /* no turn may be made now: this thread is in one, or in rondo */
-static bool keeps;             /* an error is kept until then: the user's handler may call the MPI again */
-static MPI_Comm failed_on;     /* the communicator of that error, */
-static int failed_with;        /* and its code; MPI_SUCCESS: there is none */
-static _Atomic uint64_t turns; /* by those in the MPI */
+static _Thread_local bool held; /* no turn may be made now: this thread is in one, or in rondo */
+static bool keeps;              /* an error is kept until then: the user's handler may call the MPI again */
+static MPI_Comm failed_on;      /* the communicator of that error, */
+static int failed_with;         /* and its code; MPI_SUCCESS: there is none */
+static _Atomic uint64_t turns;  /* by those in the MPI */
 
 /* The lock is for MPICH's thread; where there is none, it would be for nobody. */
 #ifdef OPEN_MPI
@@ -162,7 +163,8 @@ static int on_progress(void)
     bool mine = first && !held;
 
     rd_mpi_flights_turn();
-    rd_mpi_stand_ins_turn();
+    if (!held)
+        rd_mpi_stand_ins_turn();
     return mine;
 }
 
