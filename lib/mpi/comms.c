@@ -6,7 +6,8 @@
  * The program's own delete callbacks may call collectives on the communicator that is being freed. Those that come
  * after rondo's, or on one that had none before, are the MPI's: an attribute that is set then is lost with the
  * communicator, and nothing would take the handle out of the cache before it comes back. So what frees communicators
- * comes by here, to say how long that is. */
+ * comes by here, to say how long that is. So are those on one of which the ranks have agreed on nothing yet, for one
+ * rank alone may have an attribute there, from a call that it has made wrongly. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +83,15 @@ static bool is_being_freed(MPI_Comm comm)
             return true;
     }
     return false;
+}
+
+/* Has rd_mpi_comm_find asked for it from now on. */
+static void uncache(MPI_Comm comm)
+{
+    rd_mpi_comm_t *c = atomic_load(cached((uintptr_t)comm));
+
+    if (c && atomic_load(&c->handle) == (uintptr_t)comm && c->status == RD_MPI_NEW)
+        (void)atomic_compare_exchange_strong(cached((uintptr_t)comm), &c, NULL);
 }
 
 static bool is_lost(MPI_Comm comm)
@@ -224,6 +234,8 @@ rd_mpi_comm_t *rd_mpi_comm_find(MPI_Comm comm, int *error)
             return NULL;
         atomic_store(&c->handle, (uintptr_t)comm);
     }
+    if (c->status == RD_MPI_NEW && is_being_freed(comm))
+        return NULL;
     atomic_store_explicit(cached((uintptr_t)comm), c, memory_order_release);
     return c;
 }
@@ -252,6 +264,7 @@ bool rd_mpi_comms_start(void)
         if (num_freeing < DEEP)                                                                                        \
             freeing[num_freeing] = handle;                                                                             \
         num_freeing++;                                                                                                 \
+        uncache(handle);                                                                                               \
         result = rd_mpi_next.Name(comm);                                                                               \
         num_freeing--;                                                                                                 \
         freed(handle);                                                                                                 \

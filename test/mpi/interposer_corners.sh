@@ -25,6 +25,7 @@ for mpi in $(mpis); do
     grep -q '^  allreduce  *20  *20 ' "$dir/out" || { cat "$dir/out"; fail "not all reductions of MPI_CHAR are served"; }
     MPIR_CVAR_COLL_ALIAS_CHECK=0 good 3 "$dir/corners.$mpi" equal # MPICH does not look at it then; Open MPI takes these
     good 3 "$dir/communicators.$mpi" lifetimes
+    [ $family = mpich ] || good 3 "$dir/communicators.$mpi" freeing_alone # MPICH 4.0.2 crashes there by itself
     good 3 --report "$dir/communicators.$mpi" duplicates
     grep -q '^  all  *14  *14  *100.0%' "$dir/out" || { cat "$dir/out"; fail "not all calls on duplicates were served"; }
     good 4 --reproducible --report "$dir/corners.$mpi" in_order

@@ -93,6 +93,27 @@ static void freeing(void)
     MPI_Comm_free_keyval(&key);
 }
 
+/* The same where one rank alone has called anything on it, wrongly. The callbacks come in either order. */
+static void freeing_alone(void)
+{
+    int keys[2], before = deleted, value = 1, sum;
+    MPI_Comm comm;
+
+    CHECK(sum_of(1, MPI_COMM_WORLD) == nranks, "a sum, after which duplicates of the world are served");
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 2; i++) {
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, sum_as_deleted, &keys[i], NULL);
+        MPI_Comm_set_attr(comm, keys[i], NULL);
+        if (i == 0 && rank == 0)
+            MPI_Allreduce(&value, &sum, -1, MPI_INT, MPI_SUM, comm);
+    }
+    MPI_Comm_free(&comm);
+    CHECK(deleted == before + 2, "%d deleted", deleted - before);
+    MPI_Comm_free_keyval(&keys[0]);
+    MPI_Comm_free_keyval(&keys[1]);
+}
+
 static int entries_of(const char *path)
 {
     DIR *d = opendir(path);
@@ -336,10 +357,17 @@ static void kept(void)
     atexit(stay);
 }
 
-static const corner_t corners[] = {
-    {"attributes", attributes}, {"freeing", freeing}, {"lifetimes", lifetimes}, {"duplicates", duplicates},
-    {"members", members},       {"made", made},       {"spawned", spawned},     {"others", others},
-    {"finalize", finalize},     {"kept", kept}};
+static const corner_t corners[] = {{"attributes", attributes},
+                                   {"freeing", freeing},
+                                   {"freeing_alone", freeing_alone},
+                                   {"lifetimes", lifetimes},
+                                   {"duplicates", duplicates},
+                                   {"members", members},
+                                   {"made", made},
+                                   {"spawned", spawned},
+                                   {"others", others},
+                                   {"finalize", finalize},
+                                   {"kept", kept}};
 
 int main(int argc, char **argv)
 {
