@@ -135,6 +135,7 @@ static uint64_t encode_real(const type_info_t *y, double value)
 {
     int bias = (1 << (y->exponent - 1)) - 1, exponent;
     uint64_t sign = signbit(value) ? 1ull << (y->bits - 1) : 0, whole, bits;
+    volatile double shifted; /* in memory, for an x87's registers have a longer fraction */
 
     memcpy(&bits, &value, sizeof bits);
     if (y->bits == 64)
@@ -146,7 +147,8 @@ static uint64_t encode_real(const type_info_t *y, double value)
     if (exponent < 1 - bias)
         exponent = 1 - bias;
     /* What comes of it is below 2^25; beside 2^52 it has no fraction any more. */
-    whole = (uint64_t)(scaled_by(fabs(value), y->mantissa - exponent) + 0x1p52 - 0x1p52);
+    shifted = scaled_by(fabs(value), y->mantissa - exponent) + 0x1p52;
+    whole = (uint64_t)(shifted - 0x1p52);
     if (whole == 2ull << y->mantissa) {
         whole >>= 1;
         exponent++;
