@@ -21,6 +21,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "mpi/interpose.h"
@@ -209,6 +211,19 @@ void rd_mpi_table_begin(rd_mpi_rules_t *rules, int nranks)
     }
 }
 
+/* Beyond the limit of a file's size a write would end the job by a signal. */
+static bool has_room(int fd, size_t length)
+{
+    struct rlimit most;
+    struct stat file;
+
+    if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY || fstat(fd, &file) != 0 ||
+        !S_ISREG(file.st_mode) || (rlim_t)file.st_size + length <= most.rlim_cur)
+        return true;
+    errno = EFBIG;
+    return false;
+}
+
 /* In one write, for other jobs may append to the file, too. */
 static void append(const char *path, const rd_mpi_timing_t *t)
 {
@@ -221,7 +236,8 @@ static void append(const char *path, const rd_mpi_timing_t *t)
     length = snprintf(line, sizeof line, "%s %d %s %llu %.3f %.3f\n", mpi, t->nranks, rd_mpi_names[t->kind],
                       (unsigned long long)t->bytes, t->rondo_us, t->mpi_us);
     uselocale(before);
-    if ((fd < 0 || write(fd, line, (size_t)length) != length) && !atomic_exchange(&warned, true))
+    if ((fd < 0 || !has_room(fd, (size_t)length) || write(fd, line, (size_t)length) != length) &&
+        !atomic_exchange(&warned, true))
         fprintf(stderr, "rondo: RONDO_MPI_TABLE=%s cannot be written: %s; this job uses what it has measured\n", path,
                 strerror(errno));
     if (fd >= 0)

@@ -164,6 +164,9 @@ for mpi in $(mpis); do
     grep -q 'the MPI served 20 for which the MPI was measured to be quicker' "$dir/out" || { cat "$dir/out"; fail "why"; }
     good 2 --table=/nowhere/table "$dir/corners.$mpi" choose
     [ "$(grep -c '/nowhere/table cannot be written' "$dir/out")" = 1 ] || fail "a table that cannot be written"
+    truncate -s 512M "$table.full" # as long as a file may be
+    RONDO_MPI_TABLE=$table.full good 2 sh -c 'ulimit -f 1048576; exec "$0" "$@"' "$dir/corners.$mpi" choose
+    [ "$(grep -c 'full cannot be written: File too large' "$dir/out")" = 1 ] || { cat "$dir/out"; fail "a table that is full"; }
     # Nonblocking ones are measured at a blocking call; a table says it before.
     for ranks in 2 3; do
         good $ranks --log "$dir/nonblocking.$mpi" choose
