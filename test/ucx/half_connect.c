@@ -82,11 +82,11 @@ static void body(test_rank_t *t, void *arg)
 static void waits(test_rank_t *t, void *arg)
 {
     given_up = arg;
-    setenv("RONDO_CREATE_TIMEOUT_MS", "1000", 1);
+    setenv("RONDO_CREATE_TIMEOUT_MS", "5000", 1);
     test_play_node(t, RANKS);
     plays = t->rank == 1;
     (void)test_comm_gives(t, RONDO_ERR_TIMEOUT, "rank 1 (");
-    test_sentence(t, "was not reached over the network within 1000 ms: does a firewall close the ports");
+    test_sentence(t, "was not reached over the network within 5000 ms: does a firewall close the ports");
     *given_up = t->rank == 0 ? 1 : *given_up;
 }
 
