@@ -229,7 +229,8 @@ static void rendezvous_ended(rd_joining_t *j)
 }
 
 /* The rendezvous cannot be dialled, or has broken off. Where a communicator is made from another one that is often the
- * consequence of a death of which the stop word is just about to tell. */
+ * consequence of a death of which the stop word is just about to tell, or, where the host is gone, will in seconds: who
+ * makes it waits for that when nobody serves the id (derive.c). */
 static void no_rendezvous(rd_joining_t *j, int error, bool was_open)
 {
     rd_boot_t *b = j->b;
@@ -260,7 +261,7 @@ static void no_rendezvous(rd_joining_t *j, int error, bool was_open)
         return;
     else if (j->rendezvous.closed)
         rendezvous_ended(j);
-    else if (is_way(error))
+    else if (is_way(error) && !b->stop->parent)
         fail(
             j, RONDO_ERR_SYSTEM,
             "this host does not reach %s, where %s made the unique id: %s (has it an address on that network, see "
