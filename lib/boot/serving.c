@@ -12,7 +12,8 @@ void rd_rendezvous_leave(const rd_id_t *ids, int nids, int rank, rondo_result_t 
                        : code == RONDO_ERR_ABORTED ? 0
                        : code == RONDO_ERR_TIMEOUT
                            ? 100  /* late ranks have been waited for */
-                           : 400; /* with what goes before (join.c), an error comes well within a second */
+                           : 400; /* with what goes before (join.c), an error comes well within a second, and where a
+                                     communicator is made from another one (derive.c) within little more than one */
     const int64_t until = rd_clock_ms() + grace_ms;
     const char *why = *rd_thread_error() ? rd_thread_error() : "the creation failed there";
     char sentence[RD_ERROR_BYTES], whois[RD_WHOIS];

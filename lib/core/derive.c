@@ -42,24 +42,33 @@ rondo_result_t rd_derive_cause(rondo_comm_t comm, rondo_result_t result)
     return stop;
 }
 
-/* What the program does upon an error, as to abort `comm` or to end, must come after the others' news of the error.
- * Another thread that aborts `comm` waits for this one. */
-static void stay(rondo_comm_t comm, int ms)
+static bool is_revoked(rondo_comm_t comm)
 {
-    int64_t until = rd_clock_ms() + ms;
+    return rd_health_check(&comm->health) == RONDO_ERR_ABORTED;
+}
 
-    while (!atomic_load(&comm->closed) && rd_clock_ms() < until)
+/* What the program does upon an error, as to abort `comm` or to end, must come after the others' news of the error. But
+ * a thread that aborts either communicator waits for this one, and one that revokes `comm` may be about to: that ends
+ * it, and nothing that other ranks do. */
+static void stay(rondo_comm_t comm, rondo_comm_t made, int ms)
+{
+    const int64_t until = rd_clock_ms() + ms;
+    const bool before = is_revoked(comm);
+
+    while (!atomic_load(&comm->closed) && !atomic_load(&made->abandoned) && is_revoked(comm) == before &&
+           rd_clock_ms() < until)
         usleep(1000);
 }
 
-/* The news takes NEWS_MS at most, and who hears of it listens for as long whether the cause lies in `comm`. */
-rondo_result_t rd_derive_made(rondo_comm_t comm, rondo_result_t result)
+/* The news takes NEWS_MS at most, and who hears of it listens for as long whether the cause lies in `comm`: an error
+ * comes so much later. */
+rondo_result_t rd_derive_made(rondo_comm_t comm, rondo_comm_t made, rondo_result_t result)
 {
     int64_t began = rd_clock_ms();
 
     result = rd_derive_cause(comm, result);
     if (result != RONDO_SUCCESS && rd_health_check(&comm->health) == RONDO_SUCCESS)
-        stay(comm, (int)(2 * NEWS_MS - (rd_clock_ms() - began)));
+        stay(comm, made, (int)(2 * NEWS_MS - (rd_clock_ms() - began)));
     return result;
 }
 
@@ -71,7 +80,7 @@ void rd_derive_met(rondo_comm_t comm, rondo_comm_t made, rondo_result_t result)
 
     (void)rd_stop_read(&made->health.stop, &failure);
     if (result != RONDO_SUCCESS && (failure.failed_rank == made->team.rank || failure.said != RONDO_ERR_REMOTE))
-        stay(comm, NEWS_MS);
+        stay(comm, made, NEWS_MS);
 }
 
 rondo_result_t rd_derive_exchange(rondo_comm_t comm, const rd_exchange_t *exchange)

@@ -21,9 +21,9 @@ rondo_result_t rd_derive_exchange(rondo_comm_t comm, const rd_exchange_t *exchan
 /* What fails while a communicator is made is often but the consequence of what has happened to the one that it is made
  * from. The news of that may take a moment to come; then it is that cause, with its rank, which the caller gets. */
 rondo_result_t rd_derive_cause(rondo_comm_t comm, rondo_result_t result);
-/* The same for a creation that is over. A failure, unless it is that of `comm`, is returned only when the others have
- * heard of it, and will take nothing that happens to `comm` from then on for the cause. */
-rondo_result_t rd_derive_made(rondo_comm_t comm, rondo_result_t result);
+/* The same for the creation of `made`, which is over. A failure, unless it is that of `comm`, is returned only when the
+ * others have heard of it, and will take nothing that happens to `comm` from then on for the cause. */
+rondo_result_t rd_derive_made(rondo_comm_t comm, rondo_comm_t made, rondo_result_t result);
 /* The same for members of `comm` that meet and observe each other, as in a shrink by a list, while `comm` may have
  * failed long before. */
 void rd_derive_met(rondo_comm_t comm, rondo_comm_t made, rondo_result_t result);

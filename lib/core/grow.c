@@ -117,7 +117,7 @@ static rondo_result_t grow(rd_job_t *job)
     rd_job_used(job);
     if (result == RONDO_SUCCESS)
         result = rd_derive_made(
-            comm, rd_comm_build(job->made, job->nranks, &m.id, comm->team.rank, &job->config, NULL, comm));
+            comm, job->made, rd_comm_build(job->made, job->nranks, &m.id, comm->team.rank, &job->config, NULL, comm));
     rd_comm_release(comm);
     explicit_bzero(&m.id, sizeof m.id);
     free(m.all);

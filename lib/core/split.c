@@ -86,7 +86,7 @@ static rondo_result_t split(rd_job_t *job)
         result = p.usable;
         if (result == RONDO_SUCCESS)
             result = rd_comm_build(job->made, p.size, &p.id, p.rank, &job->config, NULL, comm);
-        result = rd_derive_made(comm, result);
+        result = rd_derive_made(comm, job->made, result);
     }
     rd_comm_release(comm);
     explicit_bzero(&p.id, sizeof p.id);
