@@ -128,7 +128,8 @@ const nc_variable_t nc_variables[] = {
      "INIT, COLL, ENV, REG, ALL, ^ excludes; of the lines of libnccl.so.2 alone; unset, and with another word than "
      "NCCL's: INIT, ENV"},
     {"SOCKET_IFNAME", NC_TO_RONDO, "RONDO_IFACE",
-     "beginnings of names, =NAME exactly, ^ excludes: the first that is up"},
+     "beginnings of names, =NAME exactly, ^ excludes: the first that is up, loopback and docker's behind all others "
+     "where they are merely not excluded"},
     {"SOCKET_FAMILY", NC_TO_RONDO, "RONDO_IFACE", "AF_INET or AF_INET6: an address of that kind"},
     {"ALGO", NC_TO_RONDO, "RONDO_ALGO",
      "lists, ^ and functions as in NCCL, where another word is an error; of Ring, Tree and PAT, and with a switch "
