@@ -242,6 +242,7 @@ int info_doctor_nodes(const rd_env_t *env, bool json)
     }
     rd_log_set_level(RD_LOG_NONE); /* what fails is said here, once */
     (void)rondo_setting_set("RONDO_DEBUG", "none");
+    setenv("RONDO_CREATE_TIMEOUT_MS", DOCTOR_CREATE_MS, 1);
     if (launch_start(&rank, &nranks, why) != 0) {
         fprintf(stderr, "rondo-info doctor: %s\n", why);
         return 1;

@@ -19,9 +19,9 @@
 #include "base/wait.h"
 #include "doctor_nodes.h"
 
-#define CREATE_MS "10000"
-#define MADE_MS 13000 /* CREATE_MS, and what a process and a network library take to start and to end */
-#define DONE_MS 30000 /* all messages, and the end of the communicator */
+#define MADE_MS 13000 /* DOCTOR_CREATE_MS, and what a process and a network library take to start and to end */
+#define DONE_MS 28000 /* all messages, and the end of the communicator */
+#define ENDED_MS 3000 /* the end of a process that has told all */
 
 typedef struct news {
     pair_result_t result;
@@ -56,7 +56,7 @@ int doctor_pair_child(int side)
         return 2;
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    setenv("RONDO_CREATE_TIMEOUT_MS", CREATE_MS, 1);
+    setenv("RONDO_CREATE_TIMEOUT_MS", DOCTOR_CREATE_MS, 1);
     rd_log_set_level(RD_LOG_NONE); /* what fails is said by the doctor, once */
     (void)rondo_setting_set("RONDO_DEBUG", "none");
     doctor_pair_try(&id, side, &result, tell);
@@ -130,14 +130,18 @@ void doctor_pair(const rondo_unique_id_t *id, int side, pair_result_t *out)
         *out = news.result;
         return;
     }
-    while (!news.over && (heard = hear(fd, until_ms, &news)) == 1)
-        until_ms = rd_clock_ms() + DONE_MS;
+    for (bool made = false; !news.over && (heard = hear(fd, until_ms, &news)) == 1; made = true)
+        until_ms = made ? until_ms : rd_clock_ms() + DONE_MS;
     if (heard < 0 && news.result.stage == WAY_NO_START)
         snprintf(news.result.text, WAY_TEXT,
                  "the network library does not come back from its start: nothing answers a connection that it makes, "
                  "as where a firewall drops it");
     else if (heard == 0)
         snprintf(news.result.text, WAY_TEXT, "the process that tried it has ended");
+    if (news.over) { /* its exit may still have to hand on what the other side waits for */
+        news_t none;
+        (void)hear(fd, rd_clock_ms() + ENDED_MS, &none);
+    }
     end(pid, fd);
     *out = news.result;
 }
