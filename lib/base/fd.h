@@ -35,13 +35,13 @@ FILE *rd_file_read(const char *path);
 void rd_fd_write(int fd, const char *line, size_t bytes);
 /* Writes all bytes, and raises no signal. Returns 0 or an error. May be called in a signal handler. */
 int rd_fd_write_all(int fd, const void *bytes, size_t n);
-/* From begin to end this thread's writes raise neither SIGPIPE nor SIGXFSZ, but fail with EPIPE or EFBIG. Both leave
- * errno as it is. */
+/* From begin to end this thread's writes raise neither SIGPIPE nor SIGXFSZ, but fail with EPIPE or EFBIG. `error`: with
+ * which the last one has failed; 0: none has. Both leave errno as it is. */
 typedef struct rd_fd_writes {
     sigset_t before, pending;
 } rd_fd_writes_t;
 void rd_fd_writes_begin(rd_fd_writes_t *w);
-void rd_fd_writes_end(const rd_fd_writes_t *w);
+void rd_fd_writes_end(const rd_fd_writes_t *w, int error);
 
 /* From begin to end no descriptor below 3 is free. Pairs may overlap, in any threads. */
 void rd_fd_guard_begin(void);

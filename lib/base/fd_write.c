@@ -26,20 +26,19 @@ void rd_fd_writes_begin(rd_fd_writes_t *w)
     errno = saved;
 }
 
-/* What has come meanwhile, and was not there before, was for these writes: it is taken back. */
-void rd_fd_writes_end(const rd_fd_writes_t *w)
+/* The signal of a write that has failed with `error` is taken back, unless one was there before. */
+void rd_fd_writes_end(const rd_fd_writes_t *w, int error)
 {
-    static const int signals[] = {SIGPIPE, SIGXFSZ};
+    const int number = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
     const struct timespec now = {0, 0};
     int saved = errno;
+    sigset_t one;
 
-    for (int i = 0; i < 2; i++) {
-        sigset_t one;
-        sigemptyset(&one);
-        sigaddset(&one, signals[i]);
-        if (!sigismember(&w->pending, signals[i]))
-            while (sigtimedwait(&one, NULL, &now) < 0 && errno == EINTR)
-                continue;
+    sigemptyset(&one);
+    if (number && !sigismember(&w->pending, number)) {
+        sigaddset(&one, number);
+        while (sigtimedwait(&one, NULL, &now) < 0 && errno == EINTR)
+            continue;
     }
     pthread_sigmask(SIG_SETMASK, &w->before, NULL);
     errno = saved;
@@ -58,16 +57,17 @@ int rd_fd_write_all(int fd, const void *bytes, size_t n)
         at += done > 0 ? done : 0;
         n -= done > 0 ? (size_t)done : 0;
     }
-    rd_fd_writes_end(&w);
+    rd_fd_writes_end(&w, error);
     return error;
 }
 
 void rd_fd_write(int fd, const char *line, size_t bytes)
 {
     rd_fd_writes_t w;
+    ssize_t done;
 
     rd_fd_writes_begin(&w);
-    while (write(fd, line, bytes) < 0 && errno == EINTR)
+    while ((done = write(fd, line, bytes)) < 0 && errno == EINTR)
         continue;
-    rd_fd_writes_end(&w);
+    rd_fd_writes_end(&w, done < 0 ? errno : 0);
 }

@@ -31,11 +31,11 @@ rondo_result_t rd_xml_save(const rd_xml_t *root, const char *file)
     if (!f)
         return rd_error(NULL, RONDO_ERR_SYSTEM, "%.255s cannot be written: %s", file, rd_fd_strerror(errno));
     rd_fd_writes_begin(&quiet);
-    rd_xml_write(root, f);
     errno = 0;
+    rd_xml_write(root, f);
     if (ferror(f) | (fclose(f) != 0))
         error = errno ? errno : EIO;
-    rd_fd_writes_end(&quiet);
+    rd_fd_writes_end(&quiet, error);
     if (!error && plain && rename(beside, file) != 0)
         error = errno;
     if (!error)
