@@ -306,12 +306,16 @@ static void expect_slow(pid_t pid)
 
 static void expect_nobody(void)
 {
+    const int64_t queued = queued_ns(), began = test_clock_us();
     int before = failures;
 
     for (int i = 0; i < 6; i++) {
         int status = obedient_ras("who", obedient_job);
-        CHECK(status != SLOW && !strstr(obedient_text, " is slow: "), "%s: somebody is named: %s", names[shared->kind],
-              obedient_text);
+        const bool named = status == SLOW || strstr(obedient_text, " is slow: ");
+        /* Who lacks a core now and then is late again and again, and its one long time makes the average. */
+        if (named && shared->kind == ONCE && names_it(obedient_pids[shared->odd]) && are_starved(queued, began))
+            continue;
+        CHECK(!named, "%s: somebody is named: %s", names[shared->kind], obedient_text);
     }
     note(failures == before ? "nobody" : "wrong");
 }
