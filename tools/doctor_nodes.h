@@ -91,7 +91,7 @@ typedef struct pair_result {
     double resent;   /* nodes_way_t's, of this side */
     char text[WAY_TEXT];
 } pair_result_t;
-/* For RONDO_CREATE_TIMEOUT_MS, both where a pair's id is served and in the processes that try it. */
+/* For RONDO_CREATE_TIMEOUT_MS, where a pair's id is served and, by its environment, in the processes that try it. */
 #define DOCTOR_CREATE_MS "10000"
 /* Collective over the two nodes of a pair, `side` 0 and 1. */
 void doctor_pair(const rondo_unique_id_t *id, int side, pair_result_t *result);

@@ -56,7 +56,6 @@ int doctor_pair_child(int side)
         return 2;
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    setenv("RONDO_CREATE_TIMEOUT_MS", DOCTOR_CREATE_MS, 1);
     rd_log_set_level(RD_LOG_NONE); /* what fails is said by the doctor, once */
     (void)rondo_setting_set("RONDO_DEBUG", "none");
     doctor_pair_try(&id, side, &result, tell);
