@@ -8,19 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
-static void make_set(sigset_t *set)
-{
-    sigemptyset(set);
-    sigaddset(set, SIGPIPE);
-    sigaddset(set, SIGXFSZ);
-}
-
 void rd_fd_writes_begin(rd_fd_writes_t *w)
 {
     int saved = errno;
     sigset_t set;
 
-    make_set(&set);
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    sigaddset(&set, SIGXFSZ);
     sigpending(&w->pending);
     pthread_sigmask(SIG_BLOCK, &set, &w->before);
     errno = saved;
