@@ -68,6 +68,7 @@ rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, 
         .in = send,
         .out = recv,
         .name = "allgatherv",
+        .kind = RD_ALLGATHER,
         .stream = stream,
     };
     return rd_call_collective(rd_caller(), comm, &made);
@@ -96,6 +97,7 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
         .out = recv,
         .bounce = send == recv && comm->team.rank ? recvcounts[comm->team.rank] * rondo_type_size(type) : 0,
         .name = "reduce_scatterv",
+        .kind = RD_REDUCE_SCATTER,
         .stream = stream,
     };
     return rd_call_collective(rd_caller(), comm, &made);
@@ -128,6 +130,7 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
         .in = send,
         .out = recv,
         .name = "alltoallv",
+        .kind = RD_ALLTOALL,
         .stream = stream,
     };
     return rd_call_collective(rd_caller(), comm, &made);
@@ -187,6 +190,7 @@ static rondo_result_t run_rooted(const rooted_t *c, const size_t *zeros, size_t 
         .in = c->send,
         .out = c->recv,
         .name = c->gathers ? "gatherv" : "scatterv",
+        .kind = c->gathers ? RD_GATHER : RD_SCATTER,
         .root = c->root,
         .stream = c->stream,
     };

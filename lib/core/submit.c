@@ -34,12 +34,7 @@ static rd_monitor_call_t noted(rondo_comm_t comm, const rd_call_t *call)
 {
     const rd_coll_desc_t *d = &call->desc;
     uint64_t count = call->tables || d->coll == RD_BARRIER ? 0 : d->count;
-    rd_coll_t coll = d->coll;
-
-    if (call->name) /* gatherv, which runs as an alltoallv, is a gather here */
-        for (int c = 0; c < RD_NUM_COLLS; c++)
-            if (strncmp(call->name, rd_coll_name((rd_coll_t)c), strlen(rd_coll_name((rd_coll_t)c))) == 0)
-                coll = (rd_coll_t)c;
+    rd_coll_t coll = call->name ? call->kind : d->coll;
     rd_monitor_call_t what = {
         .count = count,
         .bytes = count * rondo_type_size(d->type) * blocks_of(coll, comm->team.nranks),

@@ -19,6 +19,7 @@ typedef struct rd_call {
     void *out;
     size_t bounce;         /* bytes of an output over unread input: it is made elsewhere, then copied; 0: no overlap */
     const char *name;      /* for RONDO_CHECK: the user's call, where it runs as another operation; else NULL */
+    rd_coll_t kind;        /* with a name: the collective that the user's call is, as a gatherv is a gather */
     int root;              /* with a name: the root of the user's call */
     rondo_stream_t stream; /* NULL on a host communicator */
     rondo_cuda_event_t event; /* recorded when its kernel has been launched; NULL: none is */
