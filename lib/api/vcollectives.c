@@ -49,6 +49,18 @@ rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, 
                                 const size_t *displs, rondo_type_t type, rondo_comm_t comm, rondo_stream_t stream)
 {
     const char *call = "rondo_allgatherv";
+    const rd_tables_t tables = {NULL, NULL, recvcounts, displs};
+    rd_call_t made = {
+        .desc = {.coll = RD_ALLGATHER, .type = type},
+        .tables = &tables,
+        .in = send,
+        .out = recv,
+        .name = "allgatherv",
+        .kind = RD_ALLGATHER,
+        .stream = stream,
+    };
+    if (send && recv && recvcounts && rd_call_repeats_v(comm, &made) && sendcount == recvcounts[comm->team.rank])
+        return rd_call_repeat(comm, send, recv);
     rondo_result_t result = rd_args_start((rd_at_t){call, comm}, type, stream);
 
     if (result == RONDO_SUCCESS)
@@ -61,16 +73,7 @@ rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, 
         result = rd_error(&comm->ctx, BAD, "%s: send is NULL, but %zu elements are needed", call, sendcount);
     if (result != RONDO_SUCCESS)
         return rd_call_refused(result);
-    const rd_tables_t tables = {NULL, NULL, recvcounts, displs};
-    rd_call_t made = {
-        .desc = {.coll = RD_ALLGATHER, .type = type, .count = sum_of(recvcounts, comm->team.nranks)},
-        .tables = &tables,
-        .in = send,
-        .out = recv,
-        .name = "allgatherv",
-        .kind = RD_ALLGATHER,
-        .stream = stream,
-    };
+    made.desc.count = sum_of(recvcounts, comm->team.nranks);
     return rd_call_collective(rd_caller(), comm, &made);
 }
 
@@ -78,6 +81,18 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
                                      rondo_op_t op, rondo_comm_t comm, rondo_stream_t stream)
 {
     const char *call = "rondo_reduce_scatterv";
+    const rd_tables_t tables = {recvcounts, NULL, NULL, NULL};
+    rd_call_t made = {
+        .desc = {.coll = RD_REDUCE_SCATTER, .type = type, .op = op},
+        .tables = &tables,
+        .in = send,
+        .out = recv,
+        .name = "reduce_scatterv",
+        .kind = RD_REDUCE_SCATTER,
+        .stream = stream,
+    };
+    if (send && recv && send != recv && recvcounts && rd_call_repeats_v(comm, &made))
+        return rd_call_repeat(comm, send, recv);
     rondo_result_t result = rd_args_start((rd_at_t){call, comm}, type, stream);
 
     if (result == RONDO_SUCCESS)
@@ -89,17 +104,9 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
                           recvcounts[comm->team.rank]);
     if (result != RONDO_SUCCESS)
         return rd_call_refused(result);
-    const rd_tables_t tables = {recvcounts, NULL, NULL, NULL};
-    rd_call_t made = {
-        .desc = {.coll = RD_REDUCE_SCATTER, .type = type, .op = op, .count = sum_of(recvcounts, comm->team.nranks)},
-        .tables = &tables,
-        .in = send,
-        .out = recv,
-        .bounce = send == recv && comm->team.rank ? recvcounts[comm->team.rank] * rondo_type_size(type) : 0,
-        .name = "reduce_scatterv",
-        .kind = RD_REDUCE_SCATTER,
-        .stream = stream,
-    };
+    made.desc.count = sum_of(recvcounts, comm->team.nranks);
+    if (send == recv && comm->team.rank)
+        made.bounce = recvcounts[comm->team.rank] * rondo_type_size(type);
     return rd_call_collective(rd_caller(), comm, &made);
 }
 
@@ -108,6 +115,18 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
                                rondo_stream_t stream)
 {
     const char *call = "rondo_alltoallv";
+    const rd_tables_t tables = {sendcounts, sdispls, recvcounts, rdispls};
+    rd_call_t made = {
+        .desc = {.coll = RD_ALLTOALL, .type = type},
+        .tables = &tables,
+        .in = send,
+        .out = recv,
+        .name = "alltoallv",
+        .kind = RD_ALLTOALL,
+        .stream = stream,
+    };
+    if (send && recv && send != recv && sendcounts && recvcounts && rd_call_repeats_v(comm, &made))
+        return rd_call_repeat(comm, send, recv);
     rondo_result_t result = rd_args_start((rd_at_t){call, comm}, type, stream);
 
     if (result == RONDO_SUCCESS)
@@ -123,16 +142,6 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
                           comm->team.rank, sendcounts[comm->team.rank], comm->team.rank, recvcounts[comm->team.rank]);
     if (result != RONDO_SUCCESS)
         return rd_call_refused(result);
-    const rd_tables_t tables = {sendcounts, sdispls, recvcounts, rdispls};
-    rd_call_t made = {
-        .desc = {.coll = RD_ALLTOALL, .type = type},
-        .tables = &tables,
-        .in = send,
-        .out = recv,
-        .name = "alltoallv",
-        .kind = RD_ALLTOALL,
-        .stream = stream,
-    };
     return rd_call_collective(rd_caller(), comm, &made);
 }
 
@@ -194,7 +203,11 @@ static rondo_result_t run_rooted(const rooted_t *c, const size_t *zeros, size_t 
         .root = c->root,
         .stream = c->stream,
     };
-    return rd_call_collective(rd_caller(), comm, &made);
+    const void *own = c->gathers ? c->send : c->recv, *whole = c->gathers ? c->recv : c->send;
+    if (own && (!rooting || (whole && all)) && rd_call_repeats_v(comm, &made))
+        return rd_call_repeat(comm, c->send, c->recv);
+    rondo_result_t result = check_rooted(c);
+    return result == RONDO_SUCCESS ? rd_call_collective(rd_caller(), comm, &made) : rd_call_refused(result);
 }
 
 static rondo_result_t rooted(const rooted_t *c)
@@ -206,8 +219,6 @@ static rondo_result_t rooted(const rooted_t *c)
 
     if (result == RONDO_SUCCESS)
         result = rd_args_rank(c->at, "root", c->root);
-    if (result == RONDO_SUCCESS)
-        result = check_rooted(c);
     if (result != RONDO_SUCCESS)
         return rd_call_refused(result);
     if (comm->team.nranks <= FEW)

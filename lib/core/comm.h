@@ -65,9 +65,13 @@ struct rondo_comm {
     int *held, nheld;       /* and holds records of others */
     struct rd_shown *shown; /* who watches the calls; NULL: nobody (shown.h) */
     struct {                /* the last blocking collective, if it may be repeated: see rd_call_repeats of submit.h */
-        rd_coll_desc_t desc;
-        rd_plan_t *plan; /* NULL: there is none */
-        uint64_t hash;   /* of the call: monitor/called.h */
+        rd_plan_t *plan;    /* NULL: there is none */
+        int kind;           /* the collective, or of a v-operation rd_call_kind_v() of it */
+        rondo_type_t type;
+        rondo_op_t op;
+        int root;
+        size_t count;  /* of a v-operation 0: its plan has the counts */
+        uint64_t hash; /* of the call: monitor/called.h */
         uint64_t tag;
     } last;
     /* Of the group that begins: the call made last. Followers (progress/queue.h) begin ahead of other calls. */

@@ -244,7 +244,11 @@ static void remember(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
 {
     rd_plan_put(comm->last.plan);
     comm->last.plan = plan;
-    comm->last.desc = call->desc;
+    comm->last.kind = call->tables ? rd_call_kind_v(call->kind) : (int)call->desc.coll;
+    comm->last.type = call->desc.type;
+    comm->last.op = call->desc.op;
+    comm->last.root = call->name ? call->root : call->desc.root;
+    comm->last.count = call->tables ? 0 : call->desc.count;
     comm->last.hash = comm->queue.signing.last;
     comm->last.tag = call->tag;
 }
@@ -297,7 +301,7 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call, const rd_red
         rd_shown_runs(comm, plan);
     if (call->bounce)
         return run_bounce(comm, call, plan);
-    if (call->tables || custom || call->desc.own || call->desc.forced || comm->env.check || comm->shown ||
+    if (custom || call->desc.own || call->desc.forced || comm->env.check || comm->shown ||
         rd_log_enabled(RD_LOG_TRACE)) /* a call that is repeated passes by `trace`, and is not shown */
         return rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
     plan->users++;

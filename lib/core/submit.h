@@ -9,21 +9,34 @@
 #include "core/lifetime.h"
 #include "core/limits.h"
 #include "plan/call.h"
+#include "plan/chunk_map.h"
 
 /* Runs or records a collective of this thread, which `caller` is. The call gets its tag and its group. */
 rondo_result_t rd_call_collective(const rd_caller_t *caller, rondo_comm_t comm, rd_call_t *call);
 
 /* Returns true if the call is outside of groups and repeats the communicator's last one, as latency-bound codes do
- * over and over. All of it is known to be valid, except for the buffers. */
-static inline bool rd_call_repeats(rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, rondo_op_t op, int root,
+ * over and over. All of it is known to be valid, except for the buffers. `kind`: the collective. */
+static inline bool rd_call_repeats(rondo_comm_t comm, int kind, rondo_type_t type, rondo_op_t op, int root,
                                    size_t count, rondo_stream_t stream)
 {
     if (!comm || atomic_load_explicit(&comm->alive, memory_order_relaxed) != rd_comm_mark || rd_caller()->differs ||
         stream)
         return false;
-    const rd_coll_desc_t *last = &comm->last.desc;
-    return comm->last.plan && last->count == count && last->coll == coll && last->type == type && last->op == op &&
-           last->root == root && comm->last.tag == rd_caller()->tag;
+    return comm->last.plan && comm->last.count == count && comm->last.kind == kind && comm->last.type == type &&
+           comm->last.op == op && comm->last.root == root && comm->last.tag == rd_caller()->tag;
+}
+
+static inline int rd_call_kind_v(rd_coll_t coll)
+{
+    return RD_NUM_COLLS + (int)coll;
+}
+
+/* The same of a v-operation, which repeats the last one if all counts and displacements of this rank are equal. */
+static inline bool rd_call_repeats_v(rondo_comm_t comm, const rd_call_t *call)
+{
+    return rd_call_repeats(comm, rd_call_kind_v(call->kind), call->desc.type, call->desc.op, call->root, 0,
+                           call->stream) &&
+           rd_map_same(comm->last.plan, call->tables, comm->team.nranks);
 }
 
 /* Runs such a call. */

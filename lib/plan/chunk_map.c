@@ -81,12 +81,15 @@ rondo_result_t rd_map_tables(rd_plan_t *plan, const rd_tables_t *t, int n, rd_lo
     return RONDO_SUCCESS;
 }
 
+/* Elements are compared, because bytes of numbers that no memory can hold may be those of others. The size of an
+ * element is a power of two. */
 static bool side_same(const rd_chunks_t *side, const size_t *counts, const size_t *displs, int n, size_t element)
 {
+    int shift = __builtin_ctzl(element);
     size_t at = 0;
 
     for (int i = 0; counts && i < n; i++) {
-        if (side->bytes[i] != counts[i] * element || side->offset[i] != offset_of(counts, displs, i, at, element))
+        if (side->bytes[i] >> shift != counts[i] || side->offset[i] >> shift != offset_of(counts, displs, i, at, 1))
             return false;
         at += counts[i];
     }

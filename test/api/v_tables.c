@@ -20,7 +20,7 @@
 typedef struct {
     test_rank_t *t;
     rondo_comm_t comm;
-    int rank, n, turn, kind, root;
+    int rank, n, turn, kind, layout, root;
     size_t counts[MANY], displs[MANY], to[MANY], at[MANY]; /* `to`, `at`: the other side of an alltoallv */
     int32_t *in, *out;
 } state_t;
@@ -46,7 +46,7 @@ static int32_t value(const state_t *s, int from, int to, size_t i)
 static const size_t *lay(const state_t *s, const size_t *counts, size_t *displs)
 {
     size_t at = 0;
-    int r, apart = s->turn % 3 == 2;
+    int r, apart = s->layout == 2;
 
     for (r = 0; r < s->n; r++) {
         int rank = apart ? s->n - 1 - r : r;
@@ -54,7 +54,7 @@ static const size_t *lay(const state_t *s, const size_t *counts, size_t *displs)
         displs[rank] = at;
         at += counts[rank] + (apart ? GAP : 0);
     }
-    return s->turn % 3 == 0 ? NULL : displs;
+    return s->layout == 0 ? NULL : displs;
 }
 
 static void clear(state_t *s)
@@ -235,10 +235,61 @@ static void begin(state_t *s, int turn)
 
     s->turn = turn;
     s->kind = turn < TURNS / 2 ? turn % 3 * 3 % KINDS : (int)(test_mix((uint64_t)turn) % KINDS);
+    s->layout = turn % 3;
     s->root = turn / 4 % s->n;
     clear(s);
     for (r = 0; r < s->n; r++)
         s->counts[r] = count_of(s->kind, r, 0);
+}
+
+/* One operation again and again, where something changes now and then: what is remembered of a call serves for equal
+ * ones alone. */
+static void begin_again(state_t *s, int turn)
+{
+    int r;
+
+    s->turn = turn;
+    s->kind = turn / 3 % 2 * 3;
+    s->layout = turn / 8 % 3;
+    s->root = turn / 12 % s->n;
+    clear(s);
+    for (r = 0; r < s->n; r++)
+        s->counts[r] = count_of(s->kind, r, 0);
+}
+
+/* Behind a call that succeeded: the same with a number that no memory can hold, though its bytes, counted in 64 bits,
+ * are those of that call; and the same without memory. */
+static void refused_again(state_t *s)
+{
+    size_t counts[MANY], other[MANY], huge = (size_t)1 << 62;
+
+    for (int r = 0; r < s->n; r++)
+        counts[r] = other[r] = 2;
+    other[0] += huge;
+    for (int turn = 0; turn < 2; turn++) {
+        TEST_OK(s->t, s->comm, rondo_allgatherv(s->in, 2, s->out, counts, NULL, RONDO_INT32, s->comm, NULL));
+        TEST_GIVES(s->t, s->comm, RONDO_ERR_INVALID_ARGUMENT,
+                   rondo_allgatherv(s->in, other[s->rank], s->out, other, NULL, RONDO_INT32, s->comm, NULL));
+        TEST_GIVES(s->t, s->comm, RONDO_ERR_INVALID_ARGUMENT,
+                   rondo_allgatherv(s->in, 2, NULL, counts, NULL, RONDO_INT32, s->comm, NULL));
+        TEST_OK(s->t, s->comm, rondo_reduce_scatterv(s->in, s->out, counts, RONDO_INT32, RONDO_MAX, s->comm, NULL));
+        TEST_GIVES(s->t, s->comm, RONDO_ERR_INVALID_ARGUMENT,
+                   rondo_reduce_scatterv(s->in, s->out, other, RONDO_INT32, RONDO_MAX, s->comm, NULL));
+        TEST_OK(s->t, s->comm, rondo_alltoallv(s->in, counts, NULL, s->out, counts, NULL, RONDO_INT32, s->comm, NULL));
+        TEST_GIVES(s->t, s->comm, RONDO_ERR_INVALID_ARGUMENT,
+                   rondo_alltoallv(s->in, other, NULL, s->out, other, NULL, RONDO_INT32, s->comm, NULL));
+        TEST_GIVES(s->t, s->comm, RONDO_ERR_INVALID_ARGUMENT,
+                   rondo_alltoallv(s->in, counts, NULL, s->in, counts, NULL, RONDO_INT32, s->comm, NULL));
+    }
+}
+
+static void run(state_t *s, int op)
+{
+    test_note(s->t, "%s, turn %d, tables %d, layout %d, root %d", operations[op].name, s->turn, s->kind, s->layout,
+              s->root);
+    if (!TEST_OK(s->t, s->comm, operations[op].call(s)))
+        test_stop(s->t, "cannot go on");
+    operations[op].check(s);
 }
 
 static void apart(test_rank_t *t, void *arg)
@@ -252,12 +303,16 @@ static void apart(test_rank_t *t, void *arg)
     for (turn = 0; turn < TURNS; turn++) {
         for (op = 0; op < OPERATIONS; op++) {
             begin(&s, turn);
-            test_note(t, "%s, turn %d, tables %d, root %d", operations[op].name, turn, s.kind, s.root);
-            if (!TEST_OK(t, comm, operations[op].call(&s)))
-                test_stop(t, "cannot go on");
-            operations[op].check(&s);
+            run(&s, op);
         }
     }
+    for (op = 0; op < OPERATIONS; op++) {
+        for (turn = 0; turn < TURNS; turn++) {
+            begin_again(&s, turn);
+            run(&s, op);
+        }
+    }
+    refused_again(&s);
     free(s.in);
     free(s.out);
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
