@@ -9,11 +9,13 @@
 #include "mpi/waits.h"
 
 #define ROOM (64 << 20) /* bytes of the blocks of all ranks; what is longer stays rondo's */
-#define TURNS 5
-#define TURN 100e-6 /* seconds of one turn, roughly */
-#define MOST 200    /* calls in one turn */
-#define ROUNDS 3    /* of so many turns, where the two are close */
-#define LONG 5e-3   /* seconds after which no other round begins: the cores are busy with something else */
+#define TURN 30e-6      /* seconds of one turn, roughly */
+#define MOST 60         /* calls in one turn */
+#define TURNS 5         /* of each in a round */
+#define ROUNDS 3        /* where the two are close */
+#define GLANCE 6        /* before them a glance: this part of the calls, */
+#define GLANCES 2       /* in so many turns of each */
+#define LONG 5e-3       /* seconds after which no other round begins: the cores are busy with something else */
 
 /* What all the calls need: two buffers for the blocks of all ranks, lists of counts and displacements, and for a
  * persistent one the MPI's request and rondo's. */
@@ -98,29 +100,45 @@ static int calls_in_a_turn(measuring_t *m, const rd_mpi_call_t *call)
     return all > TURN ? 1 : all > TURN / MOST ? (int)(TURN / all) : MOST;
 }
 
-static bool are_close(double a, double b)
+enum { MPIS, RONDOS, BOTH, ELAPSED = BOTH, WORDS };
+
+static bool is_quicker(double a, double b)
 {
-    return a < 1.25 * b && b < 1.25 * a;
+    return a * 1.25 <= b;
 }
 
-/* All ranks make as many rounds, because they look at the times that they agreed on. */
+/* Turns of each, of `times` calls; the best ones come to mine[], where there may be times already. */
+static void run_round(measuring_t *m, const rd_mpi_call_t *call, int turns, int times, double *mine)
+{
+    for (int i = 0; i < turns * BOTH; i++) {
+        int whose = i % BOTH == 0 ? RONDOS : MPIS;
+        double took = turn(m, call, whose == RONDOS, times);
+        if (mine[whose] == 0 || took < mine[whose])
+            mine[whose] = took;
+    }
+}
+
+/* The program waits meanwhile, so a glance is enough to leave a call with rondo. To take it away wants more, because a
+ * rank may be disturbed in all of so few turns. All ranks make as many rounds, because they look at the times that they
+ * agreed on.
+ */
 static bool measure(measuring_t *m, const rd_mpi_call_t *call, rd_mpi_timing_t *t)
 {
-    enum { MPIS, RONDOS, BOTH, ELAPSED = BOTH, WORDS };
     double mine[WORDS] = {0}, all[WORDS] = {0}, began = rd_mpi_clock();
-    int times = calls_in_a_turn(m, call), turns = 0;
+    int times = calls_in_a_turn(m, call);
     bool again = times > 0;
 
+    if (again) {
+        double glance[WORDS] = {0};
+        run_round(m, call, GLANCES, (times + GLANCE - 1) / GLANCE, glance);
+        PMPI_Allreduce(glance, all, WORDS, MPI_DOUBLE, MPI_MAX, m->c->comm);
+        again = !is_quicker(all[RONDOS], all[MPIS]);
+    }
     for (int round = 0; again && round < ROUNDS; round++) {
-        for (int i = 0; i < TURNS * BOTH; i++, turns++) {
-            int whose = i % BOTH == 0 ? RONDOS : MPIS;
-            double took = turn(m, call, whose == RONDOS, times);
-            if (turns < BOTH || took < mine[whose])
-                mine[whose] = took;
-        }
+        run_round(m, call, TURNS, times, mine);
         mine[ELAPSED] = rd_mpi_clock() - began;
         PMPI_Allreduce(mine, all, WORDS, MPI_DOUBLE, MPI_MAX, m->c->comm);
-        again = are_close(all[MPIS], all[RONDOS]) && all[ELAPSED] < LONG;
+        again = !is_quicker(all[RONDOS], all[MPIS]) && !is_quicker(all[MPIS], all[RONDOS]) && all[ELAPSED] < LONG;
     }
     t->rondo_us = 1e6 * all[RONDOS];
     t->mpi_us = 1e6 * all[MPIS];
