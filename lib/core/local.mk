@@ -38,6 +38,8 @@ librondo_core_la_SOURCES += \
 	lib/core/grow.c \
 	lib/core/hashes.c \
 	lib/core/hashes.h \
+	lib/core/health_ops.c \
+	lib/core/health_ops.h \
 	lib/core/hooks.c \
 	lib/core/hooks.h \
 	lib/core/lifetime.c \
@@ -53,6 +55,8 @@ librondo_core_la_SOURCES += \
 	lib/core/metrics_file.h \
 	lib/core/metrics_text.c \
 	lib/core/metrics_text.h \
+	lib/core/modules.c \
+	lib/core/modules.h \
 	lib/core/monitor_thread.c \
 	lib/core/monitor_thread.h \
 	lib/core/nan_check.c \
