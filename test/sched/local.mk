@@ -12,6 +12,7 @@ check_PROGRAMS += \
 model = \
 	test/sched/model.c \
 	test/sched/model.h \
+	test/sched/model_links.c \
 	test/sched/model_parts.h \
 	test/sched/model_run.c \
 	test/sched/model_verify.c

@@ -1,5 +1,5 @@
-/* What model.c, which builds the model, model_run.c and model_verify.c share. Steps are kept short (an end is one
- * word), so that a thousand ranks fit and run fast. */
+/* What model.c, which builds the model, model_run.c, model_links.c and model_verify.c share. Steps are kept short (an
+ * end is one word), so that a thousand ranks fit and run fast. */
 #ifndef MODEL_PARTS_H
 #define MODEL_PARTS_H
 
@@ -88,6 +88,17 @@ int model_length_out(const model_t *m, int rank, int chunk);
 int model_written(const value_t *v);
 /* Says what is wrong, where (`t`; NULL: nowhere in particular). Returns -1. */
 int model_wrong(model_t *m, const task_t *t, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+void model_make_ready(model_t *m, int task); /* puts a lane that may go on into its queue */
+
+/* model_links.c: `number` is the connection's. Those that return int return 0, or -1 with m->text. */
+/* Takes a message, or, unless `part` is RD_ALONE, the next block of one of several. */
+int model_take(model_t *m, task_t *t, int number, int part, value_t *v);
+int model_taken(model_t *m, task_t *t, int number); /* all blocks of the message are taken */
+void model_put(model_t *m, const task_t *t, int number, int part, value_t v);
+void model_publish(model_t *m, int number); /* all blocks of the message are put */
+/* The message of several blocks is over, even if the last ones were empty; if all were, there was none. */
+int model_end_message(model_t *m, task_t *t, const step_t *s);
 
 /* model_verify.c. Returns 0, or -1 with m->text. */
 int model_verify(model_t *m);

@@ -95,7 +95,7 @@ static int around(const model_t *m, int at)
     return at < m->ntasks ? at : at - m->ntasks;
 }
 
-static void make_ready(model_t *m, int task)
+void model_make_ready(model_t *m, int task)
 {
     task_t *t = &m->tasks[task];
     int q = t->starved;
@@ -163,127 +163,6 @@ static int blocked(model_t *m, int task, const step_t *s)
     return 0;
 }
 
-static slot_t *slot_of(model_t *m, int link, int seq)
-{
-    int credits = m->run->credits;
-
-    return &m->slots[link * credits + (m->run->same_bank ? 0 : seq % credits)];
-}
-
-/* The next block of a message of several. */
-static int take_part(model_t *m, task_t *t, link_t *link, const slot_t *slot, value_t *v)
-{
-    if (slot->seq != link->taken + 1 || link->got >= slot->nparts)
-        return model_wrong(m, t, "message %d from rank %d: its slot holds message %d, and %d of %d blocks are taken",
-                           link->taken + 1, link->from, slot->seq, link->got, slot->nparts);
-    *v = slot->parts[link->got++];
-    return 0;
-}
-
-static int took_message(model_t *m, task_t *t, int number)
-{
-    link_t *link = &m->links[number];
-    const slot_t *slot = slot_of(m, number, link->taken);
-
-    if (link->got != slot->nparts)
-        return model_wrong(m, t, "message %d from rank %d has %d blocks, and %d were taken", link->taken + 1,
-                           link->from, slot->nparts, link->got);
-    link->got = 0;
-    link->taken++;
-    if (link->sender >= 0)
-        make_ready(m, link->sender);
-    link->sender = -1;
-    return 0;
-}
-
-static int take_message(model_t *m, task_t *t, int number, int part, value_t *v)
-{
-    link_t *link = &m->links[number];
-    slot_t *slot = slot_of(m, number, link->taken);
-
-    if (part != RD_ALONE)
-        return take_part(m, t, link, slot, v);
-    if (slot->nparts != 0)
-        return model_wrong(m, t, "message %d from rank %d has %d blocks, and not one", link->taken + 1, link->from,
-                           slot->nparts);
-    if (slot->seq != link->taken + 1)
-        return model_wrong(m, t, "message %d from rank %d: its slot holds message %d (overwritten before it was read)",
-                           link->taken + 1, link->from, slot->seq);
-    *v = slot->value;
-    if (m->know != NULL)
-        for (int w = 0; w < m->words; w++)
-            m->know[t->rank * m->words + w] |= m->slot_know[(slot - m->slots) * m->words + w];
-    link->taken++;
-    if (link->sender >= 0)
-        make_ready(m, link->sender);
-    link->sender = -1;
-    return 0;
-}
-
-static void put_part(link_t *link, slot_t *slot, value_t v)
-{
-    if (slot->room == link->put) {
-        slot->room = 2 * slot->room + 4;
-        slot->parts = realloc(slot->parts, (size_t)slot->room * sizeof *slot->parts);
-        if (slot->parts == NULL)
-            abort();
-    }
-    slot->seq = 0;
-    slot->parts[link->put++] = v;
-    slot->nparts = link->put;
-}
-
-static void publish(model_t *m, int number)
-{
-    link_t *link = &m->links[number];
-
-    slot_of(m, number, link->sent)->seq = link->sent + 1;
-    link->sent++;
-    link->put = 0;
-    if (link->sent - link->taken > m->ahead)
-        m->ahead = link->sent - link->taken;
-    if (link->receiver >= 0)
-        make_ready(m, link->receiver);
-    link->receiver = -1;
-}
-
-/* The message of several blocks is over, even if the last ones were empty; if all were, there was none. */
-static int end_message(model_t *m, task_t *t, const step_t *s)
-{
-    for (int k = 0; k < s->nsrc + s->ndst; k++) {
-        uint32_t end = m->ends[s->first_end + k];
-        if (WHERE(end) != RD_PEER)
-            continue;
-        if (k >= s->nsrc && m->links[INDEX(end)].put > 0)
-            publish(m, INDEX(end));
-        else if (k < s->nsrc && m->links[INDEX(end)].got > 0 && took_message(m, t, INDEX(end)) != 0)
-            return -1;
-    }
-    return 0;
-}
-
-static void put_message(model_t *m, const task_t *t, int number, int part, value_t v)
-{
-    link_t *link = &m->links[number];
-    slot_t *slot = slot_of(m, number, link->sent);
-
-    if (part != RD_ALONE) {
-        put_part(link, slot, v);
-        return;
-    }
-    slot->nparts = 0;
-    slot->value = v;
-    slot->seq = ++link->sent;
-    if (link->sent - link->taken > m->ahead)
-        m->ahead = link->sent - link->taken;
-    if (m->know != NULL)
-        memcpy(&m->slot_know[(slot - m->slots) * m->words], &m->know[t->rank * m->words],
-               (size_t)m->words * sizeof(*m->know));
-    if (link->receiver >= 0)
-        make_ready(m, link->receiver);
-    link->receiver = -1;
-}
-
 static int read_in(model_t *m, task_t *t, int chunk, value_t *v)
 {
     const value_t *over;
@@ -318,7 +197,7 @@ static int read_end(model_t *m, task_t *t, const step_t *s, uint32_t end, value_
 
     switch (WHERE(end)) {
     case RD_PEER:
-        return take_message(m, t, INDEX(end), s->part, v);
+        return model_take(m, t, INDEX(end), s->part, v);
     case RD_TMP:
         return read_tmp(m, t, INDEX(end), v);
     case RD_IN:
@@ -345,7 +224,7 @@ static int write_end(model_t *m, task_t *t, const step_t *s, uint32_t end, value
 
     switch (WHERE(end)) {
     case RD_PEER:
-        put_message(m, t, INDEX(end), s->part, v);
+        model_put(m, t, INDEX(end), s->part, v);
         return 0;
     case RD_TMP:
         if (INDEX(end) >= m->ranks[t->rank].ntmp)
@@ -379,8 +258,8 @@ static int switch_gathers(model_t *m, task_t *t, const step_t *s)
     for (int k = s->nsrc; k < s->nsrc + s->ndst; k++) {
         const int link = INDEX(m->ends[s->first_end + k]);
         for (int i = 0; i < s->nsrc; i++)
-            put_message(m, t, link, RD_PART_MORE, blocks[i]);
-        publish(m, link);
+            model_put(m, t, link, RD_PART_MORE, blocks[i]);
+        model_publish(m, link);
     }
     return 0;
 }
@@ -393,16 +272,16 @@ static int switch_scatters(model_t *m, task_t *t, const step_t *s)
     for (int k = 0; k < s->nsrc; k++) {
         const int link = INDEX(m->ends[s->first_end + k]);
         for (int i = 0; i < s->ndst; i++) {
-            if (take_message(m, t, link, RD_PART_MORE, &next) != 0)
+            if (model_take(m, t, link, RD_PART_MORE, &next) != 0)
                 return -1;
             sums[i].set += next.set;
             sums[i].order = model_mix(sums[i].order * 3 + next.order);
         }
-        if (took_message(m, t, link) != 0)
+        if (model_taken(m, t, link) != 0)
             return -1;
     }
     for (int i = 0; i < s->ndst; i++)
-        put_message(m, t, INDEX(m->ends[s->first_end + s->nsrc + i]), RD_ALONE, sums[i]);
+        model_put(m, t, INDEX(m->ends[s->first_end + s->nsrc + i]), RD_ALONE, sums[i]);
     return 0;
 }
 
@@ -417,7 +296,7 @@ static int switch_repeats(model_t *m, task_t *t, const step_t *s)
         root = k == m->shape.node[m->args.root] ? next : root;
     }
     for (int k = s->nsrc; k < s->nsrc + s->ndst; k++)
-        put_message(m, t, INDEX(m->ends[s->first_end + k]), RD_ALONE, root);
+        model_put(m, t, INDEX(m->ends[s->first_end + k]), RD_ALONE, root);
     return 0;
 }
 
@@ -442,7 +321,7 @@ static int do_step(model_t *m, task_t *t, const step_t *s)
     if (t->rank == rd_switch_of(&m->shape) && m->args.coll == RD_BROADCAST)
         return switch_repeats(m, t, s);
     if (gives_nothing(m, t, s)) {
-        put_message(m, t, INDEX(m->ends[s->first_end + 1]), RD_ALONE, v);
+        model_put(m, t, INDEX(m->ends[s->first_end + 1]), RD_ALONE, v);
         return 0;
     }
     for (int k = 0; k < s->nsrc; k++) {
@@ -482,15 +361,15 @@ static int advance(model_t *m, int task)
         if (active(m, t, s, moved(m, s, t, s->chunk))) {
             if (blocked(m, task, s))
                 return 0;
-            if (do_step(m, t, s) != 0 || (s->part == RD_PART_LAST && end_message(m, t, s) != 0))
+            if (do_step(m, t, s) != 0 || (s->part == RD_PART_LAST && model_end_message(m, t, s) != 0))
                 return -1;
             t->done++;
             if (!greedy) {
-                make_ready(m, task);
+                model_make_ready(m, task);
                 return 0;
             }
         } else {
-            if (s->part == RD_PART_LAST && end_message(m, t, s) != 0)
+            if (s->part == RD_PART_LAST && model_end_message(m, t, s) != 0)
                 return -1;
             t->done++;
         }
@@ -528,7 +407,7 @@ static void start_tasks(model_t *m)
             t->starved = draw(m) % 4 == 0;
         if (m->run->policy == MODEL_STARVE_LOW || m->run->policy == MODEL_STARVE_HIGH)
             t->starved = t->lane % 2 == (m->run->policy == MODEL_STARVE_HIGH);
-        make_ready(m, i);
+        model_make_ready(m, i);
     }
 }
 
