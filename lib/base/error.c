@@ -3,6 +3,7 @@
  * cannot break a line: control characters are replaced. */
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/file_name.h"
 #include "base/fork.h"
 #include "base/setting.h"
 
@@ -58,29 +59,6 @@ void rd_log_set_level(rd_log_level_t level)
         atomic_store_explicit(&stderr_closed, true, memory_order_relaxed);
 }
 
-/* Replaces "%h" by the host name, "%p" by the process id, for one file for each process, and "%%" by "%". */
-static int file_name_expand(char *out, size_t bytes, const char *pattern)
-{
-    size_t used = 0;
-
-    for (; *pattern; pattern++) {
-        const char of = *pattern == '%' ? pattern[1] : '\0';
-        int n;
-
-        if (of == 'h')
-            n = snprintf(out + used, bytes - used, "%s", host_name);
-        else if (of == 'p')
-            n = snprintf(out + used, bytes - used, "%ld", (long)getpid());
-        else
-            n = snprintf(out + used, bytes - used, "%c", *pattern);
-        if (n < 0 || (size_t)n >= bytes - used)
-            return -1;
-        used += (size_t)n;
-        pattern += of == 'h' || of == 'p' || of == '%';
-    }
-    return 0;
-}
-
 static void output_open(void)
 {
     char name[512] = "", line[LINE_BYTES], kept[RD_SETTING_BYTES];
@@ -91,7 +69,7 @@ static void output_open(void)
         snprintf(host_name, sizeof host_name, "host");
     if (!pattern || !*pattern)
         return;
-    fd = file_name_expand(name, sizeof name, pattern) == 0
+    fd = rd_file_name(name, sizeof name, pattern, host_name) == 0
              ? rd_fd_high(open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666))
              : -1;
     if (fd >= 0) {

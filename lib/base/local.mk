@@ -15,6 +15,8 @@ librondo_core_la_SOURCES += \
 	lib/base/fd_foreign.c \
 	lib/base/fd_guard.c \
 	lib/base/fd_write.c \
+	lib/base/file_name.c \
+	lib/base/file_name.h \
 	lib/base/fork.c \
 	lib/base/fork.h \
 	lib/base/fpenv.h \

@@ -37,6 +37,7 @@ libnccl_parts_la_SOURCES = \
 libnccl_la_SOURCES = \
 	lib/base/fd.c \
 	lib/base/fd_write.c \
+	lib/base/file_name.c \
 	lib/base/intern.c \
 	lib/base/plugin_open.c \
 	lib/base/word_list.c

@@ -3,7 +3,6 @@
  * error, as rondo's own do. A line is written by one write(2).
  */
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file_name.h"
 #include "nccl/conf_file.h"
 #include "nccl/shim.h"
 
@@ -99,21 +99,9 @@ static void host_find(char name[HOST_BYTES])
 void nc_log_file(const char *pattern, char name[NC_FILE_BYTES])
 {
     char own[HOST_BYTES];
-    size_t used = 0;
 
     host_find(own);
-    for (; *pattern && used < NC_FILE_BYTES - HOST_BYTES; pattern++) {
-        const char of = *pattern == '%' ? pattern[1] : '\0';
-
-        if (of == 'h')
-            used += (size_t)sprintf(name + used, "%s", own);
-        else if (of == 'p')
-            used += (size_t)sprintf(name + used, "%ld", (long)getpid());
-        else
-            name[used++] = *pattern;
-        pattern += of == 'h' || of == 'p' || of == '%';
-    }
-    name[used] = '\0';
+    (void)rd_file_name(name, NC_FILE_BYTES, pattern, own); /* as in NCCL, a name that is too long is cut */
 }
 
 static void file_open(const char *pattern)

@@ -48,7 +48,7 @@ bool nc_log_shows(nc_subsys_t subsys);         /* false: nc_log would print noth
 void nc_log_version(void);                     /* once a process */
 nc_log_level_t nc_log_level(const char *text); /* a word of NCCL_DEBUG */
 #define NC_FILE_BYTES 512
-/* Expands the pattern of NCCL_DEBUG_FILE: %h is the host, %p the process, %% a %. */
+/* Expands the pattern of NCCL_DEBUG_FILE: base/file_name.h; the host is without its domain, as in NCCL. */
 void nc_log_file(const char *pattern, char name[NC_FILE_BYTES]);
 /* Logs the message, records it for ncclGetLastError, and returns `code`. `comm` may be NULL. */
 ncclResult_t nc_error(ncclComm_t comm, ncclResult_t code, const char *format, ...)

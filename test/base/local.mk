@@ -1,5 +1,6 @@
 check_PROGRAMS += \
 	test/base/env \
+	test/base/file_name \
 	test/base/fpenv \
 	test/base/health \
 	test/base/setting \
