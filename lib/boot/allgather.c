@@ -20,7 +20,7 @@ typedef struct round {
     const unsigned char *out;
     unsigned char *in;
     size_t out_left, in_left; /* bytes still to be queued, and to be received */
-    int through;              /* so many ranks from `from` on must have come before that can send */
+    int through;              /* how many ranks, from `from` on, must have come before `from` can send */
     rd_boot_news_t news;
     int64_t began_ms, round_ms; /* when the exchange began, and the round did */
     int64_t until_ms, say_ms;   /* when it fails, and when the log says who is waited for; 0: never */

@@ -376,7 +376,7 @@ int rd_sock_error(int fd)
 #define DOUBTFUL_MS 1400 /* silence after which the answer to the first probe is overdue */
 #define DOUBTS 5         /* that must be in vain before SILENT_MS count */
 
-/* Makes the kernel probe the other host after so many seconds of silence, and as often from then on. */
+/* Makes the kernel probe the other host after that many seconds of silence, and as often from then on. */
 static void probe_every(int fd, int seconds)
 {
     int on = 1;

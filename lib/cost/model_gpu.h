@@ -25,8 +25,8 @@ rd_gpu_price_t rd_cost_gpu_price(const rd_cost_gpus_t *gpus, const rd_algo_t *al
  */
 double rd_cost_gpu_us(const rd_cost_gpus_t *gpus, rd_coll_t coll, const rd_algo_t *algo, rd_proto_t proto,
                       uint64_t bytes, uint32_t passes, double part);
-/* Returns what it takes to stage blocks of `bytes` bytes for copy engines in so many turns, beyond what rd_cost_gpu_us
- * says of these; `each`: one for each peer. */
+/* Returns the microseconds that it takes to stage blocks of `bytes` bytes for copy engines in `turns` turns, beyond
+ * what rd_cost_gpu_us says of these; `each`: one block for each peer. */
 double rd_cost_staging_us(uint32_t nranks, bool each, uint64_t bytes, uint32_t turns);
 
 #endif

@@ -111,8 +111,8 @@ static inline uint64_t rd_sign_repeat(rd_signing_t *s, uint64_t hash, uint64_t n
 /* The same for any call, where calls are signed. */
 uint64_t rd_sign_call(rd_signing_t *s, const rd_signed_call_t *call, uint64_t number);
 
-/* Returns true if the rank has made call `number`, and not so many since that it is forgotten: then *sign is its
- * signature, in the upper half. */
+/* Returns true if the rank has made call `number`, and fewer than RD_CALLED since, which would have overwritten it:
+ * then *sign is its signature, in the upper half. */
 static inline bool rd_called_sign(const rd_called_t *called, uint64_t number, uint64_t *sign)
 {
     uint64_t word = atomic_load_explicit(&called->words[number % RD_CALLED], memory_order_acquire);

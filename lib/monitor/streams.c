@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FARTHEST (UINT64_C(1) << 62) /* no rank has made so many calls */
+#define FARTHEST (UINT64_C(1) << 62) /* more than the number of any call */
 #define MOST_RANKS (1 << 20)
 
 /* ---- who is where ---- */

@@ -11,8 +11,8 @@ __attribute__((format(printf, 4, 5))) void rd_verdict_say(rd_monitor_verdict_t *
 const rd_view_rank_t *rd_verdict_before(const rd_view_comm_t *then, int rank);
 /* Has it made no progress between the two looks? Where there was but one, nothing is known of that. */
 bool rd_verdict_still(const rd_view_comm_t *then, const rd_view_rank_t *rank);
-/* "rank 1 (n1:17) is late, by 1 call: outside, after ...; its process sleeps". `ahead`: by so many calls; 0: unknown.
- */
+/* "rank 1 (n1:17) is late, by 1 call: outside, after ...; its process sleeps". `ahead`: by how many calls the
+ * others are; 0: unknown. */
 void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *late, uint64_t ahead,
                           char *text, size_t bytes);
 
@@ -22,7 +22,7 @@ const char *rd_verdict_doing(const rd_view_process_t *process);
 typedef enum rd_other_end { RD_END_OWED, RD_END_CALLED, RD_END_UNKNOWN } rd_other_end_t;
 rd_other_end_t rd_verdict_other_end(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_rank_t *peer,
                                     int track);
-/* So many calls of a rank are under way. */
+/* Returns how many calls of a rank are under way. */
 uint64_t rd_verdict_under_way(const rd_monitor_comm_t *comm);
 /* Are all calls of a rank this thread's, as far as that is known? An event is of the thread that made the first call of
  * its run, and the board has the one that has waited last: where there are several, only that tells of a repetition. */

@@ -27,9 +27,9 @@
 #define ELSEWHERE 0.125 /* of the time, in which it may wait in other calls */
 #define STARVED 0.85    /* of the time between two looks, which is short: what is left of it says little */
 #define CALLS 5
-#define LEAST 3   /* periods of a span */
-#define SAMPLES 9 /* looks, so many ms apart: */
-#define SAMPLE_MS 3
+#define LEAST 3     /* periods of a span */
+#define SAMPLES 9   /* looks at a rank */
+#define SAMPLE_MS 3 /* between two of them */
 
 /* Of one communicator. */
 typedef struct slow {

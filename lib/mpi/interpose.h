@@ -529,7 +529,7 @@ typedef struct rd_mpi_operation {
     MPI_Request request;                      /* the user's */
     bool landed;                              /* nonblocking.c: `done` was called */
     bool ordered;                             /* stand_in.c: a reduction in the order of ranks, */
-    size_t size;                              /* whose elements have so many bytes */
+    size_t size;                              /* whose elements have this many bytes */
     struct rd_mpi_operation *next;            /* persistent.c */
     int tag;
     bool active, freed;

@@ -12,7 +12,7 @@
 #define TURN 30e-6      /* seconds of one turn, roughly */
 #define MOST 60         /* calls in one turn */
 #define TURNS 5         /* of each in a round */
-#define ROUNDS 3        /* where the two are close */
+#define ROUNDS 3        /* of TURNS turns each, where the two are close */
 #define GLANCE 6        /* before them a glance: this part of the calls, */
 #define GLANCES 2       /* in so many turns of each */
 #define LONG 5e-3       /* seconds after which no other round begins: the cores are busy with something else */

@@ -8,7 +8,7 @@
  * nonblocking calls on two communicators come in one order, so each has its own choice for them, that of rondo's
  * communicator which it has for itself.
  *
- * Rank 0 of a new communicator hands on what it knows for so many ranks: from this job, and from the file of
+ * Rank 0 of a new communicator hands on what it knows for that number of ranks: from this job, and from the file of
  * RONDO_MPI_TABLE, to which it appends what was measured, a line for each:
  *
  *     Open_MPI_v4.1.4 4 allreduce 512 0.91 1.64

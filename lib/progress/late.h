@@ -14,7 +14,7 @@
 
 #include "node/team.h"
 
-#define RD_LATE_HOPS 32 /* from node to node, of those that are asked: a ring of so many, each alone on its node */
+#define RD_LATE_HOPS 32 /* nodes that are asked one after the other: a ring of 32 ranks, each alone on its node */
 
 struct rd_monitor_verdict;
 struct rd_queue;

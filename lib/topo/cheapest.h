@@ -19,7 +19,7 @@ typedef struct rd_cheapest {
 /* Returns false if there is no memory. The caller frees the room by rd_cheapest_free in either case. */
 bool rd_cheapest_make(rd_cheapest_t *room, int ends);
 void rd_cheapest_free(rd_cheapest_t *room);
-/* The steps that a search among so many ends takes, about. */
+/* Returns about how many steps a search among `ends` ends takes. */
 long rd_cheapest_steps(int ends);
 
 /* price[a * ends + b]: of the way from `a` to `b`; INFINITY: there is none. Both return what it costs, INFINITY if

@@ -9,7 +9,9 @@
 #include "topo/ring_file.h"
 #include "topo/topo_write.h"
 
-#define BETTER 1.01 /* an order is taken for what it carries if that is so many times as much */
+#define BETTER                                                                                                         \
+    1.01 /* an order is taken for what it carries if that exceeds what the ranks' own order carries by 1 %             \
+          */
 
 typedef struct finding {
     const rd_env_t *env;

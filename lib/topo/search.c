@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define STEPS_MOST (1L << 20)
-#define NEAR_STEPS (1L << 15) /* after so many, an order that carries as much as any is near enough */
+#define NEAR_STEPS (1L << 15) /* after these steps the first order that carries as much as any is taken */
 #define ALIKE 1e-6            /* rates that differ by less than this part are equal */
 
 typedef struct search {
