@@ -20,7 +20,7 @@ typedef struct rd_job {
     char name[64], network[64]; /* those of the config, or nothing */
     rondo_unique_id_t id;
     bool has_id;            /* of a grow: this member has the id */
-    rondo_unique_id_t *ids; /* of a creation by several, `nids` of them; of the job that runs */
+    rondo_unique_id_t *ids; /* of a creation by several ids: `nids`; owned by the job that runs */
     int nids, nranks, rank;
     int color, key; /* of a split */
     int *members;   /* of a shrink; freed with the job */
@@ -40,7 +40,7 @@ rondo_result_t rd_job_begin(rd_job_t *job, rondo_comm_t *newcomm);
 /* The job uses `used` no more: others may. */
 void rd_job_used(rd_job_t *job);
 
-/* Wipes the ids, in which is the secret by which a rank may join, and frees those that are several. */
+/* Wipes the ids, which contain the secret that lets a rank join, and frees `ids`. */
 void rd_job_wipe(rd_job_t *job);
 
 /* Waits until no job makes or uses the communicator. */

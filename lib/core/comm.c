@@ -336,7 +336,7 @@ rondo_result_t rondo_comm_abort(rondo_comm_t comm)
     }
     if (rd_comm_query_enter(comm)) {
         rd_comm_fail_aborted(comm);
-        if (comm->cuda) /* a query may wait for the device, and its end waits for the query */
+        if (comm->cuda) /* a query may wait for the device, and rd_comm_close waits for queries */
             rd_cuda_release(comm->cuda);
         rd_comm_query_leave(comm);
     }
@@ -356,7 +356,7 @@ rondo_result_t rondo_comm_get_error(rondo_comm_t comm, rondo_result_t *error)
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_get_error: error is NULL");
     if (is_busy(alive)) {
         *error = RONDO_IN_PROGRESS;
-    } else if (is_making(alive)) { /* if it has been made since, the next question finds it so */
+    } else if (is_making(alive)) { /* or has been made since `state` was read: then `background` says so */
         *error = (rondo_result_t)atomic_load(&comm->background);
     } else if (rd_comm_query_enter(comm)) {
         *error = rd_health_poll(&comm->health);

@@ -145,11 +145,13 @@ rondo_result_t rd_comm_build(rondo_comm_t comm, int nranks, const rondo_unique_i
 void rd_comm_unbuild(rondo_comm_t comm);
 /* Fails a communicator because this rank aborts it, unless it has failed. */
 void rd_comm_fail_aborted(rondo_comm_t comm);
+/* Makes a built communicator valid for the user's calls, and known to whoever watches this process. */
 void rd_comm_publish(rondo_comm_t comm);
-/* For a communicator that is being made: ends that. Any thread. */
+/* Ends the creation of a communicator with RONDO_ERR_ABORTED. Any thread. */
 void rd_comm_abandon(rondo_comm_t comm);
-/* All of these, for a caller that waits. With `env` it is made by `parent` for itself, and a failure of the parent ends
- * the creation to its very end. `gpu`: the PCI address of the GPU whose data it moves; 0: none. */
+/* Allocates, builds and publishes a communicator, for a caller that waits. With `env` it is made by `parent` for
+ * itself, and a failure of the parent ends the creation to its very end. `gpu`: the PCI address of the GPU whose data
+ * it moves; 0: none. */
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                             const rondo_config_t *config, const rd_env_t *env, uint32_t gpu, rondo_comm_t parent);
 /* A public call of a rank that joins by an id, with all checks; `call` is its name. */
@@ -160,8 +162,8 @@ rondo_result_t rd_comm_join(const char *call, rondo_comm_t *comm, int nranks, co
 rondo_config_t rd_config_of(const rondo_config_t *given);
 /* The same, checked. */
 rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given);
-void rd_config_over(rd_env_t *env, const rondo_config_t *config); /* what the config says comes before the variable */
-/* In a forked child: what the parent's threads were about to explain is nothing to it. */
+void rd_config_over(rd_env_t *env, const rondo_config_t *config); /* puts what the config sets over the variables */
+/* In a forked child: forgets which questions of rondo_explain the parent's threads were about to answer. */
 void rd_explain_forget(void);
 
 /* Refuses what can be refused of a creation before other ranks are concerned: the environment and the config. */

@@ -4,7 +4,8 @@
 
 #include "core/comm.h"
 
-/* When a communicator has its seat: whether there is such a hook counts for as long as it lives. */
+/* To be called when the communicator has its seat. Only if there is such a hook by then, its operations are told, until
+ * its end. */
 void rd_completed_begin(rondo_comm_t comm);
 
 #endif

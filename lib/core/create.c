@@ -205,7 +205,7 @@ rondo_result_t rd_comm_build(rondo_comm_t made, int nranks, const rondo_unique_i
     if ((result = read_config(made, config)) || (result = make_modules(made, id, meeting, parent))) {
         if (result == rd_health_check(&made->health)) /* another thread found the failure */
             rd_error_again(&made->ctx, made->health.stop.text);
-        char why[RD_ERROR_BYTES]; /* taking down may log what the others say of this rank */
+        char why[RD_ERROR_BYTES]; /* kept: rd_modules_end may log what the others say of this rank */
         snprintf(why, sizeof why, "%s", rd_thread_error());
         rd_conns_failed(&made->conns); /* its program may end in order for that */
         if (made->boot)

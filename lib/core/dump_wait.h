@@ -5,9 +5,8 @@
 
 #include <stdint.h>
 
-/* A dump begins, and ends. Any thread. Between the two the end of the process waits for `most_ms`, as it was given
- * last.
- */
+/* A dump begins, and ends. Any thread. In between the end of the process waits for at most `most_ms`, as the last
+ * dump that began has given it. */
 void rd_dump_wait_begin(int64_t most_ms);
 void rd_dump_wait_end(void);
 /* Waits until none is under way, or the time is over. A forked child, which has no such thread, waits for nothing. */

@@ -27,7 +27,8 @@
 
 #define DYING_MS 100
 
-/* The caller's, while it waits, and the writer's: of the communicator they use what outlives its modules. */
+/* What a failure's dumps are written from. The caller, while it waits, and the thread that writes share it. They use
+ * nothing of the communicator but what outlives its modules. */
 typedef struct failure {
     rondo_comm_t comm;
     rd_view_t view;
@@ -76,7 +77,8 @@ static int write_rank(failure_t *f, rd_dump_format_t format, const rd_view_rank_
     return error;
 }
 
-/* Of the ranks of this node: the lowest one, who is to blame, and who has found it out, which is this rank. */
+/* Is this rank of the node written down? Without RONDO_DUMP=all these are: the lowest one, the one to blame, and this
+ * rank, which has found the failure. */
 static bool is_wanted(const failure_t *f, int i)
 {
     int rank = f->seen->ranks[i].comm.rank;
@@ -85,7 +87,8 @@ static bool is_wanted(const failure_t *f, int i)
            rank == atomic_load(&f->comm->health.stop.failed_rank);
 }
 
-/* Returns 0 or an error; EEXIST: another rank of the node writes, of which the first file, the lowest rank's, tells. */
+/* Returns 0 or an error; EEXIST: another rank of the node writes, because it has made the first file, the lowest
+ * rank's. */
 static int write_format(failure_t *f, rd_dump_format_t format, bool first, int *files)
 {
     int error = 0;

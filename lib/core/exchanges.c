@@ -28,7 +28,8 @@ static void waits(void *arg, const rd_boot_wait_t *wait)
     const int64_t now = rd_clock_ms();
     fenv_t program;
 
-    if (!wait->failed) /* else the record has it until the call ends, for ranks whose limits are over just then */
+    if (!wait->failed) /* after a failure the record keeps the last wait, for ranks whose limits are over at the same
+                          time */
         rd_monitor_wait(&comm->seat, wait->peer, wait->since_ms, now, -1, -1);
     rd_fpenv_begin(&program);
     if (wait->peer >= 0)

@@ -7,7 +7,7 @@
 #include "core/comm.h"
 #include "plan/call.h"
 
-/* `count` elements from element `at` of the buffer on; of no element it need not be one. */
+/* Gets `count` elements, from element `at` of the buffer on. If `count` is 0, the buffer may be any pointer. */
 typedef void (*rd_extent_fn)(void *arg, const void *buffer, size_t at, size_t count, rondo_type_t type);
 
 void rd_extents_read(const struct rondo_comm *comm, const rd_call_t *call, rd_extent_fn each, void *arg);

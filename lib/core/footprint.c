@@ -68,7 +68,7 @@ void rd_footprint_count(const struct rondo_comm *comm, rondo_memory_t *memory)
         rd_comm_net_ops.count(comm->rma_net, memory);
 }
 
-/* If a plugin serves, and this rank is the head of a rail. */
+/* Returns the bytes for a switch, on a rank that is the head of a rail where a CollNet plugin serves. */
 static size_t switch_foreseen(const rd_env_t *env, const rondo_shape_t *shape)
 {
     rd_layout_t layout;

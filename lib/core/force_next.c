@@ -20,7 +20,8 @@ void rd_force_take(rd_call_t *call, bool budgets)
 
     call->desc.forced = said.forced;
     if (budgets && (said.blocks >= 0 || said.cta_policy >= 0)) {
-        int with = rd_force_with(said.forced, said.blocks, said.cta_policy); /* known (note), but behind a refusal */
+        int with = rd_force_with(said.forced, said.blocks,
+                                 said.cta_policy); /* has its number since `note`, unless a refused call came between */
         call->desc.forced = with < 0 ? said.forced : (uint8_t)with;
     }
     call->event = said.event;

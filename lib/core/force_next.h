@@ -8,8 +8,8 @@
 
 #include "plan/call.h"
 
-/* Takes it, for a collective that is this one. `budgets`: the communicator has multiprocessors to divide. */
+/* Gives it to `call`, which is that collective. `budgets`: the communicator has multiprocessors to divide. */
 void rd_force_take(rd_call_t *call, bool budgets);
-void rd_force_drop(void); /* takes it for a call that is refused */
+void rd_force_drop(void); /* that collective is refused: it is not kept for the one after */
 
 #endif

@@ -222,7 +222,7 @@ static rondo_result_t hand_on(rd_group_t *group, struct rondo_request *request)
         rd_self_copy(&group->self);
     if (request->later)
         request->works = malloc((size_t)group->calls * sizeof *request->works + 1);
-    /* Of one-sided operations and of tasks that are added, none of which is over before this thread waits. */
+    /* Counts the one-sided operations here, and tasks as they are added; none ends before this thread waits. */
     atomic_store_explicit(&request->completion.pending, group->rma.n, memory_order_relaxed);
     while (group->first) {
         rd_task_t *t = take_task(group);
@@ -236,7 +236,7 @@ static rondo_result_t hand_on(rd_group_t *group, struct rondo_request *request)
     }
     if (waits && (request->later || !rd_queue_soon(waits->queue, waits)))
         add(request, waits);
-    for (int i = 0; i < request->ncomms; i++) { /* what else is under way is waited for, too */
+    for (int i = 0; i < request->ncomms; i++) { /* the wait is for everything that is under way there */
         rd_queue_t *q = &request->comms[i]->queue;
         if (group->whose.devices || is_pending(request) || rd_queue_busy(q))
             rd_queue_wait_begin(q);
@@ -268,7 +268,7 @@ static rondo_result_t submit(const rd_caller_t *caller, struct rondo_request *re
     rd_completion_fail(&request->completion, hand_on(caller->group, request));
     rondo_result_t result = atomic_load(&request->completion.result);
     for (int i = 0; i < request->ncomms && result != RONDO_SUCCESS; i++)
-        rd_call_spoiled(request->comms[i], result); /* the other ranks wait for what cannot begin, for lack of memory */
+        rd_call_spoiled(request->comms[i], result); /* other ranks wait for calls that cannot begin here */
     request->submitted = 1;
     request->mark = rd_comm_mark;
     clear(caller->group, request);

@@ -9,8 +9,8 @@
 #include "core/caller.h"
 #include "core/monitor_thread.h"
 
-#define MOST 256      /* events that wait; what comes then is dropped, and counted */
-#define LONG_MS 5000  /* a hook that takes longer is named */
+#define MOST 256      /* events that wait; further ones are dropped and counted */
+#define LONG_MS 5000  /* a hook that takes longer is named in the log */
 #define HOOKS_MOST 64 /* functions */
 
 typedef struct hook {
@@ -20,7 +20,7 @@ typedef struct hook {
     void *arg;
 } hook_t;
 
-/* Guards all that follows; nobody holds it in a hook. */
+/* Guards all that follows. It is not held while a hook runs. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t over = PTHREAD_COND_INITIALIZER;
 static _Atomic int kinds; /* bits: somebody wants them */
@@ -30,11 +30,11 @@ static rondo_event_t *events; /* a ring */
 static unsigned first, nevents, dropped;
 static uint64_t running;        /* the hook that is being called; 0: none */
 static int64_t running_ms;      /* since when */
-static uint64_t named, calling; /* the call of a hook that was named, and that which goes on */
+static uint64_t named, calling; /* numbers of calls of hooks: the last one named in the log, and the one that runs */
 
 /* ---- what has happened ---- */
 
-/* The hook does not come back to say so itself. */
+/* Names a hook that takes long while it still runs, because it may never return. */
 static void name_slow(void)
 {
     if (!running || named == calling || rd_clock_ms() - running_ms < LONG_MS)
@@ -79,7 +79,7 @@ void rd_hooks_post(int kind, rondo_comm_t comm, rondo_result_t result, const cha
 
 /* ---- calling ---- */
 
-/* With the lock, which is not held meanwhile. */
+/* Called with the lock, which is released while the hook runs. */
 static void call(const hook_t *hook, const rondo_event_t *event)
 {
     const hook_t h = *hook;

@@ -43,7 +43,8 @@ void rd_comm_resume(rondo_comm_t comm)
 
     if (rd_outstanding_listed(entry)) {
         rd_outstanding_take(entry);
-        if (!rd_outstanding_listed(entry)) /* not any more: who leaves gives back what is listed alone */
+        if (!rd_outstanding_listed(
+                entry)) /* if nothing is outstanding any more: rd_comm_leave unlocks only what is listed */
             pthread_mutex_unlock(&entry->turning);
     }
     comm->queue.elsewhere = false;

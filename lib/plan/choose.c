@@ -9,19 +9,20 @@
 #include "sched/algo/algos.h"
 #include "transport/shm/board.h"
 
-#define SLICE_LEAST 4096                /* shorter slots are not worth a price of their own */
-#define SLICES 16                       /* most lengths that are tried: a slot, a half, a quarter, ... */
-#define FRAME ((size_t)64 << 10)        /* bytes that an operating system gives its network at once; */
-#define FRAME_DATA ((size_t)60 << 10)   /* headers take a part of it */
-#define FRAMES_MOST ((size_t)252 << 10) /* of a slice: both ways at once, longer ones do not stay in the caches */
+#define SLICE_LEAST 4096              /* shorter slots are not worth a price of their own */
+#define SLICES 16                     /* most lengths that are tried: a slot, a half, a quarter, ... */
+#define FRAME ((size_t)64 << 10)      /* bytes that an operating system hands its network at once */
+#define FRAME_DATA ((size_t)60 << 10) /* of these, what headers leave for data */
+/* Bytes of a slice between nodes: longer ones, sent and received at once, do not stay in the caches. */
+#define FRAMES_MOST ((size_t)252 << 10)
 
 /* What a byte of a message alone costs by lines, where one in a step of a collective costs 1: a step's value lies in
  * scratch in between. On two cores of a Xeon 2 KB took 0.68 us by lines and 1.17 by slots (doc/notebook/host.md). */
 #define ALONE 0.2
 
-#define TO_ONE_MOST ((size_t)64 << 20)  /* messages to one rank: the longest whose price is looked at, */
-#define TO_ONE_SLICE ((size_t)64 << 10) /* and the slices of those by slots */
-#define PUT_MOST ((size_t)1 << 30) /* of a message that its sender writes: longer ones the kernel copies in parts */
+#define TO_ONE_MOST ((size_t)64 << 20)  /* bytes of the longest message to one rank for which CMA and slots compete */
+#define TO_ONE_SLICE ((size_t)64 << 10) /* bytes of a slice there, by slots */
+#define PUT_MOST ((size_t)1 << 30)      /* bytes that a sender writes at most: the kernel copies more in parts */
 
 /* The operation, and the limits of its candidates. */
 typedef struct limits {

@@ -10,12 +10,13 @@
 
 #define RD_FORCE_MOST 255 /* different texts of a process; a number has 8 bits */
 
-/* Returns the number of two texts, of which NULL is one that leaves the variable's; 0: both are. -1: there are too many
- * different ones, or there is no memory. The texts have been found to be allowed for the variables. `prefers`: where
- * they cannot serve a call, the choice is rondo's. */
+/* Returns the number of a pair of texts, for RONDO_ALGO and RONDO_PROTO; a text that is NULL leaves the variable as it
+ * is, and 0 is the number of two of these. Returns -1 if there are RD_FORCE_MOST pairs already, or no memory. The
+ * caller has checked that the variables allow the texts. `prefers`: where they cannot serve a call, the choice is
+ * rondo's. */
 int rd_force_number(const char *algo, const char *proto, bool prefers);
-/* Returns the number of what `number` says, with budgets instead of its own: multiprocessors, and RONDO_CTA_POLICY_*;
- * -1: none. May return -1 in its turn. */
+/* Returns the number of the same texts as `number`'s with other budgets: multiprocessors, and RONDO_CTA_POLICY_*; -1
+ * leaves the communicator's. Returns -1 for the same reasons as rd_force_number. */
 int rd_force_with(unsigned number, int blocks, int cta_policy);
 bool rd_force_prefers(unsigned number);
 int rd_force_blocks(unsigned number); /* -1: the communicator's */

@@ -340,7 +340,7 @@ static rondo_result_t bind(rd_planner_t *p, rd_plan_t *plan, int collective)
         plan->recvs[i] = at < 0 ? &p->args.conns->collnet->recv : &p->args.conns->recvs[at];
     }
     plan->nt_store = p->args.env->nt_store[0] ? rd_nt_store_parse(p->args.env->nt_store) : p->args.prices->nt_store;
-    if (plan->halvings) /* neither knows of a result that is not where it was computed */
+    if (plan->halvings) /* flat plans and zero-copy need the result to be where it was computed */
         return RONDO_SUCCESS;
     if (rd_flat_plan(plan) != 0)
         return rd_error(p->args.ctx, RONDO_ERR_NO_MEMORY, "no memory for the steps of a plan");

@@ -36,7 +36,7 @@ static inline void rd_completion_fail(rd_completion_t *completion, rondo_result_
 
 struct rd_task;
 
-/* What few tasks have. */
+/* Members that few tasks need: see rd_task_more. */
 typedef struct rd_task_more {
     void *bounce; /* the output is written here and copied to `result` at the end; NULL: it is written in place */
     void *result;
@@ -89,7 +89,7 @@ typedef struct rd_task {
     rd_task_more_t more;
 } rd_task_t;
 
-/* Returns what few tasks have, which is all zero at first. */
+/* Returns the task's rarely needed members. They are set to zero at the first call, so most tasks are made without. */
 static inline rd_task_more_t *rd_task_more(rd_task_t *task)
 {
     if (!task->has_more)

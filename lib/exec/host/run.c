@@ -492,7 +492,7 @@ static inline bool advance_all(rd_run_t *run)
             rd_flat_check(run);
         return moved;
     }
-    int first = -1; /* whom the first lane that does not get on waits for: later ones may depend on it */
+    int first = -1; /* the rank that the first blocked lane waits for: later lanes may depend on that one */
 
     run->waits_far = -1;
     /* Stops at a lane that has failed: the next lane's step would overwrite the failure, or be made twice. */
