@@ -58,9 +58,9 @@ static inline bool rd_forced_allows(const rd_forced_t *forced, const rd_algo_t *
     return !forced->algo || rd_forced_names(forced, algo) != forced->except;
 }
 
-/* Of a CUDA communicator between nodes (forced.c). rd_forced_between makes the settings of its net communicators, which
- * follow what is forced where they can. rd_forced_serves_between returns true if they can for this operation, or if
- * nothing is forced for it. */
+/* Of a CUDA communicator between nodes (forced_between.c). rd_forced_between makes the settings of its net
+ * communicators, which follow what is forced where they can. rd_forced_serves_between returns true if they can for this
+ * operation, or if nothing is forced for it. */
 void rd_forced_between(const rd_env_t *env, rd_env_t *net);
 bool rd_forced_serves_between(const rd_env_t *env, rd_coll_t coll);
 

@@ -13,7 +13,7 @@ librondo_core_la_SOURCES += \
 	lib/plan/flat.h \
 	lib/plan/force.c \
 	lib/plan/force.h \
-	lib/plan/forced.c \
+	lib/plan/forced_between.c \
 	lib/plan/plan.c \
 	lib/plan/plan.h \
 	lib/plan/plan_print.c \
