@@ -202,7 +202,7 @@ static bool goes_on(rd_queue_t *q)
         ms = 0;
     }
     q->wait.timeout_ms = ms;
-    rd_late_later(q);
+    rd_late_forget(q);
     return true;
 }
 

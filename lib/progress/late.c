@@ -483,12 +483,7 @@ void rd_late_report(rd_queue_t *q, int peer)
     rd_fpenv_end(&program);
 }
 
-void rd_late_later(rd_queue_t *q)
-{
-    forget(&q->late);
-}
-
-void rd_late_end(rd_queue_t *q)
+void rd_late_forget(rd_queue_t *q)
 {
     forget(&q->late);
 }

@@ -38,8 +38,8 @@ void rd_late_check(struct rd_queue *queue, int peer, int64_t now_ms);
 rondo_result_t rd_late_timeout(struct rd_queue *queue, int peer);
 /* The same, but it is said in the log, and nothing fails. */
 void rd_late_report(struct rd_queue *queue, int peer);
-void rd_late_later(struct rd_queue *queue); /* the limit is another one now */
-void rd_late_end(struct rd_queue *queue);
+/* Forgets what was seen: the limit is another one now, or the queue ends. */
+void rd_late_forget(struct rd_queue *queue);
 
 /* Asks what holds a rank of another node up, which `team`'s rank waits for. It has a seat. */
 void rd_late_ask(const rd_team_t *team, rd_questioner_t by, int about);

@@ -62,7 +62,7 @@ rondo_result_t rd_queue_create(rd_queue_t *q, const rd_team_t *team, rd_planner_
 void rd_queue_free(rd_queue_t *q)
 {
     rd_deadlock_leave(q);
-    rd_late_end(q);
+    rd_late_forget(q);
     free(q->answered.called);
     for (rd_task_t *t; (t = q->spent) != NULL; free(t))
         q->spent = t->next;
