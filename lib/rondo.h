@@ -39,10 +39,11 @@
  *   found before anything happens: the communicator is unharmed and may be used on, on this rank; the others wait for
  *   this rank until it makes the right call. So it is with RONDO_ERR_INVALID_USAGE and RONDO_ERR_UNSUPPORTED. All
  *   other failures of an operation fail the communicator: the pending and every later call on it return what went
- *   wrong first, on every rank. Then these make sense: rondo_comm_shrink, _revoke, _abort, _destroy, _get_error,
- *   _status and _memory_now, rondo_explain, rondo_last_error, rondo_dump, what gives memory back, and the calls that
- *   ask for rank, size and device. The contents of output buffers of a failed operation are undefined.
- *   RONDO_DEBUG=warn (the default) also prints each error once, where it was found.
+ *   wrong first, on every rank. But a rank hears of it only when it waits, or within a second: until then a call that
+ *   finds here all that it needs of the others succeeds. After a failure these make sense: rondo_comm_shrink, _revoke,
+ *   _abort, _destroy, _get_error, _status and _memory_now, rondo_explain, rondo_last_error, rondo_dump, what gives
+ *   memory back, and the calls that ask for rank, size and device. The contents of output buffers of a failed operation
+ *   are undefined. RONDO_DEBUG=warn (the default) also prints each error once, where it was found.
  *
  *   Threads. Calls on different communicators from different threads are independent. Calls on one communicator are
  *   the caller's to order: one at a time, each to its end. rondo_comm_abort, _revoke, _get_error, _status,
@@ -338,11 +339,11 @@ rondo_result_t rondo_unique_id_create(rondo_unique_id_t *id);
 /* Joins: collective over nranks callers, each with a rank of its own from 0 to nranks-1, an equal nranks and an equal
  * id. Returns when all have come and are connected. A process may join with several ranks, from one thread each. Ranks
  * that do not come are waited for RONDO_CREATE_TIMEOUT_MS and then named (RONDO_ERR_TIMEOUT), for nobody can know that
- * one has died before it came; one that dies while it joins ends the creation at once. A rank claimed twice,
- * different nranks, an id of another version or one that was used before: every rank that came gets an error that names
- * both sides, none hangs. Ranks that can pass each other a descriptor share memory; the others are connected by the
- * network (RONDO_ERR_UNSUPPORTED where none is built in). Too little shared memory is RONDO_ERR_NO_MEMORY with the
- * numbers. `*comm` is the caller's until rondo_comm_destroy or rondo_comm_abort. */
+ * one has died before it came; one that dies while it joins ends the creation at once. A rank that is claimed twice or
+ * is out of range, different nranks, an id of another version or one that was used before: every rank that came gets an
+ * error that names both sides, none hangs. Ranks that can pass each other a descriptor share memory; the others are
+ * connected by the network (RONDO_ERR_UNSUPPORTED where none is built in). Too little shared memory is
+ * RONDO_ERR_NO_MEMORY with the numbers. `*comm` is the caller's until rondo_comm_destroy or rondo_comm_abort. */
 rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                                  const rondo_config_t *config);
 
@@ -546,9 +547,10 @@ rondo_result_t rondo_comm_status(rondo_comm_t comm, rondo_status_t *status);
 
 /* Writes down the last calls of this process, as its record has them (doc/monitor.md), for rondo-ras analyse and
  * convert: into the new file `path`, or with RONDO_DUMP_NODE those of all processes of this node with which it shares
- * communicators, into files of the folder `path`, which may be there. NULL: a name of its own in RONDO_DUMP_DIR.
- * Files that rondo names are in the formats of RONDO_DUMP_FORMAT. Nothing is written over. Looks twice, and so takes
- * 0.7 seconds, and what the files take. RONDO_ERR_UNSUPPORTED: there is no record. Any thread, any time. */
+ * communicators, into files of the folder `path`, which may be there. NULL: a name of its own in RONDO_DUMP_DIR
+ * (RONDO_ERR_INVALID_USAGE where that is not set). Files that rondo names are in the formats of RONDO_DUMP_FORMAT.
+ * Nothing is written over. Looks twice, and so takes 0.7 seconds, and what the files take. RONDO_ERR_UNSUPPORTED: there
+ * is no record. Any thread, any time. */
 #define RONDO_DUMP_NODE 1
 rondo_result_t rondo_dump(const char *path, int flags);
 
@@ -671,13 +673,13 @@ rondo_result_t rondo_timeout_next(int64_t timeout_ms);
 /* Forces algorithms and protocols for this thread's next collective, on whatever communicator: `algo` and `proto` are
  * what RONDO_ALGO and RONDO_PROTO would be for it, with all that these may say (doc/environment.md) and the same
  * errors: RONDO_ERR_UNSUPPORTED where what is forced cannot serve the call, which then has no effect, and
- * RONDO_ERR_INVALID_ARGUMENT of a word that is none. NULL: what the variable says stays; "": nothing is forced. All
- * ranks force the same for a call; those of host communicators that do not get RONDO_ERR_MISMATCH, as with
- * RONDO_CHECK=1 those of CUDA ones do. In a group it holds for the next collective that is called in it, so each may
- * have its own. Sends and receives are not forced, and leave it to what comes after them; nor are the messages of an
- * all-to-all between GPUs, whose protocol is the communicator's. Both NULL: nothing is forced after all. A process may
- * force 255 different pairs of texts. Calls that force nothing are as fast as ever, and one that forces what an equal
- * one has forced before finds its plan ready. */
+ * RONDO_ERR_INVALID_ARGUMENT of a word that is none, here for `proto` and at the call for `algo`. NULL: what the
+ * variable says stays; "": nothing is forced. All ranks force the same for a call; those of host communicators that do
+ * not get RONDO_ERR_MISMATCH, as with RONDO_CHECK=1 those of CUDA ones do. In a group it holds for the next collective
+ * that is called in it, so each may have its own. Sends and receives are not forced, and leave it to what comes after
+ * them; nor are the messages of an all-to-all between GPUs, whose protocol is the communicator's. Both NULL: nothing is
+ * forced after all. A process may force 255 different pairs of texts. Calls that force nothing are as fast as ever, and
+ * one that forces what an equal one has forced before finds its plan ready. */
 rondo_result_t rondo_force_next(const char *algo, const char *proto);
 /* The same, but where it cannot serve the call, the choice is rondo's. */
 rondo_result_t rondo_prefer_next(const char *algo, const char *proto);
@@ -731,11 +733,11 @@ rondo_result_t rondo_comm_device(rondo_comm_t comm, int *device);
 rondo_result_t rondo_comm_on_wait(rondo_comm_t comm, void (*call)(void *data), void *data);
 
 /* Promises that `bytes` bytes at `buffer` stay where they are until rondo_comm_deregister, so that operations on any
- * part of them may be faster. Both are collective: all ranks call, each with its own buffer and length (on GPUs, NULL
- * and 0 for none), and none inside a group. The buffer stays the caller's; it may be freed when all ranks have
- * deregistered and what they had enqueued is over; to free it earlier is an error that cannot be seen. On GPUs, where
- * every rank is a process of its own, rondo_comm_register waits for the other ranks and for what is enqueued;
- * rondo_comm_deregister waits for nobody. No result changes.
+ * part of them may be faster. Both are collective: all ranks call, each with its own buffer and length (NULL and 0
+ * for none), and none inside a group. The buffer stays the caller's; it may be freed when all ranks have deregistered
+ * and what they had enqueued is over; to free it earlier is an error that cannot be seen. On GPUs, where every rank is
+ * a process of its own, rondo_comm_register waits for the other ranks and for what is enqueued; rondo_comm_deregister
+ * waits for nobody. No result changes.
  *
  * RONDO_CUDA_COPY (doc/gpu.md) goes further: there what an allgather (send; in place recv), an alltoall (send) or
  * a broadcast (recv) is copied from must lie at the same offset of the same registration on all ranks. It is
