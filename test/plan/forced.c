@@ -37,21 +37,17 @@ static int may_refuse(rondo_result_t result)
 
 static void run_case(test_rank_t *t, plan_t *p, rondo_comm_t comm, const do_case_t *c)
 {
-    char text[200], wrong[256];
+    char text[200];
     rondo_result_t result;
     do_call_t call;
 
     do_text(c, text, sizeof text);
     test_note(t, "%s by %s: %s", algos[p->algo], protos[p->proto], text);
-    if (do_prepare(&call, c, t->rank, t->nranks) != 0)
-        test_stop(t, "no memory");
+    do_prepare_or_stop(t, &call, c);
     result = do_post(&call, comm);
     test_agree(t, (uint64_t)result, test_noted(t));
     if (result == RONDO_SUCCESS) {
-        if (do_verify(&call, 1, wrong, sizeof wrong) != 0)
-            test_fail(t, "%s", wrong);
-        if (do_hash(&call))
-            test_agree(t, do_hash(&call), test_noted(t));
+        do_check(t, &call, test_noted(t));
         if (t->rank == 0 && c->what < DO_SHIFT)
             atomic_fetch_add(&p->served[p->algo][p->proto], 1);
     } else if (!may_refuse(result)) {

@@ -26,21 +26,17 @@ typedef struct {
 
 static void run_case(test_rank_t *t, layout_t *l, rondo_comm_t comm, const do_case_t *c)
 {
-    char text[200], wrong[256];
+    char text[200];
     rondo_result_t result;
     do_call_t call;
 
     do_text(c, text, sizeof text);
     test_note(t, "%s", text);
-    if (do_prepare(&call, c, t->rank, t->nranks) != 0)
-        test_stop(t, "no memory");
+    do_prepare_or_stop(t, &call, c);
     result = do_post(&call, comm);
     test_agree(t, (uint64_t)result, text);
     if (result == RONDO_SUCCESS) {
-        if (do_verify(&call, 1, wrong, sizeof wrong) != 0)
-            test_fail(t, "%s", wrong);
-        if (do_hash(&call))
-            test_agree(t, do_hash(&call), text);
+        do_check(t, &call, text);
         atomic_fetch_add(&l->served, 1);
     } else if (result != RONDO_ERR_UNSUPPORTED || (c->what == DO_ALLREDUCE && !l->algo)) {
         test_stop(t, "%s: %s: %s", text, rondo_result_string(result), rondo_last_error(comm));

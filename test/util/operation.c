@@ -419,8 +419,7 @@ static rondo_result_t post_shift(const do_call_t *call, const void *send, void *
 }
 
 /* What a rooted operation does not use on this rank is passed as NULL. */
-rondo_result_t do_post_at(const do_call_t *call, const void *send, void *recv, rondo_comm_t comm,
-                          rondo_stream_t stream)
+rondo_result_t do_post_at(const do_call_t *call, const void *send, void *recv, rondo_comm_t comm, rondo_stream_t stream)
 {
     const do_case_t *c = &call->c;
     int at_root = call->rank == c->root;
@@ -438,13 +437,11 @@ rondo_result_t do_post_at(const do_call_t *call, const void *send, void *recv, r
     case DO_REDUCE_SCATTERV:
         return rondo_reduce_scatterv(send, recv, call->counts, c->type, c->op, comm, stream);
     case DO_BROADCAST:
-        return rondo_broadcast(c->in_place ? recv : root_send, recv, c->count, c->type, c->root, comm,
-                               stream);
+        return rondo_broadcast(c->in_place ? recv : root_send, recv, c->count, c->type, c->root, comm, stream);
     case DO_ALLGATHER:
         return rondo_allgather(send, recv, c->count, c->type, comm, stream);
     case DO_ALLGATHERV:
-        return rondo_allgatherv(send, call->counts[call->rank], recv, call->counts, displs, c->type, comm,
-                                stream);
+        return rondo_allgatherv(send, call->counts[call->rank], recv, call->counts, displs, c->type, comm, stream);
     case DO_GATHER:
         return rondo_gather(send, root_recv, c->count, c->type, c->root, comm, stream);
     case DO_GATHERV:
@@ -458,8 +455,8 @@ rondo_result_t do_post_at(const do_call_t *call, const void *send, void *recv, r
     case DO_ALLTOALL:
         return rondo_alltoall(send, recv, c->count, c->type, comm, stream);
     case DO_ALLTOALLV:
-        return rondo_alltoallv(send, call->counts, displs, recv, call->counts2,
-                               packed(c) ? NULL : call->displs2, c->type, comm, stream);
+        return rondo_alltoallv(send, call->counts, displs, recv, call->counts2, packed(c) ? NULL : call->displs2,
+                               c->type, comm, stream);
     case DO_SHIFT:
         return post_shift(call, send, recv, comm, stream);
     default:
@@ -526,8 +523,10 @@ int do_verify(const do_call_t *call, int values, char *text, size_t size)
     if (do_reduces(call->c.what))
         return verify_reduced(call, values, text, size);
     if (call->send_block == call->recv_block && call->send_bytes > call->recv_bytes) /* scatter, in place at the root */
-        return same(call->recv_block, call->sent, do_block_bytes(call->send_bytes), before, "output", text, size) ? 0 : -1;
-    return same(call->recv_block, call->expected, do_block_bytes(call->recv_bytes), before, "output", text, size) ? 0 : -1;
+        return same(call->recv_block, call->sent, do_block_bytes(call->send_bytes), before, "output", text, size) ? 0
+                                                                                                                  : -1;
+    return same(call->recv_block, call->expected, do_block_bytes(call->recv_bytes), before, "output", text, size) ? 0
+                                                                                                                  : -1;
 }
 
 uint64_t do_hash(const do_call_t *call)
@@ -535,4 +534,22 @@ uint64_t do_hash(const do_call_t *call)
     if (call->c.what != DO_ALLREDUCE)
         return 0;
     return ref_hash(call->c.type, call->recv, call->c.count);
+}
+
+/* ---- for a rank of a test ---- */
+
+void do_prepare_or_stop(test_rank_t *t, do_call_t *call, const do_case_t *c)
+{
+    if (do_prepare(call, c, t->rank, t->nranks) != 0)
+        test_stop(t, "no memory");
+}
+
+void do_check(test_rank_t *t, const do_call_t *call, const char *text)
+{
+    char wrong[256];
+
+    if (do_verify(call, 1, wrong, sizeof wrong) != 0)
+        test_fail(t, "%s", wrong);
+    if (do_hash(call))
+        test_agree(t, do_hash(call), text);
 }

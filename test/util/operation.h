@@ -5,6 +5,7 @@
 #ifndef TEST_OPERATION_H
 #define TEST_OPERATION_H
 
+#include "util/harness.h"
 #include "util/reference.h"
 
 typedef enum {
@@ -71,6 +72,10 @@ size_t do_block_bytes(size_t bytes); /* of a block with its guards */
 int do_verify(const do_call_t *call, int values, char *text, size_t size);
 /* For results that must be the same on every rank (0: this operation has none). */
 uint64_t do_hash(const do_call_t *call);
+/* The same for a rank of a test, which stops without memory, or fails if the result is wrong or another one elsewhere:
+ * all ranks call do_check, with the same text. */
+void do_prepare_or_stop(test_rank_t *t, do_call_t *call, const do_case_t *c);
+void do_check(test_rank_t *t, const do_call_t *call, const char *text);
 /* Fills the buffers once more, for another run of the same call. */
 void do_refill(do_call_t *call);
 void do_release(do_call_t *call);
