@@ -93,7 +93,7 @@ static int compare(const plan_t *p, const char *algo, int *sums)
         for (int way = 1; way < 3; way++) {
             if (p->hash[way][k] == p->hash[0][k])
                 continue;
-            printf("stream: FAILED: %s, case %d: RONDO_NT_STORE=%s has another result than never\n", algo, k,
+            printf("nt_store: FAILED: %s, case %d: RONDO_NT_STORE=%s has another result than never\n", algo, k,
                    ways[way]);
             bad++;
         }
@@ -106,7 +106,7 @@ int main(void)
     plan_t *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int bad = 0, sums = 0;
 
-    test_begin("stream", 170);
+    test_begin("nt_store", 170);
     if (p == MAP_FAILED)
         return 1;
     setenv("RONDO_PROTO", "simple", 1);
@@ -122,6 +122,6 @@ int main(void)
         }
         bad += compare(p, algos[a], &sums);
     }
-    printf("stream: %d sums compared\n", sums);
+    printf("nt_store: %d sums compared\n", sums);
     return bad != 0 || sums == 0;
 }
