@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec/cuda/cuda.h"
 #include "doctor_pairs.h"
 #include "info.h"
 #include "topo/nvml.h"

@@ -4,7 +4,6 @@
 #define RD_CORE_FORCE_NEXT_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "plan/call.h"
 

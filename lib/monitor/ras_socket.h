@@ -8,7 +8,6 @@
 #ifndef RD_MONITOR_RAS_SOCKET_H
 #define RD_MONITOR_RAS_SOCKET_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/un.h>

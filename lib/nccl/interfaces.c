@@ -1,5 +1,4 @@
 /* The host's network interfaces, of which NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY choose one. */
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>

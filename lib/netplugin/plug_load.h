@@ -2,8 +2,6 @@
 #ifndef RD_NETPLUGIN_PLUG_LOAD_H
 #define RD_NETPLUGIN_PLUG_LOAD_H
 
-#include <stdbool.h>
-
 #include "base/env.h"
 #include "netplugin/plug_abi.h"
 

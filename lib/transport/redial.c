@@ -5,7 +5,6 @@
  * rank that cannot be dialled, or lets the connection wait, is waited for. */
 #include <errno.h>
 #include <poll.h>
-#include <sys/socket.h>
 
 #include "boot/sock.h"
 #include "transport/liveness_int.h"

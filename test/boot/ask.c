@@ -4,7 +4,6 @@
  * behind it. All ranks are in one process, and take turns.
  */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
  * no memory under its number. Ranks of one node, some of them so, from before the creation on or from behind it,
  * exchange all lengths, gather, and reach each other's windows: nobody is called dead, and the data are right. */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <execinfo.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <pthread.h>
 #include <stdarg.h>

@@ -3,8 +3,6 @@
  * The first byte says which side is tried and how far the honest part goes: nothing at all, a right hello, or a whole
  * handshake. The rest is what the other side then sends, in pieces whose length each begins with a byte. Without the
  * secret nobody may get in. */
-#include <fcntl.h>
-#include <poll.h>
 #include <sodium.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,9 +2,6 @@
  * others get none, but members of a group that was named; clients that are silent, talk, or come by the thousand
  * neither stop the program nor leave anything in it, and who asks properly afterwards is answered.
  */
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
 #include <rondo.h>

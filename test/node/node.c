@@ -1,8 +1,6 @@
 /* Nodes and their memory: processes, threads and mixtures of both; nodes played by RONDO_HOSTID; every rank writes into
  * every segment and reads what the others wrote; a limit that is too small is an error on all ranks, not a signal. */
 #include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* Room for shared memory on recorded machines: cgroup v2 and v1, limits above the process's own group, page cache that
  * can be given up, no limits at all. Then here: a sealed memfd is taken, an unsealed or short one is not; limits of
  * this process are errors that say what helps. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

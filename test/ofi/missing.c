@@ -2,7 +2,6 @@
  * error that says what to install, and so do the others; ranks on one node need none. Nor does a rank whose libfabric
  * has no provider that serves, and ranks that have different ones go by one that all have. The test stands between
  * rondo and the loader. */
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

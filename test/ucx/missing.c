@@ -1,7 +1,6 @@
 /* UCX is loaded when the first communicator of several nodes is made. A process that does not find it then gets an
  * error that says what to install, and so do the others; ranks on one node need none. The test stands between rondo and
  * the loader. */
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #define RD_EXEC_HOST_HOST_COPY_H
 
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 #define RD_COPY_INLINE 64
