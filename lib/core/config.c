@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/comm.h"
+#include "core/limits.h"
 #include "core/transports.h"
 #include "exec/cuda/cuda.h"
 #include "rma/rma.h"
@@ -83,6 +84,9 @@ rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given)
                         "config->network has %zu characters: 1 to %zu, as \"tcp\", or NULL (RONDO_UCX_TLS)",
                         strlen(config.network), sizeof((rd_env_t *)NULL)->ucx_tls - 1);
     *full = config;
+    full->timeout_ms = rd_limit_bounded(config.timeout_ms);
+    full->first_timeout_ms = rd_limit_bounded(config.first_timeout_ms);
+    full->stall_ms = rd_limit_bounded(config.stall_ms);
     return RONDO_SUCCESS;
 }
 

@@ -5,8 +5,6 @@
 #include "core/lifetime.h"
 #include "exec/cuda/cuda.h"
 
-#define MOST_MS (INT64_C(1) << 40) /* 35 years, so that sums of some stay numbers */
-
 int64_t rd_limit_take(void)
 {
     rd_caller_t *caller = rd_caller();
@@ -32,7 +30,7 @@ static rondo_result_t refuse(rondo_comm_t comm, const char *call, const char *al
 
 rondo_result_t rondo_timeout_next(int64_t timeout_ms)
 {
-    if (timeout_ms < -1 || timeout_ms > MOST_MS)
+    if (timeout_ms < -1 || timeout_ms > RD_LIMIT_MOST_MS)
         return refuse(NULL, "rondo_timeout_next", "-1 (none of its own), 0 (never) or milliseconds", timeout_ms);
     rd_caller()->limit_ms = timeout_ms;
     rd_caller_note(rd_caller());
@@ -49,7 +47,7 @@ rondo_result_t rondo_timeout_set(rondo_comm_t comm, int64_t timeout_ms)
         return refuse(comm, "rondo_timeout_set", "0 (never) or milliseconds", timeout_ms);
     result = rd_comm_enter(comm);
     if (result == RONDO_SUCCESS) {
-        comm->team.timeout_ms = timeout_ms < 0 ? comm->env.timeout_ms : timeout_ms;
+        comm->team.timeout_ms = timeout_ms < 0 ? comm->env.timeout_ms : rd_limit_bounded(timeout_ms);
         atomic_store_explicit(&comm->queue.timeout_ms, comm->team.timeout_ms, memory_order_relaxed);
         if (comm->cuda)
             rd_cuda_limit(comm->cuda);
@@ -63,7 +61,7 @@ rondo_result_t rondo_timeout_extend(rondo_comm_t comm, int64_t timeout_ms)
 
     if (result != RONDO_SUCCESS)
         return result;
-    if (timeout_ms < 0 || timeout_ms > MOST_MS)
+    if (timeout_ms < 0 || timeout_ms > RD_LIMIT_MOST_MS)
         return refuse(comm, "rondo_timeout_extend", "milliseconds that are added", timeout_ms);
     if (rd_comm_on_device(comm))
         return rd_error(&comm->ctx, RONDO_ERR_UNSUPPORTED,

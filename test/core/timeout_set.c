@@ -1,5 +1,6 @@
 /* rondo_timeout_set: what a communicator that waits for ever does from then on ends when its limit has passed, and what
- * had a limit waits for a rank that comes later than that. On one node and on two, blocking and by a request. */
+ * had a limit waits for a rank that comes later than that. On one node and on two, blocking and by a request. A limit
+ * may be as long as a number can say. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,6 +52,31 @@ static void body(test_rank_t *t, void *arg)
     rondo_comm_abort(comm);
 }
 
+/* The longest limits that there are, of a config and as set later: whoever comes first to an exchange waits. */
+static void longest(test_rank_t *t, void *arg)
+{
+    rondo_config_t config = test_host_config();
+    rondo_comm_t comm, part;
+    rondo_window_t window;
+    rondo_unique_id_t id;
+
+    (void)arg;
+    config.timeout_ms = config.first_timeout_ms = config.stall_ms = INT64_MAX;
+    test_id(t, &id);
+    if (!TEST_OK(t, NULL, rondo_comm_create(&comm, t->nranks, &id, t->rank, &config)))
+        return;
+    for (int i = 0; i < 2; i++) {
+        test_note(t, i ? "as long as there is, set" : "as long as there is, by the config");
+        if (TEST_OK(t, comm, rondo_window_create(comm, NULL, 64, &window, 0)))
+            TEST_OK(t, comm, rondo_window_destroy(comm, window));
+        if (TEST_OK(t, comm, rondo_comm_split(comm, 0, 0, &part, NULL)))
+            TEST_OK(t, part, rondo_comm_destroy(part));
+        TEST_OK(t, comm, rondo_barrier(comm, NULL));
+        TEST_OK(t, comm, rondo_timeout_set(comm, INT64_MAX));
+    }
+    rondo_comm_destroy(comm);
+}
+
 int main(void)
 {
     int bad = 0;
@@ -63,5 +89,6 @@ int main(void)
         }
     how_t threads = {1, 0};
     bad |= test_run(TEST_THREADS, 2, 20, body, &threads) != 0;
+    bad |= test_run(TEST_PROCESSES, 2, 20, longest, NULL) != 0;
     return bad;
 }
