@@ -360,20 +360,31 @@ rondo_result_t rd_queue_drained(rd_queue_t *q)
     return result == RONDO_SUCCESS && rd_queue_busy(q) ? RONDO_IN_PROGRESS : result;
 }
 
+/* What follows a turn of a wait that gave `result`. Returns that, or why the wait is over. */
+static inline rondo_result_t after_turn(rd_queue_t *q, rondo_result_t result, int moved)
+{
+    if (moved)
+        rd_queue_moved(q);
+    else if (result == RONDO_SUCCESS)
+        result = rd_queue_backoff(q);
+    return result;
+}
+
+static rondo_result_t turn_or_wait(rd_queue_t *q)
+{
+    int moved = 0;
+    rondo_result_t result = rd_queue_advance(q, &moved);
+
+    return after_turn(q, result, moved);
+}
+
 rondo_result_t rd_queue_drain(rd_queue_t *q)
 {
     rondo_result_t result = RONDO_SUCCESS;
-    int moved;
 
     rd_queue_wait_begin(q);
-    while (result == RONDO_SUCCESS && rd_queue_busy(q)) {
-        moved = 0;
-        result = rd_queue_advance(q, &moved);
-        if (moved)
-            rd_queue_moved(q);
-        else if (result == RONDO_SUCCESS)
-            result = rd_queue_backoff(q);
-    }
+    while (result == RONDO_SUCCESS && rd_queue_busy(q))
+        result = turn_or_wait(q);
     if (result != RONDO_SUCCESS)
         rd_queue_flush(q, result);
     return result;
@@ -419,19 +430,13 @@ static rondo_result_t run_on(rd_queue_t *q, rd_run_t *run)
             moved |= poll_network(q, run);
         if ((q->active || q->side) && result == RONDO_SUCCESS)
             result = rd_queue_advance(q, &moved);
-        if (moved)
-            rd_queue_moved(q);
-        else if (result == RONDO_SUCCESS)
-            result = rd_queue_backoff(q);
+        result = after_turn(q, result, moved);
     }
     while (result == RONDO_SUCCESS && !rd_transport_idle(q->net)) {
         int moved = rd_transport_progress(q->net);
         if (q->active || q->side) /* else they would be judged by where they stood before */
             result = rd_queue_advance(q, &moved);
-        if (moved)
-            rd_queue_moved(q);
-        else if (result == RONDO_SUCCESS)
-            result = rd_queue_backoff(q);
+        result = after_turn(q, result, moved);
     }
     if (result != RONDO_SUCCESS) {
         const rd_lengths_t lengths = lengths_of(q, run);
@@ -445,17 +450,10 @@ static rondo_result_t run_on(rd_queue_t *q, rd_run_t *run)
 static rondo_result_t wait_turn(rd_queue_t *q, int chain)
 {
     rondo_result_t result = RONDO_SUCCESS;
-    int moved;
 
     rd_queue_wait_begin(q);
-    while (result == RONDO_SUCCESS && q->tails[chain]) {
-        moved = 0;
-        result = rd_queue_advance(q, &moved);
-        if (moved)
-            rd_queue_moved(q);
-        else if (result == RONDO_SUCCESS)
-            result = rd_queue_backoff(q);
-    }
+    while (result == RONDO_SUCCESS && q->tails[chain])
+        result = turn_or_wait(q);
     return result;
 }
 
