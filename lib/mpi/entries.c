@@ -1,5 +1,6 @@
 /* The table that librondo_mpi.so calls through. */
 #include "mpi/interpose.h"
+#include "mpi/kept.h"
 #include "mpi/mpi_fortran.h"
 #include "mpi/stand_in.h"
 #include "mpi/waits.h"
@@ -193,6 +194,7 @@ const rd_mpi_entries_t *rd_mpi_table(const rd_mpi_entries_t *next)
     SHORT(Allgather, allgather)
     SHORT(Alltoall, alltoall)
     rd_mpi_comms_fill(&entries);
+    rd_mpi_kept_fill(&entries);
     rd_mpi_revoke_fill(&entries);
     rd_mpi_persistent_fill(&entries);
     rd_mpi_fortran_fill(&entries);

@@ -141,6 +141,11 @@
     X(Comm_free, comm_free, COMM_FREE, 1, (P comm), (comm))                                                            \
     X(Comm_disconnect, comm_disconnect, COMM_DISCONNECT, 1, (P comm), (comm))
 
+/* What frees operators and types: kept.c says why it comes by. */
+#define RD_MPI_KEPT_FREES(X)                                                                                           \
+    X(Op_free, op_free, OP_FREE, 1, (P op), (op))                                                                      \
+    X(Type_free, type_free, TYPE_FREE, 1, (P type), (type))
+
 /* What duplicates them behind its call, in the MPI whose nonblocking ones cannot go on beside that: measure.c. */
 #ifdef OPEN_MPI
 #define RD_MPI_IDUPS(X)                                                                                                \
@@ -230,10 +235,12 @@ typedef struct rd_mpi_entries {
     /* Does the program call this library's names for requests, and not those of a tool before it, which may hand on to
      * PMPI_, past it? */
     bool requests_come_by;
+    bool frees_come_by; /* the same for those that free operators and types */
     RD_MPI_ENTRIES(RD_MPI_FIELD)
     RD_MPI_FORTRAN(RD_MPI_FORTRAN_FIELD)
     RD_MPI_STARTS(RD_MPI_START_FIELD)
     RD_MPI_FREES(RD_MPI_START_FIELD)
+    RD_MPI_KEPT_FREES(RD_MPI_START_FIELD)
     RD_MPI_IDUPS(RD_MPI_START_FIELD)
     RD_MPI_REVOKES(RD_MPI_START_FIELD)
     RD_MPI_WAITS(RD_MPI_WAIT_FIELD)

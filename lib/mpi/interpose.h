@@ -523,6 +523,7 @@ typedef struct rd_mpi_operation {
     rd_mpi_work_t work;
     rd_mpi_on_host_t on_host;
     MPI_Datatype kept[2]; /* that describe what is sent and received; MPI_DATATYPE_NULL: the user's do */
+    bool keeps;           /* the user's operator and its type, in `asked` */
     int result;
     int unsaid;                               /* stand_in.c: an error that no handler has seen yet */
     void (*done)(struct rd_mpi_operation *o); /* called at the end, with the result there */
@@ -544,7 +545,7 @@ rd_mpi_operation_t *rd_mpi_operation_create(rd_mpi_comm_t *c, rd_mpi_core_t *cor
  * NULL, it may be over already: then `over` is set, rd_mpi_operation_end must follow, and `done` is not called. */
 int rd_mpi_operation_submit(rd_mpi_operation_t *o, bool *over);
 int rd_mpi_operation_end(rd_mpi_operation_t *o);         /* returns the result */
-void rd_mpi_operation_drop_types(rd_mpi_operation_t *o); /* nothing looks at the kept ones any more */
+void rd_mpi_operation_drop_types(rd_mpi_operation_t *o); /* nothing looks at what is kept any more */
 void rd_mpi_operation_free(rd_mpi_operation_t *o);
 
 /* ---- revoked.c: MPIs that go on after failures (ULFM) ---- */

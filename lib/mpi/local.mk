@@ -13,6 +13,8 @@ interposer_sources = \
 	lib/mpi/handles.c \
 	lib/mpi/in_flight.c \
 	lib/mpi/interpose.h \
+	lib/mpi/kept.c \
+	lib/mpi/kept.h \
 	lib/mpi/layout.c \
 	lib/mpi/lists.c \
 	lib/mpi/measure.c \

@@ -150,6 +150,23 @@ static void f_request_free(P request, P ierror)
     }
 RD_MPI_FREES(FREE_ENTRY)
 
+#define HANDLE_op_free MPI_Op
+#define HANDLE_type_free MPI_Datatype
+#define F2C_op_free PMPI_Op_f2c
+#define C2F_op_free PMPI_Op_c2f
+#define F2C_type_free PMPI_Type_f2c
+#define C2F_type_free PMPI_Type_c2f
+#define KEPT_FREE_ENTRY(Name, name, NAME, n, parameters, arguments)                                                    \
+    static void f_##name(P handle, P ierror)                                                                           \
+    {                                                                                                                  \
+        HANDLE_##name freed = F2C_##name(*handle);                                                                     \
+        int result = own->Name((W)&freed);                                                                             \
+        if (result == MPI_SUCCESS)                                                                                     \
+            *handle = C2F_##name(freed);                                                                               \
+        give(ierror, result);                                                                                          \
+    }
+RD_MPI_KEPT_FREES(KEPT_FREE_ENTRY)
+
 /* The MPI's own has C's function in its library, and so does not come by again. */
 #define IDUP_ENTRY(Name, name, NAME, n, parameters, arguments)                                                         \
     static void f_##name(RD_MPI_OPEN parameters, P ierror)                                                             \
@@ -181,6 +198,7 @@ void rd_mpi_fortran_fill(rd_mpi_entries_t *entries)
     RD_MPI_FORTRAN(FILL)
     RD_MPI_STARTS(FILL_START)
     RD_MPI_FREES(FILL_START)
+    RD_MPI_KEPT_FREES(FILL_START)
     RD_MPI_IDUPS(FILL_START)
     RD_MPI_REVOKES(FILL_START)
 }

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "mpi/interpose.h"
+#include "mpi/kept.h"
 
 enum { LISTS = 4, COPIES = 4 }; /* arrays of one word for each rank */
+enum { USERS = -2 };            /* of rd_mpi_op */
 #define SPARE 16                /* operations whose memory is kept */
 
 static bool has_lists(rd_mpi_what_t what)
@@ -61,6 +63,10 @@ static int keep_types(rd_mpi_operation_t *o, bool again)
 
     if (asked->what == RD_MPI_BARRIER_CALL)
         return MPI_SUCCESS;
+    if (rd_mpi_reduces(asked->what) && rd_mpi_op(asked->op) == USERS) {
+        o->keeps = rd_mpi_keep(asked);
+        return o->keeps ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    }
     if (rd_mpi_reduces(asked->what)) {
         asked->recvtype = rd_mpi_reduced_type(asked->recvtype);
         return MPI_SUCCESS;
@@ -190,6 +196,9 @@ int rd_mpi_operation_submit(rd_mpi_operation_t *o, bool *over)
 
 void rd_mpi_operation_drop_types(rd_mpi_operation_t *o)
 {
+    if (o->keeps)
+        rd_mpi_let_go(&o->asked);
+    o->keeps = false;
     for (int i = 0; i < 2; i++) {
         if (o->kept[i] != MPI_DATATYPE_NULL)
             PMPI_Type_free(&o->kept[i]);

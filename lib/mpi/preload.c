@@ -99,6 +99,7 @@ RD_MPI_FORTRAN(F08)
     static void (*f08_##name)(RD_MPI_OPEN parameters, P ierror);
 RD_MPI_STARTS(F08_START)
 RD_MPI_FREES(F08_START)
+RD_MPI_KEPT_FREES(F08_START)
 RD_MPI_IDUPS(F08_START)
 RD_MPI_REVOKES(F08_START)
 #define LOOK_UP_REVOKE(Name, name, NAME, n, parameters, arguments)                                                     \
@@ -118,6 +119,7 @@ static void look_up(void)
     RD_MPI_FORTRAN(LOOK_UP_FORTRAN)
     RD_MPI_STARTS(LOOK_UP_START)
     RD_MPI_FREES(LOOK_UP_START)
+    RD_MPI_KEPT_FREES(LOOK_UP_START)
     RD_MPI_IDUPS(LOOK_UP_START)
     RD_MPI_REVOKES(LOOK_UP_REVOKE)
     RD_MPI_WAITS(LOOK_UP_WAIT)
@@ -141,6 +143,11 @@ static bool is_here(const char *name)
 static bool requests_are_here(void)
 {
     return true RD_MPI_STARTS(START_IS_HERE) RD_MPI_WAITS(WAIT_IS_HERE);
+}
+
+static bool frees_are_here(void)
+{
+    return true RD_MPI_KEPT_FREES(START_IS_HERE);
 }
 
 static void refuse(const char *why, const char *what)
@@ -223,6 +230,7 @@ static void start(void)
         mpi = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
     look_up();
     next.requests_come_by = requests_are_here();
+    next.frees_come_by = frees_are_here();
     if (!next.Allreduce) {
         fprintf(stderr, "rondo: librondo_mpi.so was called, but there is no MPI in this process: link it before a "
                         "shared MPI, or preload it (a static MPI is not supported)\n");
@@ -409,6 +417,7 @@ RD_MPI_WAITS(WAIT_ENTRY)
 #undef TABLE
 #define TABLE table_if_serving
 RD_MPI_FREES(START_ENTRY)
+RD_MPI_KEPT_FREES(START_ENTRY)
 RD_MPI_IDUPS(START_ENTRY)
 #ifdef OPEN_MPI
 #define REVOKE_ENTRY(Name, name, NAME, n, parameters, arguments)                                                       \

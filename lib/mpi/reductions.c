@@ -1,5 +1,6 @@
 /* Reductions. Type, operator and count are alike on all ranks by MPI's rule, so they may decide who serves a call. */
 #include "mpi/interpose.h"
+#include "mpi/kept.h"
 
 /* What rondo calls the type and the operator of a reduction; `sorted`: it is done in the order of ranks. */
 typedef struct {
@@ -53,8 +54,8 @@ static rd_mpi_reason_t translate(const rd_mpi_comm_t *c, const rd_mpi_call_t *ca
     rd_mpi_layout_t layout;
     bool reproducible = rd_mpi_is_reproducible(c);
 
-    if (op == -2) { /* it may be freed before a nonblocking call is over */
-        if (call->form != RD_MPI_BLOCKING)
+    if (op == -2) {
+        if (call->form != RD_MPI_BLOCKING && !rd_mpi_may_keep())
             return RD_MPI_OPERATOR;
         if (!rd_mpi_layout(call->recvtype, &layout))
             return RD_MPI_ARGUMENT;

@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 #include "mpi/interpose.h"
+#include "mpi/kept.h"
 
 #define KEPT 4 /* of rondo's communicators that no communicator of the MPI uses any more */
 
@@ -55,8 +56,9 @@ bool rd_mpi_setup_start(void)
 }
 
 /* Sums are to be reproducible before there is anything of rondo's, too, and then all ranks have to know it, and which
- * ones are switched off: it is the one thing that is agreed on in MPI_Init. */
-static bool all_know;
+ * ones are switched off: that is agreed on in MPI_Init. So is whether a tool before this library, which may be on one
+ * rank alone, hides what frees operators (kept.c). */
+static bool all_know, may_keep;
 static bool agree_at_once; /* because of a rank that is switched off */
 static bool may_order[RD_MPI_FORMS] = {[RD_MPI_BLOCKING] = true};
 
@@ -73,6 +75,11 @@ static void agree_on_order(void)
     may_order[RD_MPI_PERSISTENT] = !all[NO_FOLLOWING] && !all[NO_STARTS];
 }
 
+bool rd_mpi_may_keep(void)
+{
+    return may_keep;
+}
+
 bool rd_mpi_may_order(rd_mpi_form_t form)
 {
     return may_order[form];
@@ -80,8 +87,8 @@ bool rd_mpi_may_order(rd_mpi_form_t form)
 
 void rd_mpi_setup_begin(void)
 {
-    enum { OFF, REPRODUCIBLE, WORDS };
-    int64_t mine[WORDS] = {rd_mpi_settings.off, 0}, all[WORDS];
+    enum { OFF, REPRODUCIBLE, NO_FREES, WORDS };
+    int64_t mine[WORDS] = {rd_mpi_settings.off, 0, !rd_mpi_next.frees_come_by}, all[WORDS];
     int rank = -1;
 
     if (all_know)
@@ -97,6 +104,7 @@ void rd_mpi_setup_begin(void)
     if (all[REPRODUCIBLE])
         agree_on_order();
     agree_at_once = all[OFF] && all[REPRODUCIBLE];
+    may_keep = !all[NO_FREES];
     all_know = true;
 }
 

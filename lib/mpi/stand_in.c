@@ -54,6 +54,8 @@ static void land(rd_mpi_operation_t *o)
         o->result = rd_mpi_device_give(o->c, &o->on_host, result);
     else
         o->result = rd_mpi_device_return(o->c, &o->on_host, result);
+    if (o->asked.form == RD_MPI_NONBLOCKING)
+        rd_mpi_operation_drop_types(o); /* here no lock of the MPI's is held */
     o->done(o);
 }
 

@@ -30,7 +30,7 @@ for mpi in $(mpis); do
     for ranks in 2 3; do
         run $ranks --table=off --report "$dir/random.$mpi" --nonblocking 1 --count 120 --seed $((ranks * 78)) ||
             { cat "$dir/out"; fail "random, nonblocking"; }
-        served 85 # not the first ones, nor those with an operator of the user's
+        served 95 # not the first ones
     done
     # The switches: off, by operation, by bytes.
     run 2 --serve=off --report "$dir/random.$mpi" --count 40 || fail "off"
@@ -109,11 +109,13 @@ for mpi in $(mpis); do
         esac
         grep -q "$wanted" "$dir/out" || { cat "$dir/out"; fail "a tool before it: who served $program"; }
     done
-    # On one rank alone: then the ranks do not wait for each other where the others could be in order.
+    # On one rank alone: then the ranks do not wait for each other where the others could be in order. Open MPI's own
+    # persistent ones crash where an operator is freed.
     compile ordered
+    [ $family = openmpi ] && corners=persistent || corners="persistent operators"
     tool=$dir/before.so preload=$preload RONDO_MPI_REPRODUCIBLE=1 timeout 60 "$mpirun" $oversubscribe -n 2 sh -c '
         [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 ] || tool=
-        LD_PRELOAD="$tool $preload" exec "$@"' sh "$dir/ordered.$mpi" persistent >"$dir/out" 2>&1
+        LD_PRELOAD="$tool $preload" exec "$@"' sh "$dir/ordered.$mpi" $corners >"$dir/out" 2>&1
     code=$?
     grep -q '^good$' "$dir/out" || grep -q 'is in another order' "$dir/out" ||
         { cat "$dir/out"; fail "a tool before it on one rank: result $code"; }

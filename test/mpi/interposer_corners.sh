@@ -35,7 +35,8 @@ for mpi in $(mpis); do
     good 4 --reproducible --compare=3 --serve=-allreduce,reduce_scatter_block=0-64K "$dir/corners.$mpi" in_order_but
     compile ordered # also what the MPI serves behind its call
     for ranks in 3 4; do
-        good $ranks --reproducible "$dir/ordered.$mpi" nonblocking persistent
+        good $ranks --reproducible --report "$dir/ordered.$mpi" operators nonblocking persistent
+        grep -q '^  ireduce_scatter_block  *9  *2 ' "$dir/out" || { cat "$dir/out"; fail "by operators of the user's"; }
     done
     good 2 --reproducible "$dir/ordered.$mpi" many
     good 3 --reproducible "$dir/ordered.$mpi" threads

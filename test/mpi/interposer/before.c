@@ -32,6 +32,16 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     return PMPI_Test(request, flag, status);
 }
 
+int MPI_Op_free(MPI_Op *op)
+{
+    return PMPI_Op_free(op);
+}
+
+int MPI_Type_free(MPI_Datatype *type)
+{
+    return PMPI_Type_free(type);
+}
+
 int MPI_Request_free(MPI_Request *request)
 {
     return PMPI_Request_free(request);

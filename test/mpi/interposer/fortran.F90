@@ -1,5 +1,5 @@
 ! All served calls from Fortran, by mpif.h, `use mpi` or `use mpi_f08` (-DWAY=1, 2, 3): results, MPI_IN_PLACE,
-! MPI_BOTTOM, nonblocking and persistent calls (-DEXTENDED: they are named MPIX_), an absent ierror, array sections, a logical and a complex reduction. Prints "good" on rank 0.
+! MPI_BOTTOM, operators of the program, nonblocking and persistent calls (-DEXTENDED: they are named MPIX_), an absent ierror, array sections, a logical and a complex reduction. Prints "good" on rank 0.
 program fortran
 #if WAY == 2
   use mpi
@@ -110,6 +110,7 @@ program fortran
     call expect(ierror == MPI_SUCCESS, 'barrier')
     call by_bottom()
     call nonblocking()
+    call operator()
     if (turn == 12) call persistent() ! by then rondo serves the duplicate
 #if WAY == 3
     call MPI_Allreduce(rank, i, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
@@ -182,6 +183,43 @@ contains
     call MPI_Wait(request, MPI_STATUS_IGNORE, error)
     call expect(blocks(), 'igatherv')
   end subroutine
+
+  ! An operator of this program's, and its type, both of which are freed before the wait.
+  subroutine operator()
+    OP :: least
+    DATATYPE :: pair
+    integer :: error
+    call MPI_Op_create(smallest, .true., least, error)
+    call MPI_Type_contiguous(2, MPI_INTEGER, pair, error)
+    call MPI_Type_commit(pair, error)
+    later = [rank + 1, -rank, 0]
+    call MPI_Iallreduce(MPI_IN_PLACE, later, 1, pair, least, MPI_COMM_WORLD, request, error)
+    call MPI_Op_free(least, error)
+    call expect(error == MPI_SUCCESS .and. least == MPI_OP_NULL, 'op_free')
+    call MPI_Type_free(pair, error)
+    call expect(error == MPI_SUCCESS .and. pair == MPI_DATATYPE_NULL, 'type_free')
+    call MPI_Wait(request, MPI_STATUS_IGNORE, error)
+    call expect(all(later == [1, 1 - n, 0]), 'an operator of the program')
+  end subroutine
+
+#if WAY == 3
+  subroutine smallest(in, inout, length, type)
+    use iso_c_binding, only: c_ptr, c_f_pointer
+    type(c_ptr), value :: in, inout
+    integer :: length
+    type(MPI_Datatype) :: type
+    integer, pointer :: from(:), to(:)
+    call c_f_pointer(in, from, [2 * length])
+    call c_f_pointer(inout, to, [2 * length])
+    to = min(from, to)
+  end subroutine
+#else
+  subroutine smallest(in, inout, length, type)
+    integer :: length, type
+    integer :: in(2 * length), inout(2 * length)
+    inout = min(in, inout)
+  end subroutine
+#endif
 
   subroutine persistent()
     integer :: round, error

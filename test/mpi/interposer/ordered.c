@@ -1,6 +1,7 @@
-/* With RONDO_MPI_REPRODUCIBLE=1: sums of nonblocking and persistent calls are in the order of ranks, whoever serves
- * them: the first ones on a communicator, persistent ones that are more than rondo serves, and with
- * MPI_THREAD_MULTIPLE, where none is rondo's. The corners whose names begin with "threads" ask for that level. */
+/* With RONDO_MPI_REPRODUCIBLE=1: sums, also by operators of the user's, of nonblocking and persistent calls are in the
+ * order of ranks, whoever serves them: the first ones on a communicator, persistent ones that are more than rondo
+ * serves, and with MPI_THREAD_MULTIPLE, where none is rondo's. The corners whose names begin with "threads" ask for
+ * that level. */
 #include <pthread.h>
 
 #include "corner.h"
@@ -196,6 +197,108 @@ static void many(void)
 #endif
 }
 
+/* Sums as well, of elements that are several doubles, and it asks for their type. */
+static void add(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    int size = 0;
+
+    MPI_Type_size(*type, &size);
+    for (int i = 0; i < *n * size / (int)sizeof(double); i++)
+        ((double *)inout)[i] = ((double *)in)[i] + ((double *)inout)[i];
+}
+
+static int types_freed;
+
+static int on_type_freed(MPI_Datatype type, int key, void *value, void *extra)
+{
+    types_freed++;
+    return MPI_SUCCESS;
+}
+
+enum { TRIPLE = 3 };
+
+/* An operator and a type with an attribute, both of which are freed before anything is waited for. */
+static void make(MPI_Op *op, MPI_Datatype *type)
+{
+    int key = MPI_KEYVAL_INVALID;
+
+    MPI_Op_create(add, 1, op);
+    MPI_Type_contiguous(TRIPLE, MPI_DOUBLE, type);
+    MPI_Type_commit(type);
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, on_type_freed, &key, NULL);
+    MPI_Type_set_attr(*type, key, NULL);
+    MPI_Type_free_keyval(&key);
+}
+
+static void unmake(MPI_Op *op, MPI_Datatype *type)
+{
+    MPI_Op_free(op);
+    MPI_Type_free(type);
+    CHECK(*op == MPI_OP_NULL && *type == MPI_DATATYPE_NULL, "a handle that was freed is not null");
+}
+
+static void operators_behind(MPI_Comm comm, double (*out)[N])
+{
+    int n = 2 * TRIPLE * nranks, place = fill(comm, n), before = types_freed;
+    MPI_Request requests[KINDS];
+    MPI_Op op;
+    MPI_Datatype type;
+
+    for (int r = 0; r < nranks; r++)
+        counts[r] = 2;
+    make(&op, &type);
+    MPI_Iallreduce(in, out[0], n / TRIPLE, type, op, comm, &requests[0]);
+    MPI_Ireduce(in, out[1], n / TRIPLE, type, op, 1, comm, &requests[1]);
+    MPI_Ireduce_scatter_block(in, out[2], 2, type, op, comm, &requests[2]);
+    MPI_Ireduce_scatter(in, out[3], counts, type, op, comm, &requests[3]);
+    MPI_Iscan(in, out[4], n / TRIPLE, type, op, comm, &requests[4]);
+    MPI_Iexscan(in, out[5], n / TRIPLE, type, op, comm, &requests[5]);
+    unmake(&op, &type);
+    MPI_Waitall(KINDS, requests, MPI_STATUSES_IGNORE);
+    for (int k = 0; k < KINDS; k++)
+        check(k, out[k], n, place, 1, "by an operator");
+    CHECK(types_freed == before + 1, "the type was freed %d times", types_freed - before);
+}
+
+static void operators_persistent(MPI_Comm comm, double (*out)[N])
+{
+#ifdef INIT
+    int n = 2 * TRIPLE * nranks, place = fill(comm, n), before = types_freed;
+    MPI_Request requests[2];
+    MPI_Op op;
+    MPI_Datatype type;
+
+    make(&op, &type);
+    INIT(Allreduce)(in, out[0], n / TRIPLE, type, op, comm, MPI_INFO_NULL, &requests[0]);
+    INIT(Scan)(in, out[4], n / TRIPLE, type, op, comm, MPI_INFO_NULL, &requests[1]);
+    unmake(&op, &type);
+    for (int turn = 0; turn < 3; turn++) {
+        MPI_Startall(2, requests);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        check(0, out[0], n, place, 0, "by an operator, persistent");
+        check(4, out[4], n, place, 0, "by an operator, persistent");
+    }
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+    CHECK(types_freed == before + 1, "the type of persistent ones was freed %d times", types_freed - before);
+#endif
+}
+
+/* Operators of the user's, early ones and such as rondo serves, on one type for all. */
+static void operators(void)
+{
+    static double out[KINDS][N];
+    MPI_Comm other;
+
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &other);
+    for (int i = 0; i < 2; i++) {
+        operators_behind(other, out);
+        operators_persistent(other, out);
+        warm_all(other);
+    }
+    MPI_Comm_free(&other);
+}
+
 static void *in_thread(void *comm)
 {
     double(*out)[N] = malloc(sizeof(double[KINDS][N]));
@@ -221,12 +324,16 @@ static void threads(void)
     MPI_Comm_free(&comms[0]);
     MPI_Comm_free(&comms[1]);
     persistent();
+    operators();
 }
 
 int main(int argc, char **argv)
 {
-    static const corner_t corners[] = {
-        {"nonblocking", nonblocking}, {"persistent", persistent}, {"many", many}, {"threads", threads}};
+    static const corner_t corners[] = {{"nonblocking", nonblocking},
+                                       {"persistent", persistent},
+                                       {"operators", operators},
+                                       {"many", many},
+                                       {"threads", threads}};
     int level;
 
     MPI_Init_thread(&argc, &argv, strcmp(argv[1], "threads") ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &level);
