@@ -55,6 +55,13 @@ static void keep(rd_mpi_operation_t *o)
     first = o;
 }
 
+static void drop(rd_mpi_operation_t *o)
+{
+    if (o->flight.core)
+        rd_mpi_core_put(o->flight.core);
+    rd_mpi_operation_free(o);
+}
+
 static void release(rd_mpi_operation_t *o)
 {
     rd_mpi_operation_t *before;
@@ -70,12 +77,10 @@ static void release(rd_mpi_operation_t *o)
     }
     pthread_mutex_unlock(&lock);
     rd_mpi_comm_landed(o->c);
-    if (o->flight.core) {
-        rd_mpi_core_put(o->flight.core);
-        rd_mpi_operation_free(o);
-    } else {
+    if (o->flight.core)
+        drop(o);
+    else
         rd_mpi_stand_in_free(o);
-    }
 }
 
 /* Open MPI frees a request, persistent or not, when a wait or a test returns its error. */
@@ -170,7 +175,7 @@ static int init(rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool may_measure, M
         result = rd_mpi_persistent_request(o);
     if (result != MPI_SUCCESS) {
         if (o)
-            rd_mpi_operation_free(o);
+            drop(o);
         return result;
     }
     *request = o->request;

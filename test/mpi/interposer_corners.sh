@@ -75,6 +75,10 @@ for mpi in $(mpis); do
             grep -q "^  ${name}_init  *[0-9]*  *[1-9]" "$dir/out" || { cat "$dir/out"; fail "no ${name}_init was served"; }
         done
     done
+    "$mpicc" -w -shared -fPIC "$here/played_recv.c" -o "$dir/recv.so" || fail "played_recv.c"
+    LD_PRELOAD=$dir/recv.so good 2 --table=off --report "$dir/persistent.$mpi" refused
+    grep -q '^  allreduce_init  *[0-9]*  *1 ' "$dir/out" ||
+        { cat "$dir/out"; fail "rondo's communicators are gone with requests that could not be made"; }
     good 3 --report "$dir/nonblocking.$mpi" early
     grep -q '^  iallgather  *40  *20 ' "$dir/out" || { cat "$dir/out"; fail "not 20 of 40 iallgather were served"; }
     # Threads, each with a communicator: the blocking calls are served, but for the first seven, the others never.

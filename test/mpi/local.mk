@@ -41,6 +41,7 @@ EXTRA_DIST += \
 	test/mpi/interposer/ordered.c \
 	test/mpi/interposer/persistent.c \
 	test/mpi/interposer/played_cuda.c \
+	test/mpi/interposer/played_recv.c \
 	test/mpi/interposer/played_revoke.c \
 	test/mpi/interposer/played_statuses.c \
 	test/mpi/interposer/played_success.c \

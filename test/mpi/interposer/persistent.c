@@ -300,7 +300,31 @@ static void errors(void)
     MPI_Errhandler_free(&mine);
     MPI_Comm_free(&dup);
 }
+
+/* Requests for which there is no memory ten times (played_recv.c), and then there is. */
+static void refused(void)
+{
+    MPI_Comm comm;
+    int one = 1, sum = 0, got, class;
+
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+    warm_all(comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 11; i++) {
+        got = INIT(Allreduce)(&one, &sum, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[0]);
+        MPI_Error_class(got, &class);
+        CHECK(class == (i < 10 ? MPI_ERR_NO_MEM : MPI_SUCCESS), "request %d: class %d", i, class);
+    }
+    MPI_Start(&requests[0]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    CHECK(sum == nranks, "the sum is %d", sum);
+    MPI_Request_free(&requests[0]);
+    MPI_Comm_free(&comm);
+}
 #else
+static void refused(void)
+{
+}
 static void persistent(void)
 {
 }
@@ -349,7 +373,7 @@ static void choose(void)
 }
 
 static const corner_t corners[] = {
-    {"choose", choose}, {"persistent", persistent}, {"again", again}, {"errors", errors}};
+    {"choose", choose}, {"persistent", persistent}, {"again", again}, {"errors", errors}, {"refused", refused}};
 
 int main(int argc, char **argv)
 {
