@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/device_spans.h"
 #include "mpi/interpose.h"
 
 enum { MEMORY_TYPE = 2, CONTEXT = 1, IS_MANAGED = 8, ORDINAL = 9, DEVICE = 2, NON_BLOCKING = 1 }; /* as in cuda.h */
@@ -94,11 +95,15 @@ static void *context_of(uintptr_t at)
     return primary[device];
 }
 
-static bool copy_by(void *context, uintptr_t to, uintptr_t from, size_t bytes)
+/* Copies the span from the device, or what the call may write of it back there. */
+static bool copy_by(void *context, const rd_mpi_span_t *s, bool back)
 {
     static struct {
         void *context, *stream;
     } streams[64];
+    const rd_mpi_piece_t whole = {s->low, s->high};
+    size_t n = back && s->pieces ? s->num_pieces : 1;
+    bool good = true;
     int i = 0;
 
     while (i < 64 && streams[i].context && streams[i].context != context)
@@ -106,95 +111,46 @@ static bool copy_by(void *context, uintptr_t to, uintptr_t from, size_t bytes)
     if (i == 64 || (!streams[i].context && cuda.stream_create(&streams[i].stream, NON_BLOCKING) != 0))
         return false;
     streams[i].context = context;
-    return cuda.copy(to, from, bytes, streams[i].stream) == 0 && cuda.synchronize(streams[i].stream) == 0;
+    for (size_t p = 0; p < n && good; p++) {
+        const rd_mpi_piece_t *piece = back && s->pieces ? &s->pieces[p] : &whole;
+        uintptr_t device = s->at + (uintptr_t)piece->from,
+                  host = (uintptr_t)s->host + (uintptr_t)(piece->from - s->low);
+        good = cuda.copy(back ? device : host, back ? host : device, (size_t)(piece->to - piece->from),
+                         streams[i].stream) == 0;
+    }
+    return cuda.synchronize(streams[i].stream) == 0 && good;
 }
 
-/* One of the two is a device's. */
-static bool copy(uintptr_t to, uintptr_t from, size_t bytes, uintptr_t device)
+static bool copy(const rd_mpi_span_t *s, bool back)
 {
     void *context, *before;
     bool good;
 
     pthread_mutex_lock(&lock);
-    context = context_of(device);
+    context = context_of(s->at + (uintptr_t)s->low);
     good = context && cuda.push(context) == 0;
     if (good) {
-        good = copy_by(context, to, from, bytes);
+        good = copy_by(context, s, back);
         cuda.pop(&before);
     }
     pthread_mutex_unlock(&lock);
     return good;
 }
 
-static void widen(rd_mpi_span_t *s, int64_t first, int64_t count, MPI_Datatype type)
-{
-    MPI_Count lb, extent, true_lb, true_extent;
-    int64_t low, high;
-
-    if (count <= 0 || type == MPI_DATATYPE_NULL)
-        return;
-    PMPI_Type_get_extent_x(type, &lb, &extent);
-    PMPI_Type_get_true_extent_x(type, &true_lb, &true_extent);
-    low = first * extent + true_lb;
-    high = low + (count - 1) * extent + true_extent;
-    if (extent < 0)
-        low += (count - 1) * extent;
-    if (s->low == s->high) {
-        s->low = low;
-        s->high = high;
-    }
-    s->low = low < s->low ? low : s->low;
-    s->high = high > s->high ? high : s->high;
-}
-
-static int64_t blocks_of(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_send)
-{
-    switch (call->what) {
-    case RD_MPI_ALLTOALL:
-        return c->nranks;
-    case RD_MPI_SCATTER:
-        return is_send ? c->nranks : 1;
-    case RD_MPI_GATHER:
-    case RD_MPI_ALLGATHER:
-        return is_send ? 1 : c->nranks;
-    case RD_MPI_REDUCE_SCATTER_BLOCK:
-        return is_send || call->send == MPI_IN_PLACE ? c->nranks : 1;
-    default:
-        return 1;
-    }
-}
-
-static void measure(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_send, rd_mpi_span_t *s)
-{
-    bool reduces = call->what >= RD_MPI_BCAST && call->what <= RD_MPI_EXSCAN;
-    const void *counts = is_send && !reduces ? call->sendcounts : call->recvcounts;
-    const void *displs = is_send ? call->sdispls : call->rdispls;
-    MPI_Datatype type = is_send && !reduces ? call->sendtype : call->recvtype;
-    MPI_Count count = is_send && !reduces ? call->sendcount : call->recvcount;
-    int64_t all = 0;
-
-    if (call->what == RD_MPI_REDUCE_SCATTER) {
-        for (int r = 0; r < c->nranks; r++)
-            all += rd_mpi_list_at(counts, call->large, r);
-        widen(s, 0, is_send || call->send == MPI_IN_PLACE ? all : rd_mpi_list_at(counts, call->large, c->rank), type);
-    } else if (counts && displs) {
-        for (int r = 0; r < c->nranks; r++)
-            widen(s, rd_mpi_list_at(displs, call->large, r), rd_mpi_list_at(counts, call->large, r), type);
-    } else {
-        widen(s, 0, blocks_of(c, call, is_send) * count, type);
-    }
-}
-
 static int bring_again(rd_mpi_comm_t *c, const rd_mpi_span_t *s)
 {
-    uintptr_t from = s->at + (uintptr_t)s->low;
-
-    if (!s->host || copy((uintptr_t)s->host, from, (size_t)(s->high - s->low), from))
-        return MPI_SUCCESS;
-    return rd_mpi_raise(c, MPI_ERR_BUFFER);
+    return !s->host || copy(s, false) ? MPI_SUCCESS : rd_mpi_raise(c, MPI_ERR_BUFFER);
 }
 
-/* Puts the host's memory in place of a side's. It gets what is there now: also what is not to be written must stay. */
+static void drop(rd_mpi_span_t *s)
+{
+    free(s->host);
+    free(s->pieces);
+    s->host = NULL;
+    s->pieces = NULL;
+}
+
+/* Puts the host's memory in place of a side's. It gets what is there now: what a call does not receive must stay. */
 static int bring(rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_send, rd_mpi_span_t *s)
 {
     const void *at = is_send ? call->send : call->recv;
@@ -205,17 +161,17 @@ static int bring(rd_mpi_comm_t *c, const rd_mpi_call_t *call, bool is_send, rd_m
     *s = (rd_mpi_span_t){.at = (uintptr_t)at};
     if (!looked_at || !on_device(at))
         return MPI_SUCCESS;
-    measure(c, call, is_send, s);
+    rd_mpi_span_measure(c, call, is_send, s);
     if (s->low == s->high)
         return MPI_SUCCESS;
     s->host = malloc((size_t)(s->high - s->low));
     if (!s->host)
         return rd_mpi_raise(c, MPI_ERR_NO_MEM);
-    result = bring_again(c, s);
+    result = is_send ? MPI_SUCCESS : rd_mpi_span_divide(c, call, s);
     if (result == MPI_SUCCESS)
-        return result;
-    free(s->host);
-    s->host = NULL;
+        result = bring_again(c, s);
+    if (result != MPI_SUCCESS)
+        drop(s);
     return result;
 }
 
@@ -243,10 +199,7 @@ int rd_mpi_device_bring_again(rd_mpi_comm_t *c, const rd_mpi_on_host_t *on_host)
 
 int rd_mpi_device_give(rd_mpi_comm_t *c, const rd_mpi_on_host_t *on_host, int result)
 {
-    const rd_mpi_span_t *recv = &on_host->recv;
-    uintptr_t to = recv->at + (uintptr_t)recv->low;
-
-    if (result == MPI_SUCCESS && recv->host && !copy(to, (uintptr_t)recv->host, (size_t)(recv->high - recv->low), to))
+    if (result == MPI_SUCCESS && on_host->recv.host && !copy(&on_host->recv, true))
         result = rd_mpi_raise(c, MPI_ERR_BUFFER);
     return result;
 }
@@ -254,9 +207,8 @@ int rd_mpi_device_give(rd_mpi_comm_t *c, const rd_mpi_on_host_t *on_host, int re
 int rd_mpi_device_return(rd_mpi_comm_t *c, rd_mpi_on_host_t *on_host, int result)
 {
     result = rd_mpi_device_give(c, on_host, result);
-    free(on_host->send.host);
-    free(on_host->recv.host);
-    on_host->send.host = on_host->recv.host = NULL;
+    drop(&on_host->send);
+    drop(&on_host->recv);
     return result;
 }
 

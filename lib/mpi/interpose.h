@@ -194,11 +194,14 @@ void rd_mpi_comm_landed(rd_mpi_comm_t *c);
 /* The last library of the process when it was last looked at: if another one has come, CUDA may be among them. */
 extern struct link_map *_Atomic rd_mpi_last_library;
 bool rd_mpi_device_used(void);
-/* The bytes from `at + low` on that a side of the call may touch, and the host's memory in their place. */
+/* The bytes from `at + low` on that a side of the call may touch, the host's memory in their place, and their pieces,
+ * if what is received has gaps (device_spans.c). */
 typedef struct rd_mpi_span {
     uintptr_t at;
     int64_t low, high;
     char *host;
+    struct rd_mpi_piece *pieces;
+    size_t num_pieces;
 } rd_mpi_span_t;
 typedef struct rd_mpi_on_host {
     rd_mpi_span_t send, recv;
@@ -427,9 +430,7 @@ bool rd_mpi_may_collect(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, size_
  * its bits depend on that and were asked for to be reproducible. Returns MPI_SUCCESS, an error, which the handler has
  * seen, or the reason to hand it on. */
 int rd_mpi_order(rd_mpi_comm_t *c, const rd_mpi_call_t *call, rd_mpi_reason_t reason);
-/* Is a reduction that rondo does not serve for that reason to be done so? Then `*size` becomes the bytes of one
- * element.
- */
+/* Is a reduction that rondo does not serve for that reason to be done so? Then `*size` becomes an element's bytes. */
 bool rd_mpi_is_ordered(const rd_mpi_comm_t *c, const rd_mpi_call_t *call, rd_mpi_reason_t reason, size_t *size);
 
 /* Ends what has been begun, and is over if `result` is MPI_SUCCESS; returns that, or another error. */

@@ -7,6 +7,8 @@ interposer_sources = \
 	lib/mpi/comms.c \
 	lib/mpi/creation.c \
 	lib/mpi/device_buffers.c \
+	lib/mpi/device_spans.c \
+	lib/mpi/device_spans.h \
 	lib/mpi/entries.c \
 	lib/mpi/entries.h \
 	lib/mpi/entry_forms.h \

@@ -32,6 +32,42 @@ static void set(void *at, int first, int value, int n)
     copy((uintptr_t)at + (size_t)first * sizeof(int), (uintptr_t)mirror, (size_t)n * sizeof(int), stream);
 }
 
+/* Two calls receive into gaps of each other, and the program writes into gaps of both meanwhile: by a type with a
+ * stride of three, and by displacements. */
+static void into_gaps(int *send, int *recv, const int *ones)
+{
+    int first[8], second[8], *got, good = 1;
+    MPI_Request requests[4];
+    MPI_Datatype strided;
+
+    for (int r = 0; r < nranks; r++) {
+        first[r] = 3 * r;
+        second[r] = 3 * r + 1;
+    }
+    MPI_Type_vector(4, 1, 3, MPI_INT, &strided);
+    MPI_Type_commit(&strided);
+    set(recv, 0, rank, N);
+    set(recv, N, -1, N);
+    MPI_Ibcast(recv, 1, strided, 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Ibcast(recv + 1, 1, strided, 1, MPI_COMM_WORLD, &requests[1]);
+    MPI_Iallgatherv(send, 1, MPI_INT, recv + N, ones, first, MPI_INT, MPI_COMM_WORLD, &requests[2]);
+    MPI_Iallgatherv(send, 1, MPI_INT, recv + N, ones, second, MPI_INT, MPI_COMM_WORLD, &requests[3]);
+    MPI_Type_free(&strided);
+    for (int i = 0; i < 3; i++)
+        set(recv, 3 * i + 2, 100 + i, 1);
+    for (int r = 0; r < nranks; r++)
+        set(recv, N + 3 * r + 2, 200 + r, 1);
+    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+    got = values(recv);
+    for (int i = 0; i < 4; i++)
+        good &= got[3 * i] == 0 && got[3 * i + 1] == 1 && got[3 * i + 2] == (i < 3 ? 100 + i : rank);
+    check(good, "ibcast into gaps of another, and of what the program writes");
+    got += N;
+    for (int r = 0; r < nranks; r++)
+        good &= got[3 * r] == r && got[3 * r + 1] == r && got[3 * r + 2] == 200 + r;
+    check(good, "iallgatherv into gaps of another, and of what the program writes");
+}
+
 /* Several at once: in place, with gaps, of a type that is freed meanwhile; behind them it is in the buffers. */
 static void nonblocking(int *send, int *recv, const int *ones, const int *twos)
 {
@@ -98,6 +134,7 @@ static void calls(int *send, int *recv)
     got = values(recv);
     check(got[0] == total && got[N - 1] == total && got[N] == -1, "allreduce");
     nonblocking(send, recv, ones, twos);
+    into_gaps(send, recv, ones);
     persistent(send, recv);
     set(recv, 0, total, N);
     MPI_Allreduce(MPI_IN_PLACE, recv, N, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
