@@ -12,12 +12,14 @@
  *
  * Persistent requests may be started in any order, so a reduction has a communicator for what it collects. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "mpi/interpose.h"
 #include "mpi/stand_in.h"
 
-#define MOST 256 /* communicators of the MPI's that are taken at a time: MPICH has about 2000 in all */
+#define MOST 256   /* communicators of the MPI's that are taken at a time: MPICH has about 2000 in all */
+#define LEAVE_S 10 /* until what nobody has waited for is left in MPI_Finalize */
 
 static _Atomic int num_comms;
 static rd_mpi_flight_t *_Atomic first; /* of those that are active */
@@ -92,12 +94,22 @@ static rd_mpi_operation_t *take_over(void)
     return f ? operation_of(f) : NULL;
 }
 
-void rd_mpi_stand_ins_turn(void)
+/* Returns whether any was over. */
+static bool turn(void)
 {
     rd_mpi_operation_t *o;
+    bool any = false;
 
-    while (first && (o = take_over()))
+    while (first && (o = take_over())) {
         land(o);
+        any = true;
+    }
+    return any;
+}
+
+void rd_mpi_stand_ins_turn(void)
+{
+    turn();
 }
 
 bool rd_mpi_stand_ins_any(void)
@@ -105,12 +117,36 @@ bool rd_mpi_stand_ins_any(void)
     return first != NULL;
 }
 
+/* How long one is waited for in MPI_Finalize, in seconds: as long as rondo waits for a live rank, if that has an end.
+ */
+static double patience(void)
+{
+    const char *text = getenv("RONDO_TIMEOUT_MS");
+    long milliseconds = text ? strtol(text, NULL, 10) : 0;
+
+    return milliseconds > 0 ? (double)milliseconds * 1e-3 : LEAVE_S;
+}
+
+/* Nobody has waited for them, and the other ranks may never come. Then they are left to the MPI, as without this
+ * library, and their memory with them. */
 void rd_mpi_stand_ins_end(void)
 {
-    while (first) {
-        rd_mpi_stand_ins_turn();
+    double since = rd_mpi_clock(), longest = patience();
+    int left = 0;
+
+    while (first && rd_mpi_clock() - since < longest) {
+        if (turn())
+            since = rd_mpi_clock();
         rd_mpi_progress(NULL);
     }
+    for (rd_mpi_flight_t *f = first; f; f = f->next)
+        left++;
+    first = NULL;
+    if (left)
+        fprintf(stderr,
+                "rondo: MPI_Finalize was called before %d nonblocking or persistent collective call%s, which the MPI "
+                "serves, had been waited for: other ranks have not made all of them within %g s, so they are left\n",
+                left, left == 1 ? "" : "s", longest);
 }
 
 void rd_mpi_stand_in_free(rd_mpi_operation_t *o)

@@ -299,6 +299,19 @@ static void operators(void)
     MPI_Comm_free(&other);
 }
 
+/* The last call, which the first rank alone makes, and nobody waits for. */
+static void left(void)
+{
+    static double out[N];
+    static MPI_Request request;
+    MPI_Comm comm;
+
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+    fill(comm, 8);
+    if (rank == 0)
+        MPI_Iallreduce(in, out, 8, MPI_DOUBLE, MPI_SUM, comm, &request);
+}
+
 static void *in_thread(void *comm)
 {
     double(*out)[N] = malloc(sizeof(double[KINDS][N]));
@@ -333,6 +346,7 @@ int main(int argc, char **argv)
                                        {"persistent", persistent},
                                        {"operators", operators},
                                        {"many", many},
+                                       {"left", left},
                                        {"threads", threads}};
     int level;
 
