@@ -13,6 +13,8 @@ libnccl_parts_la_SOURCES = \
 	lib/nccl/group.c \
 	lib/nccl/interfaces.c \
 	lib/nccl/later.h \
+	lib/nccl/lists.c \
+	lib/nccl/lists.h \
 	lib/nccl/log.c \
 	lib/nccl/memory.c \
 	lib/nccl/number.c \

@@ -12,15 +12,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/word_list.h"
 #include "core/binding.h"
 #include "nccl/conf_file.h"
+#include "nccl/lists.h"
 #include "nccl/shim.h"
 #include "nccl/table.h"
 #include "nccl/tuner.h"
 
 #define VALUE_BYTES 256
-#define LIST_BYTES 1024
 
 static struct {
     int host, blocking, has_blocking, cta_policy, has_cta_policy, checks_pointers;
@@ -115,120 +114,11 @@ static void interface(void)
         not_taken(name, variable(name), "no interface that is up fits");
 }
 
-/* The algorithms and protocols of NCCL_ALGO and NCCL_PROTO, and the functions that they apply to. */
-static const char *const functions[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
-static const char *const of_rondo[] = {"broadcast", "reduce", "allgather", "reduce_scatter", "allreduce"};
+static const char *const of_rondo[NC_LIST_FUNCTIONS] = {"broadcast", "reduce", "allgather", "reduce_scatter",
+                                                        "allreduce"};
 static const char *const algos[] = {"Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"};
 static const char *const protos[] = {"LL", "LL128", "Simple"};
 #define COUNT(names) ((int)(sizeof(names) / sizeof(names)[0]))
-
-/* For one function: the words that are allowed, as bits, or those that are not. */
-typedef struct allowed {
-    unsigned words;
-    int except;
-} allowed_t;
-
-static int find(const char *const names[], int count, const char *word, size_t length)
-{
-    for (int i = 0; i < count; i++)
-        if (strlen(names[i]) == length && strncasecmp(names[i], word, length) == 0)
-            return i;
-    return -1;
-}
-
-/* Notes why the communicators that are to be made fail: as in NCCL, an unknown word is an error of their creation. */
-static void wrong(const char *name, const char *text, const char *what, const char *word, size_t length,
-                  const char *const names[], int count)
-{
-    char known[160] = "";
-    size_t used = 0;
-
-    for (int i = 0; i < count && used < sizeof known; i++)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", names[i]);
-    snprintf(settings.wrong, sizeof settings.wrong, "NCCL_%s=%.100s: there is no %s \"%.*s\"; there are %s", name, text,
-             what, (int)(length < 60 ? length : 60), word, known);
-}
-
-typedef struct choice {
-    const char *name, *text; /* NCCL_`name`=`text` */
-    const char *what;        /* the words that it has */
-    const char *const *names;
-    int count;
-} choice_t;
-
-static int parse_list(const choice_t *c, const rd_word_list_t *list, allowed_t *allowed)
-{
-    const char *word;
-    size_t length;
-
-    *allowed = (allowed_t){0, list->except};
-    for (size_t at = 0; rd_word_next(list, &at, &word, &length);) {
-        int found = find(c->names, c->count, word, length);
-
-        if (found < 0) {
-            wrong(c->name, c->text, c->what, word, length, c->names, c->count);
-            return -1;
-        }
-        allowed->words |= 1u << found;
-    }
-    return 0;
-}
-
-/* NCCL parts a text by strtok: what is empty between two marks is none, and a third part of "function:list" has no
- * meaning. Writes the text as it is without those; one that is too long stays as it is. */
-static const char *without_empty(const char *text, char plain[LIST_BYTES])
-{
-    size_t used = 0;
-
-    if (strlen(text) >= LIST_BYTES - 1)
-        return text;
-    if (*text == ';') /* NCCL's first list is the one at the beginning */
-        plain[used++] = ';';
-    for (const char *p = text; *p;) {
-        const char *end = p + strcspn(p, ";"), *first = p + strspn(p, ":"), *list;
-        const size_t n = strcspn(first, ":;"), before = used;
-        list = first + n + strspn(first + n, ":");
-        if (n && used > 0 && plain[used - 1] != ';')
-            plain[used++] = ';';
-        used += n ? (size_t)sprintf(plain + used, "%.*s", (int)n, first) : 0;
-        if (used > before && strcspn(list, ":;"))
-            used += (size_t)sprintf(plain + used, ":%.*s", (int)strcspn(list, ":;"), list);
-        p = end + (*end != '\0');
-    }
-    plain[used] = '\0';
-    return plain;
-}
-
-/* Parses "ring,tree;allreduce:^tree;broadcast:ring" as NCCL does: the first list may be for all functions, each of the
- * others names its function and replaces what came before for it. Returns -1 where NCCL refuses it. */
-static int parse_choice(allowed_t allowed[], const choice_t *c)
-{
-    char plain[LIST_BYTES];
-    const char *text = without_empty(c->text, plain);
-    rd_word_list_t list;
-    allowed_t one;
-
-    for (int f = 0; f < COUNT(functions); f++)
-        allowed[f] = (allowed_t){0, 1};
-    for (size_t at = 0; rd_word_list_next(text, &at, &list);) {
-        int named = list.operation ? find(functions, COUNT(functions), list.operation, list.operation_length) : -1;
-
-        if (list.operation && named < 0) {
-            wrong(c->name, c->text, "function", list.operation, list.operation_length, functions, COUNT(functions));
-            return -1;
-        }
-        if (parse_list(c, &list, &one) != 0)
-            return -1;
-        for (int f = 0; f < COUNT(functions); f++)
-            if (named < 0 || f == named)
-                allowed[f] = one;
-    }
-    if (rd_word_lists_ordered(text))
-        return 0;
-    snprintf(settings.wrong, sizeof settings.wrong, "NCCL_%s=%.100s: only the first list may be without a function",
-             c->name, c->text);
-    return -1;
-}
 
 /* Returns the one protocol that a function is to use, or NULL. A list in RONDO_PROTO is rondo's own affair. */
 static const char *proto_forced(int function)
@@ -242,7 +132,7 @@ static const char *proto_forced(int function)
 
 /* Appends rondo's algorithms for those of NCCL that are allowed for a function, or that are not. Those of NCCL that
  * rondo does not have are never chosen, so there is nothing to exclude, and nothing to choose if they are all. */
-static size_t add_algos(char value[VALUE_BYTES], size_t used, int function, allowed_t allowed)
+static size_t add_algos(char value[VALUE_BYTES], size_t used, int function, nc_allowed_t allowed)
 {
     const char *proto = allowed.except ? NULL : proto_forced(function);
     const size_t begin = used;
@@ -264,13 +154,14 @@ static size_t add_algos(char value[VALUE_BYTES], size_t used, int function, allo
 
 static void algo(const char *text)
 {
-    allowed_t allowed[COUNT(functions)];
+    nc_allowed_t allowed[NC_LIST_FUNCTIONS];
     char value[VALUE_BYTES] = "";
     size_t used = 0;
 
-    if (parse_choice(allowed, &(choice_t){"ALGO", text, "algorithm", algos, COUNT(algos)}) != 0)
+    if (nc_lists_parse(allowed, &(nc_lists_t){"ALGO", text, "algorithm", algos, COUNT(algos)}, settings.wrong,
+                       sizeof settings.wrong) != 0)
         return;
-    for (int f = 0; f < COUNT(functions); f++)
+    for (int f = 0; f < NC_LIST_FUNCTIONS; f++)
         used = add_algos(value, used, f, allowed[f]);
     if (used)
         hand_on("ALGO", "RONDO_ALGO", value);
@@ -292,15 +183,16 @@ static const char *proto_words(unsigned words)
 static void proto(const char *text)
 {
     const unsigned all = (1u << COUNT(protos)) - 1;
-    const char *becomes[COUNT(functions)];
-    allowed_t allowed[COUNT(functions)];
+    const char *becomes[NC_LIST_FUNCTIONS];
+    nc_allowed_t allowed[NC_LIST_FUNCTIONS];
     char value[VALUE_BYTES] = "";
     size_t used = 0;
     int alike = 1;
 
-    if (parse_choice(allowed, &(choice_t){"PROTO", text, "protocol", protos, COUNT(protos)}) != 0)
+    if (nc_lists_parse(allowed, &(nc_lists_t){"PROTO", text, "protocol", protos, COUNT(protos)}, settings.wrong,
+                       sizeof settings.wrong) != 0)
         return;
-    for (int f = 0; f < COUNT(functions); f++) {
+    for (int f = 0; f < NC_LIST_FUNCTIONS; f++) {
         becomes[f] = proto_words(allowed[f].except ? ~allowed[f].words & all : allowed[f].words);
         settings.proto[f] = becomes[f] && *becomes[f] != '^' ? becomes[f] : NULL;
         alike &= becomes[f] == becomes[0];
@@ -359,7 +251,7 @@ static void check_pointers(const char *text)
 static void check_mode(const char *text)
 {
     static const char *const modes[] = {"DEFAULT", "DEBUG_LOCAL", "DEBUG_GLOBAL"};
-    const int mode = find(modes, COUNT(modes), text, strlen(text));
+    const int mode = nc_list_find(modes, COUNT(modes), text, strlen(text));
 
     if (mode < 0)
         not_taken("CHECK_MODE", text, "it must be DEFAULT, DEBUG_LOCAL or DEBUG_GLOBAL");
