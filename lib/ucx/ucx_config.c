@@ -257,18 +257,21 @@ static void family_put(ucp_config_t *config, const char *address)
         (void)rd_ucp.config_modify(config, name_of("TCP_", name), "inet6,inet");
 }
 
-/* UCX's own thresholds are made for such devices. But where a lost peer with an announced message would end this
- * process, nothing is announced. The devices are those that were found, and the interface on which ranks meet, for tcp.
- */
+/* The devices are those that were found, and the interface on which ranks meet, for tcp. */
 static rondo_result_t fast_put(rd_ucx_net_t *net, ucp_config_t *config, const char *address)
 {
     char devices[RD_UCX_DEVICES + IF_NAMESIZE + 1], iface[IF_NAMESIZE];
     bool found = iface_of(address, iface);
     snprintf(devices, sizeof devices, "%s%s%s", net->devices, found ? "," : "", found ? iface : "");
-    rondo_result_t result = setting_put(net, config, "NET_DEVICES", devices);
-    if (result == RONDO_SUCCESS && announcing_ends() && !rd_ucx_said("RNDV_THRESH"))
-        result = setting_put(net, config, "RNDV_THRESH", "inf");
-    return result;
+    return setting_put(net, config, "NET_DEVICES", devices);
+}
+
+/* UCX's own thresholds are made for fast devices. But where a lost peer with an announced message would end this
+ * process, nothing is announced. */
+static rondo_result_t quiet_put(rd_ucx_net_t *net, ucp_config_t *config)
+{
+    const bool puts = net->fast && announcing_ends() && !rd_ucx_said("RNDV_THRESH");
+    return puts ? setting_put(net, config, "RNDV_THRESH", "inf") : RONDO_SUCCESS;
 }
 
 /* What was set for another library, often the MPI, and does not hold here, is said once by rank 0. */
@@ -325,6 +328,8 @@ rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, cons
         result = gets_put(net, config);
     if (result == RONDO_SUCCESS)
         result = class_put(net, config, env);
+    if (result == RONDO_SUCCESS)
+        result = quiet_put(net, config);
     if ((tcp || net->fast) && !named)
         family_put(config, address);
     if (result == RONDO_SUCCESS && env->net[0] != 0)

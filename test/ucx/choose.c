@@ -25,6 +25,8 @@ typedef struct trial {
     bool other[RANKS];        /* it has another version of UCX, which is known to go with its own over tcp */
     int vanishes;             /* the rank whose device does, or -1 */
     const char *tls[RANKS];   /* RONDO_UCX_TLS */
+    const char *net;          /* RONDO_NET of all ranks, or NULL */
+    const char *version;      /* that UCX says it is, or NULL: its own */
     bool fast;
     const char *devices[RANKS]; /* that UCX is given, or NULL */
     const char *line;           /* of rank 0 */
@@ -34,6 +36,7 @@ static const trial_t *now;
 static int here;                              /* this rank */
 static char root[32], folder[48], given[512]; /* `folder` is this rank's, in the one of all */
 static bool asking, fast;                     /* what the configuration at hand is for */
+static bool quiet;                            /* no message is announced */
 static rd_ucp_t ucx;
 static struct ucp_context *const listing = (struct ucp_context *)folder; /* what only lists */
 
@@ -53,6 +56,7 @@ static ucs_status_t modify(ucp_config_t *config, const char *name, const char *v
         fast = strcmp(value, "ib,cxi,tcp") == 0;
         value = fast ? "posix,sysv,self,tcp" : asking ? "self" : value;
     }
+    quiet |= fast && strcmp(name, "RNDV_THRESH") == 0 && strcmp(value, "inf") == 0;
     if (strcmp(name, "NET_DEVICES") == 0 && fast) {
         snprintf(given, sizeof given, "%s", value);
         value = "lo";
@@ -102,6 +106,11 @@ static void version(unsigned *major, unsigned *minor, unsigned *patch)
         *minor = *minor == 22 ? 21 : 22;
 }
 
+static const char *version_string(void)
+{
+    return now->version ? now->version : ucx.get_version_string();
+}
+
 static ucs_status_t query(ucp_worker_h worker, ucp_worker_attr_t *attr)
 {
     attr->address_flags = fast ? 0 : attr->address_flags;
@@ -116,6 +125,7 @@ void rd_ucx_loaded(rd_ucp_t *ucp)
     ucp->cleanup = clean;
     ucp->context_print_info = print;
     ucp->get_version = version;
+    ucp->get_version_string = version_string;
     ucp->worker_query = query;
 }
 
@@ -218,6 +228,8 @@ static void body(test_rank_t *t, void *arg)
     setenv("UCX_SYSV_ERROR_HANDLING", "y", 1);
     if (now->tls[here])
         setenv("RONDO_UCX_TLS", now->tls[here], 1);
+    if (now->net)
+        setenv("RONDO_NET", now->net, 1);
     config.device = RONDO_DEVICE_HOST;
     rondo_comm_t comm = test_comm(t, &config);
     data_check(t, comm);
@@ -225,6 +237,8 @@ static void body(test_rank_t *t, void *arg)
     const char *devices = now->devices[here];
     if (devices && strcmp(given, devices) != 0)
         test_fail(t, "%s: UCX is given the devices %s, not %s", now->name, given, devices);
+    if (now->version && !quiet)
+        test_fail(t, "%s: UCX may announce a message", now->name);
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
 }
 
@@ -237,9 +251,9 @@ static void body(test_rank_t *t, void *arg)
     CARD("mlx5_0:1")                                                                                                   \
     CARD("mlx5_1:1")                                                                                                   \
     CARD("mlx5_2:1")                                                                                                   \
-    CARD("mlx5_3:1") CARD("mlx5_4:1") CARD("mlx5_5:1") CARD("mlx5_6:1") CARD("mlx5_7:1") CARD("mlx5_8:1")              \
-        CARD("mlx5_9:1") CARD("mlx5_10:1") CARD("mlx5_11:1") CARD("mlx5_12:1") CARD("mlx5_13:1") CARD("mlx5_14:1")     \
-            CARD("mlx5_15:1")
+    CARD("mlx5_3:1")                                                                                                   \
+    CARD("mlx5_4:1") CARD("mlx5_5:1") CARD("mlx5_6:1") CARD("mlx5_7:1") CARD("mlx5_8:1") CARD("mlx5_9:1")              \
+        CARD("mlx5_10:1") CARD("mlx5_11:1") CARD("mlx5_12:1") CARD("mlx5_13:1") CARD("mlx5_14:1") CARD("mlx5_15:1")
 #define SIXTEEN_DEVICES                                                                                                \
     "mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1,mlx5_8:1,mlx5_9:1,mlx5_10:1,mlx5_11:1,"   \
     "mlx5_12:1,mlx5_13:1,mlx5_14:1,mlx5_15:1,lo"
@@ -298,6 +312,25 @@ int main(void)
          .tls = {NULL, "tcp", NULL},
          .line = "rank 1 ("},
         {.name = "tcp on all", .ports = {IB, IB, IB}, .vanishes = -1, .tls = {"tcp", "tcp", "tcp"}},
+        {.name = "a port by name",
+         .ports = {TWO("fe80", "fe81"), TWO("fe80", "fe81"), TWO("fe80", "fe81")},
+         .vanishes = -1,
+         .net = "mlx5_1:1",
+         .fast = true,
+         .devices = {"mlx5_1:1", "mlx5_1:1", "mlx5_1:1"}},
+        {.name = "a UCX that may end the process",
+         .ports = {IB, IB, IB},
+         .vanishes = -1,
+         .version = "1.17.0",
+         .fast = true,
+         .devices = {"mlx5_0:1,lo"}},
+        {.name = "a UCX that may end the process, and a port by name",
+         .ports = {IB, IB, IB},
+         .vanishes = -1,
+         .net = "mlx5_0:1",
+         .version = "1.17.0",
+         .fast = true,
+         .devices = {"mlx5_0:1"}},
     };
     int bad = 0;
 
