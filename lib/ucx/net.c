@@ -46,6 +46,7 @@ static rondo_result_t open_fast(rd_ucx_net_t *net, rd_env_t *env, const char *ad
         rd_ucx_close(net);
         net->fast = false;
         snprintf(env->ucx_tls, sizeof env->ucx_tls, "tcp");
+        rd_ucx_tcp_names(net, env);
         *opened = rd_ucx_open(net, env, address, local_rank);
     }
     free(failed);

@@ -157,6 +157,8 @@ bool rd_ucx_fetches_host(void); /* true if host memory is fetched by keys, and n
 rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *address, const rd_node_t *node,
                              int local_rank);
 void rd_ucx_choose_alone(rd_ucx_net_t *net, rd_env_t *env, const char *address, int local_rank);
+/* Empties RONDO_NET in `env` where data goes by tcp and it names InfiniBand devices, which tcp does not know. */
+void rd_ucx_tcp_names(const rd_ucx_net_t *net, rd_env_t *env);
 /* Returns where Linux shows InfiniBand and RoCE; NULL: a job that meets on this address does not use it. */
 const char *rd_ucx_fabric_folder(const char *address);
 

@@ -156,6 +156,24 @@ static void resources_find(rd_ucx_net_t *net, const rd_env_t *env, int local_ran
     rd_ucp.config_release(config);
 }
 
+/* Returns true if RONDO_NET names InfiniBand devices of this host, and nothing else. */
+static bool names_fabric(const char *folder, const char *names)
+{
+    char path[RESOURCE * 2];
+    bool all = folder && *names != 0;
+    for (const char *n = names; all && *n != 0; n += strcspn(n, ","), n += *n == ',') {
+        snprintf(path, sizeof path, "%s/%.*s", folder, (int)strcspn(n, ":,"), n);
+        all = access(path, F_OK) == 0;
+    }
+    return all;
+}
+
+/* Has the user chosen devices among which there may well be no fast one? */
+static bool by_name(const rd_ucx_net_t *net, const rd_env_t *env)
+{
+    return (env->net[0] != 0 && !names_fabric(net->fabric, env->net)) || rd_ucx_said("NET_DEVICES");
+}
+
 /* Returns what this rank can use, and its resources. */
 static offer_t offer_own(rd_ucx_net_t *net, const rd_env_t *env, int local_rank, char *resources, size_t size)
 {
@@ -179,7 +197,7 @@ static offer_t offer_own(rd_ucx_net_t *net, const rd_env_t *env, int local_rank,
         own.subnet = subnet_of(net->fabric, devices);
         own.kinds |= devices_of(net->fabric, resources, EVERY, devices, sizeof devices);
         if (own.kinds == TCP)
-            rd_log(net->base.ctx, env->net[0] != 0 || rd_ucx_said("NET_DEVICES") ? RD_LOG_INFO : RD_LOG_WARN,
+            rd_log(net->base.ctx, by_name(net, env) ? RD_LOG_INFO : RD_LOG_WARN,
                    "%s lies idle: this UCX (%s) has no transport for it, so data between nodes goes by tcp (install a "
                    "UCX with InfiniBand, as ucx-ib or libucx0 with libibverbs, or set RONDO_UCX_TLS=tcp)",
                    name, rd_ucp.get_version_string());
@@ -215,6 +233,16 @@ static void idle_say(const rd_ucx_net_t *net, const offer_t *offers, bool versio
                "%s lies idle: no kind of device is there on all ranks, so data between nodes goes by tcp", devices);
 }
 
+void rd_ucx_tcp_names(const rd_ucx_net_t *net, rd_env_t *env)
+{
+    if (!rd_ucx_tcp_alone(env->ucx_tls) || !names_fabric(net->fabric, env->net))
+        return;
+    rd_log(net->base.ctx, RD_LOG_INFO,
+           "RONDO_NET=%s does not count, since data between nodes goes by tcp: on the interface where ranks meet",
+           env->net);
+    env->net[0] = 0;
+}
+
 static void settle(rd_ucx_net_t *net, rd_env_t *env, uint32_t kinds, const char *resources)
 {
     net->fast = kinds != 0;
@@ -229,6 +257,7 @@ void rd_ucx_choose_alone(rd_ucx_net_t *net, rd_env_t *env, const char *address, 
     const offer_t own = offer_own(net, env, local_rank, resources, sizeof resources);
     if (strcmp(env->ucx_tls, "auto") == 0)
         settle(net, env, own.kinds & ~(uint32_t)TCP, resources);
+    rd_ucx_tcp_names(net, env);
 }
 
 /* Leaves this rank one of net->devices, unless there are more of them than ranks of this node, which then have all. */
@@ -278,6 +307,7 @@ rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *addre
         if (!net->fast)
             idle_say(net, offers, versions, resources);
     }
+    rd_ucx_tcp_names(net, env);
     free(offers);
     return result;
 }
