@@ -126,7 +126,7 @@ static const tunable_t table[] = {
     {"RONDO_ORDER", WORD, 1, AT(order), "machine", 0, 7, "machine|rank",
      "how rings and trees visit the ranks: node by node and NUMA node by NUMA node, GPUs of a node by their links, or "
      "by number"},
-    {"RONDO_NET", TEXT, 0, AT(net), "", 0, 127, NULL,
+    {"RONDO_NET", TEXT, 0, AT(net), "", 0, 511, NULL,
      "network devices that the ranks of a node share evenly, near ones first: eth0,eth1; by default the bootstrap's"},
 
     {"RONDO_P2P", FLAG, 1, AT(p2p), "1", 0, 1, NULL,

@@ -61,7 +61,7 @@ typedef struct rd_env {
     size_t cma_min;            /* RONDO_CMA_MIN: messages of a pair with at least this many bytes use CMA */
     int huge_pages;            /* RONDO_HUGE_PAGES */
     char order[8];             /* RONDO_ORDER: "machine" or "rank" */
-    char net[128];             /* RONDO_NET: network devices, each a rail */
+    char net[512];             /* RONDO_NET: network devices, each a rail */
 
     int p2p;            /* RONDO_P2P: GPUs may access each other's memory */
     size_t cuda_bank;   /* RONDO_CUDA_BANK: bytes of one of the two inboxes of a rank on a GPU; 0: 10M or what fits */

@@ -33,6 +33,7 @@ static void defaults(void)
 
 static void good(void)
 {
+    char names[512] = "";
     rd_env_t env;
 
     setenv("RONDO_SLOT_BYTES", "64K", 1);
@@ -49,6 +50,11 @@ static void good(void)
     CHECK(rd_env_read(&env) == RONDO_SUCCESS && env.port_first == 5000 && env.port_last == 5000, "one port");
     for (size_t i = 0; i < sizeof cleared / sizeof cleared[0]; i++)
         unsetenv(cleared[i]);
+    for (int i = 0; i < 32; i++) /* as many as a p5.48xlarge has, by libfabric's names */
+        sprintf(names + strlen(names), "%srdmap%d-rdm", i ? "," : "", 101 + i);
+    setenv("RONDO_NET", names, 1);
+    CHECK(rd_env_read(&env) == RONDO_SUCCESS && strcmp(env.net, names) == 0, "%s", rd_thread_error());
+    unsetenv("RONDO_NET");
 }
 
 static void bad(void)
