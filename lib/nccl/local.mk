@@ -11,6 +11,7 @@ libnccl_parts_la_SOURCES = \
 	lib/nccl/derive.c \
 	lib/nccl/device.c \
 	lib/nccl/group.c \
+	lib/nccl/ib_ports.c \
 	lib/nccl/interfaces.c \
 	lib/nccl/later.h \
 	lib/nccl/lists.c \

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/setting.h"
 #include "core/binding.h"
 #include "nccl/conf_file.h"
 #include "nccl/lists.h"
@@ -112,6 +113,21 @@ static void interface(void)
         hand_on(name, "RONDO_IFACE", text);
     else
         not_taken(name, variable(name), "no interface that is up fits");
+}
+
+/* Other transports have names of their own for devices. */
+static void ib_ports(const char *text)
+{
+    const char *transport = nc_env("RONDO_TRANSPORT");
+    char ports[RD_SETTING_BYTES];
+    const char *why = transport && *transport && strcmp(transport, "ucx") != 0
+                          ? "RONDO_TRANSPORT names another transport than UCX"
+                          : nc_ib_ports(text, ports, sizeof ports);
+
+    if (why)
+        not_taken("IB_HCA", text, why);
+    else
+        hand_on("IB_HCA", "RONDO_NET", ports);
 }
 
 static const char *const of_rondo[NC_LIST_FUNCTIONS] = {"broadcast", "reduce", "allgather", "reduce_scatter",
@@ -415,6 +431,7 @@ static void read_all(void)
                  {"CHECK_POINTERS", check_pointers},
                  {"CHECK_MODE", check_mode},
                  {"COMM_BLOCKING", blocking},
+                 {"IB_HCA", ib_ports},
                  {"IB_TC", traffic_class},
                  {"CTA_POLICY", cta_policy}};
     static const char *const peers[] = {"P2P_DISABLE", "P2P_LEVEL", "NET_GDR_LEVEL"};

@@ -76,6 +76,9 @@ bool nc_number_is(const char *text, long long wanted);
 /* interfaces.c: writes the first address of the interfaces that NCCL's list `names` means (NULL: any but loopback) as
  * text, of `family` (0: any, and IPv4 before IPv6). Returns 0 if there is none. */
 int nc_address_find(const char *names, int family, char *text, size_t bytes);
+/* ib_ports.c: writes the ports of InfiniBand devices that NCCL's list `names` means, as "mlx5_0:1,mlx5_1:1". Returns
+ * NULL, or why they are none to be named. */
+const char *nc_ib_ports(const char *names, char *text, size_t bytes);
 
 /* ---- configs ---- (config.c) */
 

@@ -146,6 +146,9 @@ const nc_variable_t nc_variables[] = {
      "Socket is UCX's tcp, IB its ib, as netName of the config, over which it takes precedence, and RONDO_UCX_TLS over "
      "it; another name has no effect"},
     {"IB_DISABLE", NC_HERE, NULL, "1: UCX's tcp, as NCCL_NET=Socket; RONDO_UCX_TLS takes precedence"},
+    {"IB_HCA", NC_TO_RONDO, "RONDO_NET",
+     "beginnings of names, =NAME exactly, NAME:port, ^ excludes: the active ports that fit; none, or all of them: near "
+     "ones are shared; of UCX alone"},
     {"IB_TC", NC_TO_RONDO, "RONDO_TRAFFIC_CLASS", "0 to 255; trafficClass of the config takes precedence"},
     {"HOSTID", NC_TO_RONDO, "RONDO_HOSTID", "ranks with different values count as on different nodes"},
     {"PROFILER_PLUGIN", NC_TO_RONDO, "RONDO_PROFILER",
@@ -177,7 +180,6 @@ const nc_variable_t nc_variables[] = {
     {"SHM_DISABLE", NC_NO_EFFECT, NULL, "ranks of a node always meet in shared memory"},
     {"NET_GDR_LEVEL", NC_TO_RONDO, "RONDO_GDR", "LOC, 0: never; otherwise rondo probes whether GDR is fast"},
     {"RAS_TIMEOUT_FACTOR", NC_NO_EFFECT, NULL, "no other process is waited for"},
-    {"IB_HCA", NC_NO_EFFECT, NULL, "RONDO_NET names devices, as mlx5_0:1,mlx5_1:1; without it near ones are shared"},
     {"COMM_ID", NC_NO_EFFECT, NULL, "an id of ncclGetUniqueId has to be passed on to all ranks"},
     {"SOCKET_NTHREADS", NC_NO_EFFECT, NULL, "UCX decides, and on GPUs RONDO_PROXY_THREADS"},
     {"NSOCKS_PERTHREAD", NC_NO_EFFECT, NULL, "UCX decides, and on GPUs RONDO_PROXY_THREADS"},

@@ -196,6 +196,56 @@ static void networks(void)
     file_named("NCCL_IB_TC", "256", "RONDO_TRAFFIC_CLASS", "");
 }
 
+static char fabric[] = "/tmp/rondo-nccl-ib-XXXXXX";
+
+const char *nc_ib_folder(void);
+const char *nc_ib_folder(void)
+{
+    return fabric;
+}
+
+/* One port's folder of the host that is played. */
+static void port_make(const char *device, int port, const char *state, const char *layer)
+{
+    char command[400];
+
+    snprintf(command, sizeof command, "d=%s/%s/ports/%d; mkdir -p $d && echo '%s' >$d/state && echo %s >$d/link_layer",
+             fabric, device, port, state, layer);
+    CHECK(system(command) == 0, "%s", command);
+}
+
+/* The ports that NCCL_IB_HCA leaves, as NCCL's parseStringList and matchIfList read it. */
+static void ib_ports(void)
+{
+    char command[64];
+
+    CHECK(mkdtemp(fabric) != NULL);
+    port_make("mlx5_0", 1, "4: ACTIVE", "InfiniBand");
+    port_make("mlx5_1", 1, "4: ACTIVE", "Ethernet");
+    port_make("mlx5_1", 2, "4: ACTIVE", "InfiniBand");
+    port_make("mlx5_2", 1, "1: DOWN", "InfiniBand");
+    port_make("mlx5_10", 1, "4: ACTIVE", "InfiniBand");
+    file_named("NCCL_IB_HCA", "mlx5_0", "RONDO_NET", "mlx5_0:1");
+    file_named("NCCL_IB_HCA", "mlx5_1", "RONDO_NET", "mlx5_1:1,mlx5_1:2,mlx5_10:1");
+    file_named("NCCL_IB_HCA", "=mlx5_1", "RONDO_NET", "mlx5_1:1,mlx5_1:2");
+    file_named("NCCL_IB_HCA", "=mlx5_1:2,mlx5_0", "RONDO_NET", "mlx5_0:1,mlx5_1:2"); /* in the order of devices */
+    file_named("NCCL_IB_HCA", "mlx5_1:1", "RONDO_NET", "mlx5_1:1,mlx5_10:1");
+    file_named("NCCL_IB_HCA", "=mlx5_1:2:0:1,,mlx5_0:", "RONDO_NET", "mlx5_0:1,mlx5_1:2"); /* with rail and plane */
+    file_named("NCCL_IB_HCA", "^mlx5_1", "RONDO_NET", "mlx5_0:1");
+    file_named("NCCL_IB_HCA", "^=mlx5_1", "RONDO_NET", "mlx5_0:1,mlx5_10:1");
+    file_named("NCCL_IB_HCA", "^=mlx5_1:1", "RONDO_NET", "mlx5_0:1,mlx5_1:2,mlx5_10:1");
+    file_named("NCCL_IB_HCA", "mlx5", "RONDO_NET", ""); /* which leaves nothing out */
+    file_named("NCCL_IB_HCA", "=", "RONDO_NET", "");
+    file_named("NCCL_IB_HCA", "^", "RONDO_NET", ""); /* and none of these has an active port */
+    file_named("NCCL_IB_HCA", "mlx5_2,=mlx5_0,mlx5_1:3", "RONDO_NET", "");
+    file_named("NCCL_IB_HCA", "mlx4", "RONDO_NET", "");
+    setenv("RONDO_TRANSPORT", "ofi", 1);
+    file_named("NCCL_IB_HCA", "mlx5_0", "RONDO_NET", "");
+    unsetenv("RONDO_TRANSPORT");
+    snprintf(command, sizeof command, "rm -r %s", fabric);
+    CHECK(system(command) == 0);
+}
+
 /* What is asked of the shim itself is 1, in a child of its own. */
 static void shim_says(const char *nccl, const char *value, bool (*asks)(void))
 {
@@ -535,6 +585,7 @@ int main(void)
     refusals();
     files();
     networks();
+    ib_ports();
     odd_numbers();
     budgets();
     log_files();
