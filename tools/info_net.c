@@ -7,6 +7,7 @@
 #include "interfaces.h"
 #include "core/transports.h"
 #include "netplugin/coll_switch.h"
+#include "node/rails.h"
 
 static void meeting(const rd_env_t *env, const char *address, const info_interface_t *one)
 {
@@ -32,6 +33,26 @@ static void collective(const rd_env_t *env)
 }
 
 /* Each rank of a node takes the next rail. */
+static int rails(const rd_transport_ops_t *ops, const rd_env_t *env, const char *address, rd_transport_report_t *report)
+{
+    int failed = 0, shown = 0;
+
+    for (int rail = 0; ops->probe && rail < info_rails(env); rail++) {
+        const bool opened = ops->probe(env, address, rail, report) == RONDO_SUCCESS;
+        char name[128];
+
+        failed |= !opened;
+        if (!shown++)
+            printf("data           %s, %s\n", rd_transport_version(ops), report->settings);
+        rd_node_rail_name(env->net, rail, name, sizeof name);
+        if (opened)
+            printf("rail %-9d %s: %s\n", rail, report->devices, report->reason);
+        else
+            printf("rail %-9d %s%s%s\n", rail, name, *name ? ": " : "", rd_thread_error());
+    }
+    return failed;
+}
+
 static int data(const rd_env_t *env, const char *address)
 {
     char why[RD_TRANSPORT_WHY];
@@ -42,23 +63,19 @@ static int data(const rd_env_t *env, const char *address)
         printf("data           none between nodes: %s\n", why);
         return 0;
     }
-    for (int rail = 0; ops->probe && rail < info_rails(env); rail++) {
-        if (ops->probe(env, address, rail, &report) != RONDO_SUCCESS)
-            return 1;
-        if (rail == 0)
-            printf("data           %s, %s\n", rd_transport_version(ops), report.settings);
-        printf("rail %-9d %s: %s\n", rail, report.devices, report.reason);
-    }
+    const int failed = rails(ops, env, address, &report);
     if (!ops->probe)
         printf("data           %s\n", rd_transport_version(ops));
-    if (env->gdr && report.cuda)
+    if (failed)
+        printf("GPUs           not known\n");
+    else if (env->gdr && report.cuda)
         printf("GPUs           messages go straight if device memory proves quick, else through the host's\n");
     else
         printf("GPUs           through the host's memory: %s\n",
                report.cuda ? "RONDO_GDR is 0" : "these transports take no device memory");
     if (ops->probe && ops->probe(env, NULL, 0, &report) == RONDO_SUCCESS)
         printf("there are      %s\n", report.devices);
-    return 0;
+    return failed;
 }
 
 static void table(const info_interface_t *all, int n, int meet)

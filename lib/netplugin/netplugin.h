@@ -147,6 +147,8 @@ static inline rd_plug_peer_t *rd_plug_next(const rd_plug_peer_t *peer)
 /* Collective: loads the plugin, takes a device, and connects every pair of ranks on different nodes. `longest`: payload
  * of the longest message. */
 rondo_result_t rd_plug_open(rd_plug_net_t *net, const rd_env_t *env, const rd_node_t *node, size_t longest);
+/* The error that the plugin has no device which RONDO_NET names. */
+rondo_result_t rd_plug_no_device(rd_log_ctx_t *ctx, const rd_plug_t *plug, const char *name);
 void rd_plug_close_longs(rd_plug_net_t *net); /* what uses the communicator's memory */
 void rd_plug_close(rd_plug_net_t *net);
 /* Returns in *registration that of a ring with a comm, which is made when first needed. Returns NCCL's result. */

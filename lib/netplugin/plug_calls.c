@@ -85,6 +85,22 @@ int rd_plug_device(const rd_plug_t *plug, int device, rd_plug_device_t *what)
     return error;
 }
 
+int rd_plug_device_named(const rd_plug_t *plug, const char *name, int *device)
+{
+    const size_t length = strcspn(name, ":"); /* without the port */
+    rd_plug_device_t what;
+
+    *device = -1;
+    for (int d = 0; d < plug->ndevices && *device < 0; d++) {
+        int error = rd_plug_device(plug, d, &what);
+        if (error != 0)
+            return error;
+        if (strlen(what.name) == length && strncmp(what.name, name, length) == 0)
+            *device = d;
+    }
+    return 0;
+}
+
 int rd_plug_listen(const rd_plug_t *plug, void *context, int device, void *handle, void **listen)
 {
     *listen = NULL;

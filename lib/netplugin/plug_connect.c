@@ -58,28 +58,26 @@ static rondo_result_t device_share(rd_plug_net_t *net, const rd_node_t *node)
     return error == 0 ? RONDO_SUCCESS : failed(net, "getProperties", error);
 }
 
+rondo_result_t rd_plug_no_device(rd_log_ctx_t *ctx, const rd_plug_t *plug, const char *name)
+{
+    return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
+                    "RONDO_NET names %s, and the net plugin %.60s has no device of that name (`rondo-info net` lists "
+                    "those that it has)",
+                    name, plug->name);
+}
+
 /* Sets the device that RONDO_NET names for this rank, or its share of all. */
 static rondo_result_t device_choose(rd_plug_net_t *net, const rd_env_t *env, const rd_node_t *node)
 {
-    rd_plug_device_t what;
     char name[NAME];
 
     if (!*env->net)
         return device_share(net, node);
     rd_node_rail_name(env->net, rd_node_rail(node, env->net, rd_locality_sys()), name, sizeof name);
-    name[strcspn(name, ":")] = '\0'; /* without the port */
-    for (int d = 0; d < net->plug->ndevices; d++) {
-        int error = rd_plug_device(net->plug, d, &what);
-        if (error != 0)
-            return failed(net, "getProperties", error);
-        net->device = d;
-        if (strcmp(what.name, name) == 0)
-            return RONDO_SUCCESS;
-    }
-    return rd_error(net->base.ctx, RONDO_ERR_INVALID_ARGUMENT,
-                    "RONDO_NET names %s, and the net plugin %.60s has no device of that name (`rondo-info net` lists "
-                    "those that it has)",
-                    name, net->plug->name);
+    int error = rd_plug_device_named(net->plug, name, &net->device);
+    if (error != 0)
+        return failed(net, "getProperties", error);
+    return net->device >= 0 ? RONDO_SUCCESS : rd_plug_no_device(net->base.ctx, net->plug, name);
 }
 
 static rondo_result_t device_check(const rd_plug_net_t *net, size_t longest)

@@ -34,6 +34,8 @@ typedef struct rd_plug_device {
 int rd_plug_begin(const rd_plug_t *plug, void **context, uint64_t id); /* for a communicator */
 int rd_plug_end(const rd_plug_t *plug, void *context);
 int rd_plug_device(const rd_plug_t *plug, int device, rd_plug_device_t *what);
+/* Sets the number of the device that RONDO_NET calls "mlx5_0:1" or "eth0"; -1: there is none. */
+int rd_plug_device_named(const rd_plug_t *plug, const char *name, int *device);
 int rd_plug_count(const rd_plug_t *plug, int *count); /* of devices */
 int rd_plug_listen(const rd_plug_t *plug, void *context, int device, void *handle, void **listen);
 int rd_plug_connect(const rd_plug_t *plug, void *context, int device, void *handle, void **send);

@@ -8,6 +8,7 @@
 #include "base/thread.h"
 #include "netplugin/netplugin.h"
 #include "netplugin/plug_search.h"
+#include "node/rails.h"
 #include "transport/conns.h"
 
 #define LONGEST ((size_t)508 << 10) /* payload, where there are no connections that say it */
@@ -58,15 +59,37 @@ static const char *version(void)
     return text;
 }
 
+static void device_add(const rd_plug_t *plug, int device, rd_transport_report_t *report)
+{
+    rd_plug_device_t what;
+    const size_t used = strlen(report->devices), room = sizeof report->devices - used;
+
+    if (rd_plug_device(plug, device, &what) == 0 && strlen(what.name) + 2 < room)
+        snprintf(report->devices + used, room, "%s%s", used ? " " : "", what.name);
+}
+
+/* The device that RONDO_NET names for a rank, by turns: which is near is known where there are ranks. */
+static rondo_result_t named(const rd_plug_t *plug, const rd_env_t *env, int local_rank, rd_transport_report_t *report)
+{
+    char name[64];
+    int device;
+
+    report->reason = "RONDO_NET names it";
+    rd_node_rail_name(env->net, local_rank, name, sizeof name);
+    if (rd_plug_device_named(plug, name, &device) != 0 || device < 0)
+        return rd_plug_no_device(NULL, plug, name);
+    device_add(plug, device, report);
+    return RONDO_SUCCESS;
+}
+
 /* A plugin may take devices for itself as it is loaded, so none is loaded only to be shown. */
 static rondo_result_t probe(const rd_env_t *env, const char *address, int local_rank, rd_transport_report_t *report)
 {
     char why[RD_ERROR_BYTES];
-    (void)address;
-    (void)local_rank;
-    *report =
-        (rd_transport_report_t){.reason = "ranks of a node share its devices, near ones first, or those of RONDO_NET",
-                                .advice = "RONDO_NET_PLUGIN names a file, or NAME of libnccl-net-NAME.so"};
+    *report = (rd_transport_report_t){
+        .reason = "ranks of a node share its devices, near ones first",
+        .advice = "RONDO_NET_PLUGIN names a file, or NAME of libnccl-net-NAME.so; `rondo-info net` without RONDO_NET "
+                  "says which devices there are"};
     snprintf(report->settings, sizeof report->settings, "plugin %.60s (RONDO_NET_PLUGIN)",
              *env->net_plugin ? env->net_plugin : "by default");
     if (strcmp(env->transport, rd_transport_plugin.name) != 0)
@@ -74,12 +97,10 @@ static rondo_result_t probe(const rd_env_t *env, const char *address, int local_
     const rd_plug_t *plug = rd_plug_load(env, why, sizeof why);
     if (!plug)
         return rd_error(NULL, RONDO_ERR_UNSUPPORTED, "%s", why);
-    for (int d = 0; d < plug->ndevices; d++) {
-        rd_plug_device_t what;
-        size_t used = strlen(report->devices);
-        if (rd_plug_device(plug, d, &what) == 0 && used + strlen(what.name) + 2 < sizeof report->devices)
-            snprintf(report->devices + used, sizeof report->devices - used, "%s%s", used ? " " : "", what.name);
-    }
+    if (address && *env->net)
+        return named(plug, env, local_rank, report);
+    for (int d = 0; d < plug->ndevices; d++)
+        device_add(plug, d, report);
     return RONDO_SUCCESS;
 }
 

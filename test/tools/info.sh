@@ -52,9 +52,20 @@ if "$info" | grep -q 'ucx, between nodes'; then
     check 0 '^there are .*tcp/lo' env RONDO_IFACE=lo UCX_NET_DEVICES=mlx5_0:1 "$info" net
     check 1 'WRONG  network library .*RONDO_NET' env RONDO_NET=nosuch "$info" doctor
     check 1 'RONDO_NET' env RONDO_NET=nosuch "$info" net
+    check 1 '^rail 0 .*tcp/lo: RONDO_NET names it' env RONDO_IFACE=lo RONDO_NET=lo,nosuch "$info" net
+    check 1 '^rail 1 *nosuch: UCX cannot start' env RONDO_IFACE=lo RONDO_NET=lo,nosuch "$info" net
+    check 1 '^there are .*tcp/lo' env RONDO_IFACE=lo RONDO_NET=lo,nosuch "$info" net
 else
     check '[01]' 'built without UCX' "$info" doctor
     check 0 'built without UCX' env RONDO_IFACE=lo "$info" net
+fi
+plugin=$top_builddir/.libs/libnccl-net-test11.so
+if [ -e "$plugin" ]; then
+    export RONDO_NET_PLUGIN="$plugin"
+    check 1 '^rail 0 *nosuch: RONDO_NET names nosuch' env RONDO_TRANSPORT=plugin RONDO_NET=nosuch "$info" net
+    check 1 '^there are *test0 test1$' env RONDO_TRANSPORT=plugin RONDO_NET=nosuch "$info" net
+    check 0 '^rail 1 *test0: RONDO_NET names it$' env RONDO_TRANSPORT=plugin RONDO_NET=test1,test0 "$info" net
+    unset RONDO_NET_PLUGIN
 fi
 check 0 'RONDO_SLOT_BYTES .*64K' env RONDO_SLOT_BYTES=64K "$info" --env
 check 0 'not allowed' env RONDO_SLOT_BYTES=63 "$info" --env
