@@ -79,8 +79,12 @@ static void connections(const nodes_view_t *view)
         info_found(INFO_WELL, "connections", NULL, "every node can connect to every other one");
 }
 
-static const char *advice(way_stage_t stage, bool mtus_differ)
+static const char *advice(way_stage_t stage, const char *text, bool mtus_differ)
 {
+    if (stage == WAY_NO_START && text && strncmp(text, "ranks differ in ", 16) == 0)
+        return "the same on all nodes: `mpirun -x NAME` hands a variable on (srun does it by itself), and a shell's "
+               "start "
+               "files or a module may set it on one node alone";
     if (stage == WAY_NO_START)
         return "where it is a connection that fails: the ports of the network library may be closed while those of the "
                "bootstrap are open (UCX_TCP_PORT_RANGE, net.ipv4.ip_local_port_range; doc/cluster.md)";
@@ -112,7 +116,7 @@ static void transport(const nodes_view_t *view)
             if (known || way->stage < WAY_NO_START || way->stage == WAY_DONE || ++failed > MOST_SAID)
                 continue;
             bool differ = x->meet.mtu != y->meet.mtu;
-            info_found(INFO_WRONG, what[way->stage], advice(way->stage, differ),
+            info_found(INFO_WRONG, what[way->stage], advice(way->stage, way->text, differ),
                        "%s (%s, MTU %d) and %s (%s, MTU %d) %s%s%s", x->name, x->meet.name, x->meet.mtu, y->name,
                        y->meet.name, y->meet.mtu, words[way->stage], way->text ? ": " : "", way->text ? way->text : "");
         }

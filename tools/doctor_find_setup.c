@@ -124,6 +124,14 @@ static bool has_fabric(const nodes_node_t *node)
     return *first != '\0';
 }
 
+/* "ucx 1.13.1" and "ucx 1.22.0" are, "ucx 1.13.1" and "libfabric 1.17" are not. */
+static bool same_library(const char *a, const char *b)
+{
+    const size_t length = strcspn(a, " ");
+
+    return length == strcspn(b, " ") && strncmp(a, b, length) == 0;
+}
+
 static void libraries(const nodes_view_t *view)
 {
     int version = 0, without = 0, fast = -1, slow = -1;
@@ -143,8 +151,12 @@ static void libraries(const nodes_view_t *view)
                        "%s has %s, but data would go by %s", node->name, node->fabric, node->devices);
     }
     if (version && *view->node[0].version)
-        info_found(INFO_NOTE, "versions", "load the same UCX on all nodes", "%s has %s, %s has %s", view->node[0].name,
-                   view->node[0].version, view->node[version].name, view->node[version].version);
+        info_found(INFO_NOTE, "versions",
+                   same_library(view->node[0].version, view->node[version].version)
+                       ? "load the same version on all nodes"
+                       : "RONDO_TRANSPORT chooses the library, and must be the same on all nodes",
+                   "%s has %s, %s has %s", view->node[0].name, view->node[0].version, view->node[version].name,
+                   view->node[version].version);
     if (fast >= 0 && slow >= 0)
         info_found(INFO_WRONG, "devices",
                    "one node without the fast device makes all use tcp: mend it, or leave it out",

@@ -155,6 +155,19 @@ static void blocked(void)
     nodes_way(&view, 0, 1)->stage = nodes_way(&view, 1, 0)->stage = WAY_NO_START;
     nodes_way(&view, 0, 1)->text = nodes_way(&view, 1, 0)->text = (char *)(size_t) "the words";
     expect("n0 (eth0, MTU 1500) and n1 (eth0, MTU 1500) cannot make a communicator: the words");
+    CHECK(strstr(said, "UCX_TCP_PORT_RANGE"), "%s", said);
+    nodes_way(&view, 0, 1)->text =
+        (char *)(size_t) "ranks differ in RONDO_TRANSPORT: rank 0 (n0:1) has 'ofi', rank 1 ...";
+    snprintf(node[0].version, sizeof node[0].version, "libfabric 1.17");
+    look();
+    CHECK(counts[INFO_WRONG] == 1 && counts[INFO_NOTE] == 1 && !strstr(said, "RANGE") &&
+              strstr(said, "rank 1 ... -> the same on all nodes: `mpirun -x NAME`") &&
+              strstr(said, "n0 has libfabric 1.17, n1 has ucx 1.13.1 -> RONDO_TRANSPORT chooses the library"),
+          "%s", said);
+    make(3, 1);
+    snprintf(node[2].version, sizeof node[2].version, "ucx 1.22.0");
+    look();
+    CHECK(counts[INFO_NOTE] == 1 && strstr(said, "n2 has ucx 1.22.0 -> load the same version"), "%s", said);
     make(3, 1);
     nodes_way(&view, 0, 1)->stage = nodes_way(&view, 1, 0)->stage = WAY_NO_LARGE;
     expect("pass short messages, but long ones stall -> a switch or tunnel");
