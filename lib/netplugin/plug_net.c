@@ -68,12 +68,19 @@ static void device_add(const rd_plug_t *plug, int device, rd_transport_report_t 
         snprintf(report->devices + used, room, "%s%s", used ? " " : "", what.name);
 }
 
-/* The device that RONDO_NET names for a rank, by turns: which is near is known where there are ranks. */
-static rondo_result_t named(const rd_plug_t *plug, const rd_env_t *env, int local_rank, rd_transport_report_t *report)
+/* The devices, all of them or the one that RONDO_NET names for a rank, by turns: which is near is known where there are
+ * ranks. */
+static rondo_result_t devices_add(const rd_plug_t *plug, const rd_env_t *env, int local_rank,
+                                  rd_transport_report_t *report)
 {
     char name[64];
     int device;
 
+    if (local_rank < 0) {
+        for (int d = 0; d < plug->ndevices; d++)
+            device_add(plug, d, report);
+        return RONDO_SUCCESS;
+    }
     report->reason = "RONDO_NET names it";
     rd_node_rail_name(env->net, local_rank, name, sizeof name);
     if (rd_plug_device_named(plug, name, &device) != 0 || device < 0)
@@ -82,10 +89,12 @@ static rondo_result_t named(const rd_plug_t *plug, const rd_env_t *env, int loca
     return RONDO_SUCCESS;
 }
 
-/* A plugin may take devices for itself as it is loaded, so none is loaded only to be shown. */
+/* A plugin may take devices for itself as it is loaded, so none is loaded only to be shown. One of version 11 may know
+ * its devices only while it has a context (aws-ofi-nccl). */
 static rondo_result_t probe(const rd_env_t *env, const char *address, int local_rank, rd_transport_report_t *report)
 {
     char why[RD_ERROR_BYTES];
+    void *context;
     *report = (rd_transport_report_t){
         .reason = "ranks of a node share its devices, near ones first",
         .advice = "RONDO_NET_PLUGIN names a file, or NAME of libnccl-net-NAME.so; `rondo-info net` without RONDO_NET "
@@ -97,11 +106,13 @@ static rondo_result_t probe(const rd_env_t *env, const char *address, int local_
     const rd_plug_t *plug = rd_plug_load(env, why, sizeof why);
     if (!plug)
         return rd_error(NULL, RONDO_ERR_UNSUPPORTED, "%s", why);
-    if (address && *env->net)
-        return named(plug, env, local_rank, report);
-    for (int d = 0; d < plug->ndevices; d++)
-        device_add(plug, d, report);
-    return RONDO_SUCCESS;
+    const int error = rd_plug_begin(plug, &context, 0);
+    if (error != 0)
+        return rd_error(NULL, RONDO_ERR_SYSTEM, "the net plugin %.60s fails: %s", plug->name,
+                        rd_plug_failure("init", error, why, sizeof why));
+    rondo_result_t result = devices_add(plug, env, address && *env->net ? local_rank : -1, report);
+    (void)rd_plug_end(plug, context);
+    return result;
 }
 
 /* ---- messages */

@@ -304,6 +304,10 @@ static int properties(int device, void *out)
 
     snprintf(folders[device], sizeof folders[device], "%s/%d", below ? below : "", device);
     p.path = below ? p.path : NULL;
+#if VERSION > 10
+    if (contexts == 0) /* as aws-ofi-nccl, it has no devices then */
+        return INTERNAL;
+#endif
 #if VERSION > 8
     p.most = p.most_collective = (size_t)1 << 40;
 #endif
