@@ -8,6 +8,7 @@
 #define VERSION 1
 #define RING_ID 0
 #define RING_PATTERN 4
+#define MACHINE_SHIFT 56 /* NCCL_TOPO_ID of NCCL's topo.h */
 
 typedef struct reading {
     const char *file, *variable;
@@ -23,17 +24,18 @@ static rondo_result_t wrong(const reading_t *r, const rd_xml_t *e, const char *w
 }
 
 /* NCCL reads `dev` as hexadecimal, whether it begins with 0x or not. */
-static int dev_of(const rd_xml_t *e)
+static int64_t dev_of(const rd_xml_t *e)
 {
     const char *text = rd_xml_get(e, "dev");
+    const int64_t of_machine = ((int64_t)1 << MACHINE_SHIFT) - 1;
     char *end;
-    long dev;
+    long long dev;
 
     if (!text || !*text)
         return -1;
     errno = 0;
-    dev = strtol(text, &end, 16);
-    return errno || *end || dev < 0 || dev >= RD_GRAPH_MOST ? -1 : (int)dev;
+    dev = strtoll(text, &end, 16);
+    return errno || *end || dev < 0 || (dev & of_machine) >= RD_GRAPH_MOST ? -1 : dev;
 }
 
 static rondo_result_t number_is(const reading_t *r, const rd_xml_t *e, const char *name, long least, long most,
@@ -49,7 +51,7 @@ static rondo_result_t number_is(const reading_t *r, const rd_xml_t *e, const cha
 static rondo_result_t gpu_read(reading_t *r, const rd_xml_t *e, rd_ring_gpu_t *list, int n)
 {
     long rank = -1;
-    int dev = dev_of(e);
+    const int64_t dev = dev_of(e);
 
     if (dev < 0)
         return wrong(r, e, "dev must be the number of a device, in hexadecimal", "");
@@ -170,7 +172,8 @@ const char *rd_ring_order(const rd_ring_read_t *ring, const int *numbers, int n,
     if (ring->n != n)
         return "its ring has another number of GPUs";
     for (int i = 0; i < n; i++) {
-        int wanted = ranked ? ring->gpu[i].rank : ring->gpu[i].dev, k = 0;
+        const int64_t wanted = ranked ? ring->gpu[i].rank : ring->gpu[i].dev;
+        int k = 0;
         while (k < n && numbers[k] != wanted)
             k++;
         if (k == n)

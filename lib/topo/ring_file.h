@@ -6,9 +6,10 @@
  *           <gpu dev="0x0" rank="0"/>      in the order of the ring; numbers of devices in hexadecimal
  *           ...
  *
- * A channel of several machines has a <net dev=""/> at either end. A <gpu> need not have a rank. What is read is
- * checked whole: a file that names a GPU twice, or another number of channels than it has, makes NCCL hang or write
- * outside its memory, and is refused here with the line.
+ * A channel of several machines has a <net dev=""/> at either end. Where machines share their NVSwitches, as those of
+ * an NVL72, NCCL 2.28 writes the machine's number into the upper 8 bits of each `dev`. A <gpu> need not have a rank.
+ * What is read is checked whole: a file that names a GPU twice, or another number of channels than it has, makes NCCL
+ * hang or write outside its memory, and is refused here with the line.
  */
 #ifndef RD_TOPO_RING_FILE_H
 #define RD_TOPO_RING_FILE_H
@@ -16,7 +17,8 @@
 #include "topo/search.h"
 
 typedef struct rd_ring_gpu {
-    int dev, rank; /* rank: -1: not said */
+    int64_t dev; /* on a machine that shares its NVSwitches with others: its number there in the upper 8 bits */
+    int rank;    /* -1: not said */
 } rd_ring_gpu_t;
 
 /* The ring of the file's first channel; the others have the same GPUs. */

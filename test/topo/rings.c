@@ -83,6 +83,39 @@ static void foreign(void)
     free(read.gpu);
 }
 
+/* As NCCL 2.28 (xmlSetAttrLong of NCCL_TOPO_ID) writes those of two machines that share their NVSwitches, whose devices
+ * have the same numbers: two channels, each by a port of another machine. */
+static void shared_switches(void)
+{
+    const int ranks[] = {4, 5, 6, 7};
+    rd_ring_read_t read;
+    int order[4];
+
+    text_write(graph_name,
+               "<graphs version=\"1\">\n"
+               "  <graph id=\"0\" pattern=\"4\" crossnic=\"0\" nchannels=\"2\" speedintra=\"30\" speedinter=\"30\" "
+               "latencyinter=\"0\" typeintra=\"NVL\" typeinter=\"PIX\" samechannels=\"0\">\n"
+               "    <channel>\n"
+               "      <net dev=\"0x0\"/><gpu dev=\"0x0\" rank=\"4\"/><gpu dev=\"0x100000000000000\" rank=\"6\"/>\n"
+               "      <gpu dev=\"0x100000000000001\" rank=\"7\"/><gpu dev=\"0x1\" rank=\"5\"/><net dev=\"0x0\"/>\n"
+               "    </channel>\n"
+               "    <channel>\n"
+               "      <net dev=\"0x100000000000003\"/><gpu dev=\"0x100000000000001\" rank=\"7\"/>\n"
+               "      <gpu dev=\"0x1\" rank=\"5\"/><gpu dev=\"0x0\" rank=\"4\"/>"
+               "<gpu dev=\"0x100000000000000\" rank=\"6\"/><net dev=\"0x100000000000003\"/>\n"
+               "    </channel>\n"
+               "  </graph>\n"
+               "  <graph id=\"3\" pattern=\"5\" crossnic=\"0\" nchannels=\"1\" speedintra=\"30\" speedinter=\"30\" "
+               "latencyinter=\"0\" typeintra=\"NVL\" typeinter=\"PIX\" samechannels=\"1\">\n"
+               "    <channel><net dev=\"0x0\"/><gpu dev=\"0x0\" rank=\"4\"/><net dev=\"0x0\"/></channel>\n"
+               "  </graph>\n</graphs>\n");
+    CHECK(rd_ring_read(&read, graph_name, "RONDO_GRAPH_FILE") == RONDO_SUCCESS, "%s", rd_thread_error());
+    CHECK(read.n == 4 && read.ranked && !rd_ring_order(&read, ranks, 4, true, order));
+    CHECK(order[0] == 0 && order[1] == 2 && order[2] == 3 && order[3] == 1);
+    CHECK(rd_ring_order(&read, (const int[]){0, 1, 2, 3}, 4, false, order) != NULL); /* none of one machine's */
+    free(read.gpu);
+}
+
 #define RING(inside)                                                                                                   \
     "<graphs version=\"1\">\n<graph id=\"0\" pattern=\"4\" nchannels=\"1\">\n" inside "</graph></graphs>"
 
@@ -101,6 +134,7 @@ static void refused(void)
         {RING("<channel>\n<gpu dev=\"zz\"/></channel>"), "line 4, <gpu>: dev"},
         {RING("<channel><gpu dev=\"-1\"/></channel>"), "dev"},
         {RING("<channel><gpu dev=\"0x7fffffffffffffff\"/></channel>"), "dev"},
+        {RING("<channel><gpu dev=\"0x100000000000400\"/></channel>"), "dev"},
         {RING("<channel><gpu dev=\"0\"/>\n<gpu dev=\"0x0\"/></channel>"),
          "line 4, <gpu>: the ring has this GPU before"},
         {RING("<channel><gpu dev=\"0\" rank=\"1\"/><gpu dev=\"1\" rank=\"1\"/></channel>"), "this rank before"},
@@ -273,6 +307,7 @@ int main(void)
     snprintf(dump_name, sizeof dump_name, "%s/dump.xml", dir);
     round_trip();
     foreign();
+    shared_switches();
     refused();
     searched(&env);
     alike(&env);
