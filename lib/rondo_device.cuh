@@ -259,7 +259,7 @@ RONDO_DEV size_t rondo_dev_bytes(const rondo_device_window_t &window, int rank)
 
 /* ---- what the host sees, and the kernel sees of the host ----
  *
- * Words in pinned memory, which this rank's kernels and rondo's threads share: rd_khost_t of lib/kernels/work.h. */
+ * Words in pinned memory, which this rank's kernels and rondo's threads share: rd_khost_t of kernels/host_words.h. */
 enum {
     RONDO_DEV_HOST_ABORT = 0,      /* not zero: leave */
     RONDO_DEV_HOST_TIMEOUT_MS = 1, /* 0: none */

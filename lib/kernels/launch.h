@@ -23,6 +23,8 @@
  *   STALL      runs until the host sets `released` of rd_khost_t one
  *   PROXIED    rd_kproxied_t: a collective between nodes         the same number of blocks for each team
  *   PROXIED_MESSAGES  rd_kproxied_messages_t                     a block for each pair and team
+ *   PUT        rd_kput_t: a put of one block, a signal          any number of warps, of one block
+ *   AWAIT      rd_kawait_t: waits for signals                   one warp
  *   STREAMS    as MESSAGES, but long messages go by slices       as MESSAGES, and blocks for the pairs with slices
  *   MIXED      rd_kproxied_messages_t: both, see mixed.cuh       as STREAMS and PROXIED_MESSAGES
  *   FUSED      rd_kfused_t: several operations of ONESHOT        n warps

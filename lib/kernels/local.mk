@@ -39,9 +39,11 @@ kernel_headers = \
 	lib/kernels/epoch.cuh \
 	lib/kernels/fifo.cuh \
 	lib/kernels/launch.h \
+	lib/kernels/host_words.h \
 	lib/kernels/barrier.cuh \
 	lib/kernels/p2p.cuh \
 	lib/kernels/mixed.cuh \
+	lib/kernels/onesided.cuh \
 	lib/kernels/arith.cuh \
 	lib/kernels/arith_any.cuh \
 	lib/kernels/arith_wide.cuh \
@@ -56,6 +58,7 @@ kernel_headers = \
 	lib/kernels/twoshot_rooted.cuh \
 	lib/kernels/rows.cuh \
 	lib/kernels/proto_simple.cuh \
+	lib/kernels/signals.h \
 	lib/kernels/slices.cuh \
 	lib/kernels/proxy.cuh \
 	lib/kernels/p2p_slices.cuh \

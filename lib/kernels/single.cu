@@ -1,6 +1,7 @@
 #include "kernels/single.cuh"
 #include "kernels/barrier.cuh"
 #include "kernels/mixed.cuh"
+#include "kernels/onesided.cuh"
 #include "kernels/table.h"
 
 const void *const rd_kernels_messages[RD_GPU_PROTOS] = {
@@ -22,4 +23,6 @@ const void *const rd_kernels_single[RD_KT_SINGLES] = {
     (const void *)rd_stall,
     (const void *)rd_proxied,
     (const void *)rd_proxied_messages,
+    (const void *)rd_put,
+    (const void *)rd_await,
 };

@@ -41,6 +41,8 @@ static const struct {
     [RD_KERNEL_STALL] = {.threads = RD_KT_SINGLE, .warps = 1},
     [RD_KERNEL_PROXIED] = {.threads = RD_KT_SINGLE, .warps = 1},
     [RD_KERNEL_PROXIED_MESSAGES] = {.threads = RD_KT_SINGLE, .warps = 1},
+    [RD_KERNEL_PUT] = {.threads = RD_KT_SINGLE, .warps = 1},
+    [RD_KERNEL_AWAIT] = {.threads = RD_KAWAITED, .warps = 1},
     [RD_KERNEL_STREAMS] = {.protos = LINES, .threads = RD_KT_STREAMS, .warps = 1},
     [RD_KERNEL_MIXED] = {.protos = LINES, .threads = RD_KT_FIFOS, .warps = 1},
     [RD_KERNEL_FUSED] = {.threads = RD_KT_GROUPS, .warps = EACH},

@@ -50,7 +50,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RD_KRANKS 16         /* most ranks whose windows are mapped: more ranks use the proxy path, see below */
+#include "kernels/host_words.h"
+#include "kernels/signals.h"
+
 #define RD_KFIFOS 512        /* fifos of a pair, at most */
 #define RD_KSLOTS 16         /* slots of a fifo */
 #define RD_KSLOT 1024u       /* bytes of a slot: a tile of LL or LL128 */
@@ -113,40 +115,8 @@ typedef struct rd_kcontrol {
     rd_kchannel_t channel[RD_KCHANNELS];
     rd_kstream_t stream[RD_KRANKS]; /* of each peer */
     rd_kregistered_t registered[RD_KREGISTERED];
+    rd_ksignals_t signals;
 } rd_kcontrol_t;
-
-/* Words in pinned host memory that kernels and host share. Each rank of each communicator has one. */
-typedef struct rd_khost {
-    uint32_t abort;      /* written by the host; nonzero: kernels leave every wait and end */
-    uint32_t timeout_ms; /* written by the host: a wait that lasts longer ends the kernel; 0: waits have no limit */
-    uint32_t failed;     /* written by a kernel that left without having finished: RD_KFAILED_... */
-    uint32_t late;       /* the peer that the kernel waited for; written before `failed` (RD_KFAILED_TIMEOUT, ...) */
-    uint32_t released;   /* written by the host; nonzero: RD_KERNEL_STALL ends */
-    uint32_t wait[4];    /* written again and again by a kernel that has waited RD_KSLOW_MS: see RD_KWAIT */
-} rd_khost_t;
-
-#define RD_KSLOW_MS 100
-
-/* The words of a wait. Several warps may write them, so two words name the peer, and two the call: what does not fit
- * together is not believed. */
-#define RD_KWAIT_CALL 0      /* rd_kcomm_t's `call`, of the kernel that waits */
-#define RD_KWAIT_PEER_CALL 1 /* RD_KWAIT_BEGUN(peer, `call` of the kernel that it has begun last, or 0) */
-#define RD_KWAIT_PEER 2      /* RD_KWAIT(peer, call), written last; the host sets it 0 when it has read it */
-#define RD_KWAIT_EPOCHS 3    /* RD_KWAIT_BEHIND(peer, by how many epochs it is), where the kernel's call has an epoch */
-#define RD_KWAIT(peer, call) ((((uint32_t)(peer) + 1) << 14) | ((call)&0x3fffu))
-#define RD_KWAIT_BEGUN(peer, call) (((call)&0x80ffffffu) | ((uint32_t)(peer)&0x7fu) << 24)
-#define RD_KWAIT_BEHIND(peer, epochs) (((uint32_t)(epochs)&0xffffffu) | ((uint32_t)(peer)&0x7fu) << 24)
-
-#define RD_KFAILED_ABORT 1u
-#define RD_KFAILED_TIMEOUT 2u
-#define RD_KFAILED_POST 3u     /* a peer's post names no registered buffer, or bytes outside one */
-#define RD_KFAILED_DIFFERS 4u  /* rank `late` has come to a barrier with another mark */
-#define RD_KFAILED_LEFT 5u     /* rank `late` has left an operation before this rank had read its buffer */
-#define RD_KFAILED_ARGUMENT 6u /* a kernel of the program's has asked for what does not exist: RD_KNO_... in `late` */
-#define RD_KNO_BARRIER 0u      /* rondo_device.cuh has these numbers, too, and those of rd_khost_t's words: see */
-#define RD_KNO_SIGNAL 1u       /* test/gpu/device_kernels.cu */
-#define RD_KNO_RANK 2u
-#define RD_KNO_BYTES 3u
 
 /* The same in every launch of a communicator. Offsets are in bytes from the window's base. */
 typedef struct rd_kcomm {
@@ -479,6 +449,8 @@ typedef struct rd_kwork {
         rd_kmessages_t messages;
         rd_kwrite_t write;
         rd_kbarrier_t barrier;
+        rd_kput_t put;
+        rd_kawait_t await;
         rd_kproxied_t proxied;
         rd_kproxied_messages_t proxied_messages;
         rd_kgdr_t gdr;
@@ -490,6 +462,16 @@ typedef struct rd_kwork_reduce {
     rd_kcomm_t comm;
     rd_kreduce_t reduce;
 } rd_kwork_reduce_t;
+
+typedef struct rd_kwork_put {
+    rd_kcomm_t comm;
+    rd_kput_t put;
+} rd_kwork_put_t;
+
+typedef struct rd_kwork_await {
+    rd_kcomm_t comm;
+    rd_kawait_t await;
+} rd_kwork_await_t;
 
 typedef struct rd_kwork_fused {
     rd_kcomm_t comm;
@@ -512,6 +494,8 @@ static_assert(sizeof(rd_kcontrol_t) <= RD_KLIST_OFFSET && sizeof(rd_kmessage_t) 
 static_assert(sizeof(rd_kwork_t) <= 4096, "arguments");
 static_assert(offsetof(rd_kwork_t, reduce) == offsetof(rd_kwork_reduce_t, reduce), "the same beginning");
 static_assert(offsetof(rd_kwork_t, fused) == offsetof(rd_kwork_fused_t, fused), "the same beginning");
+static_assert(offsetof(rd_kwork_t, put) == offsetof(rd_kwork_put_t, put), "the same beginning");
+static_assert(offsetof(rd_kwork_t, await) == offsetof(rd_kwork_await_t, await), "the same beginning");
 static_assert(2 * RD_KCELLS < 256, "rd_kshort_t.pass");
 static_assert(offsetof(rd_kwork_t, gdr) == offsetof(rd_kwork_gdr_t, gdr), "the same beginning");
 static_assert(offsetof(rd_kwork_t, proxied) == offsetof(rd_kwork_proxied_t, proxied), "the same beginning");

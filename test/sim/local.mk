@@ -4,7 +4,8 @@ machine_tests = \
 	test/sim/device \
 	test/sim/faults \
 	test/sim/messages \
-	test/sim/proxy
+	test/sim/proxy \
+	test/sim/signals
 if HAVE_CXX
 check_PROGRAMS += $(machine_tests)
 check_LTLIBRARIES += libmachine.la
@@ -55,6 +56,9 @@ test/sim/device_kernels.lo: test/gpu/device_kernels.cu $(device_header)
 test_sim_device_SOURCES = test/sim/device.c
 test_sim_device_LDADD = test/sim/device_kernels.lo $(machine_ldadd)
 nodist_EXTRA_test_sim_device_SOURCES = dummy.cc
+test_sim_signals_SOURCES = test/sim/signals.c
+test_sim_signals_LDADD = $(machine_ldadd)
+nodist_EXTRA_test_sim_signals_SOURCES = dummy.cc
 test_sim_faults_SOURCES = test/sim/faults.c $(world_sources)
 test_sim_faults_LDADD = $(machine_ldadd)
 nodist_EXTRA_test_sim_faults_SOURCES = dummy.cc
@@ -105,7 +109,8 @@ raced_tests = \
 	test/sim/raced/collectives \
 	test/sim/raced/device \
 	test/sim/raced/messages \
-	test/sim/raced/proxy
+	test/sim/raced/proxy \
+	test/sim/raced/signals
 libmachine_raced_la_SOURCES = $(machine_sources) test/sim/order.cc
 EXTRA_DIST += test/sim/touch.cc
 libmachine_raced_la_CPPFLAGS = -I$(top_srcdir)/lib -I$(top_srcdir)/test
@@ -135,6 +140,10 @@ test_sim_raced_messages_SOURCES = test/sim/messages.c $(world_sources)
 test_sim_raced_messages_LDADD = $(raced_ldadd)
 test_sim_raced_messages_LDFLAGS = $(raced_ldflags)
 nodist_EXTRA_test_sim_raced_messages_SOURCES = dummy.cc
+test_sim_raced_signals_SOURCES = test/sim/signals.c
+test_sim_raced_signals_LDADD = $(raced_ldadd)
+test_sim_raced_signals_LDFLAGS = $(raced_ldflags)
+nodist_EXTRA_test_sim_raced_signals_SOURCES = dummy.cc
 test_sim_raced_proxy_SOURCES = test/sim/proxy.cc
 test_sim_raced_proxy_CPPFLAGS = -U_GNU_SOURCE $(AM_CPPFLAGS) -I$(top_srcdir)/test/sim
 test_sim_raced_proxy_CXXFLAGS = $(AM_CXXFLAGS) -fsanitize=thread

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The kernels under ThreadSanitizer, each CUDA thread a thread of its own (order.h): collectives of every kind, programs
-# of lib/sched, slices, messages, staged operations and rondo_device.cuh are without a data race; and one is reported when fences,
-# acquires, barriers, the order of a stream's kernels or what a store depends on are taken away.
+# of lib/sched, slices, messages, staged operations, signals and rondo_device.cuh are without a data race; and one is
+# reported when fences, acquires, barriers, the order of a stream's kernels or what a store depends on are taken away.
 set -u
 test -x test/sim/raced/collectives || {
     echo "built without a C++ compiler whose thread sanitizer knows fibers"
@@ -41,9 +41,13 @@ run test/sim/raced/messages 1 1 3
 run test/sim/raced/messages 32 1 3
 run test/sim/raced/proxy 8
 run test/sim/raced/device 2 3
+run test/sim/raced/signals 3 3
 found fence test/sim/raced/device 2 3
 found acquire test/sim/raced/device 2 3
 found barrier test/sim/raced/device 2 3
+found fence test/sim/raced/signals 3 3
+found acquire test/sim/raced/signals 3 3
+found barrier test/sim/raced/signals 3 3
 found fence test/sim/raced/collectives 3 1 3
 found acquire test/sim/raced/collectives 3 1 3
 found barrier test/sim/raced/collectives 3 1 3
