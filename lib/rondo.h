@@ -529,8 +529,8 @@ typedef struct {
     uint64_t collectives, collectives_ended;
     uint64_t sends, sends_ended;
     uint64_t recvs, recvs_ended;
-    uint64_t bytes; /* of all of them (one-sided calls that waited count as sends and receives), each by its longer
-                       buffer; with RONDO_MONITOR=0 there may be some missing */
+    uint64_t bytes; /* of all of them (one-sided calls that waited, on GPUs all, count as sends and receives), each by
+                       its longer buffer; with RONDO_MONITOR=0 there may be some missing */
     /* The rank that the call which goes on waits for, and for how many milliseconds; -1 and 0: for none, or not long
      * enough to be seen, or RONDO_MONITOR=0. */
     int waits_for;
@@ -860,10 +860,9 @@ rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream);
 
 /* ---- one-sided operations ----
  *
- * A rank writes into another rank's memory, reads it, and signals, without a matching call there. Host communicators
- * only: on a CUDA communicator windows are for kernels ("kernels of the program's own", below), and all other calls
- * here are RONDO_ERR_UNSUPPORTED. The names and arguments are those of NCCL's ncclPutSignal, ncclSignal and
- * ncclWaitSignal, so that they can be translated.
+ * A rank writes into another rank's memory, reads it, and signals, without a matching call there. What CUDA
+ * communicators have of it is said at the end. The names and arguments are those of NCCL's ncclPutSignal, ncclSignal
+ * and ncclWaitSignal, so that they can be translated.
  *
  *   window    Memory of every rank that others may access: rondo_window_create. Each rank has a part, of a length of
  *             its own. Offsets are in bytes from the part's beginning.
@@ -909,7 +908,18 @@ rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream);
  *
  * In a group all of these are allowed but rondo_window_create and _destroy. They begin when the group does, and run
  * beside its other operations: those of one context in the order of the calls, and each when the one before it is
- * complete, so a put behind a rondo_wait_signal waits for it. */
+ * complete, so a put behind a rondo_wait_signal waits for it.
+ *
+ * ON CUDA COMMUNICATORS the calls enqueue, as all operations do, and may be captured: what is said above of a return is
+ * said there of what follows the call in its stream, and what a rank has done before is what comes before in the
+ * stream. Buffers are what the GPU reaches, and stay the call's until the stream has come by. All operations of a
+ * communicator run in the order of its calls, whatever streams and contexts they name, so what follows a wait in
+ * another stream waits, too; a fence has nothing to do, and words may be seen in part. The ranks are on one node, 16 at
+ * most, else RONDO_ERR_UNSUPPORTED. Puts and gets need a window, and so GPUs that reach each other; signals need
+ * neither, but two ranks. Of all contexts together the first 512 signals can be used. In a group what comes before its
+ * first wait for signals runs before the group's other operations on the communicator, the rest behind them. A wait
+ * that fails ends, and the communicator with it; longer puts that are enqueued behind it (from 64 KB on) are made all
+ * the same, so memory of a window is the program's again when all ranks have ended the communicator. */
 #define RONDO_PEER_ALL (-1) /* of rondo_flush and rondo_fence: every rank */
 
 /* Signals to wait for: `count` of them, from rank `peer`, with this number in this context. */
@@ -934,8 +944,9 @@ rondo_result_t rondo_window_create(rondo_comm_t comm, void *buffer, size_t bytes
 
 /* Collective. Flushes what this rank has put, waits until all ranks have called it, and frees what rondo has allocated.
  * Signals are not touched. It waits for late ranks as rondo_window_create does. rondo_comm_destroy ends windows that
- * are left, without waiting. On a CUDA communicator kernels of this rank that use the window must be over; what rondo
- * has allocated goes by cudaFree, which waits for whatever runs on the GPU. */
+ * are left, without waiting. On a CUDA communicator it waits until what this rank has enqueued is over, and the
+ * program's own kernels that use the window must be; what rondo has allocated goes by cudaFree, which waits for
+ * whatever runs on the GPU. */
 rondo_result_t rondo_window_destroy(rondo_comm_t comm, rondo_window_t window);
 
 /* Where this rank's part lies. Local. */

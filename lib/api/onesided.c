@@ -8,20 +8,6 @@
 
 #define BAD RONDO_ERR_INVALID_ARGUMENT
 
-static rondo_result_t start(rd_at_t at, rondo_type_t type, rondo_stream_t stream)
-{
-    rondo_result_t result = rd_args_start(at, type, stream);
-
-    if (result == RONDO_SUCCESS && rd_comm_on_device(at.comm))
-        result =
-            rd_error(&at.comm->ctx, RONDO_ERR_UNSUPPORTED,
-                     "%s: one-sided operations are for host communicators, and this one is on device %d, where "
-                     "kernels have them (rondo_device.cuh): make one with RONDO_DEVICE_HOST, or use rondo_send and "
-                     "rondo_recv",
-                     at.call, at.comm->team.device);
-    return result;
-}
-
 static rondo_result_t check_flags(rd_at_t at, unsigned flags)
 {
     return flags ? rd_error(&at.comm->ctx, BAD, "%s: flags is %#x, and must be 0", at.call, flags) : RONDO_SUCCESS;
@@ -63,11 +49,11 @@ static rondo_result_t check_access(rd_at_t at, rd_rma_op_t *op, size_t count, ro
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t finish(rd_at_t at, rd_rma_op_t *op, rondo_result_t result)
+static rondo_result_t finish(rd_at_t at, rd_rma_op_t *op, rondo_stream_t stream, rondo_result_t result)
 {
     if (result != RONDO_SUCCESS)
         return rd_message_refused(result);
-    return rd_call_rma(at.comm, op, at.call);
+    return rd_call_rma(at.comm, op, at.call, stream);
 }
 
 rondo_result_t rondo_window_create(rondo_comm_t comm, void *buffer, size_t bytes, rondo_window_t *window,
@@ -127,11 +113,11 @@ rondo_result_t rondo_put(const void *buffer, size_t count, rondo_type_t type, in
                       .window = window,
                       .offset = offset,
                       .local = (char *)(uintptr_t)buffer};
-    rondo_result_t result = start(at, type, stream);
+    rondo_result_t result = rd_args_start(at, type, stream);
 
     if (result == RONDO_SUCCESS && (result = check_call(at, peer, context, flags)) == RONDO_SUCCESS)
         result = check_access(at, &op, count, type);
-    return finish(at, &op, result);
+    return finish(at, &op, stream, result);
 }
 
 rondo_result_t rondo_put_signal(const void *buffer, size_t count, rondo_type_t type, int peer, rondo_window_t window,
@@ -147,24 +133,24 @@ rondo_result_t rondo_put_signal(const void *buffer, size_t count, rondo_type_t t
                       .window = window,
                       .offset = offset,
                       .local = (char *)(uintptr_t)buffer};
-    rondo_result_t result = start(at, type, stream);
+    rondo_result_t result = rd_args_start(at, type, stream);
 
     if (result == RONDO_SUCCESS && (result = check_call(at, peer, context, flags)) == RONDO_SUCCESS &&
         (result = check_number(at, "signal", signal, comm->signals)) == RONDO_SUCCESS)
         result = check_access(at, &op, count, type);
-    return finish(at, &op, result);
+    return finish(at, &op, stream, result);
 }
 
 rondo_result_t rondo_signal(int peer, int signal, int context, unsigned flags, rondo_comm_t comm, rondo_stream_t stream)
 {
     const rd_at_t at = {"rondo_signal", comm};
     rd_rma_op_t op = {.kind = RD_RMA_SIGNAL, .signals = true, .peer = peer, .context = context, .signal = signal};
-    rondo_result_t result = start(at, RONDO_INT8, stream);
+    rondo_result_t result = rd_args_start(at, RONDO_INT8, stream);
 
     if (result == RONDO_SUCCESS && (result = check_call(at, peer, context, flags)) == RONDO_SUCCESS &&
         (result = rd_args_rank(at, "peer", peer)) == RONDO_SUCCESS)
         result = check_number(at, "signal", signal, comm->signals);
-    return finish(at, &op, result);
+    return finish(at, &op, stream, result);
 }
 
 /* Also of no use: an entry that waits for nothing is allowed, one for less than nothing is not. */
@@ -188,7 +174,7 @@ rondo_result_t rondo_wait_signal(int nwaits, const rondo_wait_desc_t *waits, ron
 {
     const rd_at_t at = {"rondo_wait_signal", comm};
     rd_rma_op_t op = {.kind = RD_RMA_WAIT, .peer = RONDO_PEER_ALL, .waits = waits, .nwaits = nwaits};
-    rondo_result_t result = start(at, RONDO_INT8, stream);
+    rondo_result_t result = rd_args_start(at, RONDO_INT8, stream);
 
     if (result == RONDO_SUCCESS)
         result = check_waits(at, nwaits, waits);
@@ -196,7 +182,7 @@ rondo_result_t rondo_wait_signal(int nwaits, const rondo_wait_desc_t *waits, ron
         return RONDO_SUCCESS;
     if (result == RONDO_SUCCESS)
         op.context = waits[0].context;
-    return finish(at, &op, result);
+    return finish(at, &op, stream, result);
 }
 
 rondo_result_t rondo_get(void *buffer, size_t count, rondo_type_t type, int peer, rondo_window_t window, size_t offset,
@@ -205,21 +191,21 @@ rondo_result_t rondo_get(void *buffer, size_t count, rondo_type_t type, int peer
     const rd_at_t at = {"rondo_get", comm};
     rd_rma_op_t op = {
         .kind = RD_RMA_GET, .peer = peer, .context = context, .window = window, .offset = offset, .local = buffer};
-    rondo_result_t result = start(at, type, stream);
+    rondo_result_t result = rd_args_start(at, type, stream);
 
     if (result == RONDO_SUCCESS && (result = check_call(at, peer, context, flags)) == RONDO_SUCCESS)
         result = check_access(at, &op, count, type);
-    return finish(at, &op, result);
+    return finish(at, &op, stream, result);
 }
 
 static rondo_result_t order(rd_at_t at, rd_rma_kind_t kind, int peer, int context, rondo_stream_t stream)
 {
     rd_rma_op_t op = {.kind = kind, .peer = peer, .context = context};
-    rondo_result_t result = start(at, RONDO_INT8, stream);
+    rondo_result_t result = rd_args_start(at, RONDO_INT8, stream);
 
     if (result == RONDO_SUCCESS)
         result = check_call(at, peer, context, 0);
-    return finish(at, &op, result);
+    return finish(at, &op, stream, result);
 }
 
 rondo_result_t rondo_flush(int peer, int context, rondo_comm_t comm, rondo_stream_t stream)

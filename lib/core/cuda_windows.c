@@ -42,8 +42,7 @@ rondo_result_t rd_comm_cuda_window_create(rondo_comm_t comm, void *buffer, size_
     return end(comm, entry, result);
 }
 
-/* The caller is inside. */
-static rondo_result_t check_window(rondo_comm_t comm, rondo_window_t window, const char *call)
+rondo_result_t rd_comm_cuda_window_check(rondo_comm_t comm, rondo_window_t window, const char *call)
 {
     if (window && rd_cuda_has_window(comm->cuda, window_of(window)))
         return RONDO_SUCCESS;
@@ -56,11 +55,24 @@ rondo_result_t rd_comm_cuda_window_destroy(rondo_comm_t comm, rondo_window_t win
     rondo_result_t result = rd_comm_enter(comm);
 
     if (result == RONDO_SUCCESS)
-        result = check_window(comm, window, "rondo_window_destroy");
+        result = rd_comm_cuda_window_check(comm, window, "rondo_window_destroy");
     if (result != RONDO_SUCCESS)
         return rd_comm_leave(comm, result);
     begin(comm, "window_destroy", &entry);
     return end(comm, entry, rd_cuda_window_destroy(comm->cuda, window_of(window)));
+}
+
+rondo_result_t rd_comm_cuda_window_close(rondo_comm_t comm, rondo_window_t window)
+{
+    const char *call = "rondo_window_close";
+    rondo_result_t result = rd_comm_query(comm, call);
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if ((result = rd_comm_cuda_window_check(comm, window, call)) == RONDO_SUCCESS)
+        rd_cuda_window_close(comm->cuda, window_of(window));
+    rd_comm_query_leave(comm);
+    return result;
 }
 
 rondo_result_t rd_comm_cuda_window_buffer(rondo_comm_t comm, rondo_window_t window, void **buffer)
@@ -70,7 +82,7 @@ rondo_result_t rd_comm_cuda_window_buffer(rondo_comm_t comm, rondo_window_t wind
 
     if (result != RONDO_SUCCESS)
         return result;
-    if ((result = check_window(comm, window, call)) == RONDO_SUCCESS)
+    if ((result = rd_comm_cuda_window_check(comm, window, call)) == RONDO_SUCCESS)
         *buffer = rd_cuda_window_buffer(comm->cuda, window_of(window));
     rd_comm_query_leave(comm);
     return result;
@@ -83,7 +95,7 @@ rondo_result_t rd_comm_cuda_window_view(rondo_comm_t comm, rondo_window_t window
 
     if (result != RONDO_SUCCESS)
         return result;
-    if ((result = check_window(comm, window, call)) == RONDO_SUCCESS)
+    if ((result = rd_comm_cuda_window_check(comm, window, call)) == RONDO_SUCCESS)
         rd_cuda_window_view(comm->cuda, window_of(window), view);
     rd_comm_query_leave(comm);
     return result;

@@ -1,10 +1,13 @@
-/* The way of a one-sided call: at once where it is a matter of memory alone, else until its turn comes. */
+/* The way of a one-sided call: at once where it is a matter of memory alone, else until its turn comes; on a CUDA
+ * communicator into the stream. */
 #include "core/rma_calls.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cuda_windows.h"
 #include "core/submit.h"
+#include "exec/cuda/cuda.h"
 #include "progress/deadlock.h"
 
 /* What the record says of a call that waits, and in which track. */
@@ -93,17 +96,72 @@ static rondo_result_t check(rondo_comm_t comm, rd_rma_op_t *op, const char *call
     return op->kind == RD_RMA_PUT || op->kind == RD_RMA_GET ? check_part(comm, op, call) : RONDO_SUCCESS;
 }
 
-rondo_result_t rd_call_rma(rondo_comm_t comm, rd_rma_op_t *op, const char *call)
+/* In a group there is no entry in the record, as on the host. */
+static rondo_result_t enqueue(rondo_comm_t comm, const rd_cuda_onesided_t *op, const rd_rma_op_t *as, const char *call)
+{
+    rd_track_t track;
+    const rd_monitor_call_t what = noted(as, &track);
+
+    if (op->group)
+        return rd_cuda_onesided(comm->cuda, op, call);
+    uint64_t entry = rd_monitor_begin(&comm->seat, track, &what);
+    rondo_result_t result = rd_cuda_onesided(comm->cuda, op, call);
+    rd_monitor_end(&comm->seat, track, entry, result);
+    return result;
+}
+
+/* On a stream each put is over before the next one of the communicator begins, so a fence has nothing to do. */
+static rondo_result_t on_device(struct rd_group *group, rondo_comm_t comm, const rd_rma_op_t *op, const char *call,
+                                rondo_stream_t stream)
+{
+    static const rd_cuda_access_t accesses[] = {[RD_RMA_PUT] = RD_CUDA_PUT,
+                                                [RD_RMA_SIGNAL] = RD_CUDA_SIGNAL,
+                                                [RD_RMA_WAIT] = RD_CUDA_AWAIT,
+                                                [RD_RMA_GET] = RD_CUDA_GET,
+                                                [RD_RMA_FLUSH] = RD_CUDA_FLUSH};
+    const bool accessing = op->kind == RD_RMA_PUT || op->kind == RD_RMA_GET;
+    rondo_result_t result =
+        accessing ? rd_comm_cuda_window_check(comm, (rondo_window_t)op->window, call) : RONDO_SUCCESS;
+
+    if (result == RONDO_SUCCESS && group)
+        result = rd_group_note(group, comm);
+    if (result != RONDO_SUCCESS || op->kind == RD_RMA_FENCE)
+        return result;
+    const rd_cuda_onesided_t one = {.access = accesses[op->kind],
+                                    .signals = op->signals,
+                                    .group = group != NULL,
+                                    .peer = op->peer,
+                                    .context = op->context,
+                                    .signal = op->signal,
+                                    .window = (rd_cuda_window_t *)(void *)op->window,
+                                    .offset = op->offset,
+                                    .bytes = op->bytes,
+                                    .local = op->local,
+                                    .waits = op->waits,
+                                    .nwaits = op->nwaits,
+                                    .signals_each = comm->signals,
+                                    .stream = stream};
+    return rd_call_spoiled(comm, enqueue(comm, &one, op, call));
+}
+
+static rondo_result_t on_host(struct rd_group *group, rondo_comm_t comm, rd_rma_op_t *op, const char *call)
+{
+    rondo_result_t result = check(comm, op, call);
+    const bool nothing = op->kind == RD_RMA_GET && op->bytes == 0;
+
+    if (result != RONDO_SUCCESS || nothing)
+        return result;
+    return group ? record(group, comm, op) : run(comm, op);
+}
+
+rondo_result_t rd_call_rma(rondo_comm_t comm, rd_rma_op_t *op, const char *call, rondo_stream_t stream)
 {
     rondo_result_t result = rd_comm_enter(comm);
     struct rd_group *group = rd_caller_group(rd_caller());
 
     rd_call_limit(rd_caller(), comm);
     if (result == RONDO_SUCCESS)
-        result = check(comm, op, call);
-    bool nothing = op->kind == RD_RMA_GET && op->bytes == 0;
-    if (result == RONDO_SUCCESS && !nothing)
-        result = group ? record(group, comm, op) : run(comm, op);
+        result = comm->cuda ? on_device(group, comm, op, call, stream) : on_host(group, comm, op, call);
     rd_limit_own_end(&comm->queue.limit);
     if (result != RONDO_SUCCESS)
         result = rd_group_failed(result);

@@ -16,9 +16,9 @@ bool rd_comm_has_window(rondo_comm_t comm, rondo_window_t window);
 /* Says what is wrong with one that is not. */
 rondo_result_t rd_window_refused(rondo_comm_t comm, rondo_window_t window, const char *call);
 
-/* Runs a one-sided operation of `call`, or records it in this thread's group. Its arguments have been checked, but for
- * the window and what it has of memory; its `rma` is set here. */
-rondo_result_t rd_call_rma(rondo_comm_t comm, rd_rma_op_t *op, const char *call);
+/* Runs a one-sided operation of `call`, enqueues it, or records it in this thread's group. Its arguments have been
+ * checked, but for the window and what it has of memory; its `rma` is set here. */
+rondo_result_t rd_call_rma(rondo_comm_t comm, rd_rma_op_t *op, const char *call, rondo_stream_t stream);
 
 /* The one-sided operations of a group, in the order of the calls. */
 typedef struct rd_rma_list {

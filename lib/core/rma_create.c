@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/page.h"
 #include "core/binding.h"
+#include "core/cuda_windows.h"
 #include "core/derive.h"
 #include "core/rma_calls.h"
 #include "core/submit.h"
@@ -423,6 +424,8 @@ rondo_result_t rondo_window_close(rondo_comm_t comm, rondo_window_t window)
 {
     rondo_result_t result = rd_comm_valid(comm, "rondo_window_close");
 
+    if (result == RONDO_SUCCESS && rd_comm_on_device(comm))
+        return rd_comm_cuda_window_close(comm, window);
     if (result == RONDO_SUCCESS)
         result = rd_comm_enter(comm);
     else

@@ -7,8 +7,8 @@
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
 #   --seconds, or --steps, of random programs, each (10 seconds)
 #   --part     matrix, forced, simple, programs, scheduled, life, grow, suspend, signature, verdicts, lengths, groups,
-#              registered, copy_engine, rounds, narrow, user_kernels, window_host, nodes, rails, many, shim or gdr
-#              (wants UCX with CUDA, and RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc);
+#              registered, copy_engine, rounds, narrow, onesided, user_kernels, window_host, nodes, rails, many, shim or
+#              gdr (wants UCX with CUDA, and RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc);
 #              and, if they are named, mps (ranks that share GPUs, under MPS), sanitizers (compute-sanitizer's tools,
 #              each of which must report a planted fault; on two GPUs, for kernels of one GPU go in turns there) and
 #              delays (`make gpu-delays`: kernels that are late and out of order, alone and with faults that must be
@@ -144,6 +144,9 @@ if wanted rounds; then
 fi
 if wanted narrow; then
     part narrow
+fi
+if wanted onesided; then
+    part onesided --seed "$seed"
 fi
 if wanted user_kernels; then # and the examples that have kernels of their own, a rank on each GPU
     part user_kernels --seed "$seed"

@@ -13,6 +13,7 @@ gpu_tests = \
 	test/gpu/matrix \
 	test/gpu/mixed \
 	test/gpu/narrow \
+	test/gpu/onesided \
 	test/gpu/sanitizer_planted \
 	test/gpu/programs \
 	test/gpu/rails \
@@ -98,6 +99,10 @@ test_gpu_narrow_SOURCES = test/gpu/narrow.c test/gpu/device.c test/gpu/device.h
 test_gpu_narrow_CPPFLAGS = $(gpu_cppflags)
 test_gpu_narrow_LDADD = $(gpu_ldadd)
 test_gpu_narrow_LDFLAGS = -static
+test_gpu_onesided_SOURCES = test/gpu/onesided.c test/gpu/device.c test/gpu/device.h
+test_gpu_onesided_CPPFLAGS = $(gpu_cppflags)
+test_gpu_onesided_LDADD = $(gpu_ldadd)
+test_gpu_onesided_LDFLAGS = -static
 test_gpu_life_SOURCES = test/gpu/life.c test/gpu/life.h test/gpu/life_beside.c test/gpu/device.c test/gpu/device.h
 test_gpu_life_CPPFLAGS = $(gpu_cppflags)
 test_gpu_life_LDADD = $(gpu_ldadd)

@@ -252,8 +252,6 @@ static void refusals(test_rank_t *t, void *arg)
     REFUSED(t, w.comm, bad, "NULL", rondo_device_window(w.comm, NULL, &view));
     REFUSED(t, w.comm, bad, "not one", rondo_device_window(w.comm, (rondo_window_t)w.device.made, &view));
     REFUSED(t, w.comm, bad, "not one", rondo_device_destroy(w.comm, &device));
-    REFUSED(t, w.comm, RONDO_ERR_UNSUPPORTED, "kernels",
-            rondo_put(where, 1, RONDO_INT8, 0, w.window, 0, 0, 0, w.comm, w.stream));
     TEST_OK(t, NULL, rondo_group_start());
     TEST_GIVES(t, w.comm, RONDO_ERR_INVALID_USAGE, rondo_device_create(w.comm, NULL, &device));
     TEST_OK(t, NULL, rondo_group_end());

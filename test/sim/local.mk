@@ -173,6 +173,7 @@ sim_tests = \
 	test/sim/matrix \
 	test/sim/mixed \
 	test/sim/narrow \
+	test/sim/onesided \
 	test/sim/near \
 	test/sim/programs \
 	test/sim/rails \
@@ -323,6 +324,10 @@ test_sim_user_kernels_SOURCES = test/gpu/user_kernels.c test/gpu/device.c test/g
 test_sim_user_kernels_CPPFLAGS = $(sim_cppflags)
 test_sim_user_kernels_LDADD = test/sim/device_kernels.lo $(sim_ldadd)
 nodist_EXTRA_test_sim_user_kernels_SOURCES = dummy.cc
+test_sim_onesided_SOURCES = test/gpu/onesided.c test/gpu/device.c test/gpu/device.h
+test_sim_onesided_CPPFLAGS = $(sim_cppflags)
+test_sim_onesided_LDADD = $(sim_ldadd)
+nodist_EXTRA_test_sim_onesided_SOURCES = dummy.cc
 test_sim_rcache_SOURCES = test/sim/rcache.c
 test_sim_rcache_CPPFLAGS = $(sim_cppflags)
 test_sim_rcache_LDADD = $(sim_ldadd)

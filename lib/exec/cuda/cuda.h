@@ -103,6 +103,27 @@ rondo_result_t rd_cuda_device_create(rd_cuda_t *cuda, const rondo_device_config_
 rondo_result_t rd_cuda_device_destroy(rd_cuda_t *cuda, rondo_device_t *device);
 bool rd_cuda_has_device(const rd_cuda_t *cuda, const rondo_device_t *device);
 
+/* stream_access.c: one-sided operations on streams, which are enqueued, or recorded in this thread's group. Windows of
+ * registered memory serve them, too: rd_cuda_window_of makes one of the buffer that rd_cuda_register has given this
+ * number, which is local, or returns NULL if the ranks have not mapped it; rd_cuda_window_close ends such a window. */
+typedef enum { RD_CUDA_PUT, RD_CUDA_GET, RD_CUDA_SIGNAL, RD_CUDA_AWAIT, RD_CUDA_FLUSH } rd_cuda_access_t;
+typedef struct rd_cuda_onesided {
+    rd_cuda_access_t access;
+    bool signals; /* a put with a signal behind it; of a signal, true */
+    bool group;
+    int peer, context, signal;
+    const rd_cuda_window_t *window; /* of the communicator */
+    size_t offset, bytes;
+    void *local;
+    const rondo_wait_desc_t *waits;
+    int nwaits;
+    int signals_each; /* of a context */
+    rondo_stream_t stream;
+} rd_cuda_onesided_t;
+rondo_result_t rd_cuda_onesided(rd_cuda_t *cuda, const rd_cuda_onesided_t *op, const char *call);
+rd_cuda_window_t *rd_cuda_window_of(rd_cuda_t *cuda, int number);
+void rd_cuda_window_close(rd_cuda_t *cuda, rd_cuda_window_t *window);
+
 rondo_result_t rd_cuda_mem_alloc(rd_cuda_t *cuda, void **buffer, size_t bytes);
 rondo_result_t rd_cuda_mem_free(rd_cuda_t *cuda, void *buffer);
 /* See rondo_scratch_alloc. */

@@ -2,7 +2,9 @@
  *
  * Within a group, ranks may make calls in different orders if these calls have no order between each other. So the
  * order of the launches does not depend on the order of calls: communicators are sorted by their key, and each launches
- * its collectives in the order of the calls, then all its messages. */
+ * its collectives in the order of the calls, then all its messages. One-sided operations stay in their order, those
+ * before the first wait for signals in front of all that, the others behind it: no put stands behind what may wait for
+ * the rank that waits for it, unless the program has put it behind a wait. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +26,7 @@ typedef struct part {
     int rank;
     op_t *first, *last;
     rd_cuda_message_t *message_first, *message_last;
+    rd_cuda_access_op_t *access_first, *access_last;
 } part_t;
 
 static _Thread_local part_t *parts;
@@ -109,8 +112,30 @@ rondo_result_t rd_cuda_record_message(rd_cuda_t *cuda, const rd_cuda_message_t *
     return RONDO_SUCCESS;
 }
 
+rondo_result_t rd_cuda_record_access(rd_cuda_t *cuda, rd_cuda_access_op_t *op)
+{
+    part_t *part = part_of(cuda);
+
+    if (!part) {
+        free(op);
+        return no_memory(cuda);
+    }
+    op->next = NULL;
+    if (part->access_last)
+        part->access_last->next = op;
+    else
+        part->access_first = op;
+    part->access_last = op;
+    return RONDO_SUCCESS;
+}
+
 static void free_part(part_t *part)
 {
+    while (part->access_first) {
+        rd_cuda_access_op_t *access = part->access_first;
+        part->access_first = access->next;
+        free(access);
+    }
     while (part->first) {
         op_t *op = part->first;
         part->first = op->next;
@@ -140,7 +165,7 @@ double rd_cuda_group_estimate(void)
     for (const part_t *part = parts; part; part = part->next) {
         rd_fusion_t fusion;
 
-        if (part->message_first)
+        if (part->message_first || part->access_first)
             return -1;
         rd_fusion_begin(&fusion, part->cuda, true);
         for (const op_t *op = part->first; op; op = op->next)
@@ -188,7 +213,17 @@ static rondo_result_t compare(const part_t *part)
     return result;
 }
 
-static rondo_result_t run_part(part_t *part)
+/* From *op on, up to the first that waits for signals; or all of them. */
+static rondo_result_t run_accesses(const part_t *part, const rd_cuda_access_op_t **op, bool all)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+
+    for (; *op && result == RONDO_SUCCESS && (all || (*op)->access != RD_CUDA_AWAIT); *op = (*op)->next)
+        result = rd_access_run(part->cuda, *op);
+    return result;
+}
+
+static rondo_result_t run_calls(part_t *part)
 {
     rondo_result_t result = RONDO_SUCCESS;
     rd_fusion_t fusion;
@@ -216,8 +251,20 @@ static rondo_result_t run_part(part_t *part)
     return result;
 }
 
+static rondo_result_t run_part(part_t *part)
+{
+    const rd_cuda_access_op_t *access = part->access_first;
+    rondo_result_t result = run_accesses(part, &access, false);
+
+    if (result == RONDO_SUCCESS)
+        result = run_calls(part);
+    return result == RONDO_SUCCESS ? run_accesses(part, &access, true) : result;
+}
+
 static cudaStream_t last_stream(const part_t *part)
 {
+    if (part->access_last)
+        return part->access_last->stream;
     return part->message_first ? part->message_first->stream : part->last->call.stream;
 }
 

@@ -307,6 +307,8 @@ bool rd_registered_possible(const rd_cuda_t *cuda);
  * does. */
 const rd_kregistered_t *rd_registered_find(const rd_cuda_t *cuda, const void *buffer, size_t bytes, int *number,
                                            uint64_t *offset);
+/* Returns where all ranks have the buffer of that number; NULL: they have not mapped it. */
+const rd_kregistered_t *rd_registered_at(const rd_cuda_t *cuda, int number);
 void rd_registered_close(rd_cuda_t *cuda);
 
 /* window_host.c. Creates the windows in host memory; collective. */
@@ -473,8 +475,29 @@ rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_copies_collective(rd_cuda_t *cuda, const rd_call_t *call);
 rd_copies_way_t rd_copies_way(rd_cuda_t *cuda, const rd_call_t *call);
 
+/* stream_access.c: what is to be enqueued of a one-sided operation. */
+typedef struct rd_cuda_access {
+    struct rd_cuda_access *next;
+    rd_cuda_access_t access;
+    const void *from; /* of a put or a get */
+    void *to;
+    size_t bytes;
+    int peer; /* of the signal behind a put, or the signal alone */
+    bool signals;
+    uint32_t signal;
+    cudaStream_t stream;
+    int nwaits;
+    struct rd_cuda_awaited {
+        int peer, count;
+        uint32_t signal;
+    } waits[];
+} rd_cuda_access_op_t;
+rondo_result_t rd_access_run(rd_cuda_t *cuda, const rd_cuda_access_op_t *op);
+
 /* cuda_group.c. Record copies of their arguments, for the end of the group. */
 rondo_result_t rd_cuda_record(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_cuda_record_message(rd_cuda_t *cuda, const rd_cuda_message_t *message);
+/* Takes over what malloc has returned. */
+rondo_result_t rd_cuda_record_access(rd_cuda_t *cuda, rd_cuda_access_op_t *op);
 
 #endif

@@ -218,6 +218,23 @@ bool rd_cuda_has_device(const rd_cuda_t *cuda, const rondo_device_t *device)
     return false;
 }
 
+rondo_result_t rd_cuda_onesided(rd_cuda_t *cuda, const rd_cuda_onesided_t *op, const char *call)
+{
+    (void)cuda, (void)op, (void)call;
+    return none();
+}
+
+rd_cuda_window_t *rd_cuda_window_of(rd_cuda_t *cuda, int number)
+{
+    (void)cuda, (void)number;
+    return NULL;
+}
+
+void rd_cuda_window_close(rd_cuda_t *cuda, rd_cuda_window_t *window)
+{
+    (void)cuda, (void)window;
+}
+
 void rd_cuda_windows(rd_cuda_t *cuda)
 {
     (void)cuda;

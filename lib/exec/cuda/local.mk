@@ -31,6 +31,7 @@ librondo_core_la_SOURCES += \
 	lib/exec/cuda/program_cache.c \
 	lib/exec/cuda/register.c \
 	lib/exec/cuda/stall.c \
+	lib/exec/cuda/stream_access.c \
 	lib/exec/cuda/suspend_device.c \
 	lib/exec/cuda/user.h \
 	lib/exec/cuda/user_device.c \

@@ -78,6 +78,13 @@ const rd_kregistered_t *rd_registered_find(const rd_cuda_t *cuda, const void *bu
     return NULL;
 }
 
+const rd_kregistered_t *rd_registered_at(const rd_cuda_t *cuda, int number)
+{
+    const bool is = number >= 0 && cuda->registered && cuda->registered->all[number].state == USED;
+
+    return is ? &cuda->registered->all[number].where : NULL;
+}
+
 bool rd_registered_possible(const rd_cuda_t *cuda)
 {
     if (cuda->path) /* no pair of ranks has a window for it */

@@ -1,5 +1,6 @@
 /* Windows of a CUDA communicator: device memory of each rank, mapped by all, for kernels of the program's own
- * (rondo_device.cuh). The ranks are on one node, and their GPUs reach each other, as for rondo's own windows.
+ * (rondo_device.cuh) and for one-sided operations on streams (stream_access.c). The ranks are on one node, and their
+ * GPUs reach each other, as for rondo's own windows.
  *
  * Everything is exchanged by the bootstrap, and a rank that fails says so there. What a window leaves behind, at the
  * end of a communicator that has not destroyed it or after a failure, is neither unmapped nor freed before the last
@@ -210,12 +211,14 @@ static void unlist(rd_cuda_t *cuda, const rd_cuda_window_t *w)
     }
 }
 
-/* Memory that others have mapped may be freed when they have unmapped it. */
+/* Memory that others have mapped may be freed when they have unmapped it, and unmapped when what this rank puts there
+ * is over. A failure of that is one of the communicator, which the exchange finds, too. */
 rondo_result_t rd_cuda_window_destroy(rd_cuda_t *cuda, rd_cuda_window_t *w)
 {
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     rondo_result_t result;
 
+    (void)rd_cuda_drain(cuda);
     unlist(cuda, w);
     for (int r = 0; r < RONDO_DEVICE_RANKS; r++) {
         if (w->imported[r])
@@ -232,6 +235,29 @@ rondo_result_t rd_cuda_window_destroy(rd_cuda_t *cuda, rd_cuda_window_t *w)
     leave(cuda, w, result == RONDO_SUCCESS ? RD_LEFT_UNUSED : RD_LEFT_PROGRAM);
     rd_device_leave(guard);
     return result;
+}
+
+/* The registration has the mappings, and ends them. */
+rd_cuda_window_t *rd_cuda_window_of(rd_cuda_t *cuda, int number)
+{
+    const rd_kregistered_t *where = rd_registered_at(cuda, number);
+    rd_cuda_window_t *w = where ? calloc(1, sizeof *w) : NULL;
+
+    if (!w)
+        return NULL;
+    for (int r = 0; r < cuda->k.nranks; r++) {
+        w->base[r] = (char *)(uintptr_t)where->base[r];
+        w->bytes[r] = where->bytes[r];
+    }
+    w->next = cuda->user_windows;
+    cuda->user_windows = w;
+    return w;
+}
+
+void rd_cuda_window_close(rd_cuda_t *cuda, rd_cuda_window_t *w)
+{
+    unlist(cuda, w);
+    free(w);
 }
 
 bool rd_cuda_has_window(const rd_cuda_t *cuda, const rd_cuda_window_t *window)
