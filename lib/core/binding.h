@@ -36,6 +36,9 @@ void rondo_scratch_free(void *buffer, size_t bytes, rondo_comm_t comm);
 /* Local: this rank's part of a window takes no messages any more, and its memory is the caller's again, who knows that
  * no rank accesses it. The rest of the window goes with the communicator. NCCL's deregistration is like this. */
 rondo_result_t rondo_window_close(rondo_comm_t comm, rondo_window_t window);
+/* Local, on a CUDA communicator: the registered buffer as a window for one-sided operations, until rondo_window_close,
+ * which comes before rondo_comm_deregister. *window is NULL if the ranks have not mapped each other's buffers. */
+rondo_result_t rondo_registration_window(rondo_comm_t comm, rondo_registration_t reg, rondo_window_t *window);
 
 /* For a call that has returned RONDO_ERR_REMOTE, on a device. Has the stream stall, as NCCL does, until the
  * communicator is revoked, aborted or destroyed, but not longer than RONDO_NCCL_STALL_MS after the first such call.

@@ -62,6 +62,20 @@ rondo_result_t rondo_comm_deregister(rondo_comm_t comm, rondo_registration_t reg
     return result;
 }
 
+rondo_result_t rondo_registration_window(rondo_comm_t comm, rondo_registration_t reg, rondo_window_t *window)
+{
+    const char *call = "rondo_registration_window";
+    rondo_result_t result = rd_comm_valid(comm, call);
+
+    if (result == RONDO_SUCCESS)
+        result = rd_comm_query(comm, call);
+    if (result != RONDO_SUCCESS)
+        return result;
+    *window = rd_comm_on_device(comm) ? (rondo_window_t)(void *)rd_cuda_window_of(comm->cuda, reg->number) : NULL;
+    rd_comm_query_leave(comm);
+    return RONDO_SUCCESS;
+}
+
 rondo_result_t rondo_comm_windows(rondo_comm_t comm)
 {
     const char *call = "rondo_comm_windows";

@@ -127,7 +127,7 @@ static void network(const ncclConfig_t *given, nc_config_t *config, const char *
         network_named(config, given->netName, "config->netName", call);
 }
 
-/* Only on host memory are there one-sided operations. More than rondo can have is as many as it can: an index beyond
+/* Of one-sided operations. More than rondo can have is as many as it can: an index beyond
  * that is refused where it is used. 0 contexts are none in NCCL, and one here. */
 static void one_sided(const ncclConfig_t *given, nc_config_t *config)
 {

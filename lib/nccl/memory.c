@@ -15,7 +15,7 @@ typedef struct nc_registration {
     size_t bytes;
     int window;
     rondo_registration_t rondo; /* or NULL */
-    rondo_window_t opened;      /* of a symmetric window on host memory; or NULL */
+    rondo_window_t opened;      /* of a symmetric window, for one-sided operations; NULL: it does not serve them */
 } nc_registration_t;
 
 ncclResult_t pncclMemAlloc(void **ptr, size_t size)
@@ -71,9 +71,12 @@ static nc_registration_t *find(ncclComm_t comm, const void *handle, int window, 
 void nc_registration_end_all(ncclComm_t comm)
 {
     for (nc_registration_t *r = comm->registrations; r; r = r->next) {
+        if (r->rondo && r->opened && comm->rondo)
+            (void)rondo_window_close(comm->rondo, r->opened);
         if (r->rondo && comm->rondo)
             (void)rondo_comm_deregister(comm->rondo, r->rondo);
         r->rondo = NULL;
+        r->opened = NULL;
     }
 }
 
@@ -135,6 +138,8 @@ static ncclResult_t window_register(nc_job_t *job)
         result = rondo_window_create(job->comm->rondo, job->buffer, job->bytes, &opened, 0);
     else if (job->number[0] & NCCL_WIN_COLL_SYMMETRIC)
         result = rondo_comm_register(job->comm->rondo, job->buffer, job->bytes, &registration);
+    if (registration) /* what else fails, fails in the calls that need a window */
+        (void)rondo_registration_window(job->comm->rondo, registration, &opened);
     if (result != RONDO_SUCCESS) {
         free(find(job->comm, made, 1, 1));
         return nc_result(job->comm, job->comm->rondo, result);
@@ -195,6 +200,8 @@ static ncclResult_t window_deregister(nc_job_t *job)
         return nc_error(job->comm, ncclInvalidArgument, "%s: the group has deregistered win before", job->call);
     if (gone->opened) /* local, as in NCCL: what is left of it goes with the communicator */
         result = rondo_window_close(job->comm->rondo, gone->opened);
+    if (gone->rondo) /* by which a registration's window is no more */
+        gone->opened = NULL;
     if (gone->rondo)
         result = rondo_comm_deregister(job->comm->rondo, gone->rondo);
     if (result == RONDO_SUCCESS)

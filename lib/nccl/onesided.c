@@ -1,5 +1,6 @@
-/* One-sided operations, on communicators of host memory. The arguments are rondo's in another order of words, and rondo
- * checks them; a window is rondo's behind NCCL's handle.
+/* One-sided operations. The arguments are rondo's in another order of words, and rondo
+ * checks them; a window is rondo's behind NCCL's handle. On a device that is the registration's, of buffers that the
+ * ranks have mapped.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,28 +14,16 @@ rondo_result_t nc_onesided_run(const nc_op_t *op)
 
     if (op->what == NC_PUT_SIGNAL)
         return rondo_put_signal(op->send, op->count, op->type, op->root, op->window, op->offset, op->signal,
-                                op->context, op->flags, comm, NULL);
+                                op->context, op->flags, comm, op->stream);
     if (op->what == NC_SIGNAL)
-        return rondo_signal(op->root, op->signal, op->context, op->flags, comm, NULL);
-    return rondo_wait_signal(op->nwaits, op->waits, comm, NULL);
-}
-
-static ncclResult_t ready(ncclComm_t comm, const char *call)
-{
-    ncclResult_t result = nc_comm_ready(comm, call);
-
-    if (result == ncclSuccess && comm->device != RONDO_DEVICE_HOST)
-        result = nc_error(comm, ncclInvalidUsage,
-                          "%s is served on host memory alone (RONDO_NCCL_HOST=1), and this communicator is on device "
-                          "%d: use ncclSend and ncclRecv (rondo-info --nccl lists what is served)",
-                          call, comm->device);
-    return result;
+        return rondo_signal(op->root, op->signal, op->context, op->flags, comm, op->stream);
+    return rondo_wait_signal(op->nwaits, op->waits, comm, op->stream);
 }
 
 static ncclResult_t record_put(nc_op_t *op, ncclDataType_t datatype, ncclWindow_t peerWin)
 {
     const char *call = "ncclPutSignal";
-    ncclResult_t result = ready(op->comm, call);
+    ncclResult_t result = nc_comm_ready(op->comm, call);
 
     if (result != ncclSuccess)
         return result;
@@ -45,8 +34,12 @@ static ncclResult_t record_put(nc_op_t *op, ncclDataType_t datatype, ncclWindow_
     if (!op->window)
         return nc_error(op->comm, ncclInvalidArgument,
                         "%s: peerWin is not from ncclCommWindowRegister of this communicator, with "
-                        "NCCL_WIN_COLL_SYMMETRIC",
-                        call);
+                        "NCCL_WIN_COLL_SYMMETRIC%s",
+                        call,
+                        op->comm->device == RONDO_DEVICE_HOST
+                            ? ""
+                            : ", or the ranks have not mapped it: they must be processes of one node whose GPUs reach "
+                              "each other, and its memory ncclMemAlloc's or cudaMalloc's");
     return nc_group_op(op);
 }
 
@@ -59,31 +52,37 @@ ncclResult_t pncclPutSignal(const void *localbuff, size_t count, ncclDataType_t 
                   .count = count,
                   .root = peer,
                   .comm = comm,
+                  .stream = stream,
                   .offset = peerWinOffset,
                   .signal = sigIdx,
                   .context = ctx,
                   .flags = flags};
 
-    (void)stream;
     return nc_group_check(record_put(&op, datatype, peerWin));
 }
 NC_TWIN(PutSignal);
 
 ncclResult_t pncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
 {
-    ncclResult_t result = ready(comm, "ncclSignal");
-    nc_op_t op = {.what = NC_SIGNAL, .root = peer, .comm = comm, .signal = sigIdx, .context = ctx, .flags = flags};
+    ncclResult_t result = nc_comm_ready(comm, "ncclSignal");
+    nc_op_t op = {.what = NC_SIGNAL,
+                  .root = peer,
+                  .comm = comm,
+                  .stream = stream,
+                  .signal = sigIdx,
+                  .context = ctx,
+                  .flags = flags};
 
-    (void)stream;
     return nc_group_check(result == ncclSuccess ? nc_group_op(&op) : result);
 }
 NC_TWIN(Signal);
 
-static ncclResult_t record_wait(int nDesc, const ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm)
+static ncclResult_t record_wait(int nDesc, const ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm,
+                                cudaStream_t stream)
 {
     const char *call = "ncclWaitSignal";
-    ncclResult_t result = ready(comm, call);
-    nc_op_t op = {.what = NC_WAIT_SIGNAL, .comm = comm, .nwaits = nDesc};
+    ncclResult_t result = nc_comm_ready(comm, call);
+    nc_op_t op = {.what = NC_WAIT_SIGNAL, .comm = comm, .stream = stream, .nwaits = nDesc};
 
     if (result != ncclSuccess)
         return result;
@@ -101,7 +100,6 @@ static ncclResult_t record_wait(int nDesc, const ncclWaitSignalDesc_t *signalDes
 
 ncclResult_t pncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm, cudaStream_t stream)
 {
-    (void)stream;
-    return nc_group_check(record_wait(nDesc, signalDescs, comm));
+    return nc_group_check(record_wait(nDesc, signalDescs, comm, stream));
 }
 NC_TWIN(WaitSignal);

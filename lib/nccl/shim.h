@@ -275,9 +275,8 @@ rondo_result_t nc_user_op_begin(ncclComm_t comm, struct nc_user_op *op, rondo_op
 void nc_user_op_end(ncclComm_t comm, struct nc_user_op *op, rondo_op_t number);
 void nc_user_op_free_all(ncclComm_t comm);
 
-/* memory.c: rondo's window behind one of NCCL's on host memory; NULL: it is none of this communicator, or not
- * symmetric.
- */
+/* memory.c: rondo's window behind one of NCCL's; NULL: it is none of this communicator, is not symmetric, or, on a
+ * device, the ranks have not mapped it. */
 rondo_window_t nc_window_of(ncclComm_t comm, ncclWindow_t win);
 rondo_result_t nc_onesided_run(const nc_op_t *op); /* onesided.c: passes a one-sided operation to rondo */
 

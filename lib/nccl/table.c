@@ -9,7 +9,8 @@ static const char per_call[] =
     "the tag is rondo's, algSelection goes to rondo_force_next, maxCTAs and CTAPolicy to "
     "rondo_resources_next, launchCompletionEvent to rondo_launch_event_next; other resources "
     "steer nothing";
-static const char one_sided[] = "on host memory; windows are registered before, with NCCL_WIN_COLL_SYMMETRIC";
+static const char one_sided[] =
+    "on host memory, and on GPUs of one node; windows are registered before, with NCCL_WIN_COLL_SYMMETRIC";
 
 const nc_function_t nc_functions[] = {
     {"GetVersion", "2.4", NC_SERVED, NULL},
@@ -38,8 +39,7 @@ const nc_function_t nc_functions[] = {
     {"GetLastError", "2.13", NC_SERVED, NULL},
     {"CommInitRankConfig", "2.14", NC_PARTLY,
      "of the config, blocking, commName, netName, trafficClass and on GPUs minCTAs, maxCTAs, nChannelsPerNetPeer and "
-     "CTAPolicy have an effect, on "
-     "host memory numRmaSig and numRmaCtx, too"},
+     "CTAPolicy have an effect, numRmaSig and numRmaCtx, too"},
     {"CommFinalize", "2.14", NC_SERVED, NULL},
     {"CommSplit", "2.18", NC_PARTLY, "splitShare shares nothing"},
     {"MemAlloc", "2.19", NC_SERVED, NULL},
@@ -207,7 +207,7 @@ const nc_variable_t nc_variables[] = {
      "as NCCL_MAX_CTAS, also by its older name MAX_NRINGS: the smaller of the two counts"},
     {"MIN_NRINGS", NC_HERE, NULL, "as NCCL_MIN_NCHANNELS, which takes precedence"},
     {"MAX_NRINGS", NC_HERE, NULL, "as NCCL_MAX_NCHANNELS, which takes precedence"},
-    {"NUM_RMA_CTX", NC_HERE, NULL, "on host memory 1 to 64: takes precedence over numRmaCtx of the config"},
+    {"NUM_RMA_CTX", NC_HERE, NULL, "1 to 64: takes precedence over numRmaCtx of the config"},
     {"NCHANNELS_PER_NET_PEER", NC_HERE, NULL,
      "takes precedence over nChannelsPerNetPeer of the config, and RONDO_PROXY_THREADS over it"},
     {"TOPO_FILE", NC_TO_RONDO, "RONDO_TOPO_FILE",

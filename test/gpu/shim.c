@@ -526,29 +526,14 @@ int main(int argc, char **argv)
         test_body_fn body;
         int ranks, kinds;
     } parts[] = {
-        {"operations", operations, 2, 1},
-        {"operations", operations, 3, 2},
-        {"streams", streams, 3, 3},
-        {"settings", settings, 2, 1},
-        {"settings", settings, 3, 1},
-        {"groups", groups, 2, 3},
-        {"per_call", per_call, 3, 3},
-        {"wrong", wrong, 2, 1},
-        {"one_thread", shim_one_thread, 1, 1},
-        {"derived", derived, 3, 3},
-        {"grown", grown, 3, 3},
-        {"memory", shim_memory, 2, 3},
-        {"pointers", shim_pointers, 2, 1},
-        {"graphs", graphs, 2, 3},
-        {"aborted", shim_aborted, 3, 3},
-        {"behind", shim_behind, 2, 3},
-        {"watched", shim_watched, 3, 3},
-        {"gone", shim_gone, 3, 3},
-        {"traps", shim_traps, 2, 1},
-        {"lost", shim_lost, 2, 1},
-        {"unmatched", shim_unmatched, 2, 3},
-        {"shrunk", shim_shrunk, 3, 3},
-        {"resplit", shim_resplit, 3, 3},
+        {"operations", operations, 2, 1},    {"operations", operations, 3, 2}, {"streams", streams, 3, 3},
+        {"settings", settings, 2, 1},        {"settings", settings, 3, 1},     {"groups", groups, 2, 3},
+        {"per_call", per_call, 3, 3},        {"wrong", wrong, 2, 1},           {"one_thread", shim_one_thread, 1, 1},
+        {"derived", derived, 3, 3},          {"grown", grown, 3, 3},           {"memory", shim_memory, 2, 3},
+        {"pointers", shim_pointers, 2, 1},   {"signals", shim_signals, 2, 3},  {"graphs", graphs, 2, 3},
+        {"aborted", shim_aborted, 3, 3},     {"behind", shim_behind, 2, 3},    {"watched", shim_watched, 3, 3},
+        {"gone", shim_gone, 3, 3},           {"traps", shim_traps, 2, 1},      {"lost", shim_lost, 2, 1},
+        {"unmatched", shim_unmatched, 2, 3}, {"shrunk", shim_shrunk, 3, 3},    {"resplit", shim_resplit, 3, 3},
     };
     const char *only = NULL;
     int bad = 0;

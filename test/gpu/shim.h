@@ -35,6 +35,9 @@ void shim_watched(test_rank_t *t, void *arg);
 void shim_memory(test_rank_t *t, void *arg);
 void shim_pointers(test_rank_t *t, void *arg);
 
+/* A part: shim_signals.c. */
+void shim_signals(test_rank_t *t, void *arg);
+
 /* A part: one rank, which is that thread. */
 void shim_one_thread(test_rank_t *t, void *arg);
 

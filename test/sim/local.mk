@@ -375,6 +375,7 @@ shim_sources = \
 	test/gpu/shim_gone.c \
 	test/gpu/shim_memory.c \
 	test/gpu/shim_one_thread.c \
+	test/gpu/shim_signals.c \
 	test/nccl/nccl_harness.c \
 	test/nccl/nccl_harness.h
 test_sim_shim_SOURCES = $(shim_sources) test/sim/driver.c
