@@ -386,7 +386,7 @@ static void admit_the_last(rd_joining_t *j)
         listener_pump(j);
         if (!is_proving(&j->incoming) || rd_clock_ms() > until)
             return;
-        poll(p, (nfds_t)rd_listener_fill(&j->incoming, p), PROVE_MS / 4);
+        rd_sock_poll(p, (nfds_t)rd_listener_fill(&j->incoming, p), PROVE_MS / 4);
     }
 }
 

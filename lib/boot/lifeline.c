@@ -114,7 +114,7 @@ static void sleep_until_news(lifelines_t *l)
             p[n++] = (struct pollfd){.fd = c->fd, .events = rd_chan_events(c)};
     }
     n += rd_listener_fill(&l->incoming, p + n);
-    poll(p, (nfds_t)n, again ? AGAIN_MS : RD_BOOT_SLICE_MS);
+    rd_sock_poll(p, (nfds_t)n, again ? AGAIN_MS : RD_BOOT_SLICE_MS);
 }
 
 static rondo_result_t check(lifelines_t *l, int64_t deadline_ms)

@@ -183,10 +183,10 @@ static void say_hello(rd_chan_t *c)
 static void connected(rd_chan_t *c)
 {
     struct pollfd p = {.fd = c->fd, .events = POLLOUT};
-    int n = poll(&p, 1, 0);
-    if (n == 0 || (n < 0 && !rd_fd_refused(errno)))
+    bool may = rd_sock_poll(&p, 1, 0);
+    if (may && !p.revents)
         return;
-    const int error = n > 0 ? rd_sock_error(c->fd) : 0;
+    const int error = may ? rd_sock_error(c->fd) : 0;
     if (error) {
         die(c, error);
         return;

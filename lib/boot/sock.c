@@ -14,13 +14,16 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fork.h"
+#include "base/wait.h"
 
 #define BACKLOG 1024
 #define MOST_FDS 65536
+#define PART_MS 2 /* for which parts of a list that is too long for poll wait */
 
 static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned char *kept; /* kept[fd] != 0: close in the child */
@@ -143,9 +146,46 @@ bool rd_sock_again(int error, int *tries)
     return true;
 }
 
+/* As poll, in parts of `part` descriptors. */
+static int poll_parts(struct pollfd *polls, nfds_t n, nfds_t part, int ms)
+{
+    const int64_t until = rd_clock_ms() + ms;
+
+    for (;;) {
+        int ready = 0;
+        for (nfds_t i = 0; i < n; i += part) {
+            int some = poll(polls + i, n - i < part ? n - i : part, 0);
+            if (some < 0)
+                return -1;
+            ready += some;
+        }
+        if (ready || (ms >= 0 && rd_clock_ms() >= until))
+            return ready;
+        poll(NULL, 0, PART_MS);
+    }
+}
+
+/* The kernel takes no list that is longer than RLIMIT_NOFILE, though its descriptors be open: those that were so when
+ * the limit was lowered, and places in which there is none. Where it takes none at all, each is taken for ready after a
+ * moment: nobody waits in what is done with one that is not. */
+static int poll_within_limit(struct pollfd *polls, nfds_t n, int ms)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 0)
+        return poll_parts(polls, n, limit.rlim_cur < n ? (nfds_t)limit.rlim_cur : n, ms);
+    for (nfds_t i = 0; i < n; i++)
+        polls[i].revents = (short)(polls[i].fd < 0 ? 0 : polls[i].events);
+    return poll(NULL, 0, ms < 0 || ms > PART_MS ? PART_MS : ms);
+}
+
 bool rd_sock_poll(struct pollfd *polls, nfds_t n, int ms)
 {
-    return poll(polls, n, ms) >= 0 || !rd_fd_refused(errno);
+    int ready = poll(polls, n, ms);
+
+    if (ready < 0 && errno == EINVAL)
+        ready = poll_within_limit(polls, n, ms);
+    return ready >= 0 || !rd_fd_refused(errno);
 }
 
 void rd_fd_attach(struct msghdr *message, const int *fds, int n)

@@ -35,7 +35,8 @@ rondo_result_t rd_sock_listen(int *fd, rd_addr_t *addr, const rd_env_t *env, rd_
 /* Begins to connect, without waiting. Returns the descriptor, or -1 with errno set. */
 int rd_sock_connect(const rd_addr_t *addr);
 int rd_sock_accept(int listener); /* returns a descriptor with O_NONBLOCK, close-on-exec and TCP_NODELAY, or -1 */
-/* poll(2). Returns false if this process may not call it, which stays so: errno says why. */
+/* poll(2), also of more than the process may have descriptors. Returns false if this process may not call it, which
+ * stays so: errno says why. */
 bool rd_sock_poll(struct pollfd *polls, nfds_t n, int ms);
 /* Returns true if what has failed is to be tried again: a signal came, or the kernel had no memory just now. That is no
  * news of the other side; for a fifth of a second it is waited for. *tries is 0 before the first time. */

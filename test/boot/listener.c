@@ -2,8 +2,9 @@
  * at once, a wrong proof too, silence in time; a full listener gives up its oldest stranger, and rather one that has
  * not named this job; a flood is taken in turns; without a descriptor left a stranger's is used; a record that is
  * forged or too long ends its connection; and in all this one who holds the secret comes in. The clock is turned
- * forward by turning back when a stranger came. Last, a thread that has descriptors of its own, with which others
- * listen where the process has none left. */
+ * forward by turning back when a stranger came. Last, lists
+ * that are too long for poll, and a thread that has descriptors of its own, with which others listen where the process
+ * has none left. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -242,6 +243,35 @@ static void no_descriptor(void)
     end();
 }
 
+/* A list of more than the process may have descriptors: what is ready is found in it, and where no list at all may be
+ * polled, all is taken for it. */
+static void polled_beyond_limit(void)
+{
+    struct pollfd p[4] = {{.fd = -1}, {.events = POLLIN}, {.fd = -1}, {.events = POLLIN}};
+    struct rlimit all, few;
+    int quiet[2], ready[2];
+
+    check_now = "a list that is too long for poll";
+    getrlimit(RLIMIT_NOFILE, &all);
+    if (pipe(quiet) != 0 || pipe(ready) != 0 || write(ready[1], "", 1) != 1)
+        exit(1);
+    p[1].fd = quiet[0];
+    p[3].fd = ready[0];
+    few = (struct rlimit){3, all.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+    CHECK(poll(p, 4, 0) < 0 && errno == EINVAL);
+    CHECK(rd_sock_poll(p, 4, -1) && !p[1].revents && p[3].revents == POLLIN);
+    CHECK(rd_sock_poll(p + 1, 3, 0) && p[3].revents == POLLIN);
+    few.rlim_cur = 0;
+    setrlimit(RLIMIT_NOFILE, &few);
+    CHECK(rd_sock_poll(p, 4, -1) && !p[0].revents && p[1].revents == POLLIN && p[3].revents == POLLIN);
+    setrlimit(RLIMIT_NOFILE, &all);
+    for (int i = 0; i < 2; i++) {
+        close(quiet[i]);
+        close(ready[i]);
+    }
+}
+
 /* Of one who is in: a forged record, and one that says it is too long. */
 static void records(void)
 {
@@ -315,6 +345,7 @@ int main(void)
     full();
     flood();
     no_descriptor();
+    polled_beyond_limit();
     records();
     log_is_kept();
     return failures != 0;

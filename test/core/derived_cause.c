@@ -1,7 +1,7 @@
-/* A communicator that is made from another one, by a split or by a shrink by a list, fails because one rank, but not
- * the first one of a shrink, or every one of a split, has no descriptor left; and each rank aborts the old
- * communicator, or ends, as soon as it has the error. That is the consequence: every rank gets the cause, "open files",
- * unless it comes late: who made the id has given up by then. */
+/* A communicator that is made from another one, by a split or by a shrink by a list, fails because one rank, or every
+ * one of a split, has no descriptor left; and each rank aborts the old communicator, or ends, as soon as it has the
+ * error. That is the consequence: every rank gets the cause, "open files", unless it comes late: who made the id has
+ * given up by then. */
 #define _GNU_SOURCE
 #include <stdatomic.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ int main(void)
     }
     for (int i = 0; i < 12; i++) {
         job_t j = {.who = i % 3 - 1, .shrinks = i / 3 % 2, .ends = i / 6, .over = over};
-        if (j.shrinks && j.who <= 0) /* who would serve the others can tell none of them */
+        if (j.shrinks && j.who < 0)
             continue;
         atomic_store(over, 0);
         bad += test_run(TEST_PROCESSES, RANKS, 30, body, &j) != 0;
