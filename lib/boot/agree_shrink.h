@@ -91,6 +91,7 @@ typedef struct rd_agree_shrink {
     int leads, listed;   /* listed: a list has been sent, and its answers are awaited */
     rd_member_t *member; /* by rank */
     struct pollfd *polls;
+    int64_t probe_ms; /* before which no rank is probed */
     pthread_t attendant;
     int attends, wake;
     unsigned char job[16];

@@ -18,6 +18,8 @@
 #define PATIENCE_MS                                                                                                    \
     200 /* from a death to the end of the rendezvous: time for the others to reach it and hear of the death */
 
+#define WAY_MS 100 /* for which no connection is made to those that have not come, where descriptors are scarce */
+
 static rd_member_t *member_of(rd_agree_shrink_t *r, int rank)
 {
     return rank == r->rank ? NULL : &r->member[rank];
@@ -138,6 +140,18 @@ static void hear(rd_member_t *g)
     g->chan = NULL;
 }
 
+/* Where this rank has hardly a descriptor, not even in a table of its own, the connections to those that have not come
+ * give way to those that come, for a while. */
+static void make_way(rd_agree_shrink_t *r)
+{
+    if (!r->own_table || !rd_fd_none_left(r->incoming.error))
+        return;
+    for (int i = 0; i < r->nranks; i++)
+        stop_knocking(&r->member[i]);
+    r->incoming.error = 0;
+    r->probe_ms = rd_clock_ms() + WAY_MS;
+}
+
 static void lose_the_dead(rd_agree_shrink_t *r)
 {
     for (int i = 0; i < r->nranks; i++) {
@@ -158,7 +172,7 @@ static void turn(rd_agree_shrink_t *r)
     lose_the_dead(r);
     for (int i = 0; i < n; i++) {
         rd_member_t *g = member_of(r, i);
-        if (g && !g->chan && !g->lost && g->probe < 0)
+        if (g && !g->chan && !g->came && !g->lost && g->probe < 0 && rd_clock_ms() >= r->probe_ms)
             probe(r, i);
         r->polls[i] = (struct pollfd){.fd = -1};
         if (g && g->chan)
@@ -169,7 +183,7 @@ static void turn(rd_agree_shrink_t *r)
     int incoming = rd_listener_fill(&r->incoming, r->polls + n);
     if (r->listed && r->incoming.error)
         r->polls[n].fd = -1; /* a stranger waits there */
-    poll(r->polls, (nfds_t)(n + incoming), RD_BOOT_SLICE_MS);
+    rd_sock_poll(r->polls, (nfds_t)(n + incoming), RD_BOOT_SLICE_MS);
     for (int i = 0; i < n; i++) {
         rd_member_t *g = member_of(r, i);
         if (g && g->chan)
@@ -181,6 +195,7 @@ static void turn(rd_agree_shrink_t *r)
     for (rd_chan_t *c; (c = rd_listener_next(&r->incoming));)
         admit(r, c);
     r->no_fd |= !r->listed && r->incoming.error == EMFILE;
+    make_way(r);
 }
 
 /* ---- what follows ---- */
@@ -266,6 +281,24 @@ static rondo_result_t fail_for(rd_agree_shrink_t *r, rondo_result_t code, int n,
              rank, rd_boot_whois(r->boot, rank), (int)sizeof(s->why) - 1, s->why);
     tell_failure(r, NULL, code, text);
     return rd_error(r->boot->ctx, code, "%s", text);
+}
+
+/* This rank has no descriptor for a communicator, so that each one that comes hears so at once, and makes way for the
+ * next one. */
+static void turn_away(rd_agree_shrink_t *r)
+{
+    char text[sizeof(((rd_fail_t *)0)->text)];
+
+    snprintf(text, sizeof(text), "the communicator of the ranks that are left was not made: rank %d (%s): %.*s",
+             r->rank, rd_boot_whois(r->boot, r->rank), (int)sizeof(r->mine.why) - 1, r->mine.why);
+    for (int i = 0; i < r->nranks; i++) {
+        rd_member_t *g = member_of(r, i);
+        if (!g || !g->chan || !g->came)
+            continue;
+        tell_failure(r, g, RONDO_ERR_SYSTEM, text);
+        rd_chan_leave(g->chan);
+        g->chan = NULL;
+    }
 }
 
 /* No rank has died, and yet the attempt failed: there is no use in trying again. */
@@ -426,6 +459,8 @@ rondo_result_t rd_agree_shrink_lead(rd_agree_shrink_t *r, rd_agree_shrink_verdic
         if ((result = check(r)))
             return result;
         turn(r);
+        if (r->own_table && r->mine.standing < RD_STANDS_MADE)
+            turn_away(r);
         if (r->no_fd && !r->own_table)
             return RONDO_ERR_SYSTEM;
         if (!r->listed && (r->incoming.poor || rd_fd_refused(r->incoming.error) || r->incoming.error == ENFILE))

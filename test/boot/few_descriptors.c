@@ -32,10 +32,12 @@ typedef struct {
     volatile int halted;
 } job_t;
 
+#define LIMIT_3 (-1) /* of `left`: what is open stays so, and the limit is lowered to less than that */
+
 /* Takes all descriptors but `left`. */
 static void take_descriptors(int left)
 {
-    const struct rlimit limit = {128, 128};
+    const struct rlimit limit = {left == LIMIT_3 ? 3 : 128, 128};
     int fds[128], n = 0;
 
     setrlimit(RLIMIT_NOFILE, &limit);
@@ -186,11 +188,11 @@ static void derived_body(test_rank_t *t, void *arg)
 
 static int derived(int i)
 {
-    static const int left[] = {0, 1, 2, 6};
+    static const int left[] = {0, 1, 2, 6, LIMIT_3};
     derived_t *d = mmap(NULL, sizeof *d, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int bad = d == MAP_FAILED;
 
-    for (int k = 0; k < 4 && !bad; k++) {
+    for (int k = 0; k < 5 && !bad; k++) {
         *d = (derived_t){.call = (call_t)(i / 2), .left = left[k], .victim = i % 2 * 2};
         bad = test_run(TEST_PROCESSES, RANKS + 1, 60, derived_body, d) != 0;
     }
