@@ -227,6 +227,10 @@ typedef enum {
     RD_SILENCE_BREAK  /* this connection is lost, and others may still reach the process, if that goes on */
 } rd_silence_t;
 
+/* Whether the process of a rank of this node goes on, as who knows its processes can see: false where it cannot be
+ * told. NULL: nobody knows. It is asked where a connection has ended without a farewell. */
+void rd_boot_ask_who_lives(rd_boot_t *boot, bool (*lives)(const void *arg, int rank), const void *arg);
+
 typedef struct rd_boot_news {
     int left; /* the neighbour has sent an orderly farewell */
     rd_silence_t silent;

@@ -67,6 +67,8 @@ struct rd_boot {
     int parting_set;
     unsigned char derived[16]; /* the job of the rendezvous that this rank serves on its listener */
     int serving;
+    bool (*lives)(const void *arg, int rank); /* NULL: nobody can be asked */
+    const void *lives_arg;
     const char *call;          /* what exchanges are for; NULL: it is not said */
     rd_boot_watcher_t watcher; /* of those of which it is; `waits` NULL: nobody */
     int exchanges;

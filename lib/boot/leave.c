@@ -117,8 +117,17 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
     return f->code;
 }
 
+void rd_boot_ask_who_lives(rd_boot_t *b, bool (*lives)(const void *arg, int rank), const void *arg)
+{
+    pthread_mutex_lock(&b->lock);
+    b->lives = lives;
+    b->lives_arg = arg;
+    pthread_mutex_unlock(&b->lock);
+}
+
 /* What a connection that has ended says of its rank. A process that ends closes it, and then nothing is left to be read
- * here; on one host nothing else ends it. From another host a reset comes, too, when that host has heard nothing of
+ * here; on one host nothing else ends it but the program, on either side, or its place being taken by another program.
+ * From another host a reset comes, too, when that host has heard nothing of
  * this one for five seconds, or from something on the way, and the process goes on. */
 static rd_silence_t silence_text(const rd_boot_t *b, int rank, const rd_chan_t *chan, char *text, size_t size)
 {
@@ -126,6 +135,14 @@ static rd_silence_t silence_text(const rd_boot_t *b, int rank, const rd_chan_t *
     const char *whois = rd_boot_whois(b, rank);
 
     switch (chan->error) {
+    case EBADF:
+    case ENOTSOCK:
+        snprintf(
+            text, size,
+            "rank %d (%s) cannot be heard by rank %d any more, whose program has closed descriptors that are not its "
+            "own, as closefrom(3) does",
+            rank, whois, b->rank);
+        return RD_SILENCE_CUT;
     case ETIMEDOUT:
     case EHOSTUNREACH:
     case ENETUNREACH:
@@ -142,6 +159,13 @@ static rd_silence_t silence_text(const rd_boot_t *b, int rank, const rd_chan_t *
             rank, whois, b->rank);
         return RD_SILENCE_CUT;
     default:
+        if ((chan->error == 0 || (reset && !chan->far)) && b->lives && b->lives(b->lives_arg, rank)) {
+            snprintf(text, size,
+                     "rank %d (%s) has closed its connections, though its process goes on: its program has closed "
+                     "descriptors that are not its own, as closefrom(3) does, or executes another program",
+                     rank, whois);
+            return RD_SILENCE_CUT;
+        }
         if (chan->error == 0 || (reset && !chan->far)) {
             rd_death_text(rank, whois, text, size);
             return RD_SILENCE_DEATH;

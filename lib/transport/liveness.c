@@ -475,9 +475,20 @@ static int observe_lifelines(rd_liveness_t *w)
     return failed;
 }
 
+static bool lives(const void *arg, int rank)
+{
+    const rd_node_t *node = arg;
+
+    for (int m = 0; m < node->nlocal; m++)
+        if (node->local[m] == rank && node->pidfd[m] >= 0)
+            return rd_pidfd_goes_on(node->pidfd[m]);
+    return false;
+}
+
 static void forget(rd_liveness_t *w)
 {
     rd_boot_on_letter(w->boot, NULL, NULL);
+    rd_boot_ask_who_lives(w->boot, NULL, NULL);
     pthread_mutex_lock(&lock);
     rd_meetings_ended(w);
     atomic_fetch_sub(&polled, rd_redials_end(w));
@@ -515,6 +526,7 @@ rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const 
     pthread_mutex_unlock(&lock);
     if (!failed) {
         rd_boot_on_letter(boot, wake, NULL);
+        rd_boot_ask_who_lives(boot, lives, node);
         pthread_mutex_unlock(&life);
         *liveness = w;
         return RONDO_SUCCESS;

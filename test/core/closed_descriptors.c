@@ -2,7 +2,7 @@
  * has numbers of 3 and more and does not survive exec, whoever connects meanwhile, the three are free again at the end,
  * and rondo's sentence about a wrong argument on rank 1 goes nowhere, above all not into a socket that has the number
  * of standard error: the next allreduce is right. Where standard error is a pipe that nobody reads any more, no SIGPIPE
- * is raised. */
+ * is raised. Of a rank that closes all its descriptors behind a creation the others do not hear that it has died. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -177,6 +177,24 @@ static void broken_pipe_body(test_rank_t *t, void *arg)
     rondo_comm_destroy(comm);
 }
 
+static void all_closed_body(test_rank_t *t, void *arg)
+{
+    rondo_config_t config = test_host_config();
+    rondo_comm_t comm = test_comm(t, &config);
+    (void)arg;
+    TEST_OK(t, comm, rondo_barrier(comm, NULL));
+    test_barrier(t);
+    if (t->rank == 1) {
+        close_range(3, ~0u, 0);
+    } else {
+        TEST_GIVES(t, comm, RONDO_ERR_REMOTE, rondo_barrier(comm, NULL));
+        test_sentence(t, "rank 1 (");
+        test_sentence(t, "has closed its connections, though its process goes on");
+    }
+    test_barrier(t);
+    rondo_comm_abort(comm);
+}
+
 int main(void)
 {
     int bad = 0;
@@ -184,5 +202,6 @@ int main(void)
     for (int nodes = 1; nodes <= 2; nodes++)
         bad += test_run(TEST_PROCESSES, 3, 30, closed_body, &nodes);
     bad += test_run(TEST_PROCESSES, 1, 30, broken_pipe_body, NULL);
+    bad += test_run(TEST_PROCESSES, 3, 30, all_closed_body, NULL);
     return bad != 0;
 }
