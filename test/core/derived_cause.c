@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -13,10 +14,15 @@
 #include "util/harness.h"
 
 #define RANKS 3
+#define BYTES 4096
+
+typedef enum { SPLIT, SHRINK, WINDOW, MEMORY, CALLS } call_t; /* MEMORY: a window that rondo allocates */
+static const char *const names[CALLS] = {"split", "shrink", "window", "window of rondo's memory"};
 
 typedef struct job {
+    call_t call;
     int who; /* the rank without descriptors; -1: all */
-    bool shrinks, ends;
+    bool ends;
     atomic_int *over; /* ranks that have got their error */
 } job_t;
 
@@ -37,23 +43,37 @@ static bool came_late(const job_t *j, rondo_result_t result, bool behind)
     const char *sentence = rondo_last_error(NULL);
     bool nobody = strstr(sentence, "of those that are left") || (behind && strstr(sentence, "leave it out as well"));
 
-    return test_came_late(result, sentence) || (j->shrinks && result == RONDO_ERR_REMOTE && nobody);
+    return test_came_late(result, sentence) || (j->call == SHRINK && result == RONDO_ERR_REMOTE && nobody);
+}
+
+static rondo_result_t derive(const test_rank_t *t, call_t call, rondo_comm_t comm)
+{
+    static char buffer[BYTES];
+    rondo_config_t config = test_host_config();
+    rondo_window_t window;
+    rondo_comm_t made;
+
+    if (call == SPLIT)
+        return rondo_comm_split(comm, 0, t->rank, &made, &config);
+    if (call == SHRINK)
+        return rondo_comm_shrink(comm, NULL, 0, &made, &config);
+    return rondo_window_create(comm, call == MEMORY ? NULL : buffer, BYTES, &window, 0);
 }
 
 static void body(test_rank_t *t, void *arg)
 {
     const job_t *j = arg;
     rondo_config_t config = test_host_config();
-    rondo_comm_t comm = test_comm(t, &config), made = NULL;
 
-    test_note(t, "%s, rank %d has no descriptors (-1: all), then %s", j->shrinks ? "shrink" : "split", j->who,
+    setenv("RONDO_CMA", j->call == WINDOW ? "0" : "1", 1); /* without it messages carry what is put into a window */
+    rondo_comm_t comm = test_comm(t, &config);
+    test_note(t, "%s, rank %d has no descriptors (-1: all), then %s", names[j->call], j->who,
               j->ends ? "an end" : "an abort");
     if (j->who < 0 || j->who == t->rank)
         leave_no_descriptor(t);
     test_barrier(t);
     bool behind = atomic_load(j->over) > 0;
-    rondo_result_t result = j->shrinks ? rondo_comm_shrink(comm, NULL, 0, &made, &config)
-                                       : rondo_comm_split(comm, 0, t->rank, &made, &config);
+    rondo_result_t result = derive(t, j->call, comm);
     TEST_TRUE(t, result != RONDO_SUCCESS);
     atomic_fetch_add(j->over, 1);
     if (j->who < 0 || j->who == t->rank || !came_late(j, result, behind))
@@ -73,10 +93,8 @@ int main(void)
         perror("mmap");
         return 1;
     }
-    for (int i = 0; i < 12; i++) {
-        job_t j = {.who = i % 3 - 1, .shrinks = i / 3 % 2, .ends = i / 6, .over = over};
-        if (j.shrinks && j.who < 0)
-            continue;
+    for (int i = 0; i < 6 * CALLS; i++) {
+        job_t j = {.call = i / 6, .who = i % 3 - 1, .ends = i / 3 % 2, .over = over};
         atomic_store(over, 0);
         bad += test_run(TEST_PROCESSES, RANKS, 30, body, &j) != 0;
     }
