@@ -23,6 +23,9 @@
 
 #define BACKLOG 1024
 #define MOST_FDS 65536
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE 2U
+#endif
 #define PART_MS 2 /* for which parts of a list that is too long for poll wait */
 
 static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -112,12 +115,24 @@ static void close_all_but(int log, unsigned first, unsigned last)
     close_span(first, last);
 }
 
+/* The usual sandboxes of containers refuse unshare, for all that it can do, and let close_range do this. */
+static int unshare_table(void)
+{
+    if (unshare(CLONE_FILES) == 0)
+        return 0;
+#ifdef SYS_close_range
+    return (int)syscall(SYS_close_range, UINT_MAX, UINT_MAX, CLOSE_RANGE_UNSHARE);
+#else
+    return -1;
+#endif
+}
+
 int rd_fd_own_table(int *own, int n)
 {
     const int log = rd_log_fd(); /* before there is a table in which no other thread would have it */
     unsigned first = RD_FD_FIRST;
 
-    if (unshare(CLONE_FILES) != 0)
+    if (unshare_table() != 0)
         return -1;
     own_table = true;
     close(STDIN_FILENO); /* a process that may have one descriptor has these two and no others */

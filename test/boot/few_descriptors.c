@@ -5,14 +5,20 @@
  * The same where one is made from another, by a split or by a shrink after a death: of the one that leads, or serves,
  * or of another rank. The others are told which rank lacks them, and none that lives is taken for dead. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "util/harness.h"
@@ -32,7 +38,25 @@ typedef struct {
     volatile int halted;
 } job_t;
 
-#define LIMIT_3 (-1) /* of `left`: what is open stays so, and the limit is lowered to less than that */
+/* Of `left`: what is open stays so, and the limit is lowered to less than that; or none is left, in a sandbox in which
+ * a thread may not have a table of its own by unshare. */
+#define LIMIT_3 (-1)
+#define SANDBOX (-2)
+
+/* From here on the call fails, in this thread and those that it starts. */
+static void refuse(test_rank_t *t, unsigned call, unsigned error)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        test_stop(t, "no sandbox");
+}
 
 /* Takes all descriptors but `left`. */
 static void take_descriptors(int left)
@@ -168,6 +192,8 @@ static void derived_body(test_rank_t *t, void *arg)
     test_barrier(t);
     if (d->call != SPLIT && t->rank == DEAD)
         _exit(0);
+    if (t->rank == d->victim && d->left == SANDBOX)
+        refuse(t, SYS_unshare, EPERM);
     if (t->rank == d->victim)
         take_descriptors(d->left);
     snprintf(lacks, sizeof lacks, "rank %d (", d->victim);
@@ -188,11 +214,11 @@ static void derived_body(test_rank_t *t, void *arg)
 
 static int derived(int i)
 {
-    static const int left[] = {0, 1, 2, 6, LIMIT_3};
+    static const int left[] = {0, 1, 2, 6, LIMIT_3, SANDBOX};
     derived_t *d = mmap(NULL, sizeof *d, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int bad = d == MAP_FAILED;
 
-    for (int k = 0; k < 5 && !bad; k++) {
+    for (int k = 0; k < 6 && !bad; k++) {
         *d = (derived_t){.call = (call_t)(i / 2), .left = left[k], .victim = i % 2 * 2};
         bad = test_run(TEST_PROCESSES, RANKS + 1, 60, derived_body, d) != 0;
     }
