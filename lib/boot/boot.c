@@ -12,6 +12,7 @@
 #include "boot/registry.h"
 #include "boot/roots.h"
 
+#define REFUSE_MS 700 /* for which those that come hear that this rank cannot serve them: an error within a second */
 #define SERVING_FDS 2 /* of a rendezvous: the copy of a listener, and its wake */
 
 rondo_result_t rd_boot_id_create(rondo_unique_id_t *id, const rd_env_t *env)
@@ -299,6 +300,18 @@ static rondo_result_t serve_copy(rd_boot_t *b, const rd_id_t *id)
     return rd_rendezvous_start(id, fd, false, b->patience.ms, b->ctx);
 }
 
+/* There is no thread that could tell the others, who come to this rank and to nobody else. */
+static void refuse_all(const rd_boot_t *b, const rd_id_t *id)
+{
+    char why[RD_ERROR_BYTES], whois[RD_WHOIS], sentence[RD_ERROR_BYTES];
+
+    snprintf(why, sizeof why, "%s", rd_thread_error());
+    rd_whois(whois);
+    snprintf(sentence, sizeof sentence, "rank 0 (%s): %.400s", whois, why);
+    rd_rendezvous_refuse_all(id, b->listener, sentence, REFUSE_MS);
+    rd_thread_error_set(why);
+}
+
 /* The listener stays with the bootstrap; the thread gets a descriptor of its own. Only one thread may accept
  * connections from it, and a creation that has not ended by the next derivation has failed, so its thread is ended
  * first. Where no descriptor is left this rank will not be in the communicator, and the thread tells the others, who
@@ -308,9 +321,10 @@ static rondo_result_t serve_derived(rd_boot_t *b, const rd_id_t *id)
     if (b->serving)
         rd_served_finish(b->derived, 0, "another communicator is made in its place");
     b->serving = 0;
-    rondo_result_t code = SERVING_FDS <= rd_fd_free(SERVING_FDS)
-                              ? serve_copy(b, id)
-                              : rd_rendezvous_start(id, b->listener, true, b->patience.ms, b->ctx);
+    const bool some = SERVING_FDS <= rd_fd_free(SERVING_FDS);
+    rondo_result_t code = some ? serve_copy(b, id) : rd_rendezvous_start(id, b->listener, true, b->patience.ms, b->ctx);
+    if (code && some)
+        refuse_all(b, id);
     if (code)
         return code;
     memcpy(b->derived, id->creds.job, sizeof(b->derived));

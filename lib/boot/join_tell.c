@@ -90,6 +90,19 @@ static void dial_and_tell(rd_joining_t *j, int64_t ms)
         rd_chan_pump(d->chan);
 }
 
+/* Until it has said so to all the connection stays: then the sentence was not lost with it. */
+static void dial_anew(rd_joining_t *j, const rd_dial_t *before)
+{
+    rd_dial_begin(&j->rendezvous, &before->addr, &before->hello);
+    dial_and_tell(j, tell_ms(j));
+    if (rd_dial_open(&j->rendezvous)) {
+        struct pollfd p = {.fd = j->rendezvous.chan->fd, .events = POLLIN};
+        poll(&p, 1, RD_JOIN_TELL_MS);
+    }
+    rd_chan_free(j->rendezvous.chan);
+    j->rendezvous.chan = NULL;
+}
+
 /* On a thread of its own: takes the failure of a rank to the rendezvous that this rank has no descriptor left to dial.
  */
 static void *tell_by_own_table(void *arg)
@@ -100,14 +113,7 @@ static void *tell_by_own_table(void *arg)
     if (rd_fd_own_table(NULL, 0) != 0)
         return NULL;
     memcpy(j.text, failed->text, sizeof j.text);
-    rd_dial_begin(&j.rendezvous, &failed->rendezvous.addr, &failed->rendezvous.hello);
-    dial_and_tell(&j, tell_ms(&j));
-    if (rd_dial_open(&j.rendezvous)) {
-        struct pollfd p = {.fd = j.rendezvous.chan->fd, .events = POLLIN};
-        poll(&p, 1,
-             RD_JOIN_TELL_MS); /* until it has said so to all: then the sentence was not lost with the connection */
-    }
-    rd_chan_free(j.rendezvous.chan);
+    dial_anew(&j, &failed->rendezvous);
     return NULL;
 }
 
@@ -161,14 +167,18 @@ void rd_boot_turn_away(rd_boot_t *b, const rd_env_t *env, rondo_result_t code, i
     turn_away(&j, FAILED_MS);
 }
 
+/* Without a thread the last descriptor will do, if there is one: none that is left is enough for a communicator. */
 static void tell_without_descriptors(rd_joining_t *j)
 {
+    const rd_dial_t before = {.addr = j->rendezvous.addr, .hello = j->rendezvous.hello};
     pthread_t thread;
 
     rd_chan_free(j->rendezvous.chan);
     j->rendezvous.chan = NULL;
     if (rd_thread_start(&thread, tell_by_own_table, j) == 0)
         pthread_join(thread, NULL);
+    else
+        dial_anew(j, &before);
 }
 
 /* The rendezvous of this process hears from boot.c. */

@@ -371,14 +371,12 @@ static void *rendezvous_run(void *arg)
     return NULL;
 }
 
-rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, bool own, int64_t timeout_ms, rd_log_ctx_t *ctx)
+static rd_rendezvous_t *rendezvous_alloc(const rd_id_t *id, int listener, int64_t timeout_ms)
 {
     const rd_hello_t mine = {.purpose = RD_FOR_MEETING, .rank = -1};
     rd_rendezvous_t *m = calloc(1, sizeof(*m));
-    if (!m && !own)
-        rd_fd_close(listener);
     if (!m)
-        return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for the rendezvous");
+        return NULL;
     m->id = *id;
     m->listener = listener;
     m->timeout_ms = timeout_ms;
@@ -386,6 +384,34 @@ rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, bool own, in
     randombytes_buf(&m->salt, sizeof(m->salt));
     rd_listener_open(&m->incoming, listener, &id->creds, &id->addr, sizeof(id->addr), &mine);
     memcpy(m->served.job, id->creds.job, sizeof(m->served.job));
+    return m;
+}
+
+void rd_rendezvous_refuse_all(const rd_id_t *id, int listener, const char *why, int64_t ms)
+{
+    rd_rendezvous_t *m = rendezvous_alloc(id, listener, 0);
+    const int64_t until = rd_clock_ms() + ms;
+    int none = -1;
+    if (!m)
+        return;
+    m->served.wake = -1;
+    m->served.moved = &none; /* the caller's thread keeps the table of the process */
+    m->nnotified = 1;        /* the caller's rank */
+    rd_rendezvous_fail(m, RONDO_ERR_REMOTE, 0, "%s", why);
+    while (!is_over(m) && rd_clock_ms() < until && turn(m) == 0)
+        decide(m);
+    m->listener = -1;
+    end(m);
+    free(m);
+}
+
+rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, bool own, int64_t timeout_ms, rd_log_ctx_t *ctx)
+{
+    rd_rendezvous_t *m = rendezvous_alloc(id, listener, timeout_ms);
+    if (!m && !own)
+        rd_fd_close(listener);
+    if (!m)
+        return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for the rendezvous");
     if ((own ? rd_served_start_own_table(&m->served, rendezvous_run, listener)
              : rd_served_start(&m->served, rendezvous_run)) == 0)
         return RONDO_SUCCESS;

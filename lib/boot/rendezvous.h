@@ -63,6 +63,9 @@ typedef struct rd_fail {
  * `own`: in a process that has no descriptor left. The thread takes `listener` into a table of its own, and it stays
  * the caller's in that of the process. */
 rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, bool own, int64_t timeout_ms, rd_log_ctx_t *ctx);
+/* Serves the rendezvous of a derived id on the caller's thread, where there is none for it: for `ms` at most all that
+ * come, but the caller's rank, which is number 0, hear why. `listener` stays the caller's. */
+void rd_rendezvous_refuse_all(const rd_id_t *id, int listener, const char *why, int64_t ms);
 /* Rank `rank`, of this process, has finished the creation from these ids, with the result `code`. If rendezvous of them
  * are in this process too, it hands them its failure and waits until they have ended. After a failure the other ranks
  * get a second in all to come and hear of it; after an abort they get none. */

@@ -3,7 +3,8 @@
  * second. What is left is swept from none up to where all succeed, on one node and on two.
  *
  * The same where one is made from another, by a split or by a shrink after a death: of the one that leads, or serves,
- * or of another rank. The others are told which rank lacks them, and none that lives is taken for dead. */
+ * or of another rank. The others are told which rank lacks them, and none that lives is taken for dead.
+ * Nor is one that can start no thread. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -39,9 +40,11 @@ typedef struct {
 } job_t;
 
 /* Of `left`: what is open stays so, and the limit is lowered to less than that; or none is left, in a sandbox in which
- * a thread may not have a table of its own by unshare. */
+ * a thread may not have a table of its own by unshare. Or no thread can be started: in the rank that serves, which has
+ * descriptors, and in another one that has too few of them. */
 #define LIMIT_3 (-1)
 #define SANDBOX (-2)
+#define NO_THREAD (-3)
 
 /* From here on the call fails, in this thread and those that it starts. */
 static void refuse(test_rank_t *t, unsigned call, unsigned error)
@@ -185,6 +188,7 @@ static void derived_body(test_rank_t *t, void *arg)
 {
     static const char *const names[CALLS] = {"a shrink to the survivors", "a shrink by a list", "a split"};
     derived_t *d = arg;
+    const bool serves = d->victim == 0;
     rondo_comm_t comm = test_comm(t, NULL), next = NULL;
     char lacks[16];
 
@@ -194,14 +198,18 @@ static void derived_body(test_rank_t *t, void *arg)
         _exit(0);
     if (t->rank == d->victim && d->left == SANDBOX)
         refuse(t, SYS_unshare, EPERM);
-    if (t->rank == d->victim)
-        take_descriptors(d->left);
+    if (t->rank == d->victim && d->left == NO_THREAD) {
+        refuse(t, SYS_clone3, EAGAIN);
+        refuse(t, SYS_clone, EAGAIN);
+    }
+    if (t->rank == d->victim && !(d->left == NO_THREAD && serves))
+        take_descriptors(d->left == NO_THREAD ? 2 : d->left);
     snprintf(lacks, sizeof lacks, "rank %d (", d->victim);
     int64_t began = test_clock_us();
     rondo_result_t result = derive(d->call, comm, &next);
     if (result == RONDO_SUCCESS)
         test_fail(t, "it was made");
-    test_sentence(t, "open files");
+    test_sentence(t, d->left == NO_THREAD && serves ? "more threads" : "open files");
     if (t->rank != d->victim)
         test_sentence(t, lacks);
     if (test_clock_us() - began > AT_ONCE_US)
@@ -214,11 +222,11 @@ static void derived_body(test_rank_t *t, void *arg)
 
 static int derived(int i)
 {
-    static const int left[] = {0, 1, 2, 6, LIMIT_3, SANDBOX};
+    static const int left[] = {0, 1, 2, 6, LIMIT_3, SANDBOX, NO_THREAD};
     derived_t *d = mmap(NULL, sizeof *d, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int bad = d == MAP_FAILED;
 
-    for (int k = 0; k < 6 && !bad; k++) {
+    for (int k = 0; k < 7 && !bad; k++) {
         *d = (derived_t){.call = (call_t)(i / 2), .left = left[k], .victim = i % 2 * 2};
         bad = test_run(TEST_PROCESSES, RANKS + 1, 60, derived_body, d) != 0;
     }
