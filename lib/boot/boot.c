@@ -34,7 +34,7 @@ rondo_result_t rd_boot_id_create(rondo_unique_id_t *id, const rd_env_t *env)
     rd_whois(whois);
     /* a long host name is dropped in favour of the process number */
     snprintf(mine.maker, sizeof(mine.maker), "%.35s", strlen(whois) < sizeof(mine.maker) ? whois : strrchr(whois, ':'));
-    code = rd_rendezvous_start(&mine, listener, false, env->create_timeout_ms, NULL);
+    code = rd_rendezvous_start(&mine, listener, false, env->create_timeout_ms, env->stall_ms, NULL);
     if (code)
         goto failed;
     rd_id_pack(id, &mine);
@@ -219,6 +219,7 @@ rondo_result_t rd_boot_create_by(rd_boot_t **boot, const rondo_unique_id_t *ids,
     b->ctx = ctx;
     b->stop = stop;
     b->patience.ms = env->create_timeout_ms;
+    b->stall_ms = env->stall_ms;
     code = take_ids(b, ids, nids);
     if (code == RONDO_ERR_NO_MEMORY && !b->ids)
         rd_boot_give_up(ids, nids, rank, nranks, env, code);
@@ -297,7 +298,7 @@ static rondo_result_t serve_copy(rd_boot_t *b, const rd_id_t *id)
     rd_fd_fork_unlock();
     if (fd < 0)
         return rd_error(b->ctx, RONDO_ERR_SYSTEM, "cannot serve the new communicator: %s", rd_fd_strerror(errno));
-    return rd_rendezvous_start(id, fd, false, b->patience.ms, b->ctx);
+    return rd_rendezvous_start(id, fd, false, b->patience.ms, b->stall_ms, b->ctx);
 }
 
 /* There is no thread that could tell the others, who come to this rank and to nobody else. */
@@ -322,7 +323,8 @@ static rondo_result_t serve_derived(rd_boot_t *b, const rd_id_t *id)
         rd_served_finish(b->derived, 0, "another communicator is made in its place");
     b->serving = 0;
     const bool some = SERVING_FDS <= rd_fd_free(SERVING_FDS);
-    rondo_result_t code = some ? serve_copy(b, id) : rd_rendezvous_start(id, b->listener, true, b->patience.ms, b->ctx);
+    rondo_result_t code =
+        some ? serve_copy(b, id) : rd_rendezvous_start(id, b->listener, true, b->patience.ms, b->stall_ms, b->ctx);
     if (code && some)
         refuse_all(b, id);
     if (code)

@@ -51,7 +51,8 @@ struct rd_boot {
     rd_log_ctx_t *ctx;
     rd_stop_t *stop;
     rd_boot_patience_t patience;
-    int listener; /* kept for the rendezvous of a derived id; -1: none */
+    int64_t stall_ms; /* RONDO_STALL_MS */
+    int listener;     /* kept for the rendezvous of a derived id; -1: none */
     rd_addr_t addr;
     rd_neighbour_t from[RD_BOOT_ROUNDS], to[RD_BOOT_ROUNDS];
     rd_lifeline_t lifeline[2 * RD_BOOT_ROUNDS]; /* until they are taken */

@@ -423,6 +423,21 @@ static void sleep_until_news(rd_joining_t *j)
     fail(j, RONDO_ERR_SYSTEM, "cannot wait for the other ranks (poll): %s", strerror(errno));
 }
 
+/* The user learns which way is closed before the time is over. Who is let in hears from the rendezvous. */
+static void say_unanswered(rd_joining_t *j)
+{
+    const rd_boot_t *b = j->b;
+    char text[RD_ADDR_TEXT];
+
+    if (!j->say_ms || rd_clock_ms() < j->say_ms || rd_dial_open(&j->rendezvous))
+        return;
+    j->say_ms = 0;
+    rd_log(b->ctx, RD_LOG_WARN,
+           "rank %d has no answer for %g s from %s, where %s made the unique id: that process may be stopped, or a "
+           "firewall is in the way (RONDO_IFACE where the id is made names another address)",
+           b->rank, (double)b->stall_ms / 1000, rd_addr_print(&b->id.addr, text), b->id.maker);
+}
+
 static void check(rd_joining_t *j)
 {
     rd_boot_t *b = j->b;
@@ -460,6 +475,8 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
         j.deadline_ms = rd_clock_ms() + b->patience.ms + 2000;
     rd_dial_begin(&j.rendezvous, &b->id.addr, &hello);
     j.rendezvous.unheard = 1;
+    if (b->stall_ms > 0)
+        j.say_ms = rd_clock_ms() + b->stall_ms;
     if (rd_fd_free(rd_boot_fds(b->nranks, env)) < rd_boot_fds(b->nranks, env))
         no_descriptor(&j, "make a communicator", EMFILE);
     while (!j.code) {
@@ -471,6 +488,7 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
         if (j.code || (j.tabled && j.missing == 0))
             break;
         sleep_until_news(&j);
+        say_unanswered(&j);
         check(&j);
     }
     if (j.code && j.tabled)

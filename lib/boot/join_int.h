@@ -14,7 +14,8 @@ typedef struct rd_joining {
     rd_dial_t rendezvous;
     rd_dial_t dial[RD_BOOT_ROUNDS];
     rd_listener_t incoming;
-    int tabled, missing;             /* missing: neighbours without a connection; the listener is open when tabled */
+    int tabled, missing; /* missing: neighbours without a connection; the listener is open when tabled */
+    int64_t say_ms;      /* when it is said that the rendezvous does not answer; 0: it has been, or is not to be */
     int64_t deadline_ms, stopped_ms; /* stopped_ms: when the stop word was first seen set; 0: not yet */
     rondo_result_t code;
     int failed_rank;     /* the rank to blame; -1: not known */

@@ -41,6 +41,21 @@ static void missing(const rd_rendezvous_t *m, char *text, size_t room)
     }
 }
 
+/* Whoever has started the ranks looks for the missing ones before the time is over. */
+static void say_missing(rd_rendezvous_t *m)
+{
+    char ctx[96], at[RD_ADDR_TEXT];
+
+    if (!m->first_ms || !m->stall_ms || m->tabled || m->fail.code || rd_clock_ms() - m->first_ms < m->stall_ms)
+        return;
+    missing(m, ctx, sizeof(ctx));
+    rd_log(NULL, RD_LOG_WARN,
+           "of %d ranks only %d have come within %g s to %s, where this process made their unique id; missing: %s "
+           "(RONDO_STALL_MS; they are waited for until RONDO_CREATE_TIMEOUT_MS is over)",
+           rd_rendezvous_awaited(m), m->njoined, (double)m->stall_ms / 1000, rd_addr_print(&m->id.addr, at), ctx);
+    m->stall_ms = 0;
+}
+
 static void check_deadline(rd_rendezvous_t *m)
 {
     char ctx[96];
@@ -171,6 +186,7 @@ static void hear_roots(rd_rendezvous_t *m)
 static void decide(rd_rendezvous_t *m)
 {
     hear_roots(m);
+    say_missing(m);
     check_deadline(m);
     if (!m->fail.code && !m->tabled && m->njoined && m->njoined == rd_rendezvous_awaited(m) && all_listen(m)) {
         if (m->roots.known)
@@ -371,7 +387,7 @@ static void *rendezvous_run(void *arg)
     return NULL;
 }
 
-static rd_rendezvous_t *rendezvous_alloc(const rd_id_t *id, int listener, int64_t timeout_ms)
+static rd_rendezvous_t *rendezvous_alloc(const rd_id_t *id, int listener, int64_t timeout_ms, int64_t stall_ms)
 {
     const rd_hello_t mine = {.purpose = RD_FOR_MEETING, .rank = -1};
     rd_rendezvous_t *m = calloc(1, sizeof(*m));
@@ -380,6 +396,7 @@ static rd_rendezvous_t *rendezvous_alloc(const rd_id_t *id, int listener, int64_
     m->id = *id;
     m->listener = listener;
     m->timeout_ms = timeout_ms;
+    m->stall_ms = stall_ms;
     m->roots.maker = m->id.maker;
     randombytes_buf(&m->salt, sizeof(m->salt));
     rd_listener_open(&m->incoming, listener, &id->creds, &id->addr, sizeof(id->addr), &mine);
@@ -389,7 +406,7 @@ static rd_rendezvous_t *rendezvous_alloc(const rd_id_t *id, int listener, int64_
 
 void rd_rendezvous_refuse_all(const rd_id_t *id, int listener, const char *why, int64_t ms)
 {
-    rd_rendezvous_t *m = rendezvous_alloc(id, listener, 0);
+    rd_rendezvous_t *m = rendezvous_alloc(id, listener, 0, 0);
     const int64_t until = rd_clock_ms() + ms;
     int none = -1;
     if (!m)
@@ -405,9 +422,10 @@ void rd_rendezvous_refuse_all(const rd_id_t *id, int listener, const char *why, 
     free(m);
 }
 
-rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, bool own, int64_t timeout_ms, rd_log_ctx_t *ctx)
+rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, bool own, int64_t timeout_ms, int64_t stall_ms,
+                                   rd_log_ctx_t *ctx)
 {
-    rd_rendezvous_t *m = rendezvous_alloc(id, listener, timeout_ms);
+    rd_rendezvous_t *m = rendezvous_alloc(id, listener, timeout_ms, stall_ms);
     if (!m && !own)
         rd_fd_close(listener);
     if (!m)

@@ -58,11 +58,13 @@ typedef struct rd_fail {
 } rd_fail_t;
 
 /* Serves the rendezvous of `id` on `listener`, which it takes over. It ends when all ranks have come and left, when
- * timeout_ms has passed since the first one came (0: never), or at process exit.
+ * timeout_ms has passed since the first one came (0: never), or at process exit. After stall_ms (0: never) the log says
+ * who has not come.
  *
  * `own`: in a process that has no descriptor left. The thread takes `listener` into a table of its own, and it stays
  * the caller's in that of the process. */
-rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, bool own, int64_t timeout_ms, rd_log_ctx_t *ctx);
+rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, bool own, int64_t timeout_ms, int64_t stall_ms,
+                                   rd_log_ctx_t *ctx);
 /* Serves the rendezvous of a derived id on the caller's thread, where there is none for it: for `ms` at most all that
  * come, but the caller's rank, which is number 0, hear why. `listener` stays the caller's. */
 void rd_rendezvous_refuse_all(const rd_id_t *id, int listener, const char *why, int64_t ms);

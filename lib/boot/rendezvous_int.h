@@ -22,6 +22,7 @@ typedef struct rd_rendezvous {
     rd_salt_t salt;
     int listener;
     rd_listener_t incoming;
+    int64_t stall_ms; /* after which it is said once who is missing; 0: it has been, or is not to be */
     int64_t timeout_ms, first_ms, ready_ms; /* ready_ms: when the last rank was ready; 0: not yet */
     int64_t failed_ms;
     rd_joiner_t *member;

@@ -110,7 +110,7 @@ static void comes_too_early(void)
 
     check_now = "comes too early";
     int fd = make_id(&id);
-    CHECK(rd_rendezvous_start(&id, fd, false, env.create_timeout_ms, NULL) == RONDO_SUCCESS);
+    CHECK(rd_rendezvous_start(&id, fd, false, env.create_timeout_ms, 0, NULL) == RONDO_SUCCESS);
     rd_chan_t *first = say_join(&id, 1);
     CHECK(rd_chan_send(first, RD_REC_FAIL, &failure, sizeof failure) == 0);
     rd_chan_t *second = say_join(&id, 1);
@@ -156,7 +156,7 @@ static void is_turned_away(int derived)
     }
     rd_chan_hang_up(c);
     rd_listener_close(&incoming);
-    CHECK(rd_rendezvous_start(&id, fd, false, env.create_timeout_ms, NULL) == RONDO_SUCCESS);
+    CHECK(rd_rendezvous_start(&id, fd, false, env.create_timeout_ms, 0, NULL) == RONDO_SUCCESS);
     pthread_join(one.thread, NULL);
     CHECK(one.result == RONDO_SUCCESS);
     rd_chan_free(c);
@@ -185,7 +185,7 @@ static void is_reset(void)
         }
     }
     rd_listener_close(&incoming);
-    CHECK(rd_rendezvous_start(&id, fd, false, env.create_timeout_ms, NULL) == RONDO_SUCCESS);
+    CHECK(rd_rendezvous_start(&id, fd, false, env.create_timeout_ms, 0, NULL) == RONDO_SUCCESS);
     pthread_join(one.thread, NULL);
     CHECK(one.result == RONDO_SUCCESS, "%s", rd_log_ctx_error(&one.ctx));
 }

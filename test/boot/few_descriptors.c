@@ -4,7 +4,7 @@
  *
  * The same where one is made from another, by a split or by a shrink after a death: of the one that leads, or serves,
  * or of another rank. The others are told which rank lacks them, and none that lives is taken for dead.
- * Nor is one that can start no thread. */
+ * They are told of one that can start no thread, too. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

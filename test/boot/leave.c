@@ -137,7 +137,7 @@ static void run(int nranks, void *(*live)(void *), unsigned char job)
     memcpy(id.maker, "test", sizeof "test");
     if (rd_sock_listen(&fd, &id.addr, &env, NULL) != RONDO_SUCCESS)
         exit(1);
-    CHECK(rd_rendezvous_start(&id, fd, false, env.create_timeout_ms, NULL) == RONDO_SUCCESS);
+    CHECK(rd_rendezvous_start(&id, fd, false, env.create_timeout_ms, 0, NULL) == RONDO_SUCCESS);
     for (int r = 0; r < nranks; r++) {
         memset(&ranks[r], 0, sizeof ranks[r]);
         rd_id_pack(&ranks[r].id, &id);

@@ -16,12 +16,14 @@ check_PROGRAMS += \
 	test/boot/peers \
 	test/boot/ports \
 	test/boot/ports_kept \
+	test/boot/said_late \
 	test/boot/wrong
 test_boot_ask_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_boot_create_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_boot_few_descriptors_LDADD = libtest.la
 test_boot_locked_memory_LDADD = libtest.la
 test_boot_ports_kept_LDADD = libtest.la
+test_boot_said_late_LDADD = libtest.la
 test_boot_hosts_SOURCES = test/boot/hosts.c test/util/enter.h test/util/hosts.c test/util/hosts.h
 # The first exchange is the one before which a rank dies.
 test_boot_names_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_boot_allgather
