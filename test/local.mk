@@ -17,8 +17,7 @@ LDADD = librondo_core.la $(cuda_parts)
 # Scripts that build the library anew, other scripts, and the programs. The fragments of the folders add theirs.
 build_tests = \
 	test/pkg/sanitized_builds.sh \
-	test/pkg/debian.sh \
-	test/pkg/build_minimal.sh
+	test/pkg/debian.sh
 script_tests = \
 	test/layers.sh
 
@@ -38,7 +37,6 @@ first_tests = \
 	test/core/shrink_survivors \
 	test/core/roots \
 	test/transport/socketpair \
-	test/pkg/build_minimal \
 	test/transport/nodes_fault \
 	test/netplugin/fault \
 	test/core/timeout_once \

@@ -71,3 +71,8 @@ timeout 180 "$root/usr/bin/rondo-info" >"$dir/log" 2>&1 || fail "rondo-info fail
 package --purge $packages || fail "the packages cannot be purged"
 left=$(find "$root" -path "$root/var" -prune -o -mindepth 1 -print)
 [ -z "$left" ] || fail "after the purge there is still: $left"
+
+# A release's build of all of it is taken away without a rest; distcheck's has neither MPI nor Fortran's module for it.
+make -C "$dir/rondo/build-debian" distclean >"$dir/log" 2>&1 || fail "make distclean fails"
+left=$(find "$dir/rondo/build-debian" -type f)
+[ -z "$left" ] || fail "make distclean has left: $left"

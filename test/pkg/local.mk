@@ -16,7 +16,7 @@ script_tests += \
 test/pkg/wheel.log: test/pkg/install.log
 test/fortran/install.log: test/pkg/wheel.log
 
-EXTRA_DIST += test/pkg/sanitizers_find.sh
+EXTRA_DIST += test/pkg/installed.sh test/pkg/sanitizers_find.sh
 if SANITIZING
 check_PROGRAMS += test/pkg/sanitizer_planted
 endif
