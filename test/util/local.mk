@@ -31,6 +31,7 @@ EXTRA_DIST += \
 	test/util/comma.h \
 	test/util/found.h \
 	test/util/gate.h \
+	test/util/gives_way.c \
 	test/util/mpirun.sh \
 	test/util/start_with.h \
 	test/util/text.h
