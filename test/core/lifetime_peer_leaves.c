@@ -7,6 +7,8 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -14,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,6 +46,7 @@ static uint64_t seed = 1;
 static struct {
     atomic_int gone;    /* the last rank has left */
     atomic_int waiting; /* a rank waits for another one, long enough */
+    atomic_int process; /* the last rank's, which ends */
 } * seen;               /* by all ranks */
 
 static void named(test_rank_t *t, rondo_comm_t comm, rondo_result_t result, int rank)
@@ -321,6 +325,18 @@ static void read_all(test_rank_t *t, const case_t *c, rondo_comm_t comm, int fro
     }
 }
 
+/* An exit that waits for nobody is over then; one that waits for its reader has begun. */
+static void let_end(pid_t process)
+{
+    struct pollfd ended = {.fd = (int)syscall(SYS_pidfd_open, process, 0), .events = POLLIN};
+
+    if (ended.fd < 0 && errno == ESRCH)
+        return;
+    (void)poll(&ended, 1, 300); /* also where the system has no pidfd */
+    if (ended.fd >= 0)
+        close(ended.fd);
+}
+
 /* The last rank sends more than the other's kernel may hold, and leaves. Rank 0 looks at nothing until that one's
  * destroy has returned, or its process is about to end. Of many ranks another one, whom it has not met, begins to wait
  * for it in between, which the communicator does not survive. */
@@ -346,6 +362,8 @@ static void outlived(test_rank_t *t, void *arg)
         TEST_OK(t, NULL, rondo_comm_destroy(comm));
     if (t->rank == last && c->fate == IT_LIVES_ON)
         have_child(t);
+    if (t->rank == last)
+        atomic_store(&seen->process, getpid());
     test_note(t, "%d nodes, one sends and leaves, %s", c->nodes, fates[c->fate]);
     test_barrier(t);
     if (t->rank == last && c->fate == ITS_PROCESS_ENDS)
@@ -354,7 +372,7 @@ static void outlived(test_rank_t *t, void *arg)
         named(t, comm, rondo_recv(message, 1, RONDO_INT8, last, comm, NULL), last);
     test_barrier(t);
     if (t->rank == 0 && c->fate == ITS_PROCESS_ENDS)
-        usleep(300000); /* an exit that waits for nobody is over by then */
+        let_end(seen->process);
     if (t->rank == 0 && c->fate == READER_DIES)
         _exit(0);
     if (t->rank == 0 && c->fate != NOBODY_READS)
