@@ -6,9 +6,14 @@
  * A process on the way may be stopped, and keeps what it gets. So each letter is sent twice, once around on either
  * side; the second one to arrive changes nothing. Nobody waits for an answer that must come.
  *
+ * A question may carry a probe, which whoever gets it passes on by another communicator, so that it follows waits from
+ * rank to rank (monitor/probe.h).
+ *
  * By the same way a rank that has lost patience asks another one to say so: of ranks that lose it in the same instant,
  * each on its own node, that one takes the word of the first, and says it to all. */
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "boot/boot_int.h"
@@ -20,10 +25,10 @@ typedef struct __attribute__((packed)) letter {
     uint32_t number;
     uint64_t call;
     uint8_t back; /* it goes around by descending ranks */
-    uint8_t kind; /* of a question there is nothing behind this */
+    uint8_t kind; /* of a question there is nothing between this and `more` */
     int32_t status, rank, next;
     char text[RD_ERROR_BYTES];
-    unsigned char more[RD_BOOT_MORE]; /* as much as there is */
+    unsigned char more[RD_BOOT_MORE]; /* as much as there is: of a question, its probe */
 } letter_t;
 
 #define LEAST offsetof(letter_t, more)
@@ -60,10 +65,10 @@ static bool both_ways(rd_boot_t *b, letter_t *letter, size_t nmore)
     return !b->busy;
 }
 
-static void send_both_ways(rd_boot_t *b, letter_t *letter)
+static void send_both_ways(rd_boot_t *b, letter_t *letter, size_t nmore)
 {
     pthread_mutex_lock(&b->lock);
-    (void)both_ways(b, letter, 0);
+    (void)both_ways(b, letter, nmore);
     pthread_mutex_unlock(&b->lock);
 }
 
@@ -81,8 +86,9 @@ void rd_boot_ask(rd_boot_t *b, int rank, const rd_boot_question_t *q)
 {
     letter_t letter = {.to = rank, .from = b->rank, .about = q->about, .number = q->number, .call = q->call};
 
+    memcpy(letter.more, q->probe, q->nprobe);
     if (rank != b->rank)
-        send_both_ways(b, &letter);
+        send_both_ways(b, &letter, q->nprobe);
 }
 
 bool rd_boot_answered(rd_boot_t *b, rd_questioner_t by, rd_boot_answer_t *answer)
@@ -117,18 +123,36 @@ bool rd_boot_asked(rd_boot_t *b, rd_boot_question_t *question)
     return some;
 }
 
-/* Who asks has one question at a time: a newer one takes the place of the one before. The caller has locked them. */
+static bool has_room(rd_questions_t *q)
+{
+    const int more = q->room ? 2 * q->room : 4;
+
+    if (q->nasked < q->room || q->room == RD_BOOT_ASKED)
+        return q->nasked < q->room;
+    rd_boot_question_t *grown = realloc(q->asked, (size_t)more * sizeof *grown);
+    if (!grown)
+        return false;
+    q->asked = grown;
+    q->room = more;
+    return true;
+}
+
+/* Who asks has one question at a time: a newer one takes the place of the one before. Probes of many ranks may come by
+ * way of one. The caller has locked them. */
 static void keep(rd_questions_t *q, const rd_boot_question_t *question)
 {
     for (int i = 0; i < q->nasked; i++) {
         rd_boot_question_t *old = &q->asked[i];
-        if (old->from != question->from || rd_questioner(old) != rd_questioner(question))
+        if (old->from != question->from || rd_questioner(old) != rd_questioner(question) ||
+            old->nprobe != question->nprobe)
+            continue;
+        if (old->nprobe && memcmp(old->probe, question->probe, old->nprobe) != 0)
             continue;
         if ((int32_t)(question->number - old->number) > 0)
             *old = *question;
         return;
     }
-    if (q->nasked < RD_BOOT_ASKED)
+    if (has_room(q))
         q->asked[q->nasked++] = *question;
 }
 
@@ -159,12 +183,26 @@ void rd_boot_answer(rd_boot_t *b, const rd_boot_question_t *q, const rd_boot_ans
     pthread_mutex_unlock(&b->lock);
 }
 
+void rd_boot_came_back(rd_boot_t *b, uint32_t number, const char *text)
+{
+    rd_questions_t *q = &b->questions;
+    rd_boot_answer_t *answer = &q->of[number % RD_QUESTIONERS].answer;
+
+    pthread_mutex_lock(&q->lock);
+    if (number == q->of[number % RD_QUESTIONERS].number && !q->of[number % RD_QUESTIONERS].answered) {
+        *answer = (rd_boot_answer_t){.rank = -1, .next = -1};
+        snprintf(answer->text, sizeof answer->text, "%s", text);
+        q->of[number % RD_QUESTIONERS].answered = true;
+    }
+    pthread_mutex_unlock(&q->lock);
+}
+
 void rd_boot_claim(rd_boot_t *b, int to, const rd_boot_claim_t *claim)
 {
     letter_t letter = {.to = to, .from = b->rank, .about = b->rank, .kind = CLAIM, .rank = claim->late};
 
     snprintf(letter.text, sizeof letter.text, "%s", claim->text);
-    send_both_ways(b, &letter);
+    send_both_ways(b, &letter, 0);
 }
 
 bool rd_boot_claimed(rd_boot_t *b, rd_boot_claim_t *claim)
@@ -209,10 +247,14 @@ void rd_boot_on_letter(rd_boot_t *b, void (*on_letter)(void *arg, bool unread), 
     pthread_mutex_unlock(&b->lock);
 }
 
-static void take_question(rd_boot_t *b, const letter_t *letter)
+static void take_question(rd_boot_t *b, const letter_t *letter, size_t nmore)
 {
-    const rd_boot_question_t question = {letter->from, letter->about, letter->number, letter->call};
+    rd_boot_question_t question = {
+        .from = letter->from, .about = letter->about, .number = letter->number, .call = letter->call, .nprobe = nmore};
 
+    if (nmore > sizeof question.probe)
+        return;
+    memcpy(question.probe, letter->more, nmore);
     keep(&b->questions, &question);
 }
 
@@ -258,7 +300,7 @@ static void take(rd_boot_t *b, const letter_t *letter, size_t nmore)
     else if (letter->kind == ANSWER)
         take_answer(b, letter, nmore);
     else if (letter->kind == QUESTION)
-        take_question(b, letter);
+        take_question(b, letter, nmore);
     pthread_mutex_unlock(&b->questions.lock);
     rd_boot_say_letters(b);
 }

@@ -253,6 +253,7 @@ void rd_boot_destroy(rd_boot_t *b)
         rd_sock_close(b->lifeline[i].fd);
     rd_fd_close(b->listener);
     pthread_mutex_destroy(&b->questions.lock);
+    free(b->questions.asked);
     pthread_mutex_destroy(&b->lock);
     free(b->whois);
     free((void *)b->gone);

@@ -166,6 +166,8 @@ bool rd_boot_is_dead(const rd_boot_t *boot, int rank);
 bool rd_boot_is_lost(const rd_boot_t *boot, int rank);
 bool rd_boot_is_left(const rd_boot_t *boot, int rank);
 
+#define RD_BOOT_PROBE 640
+
 /* A question to any rank: what holds `about` up, or what has it called? The liveness thread of its process answers,
  * whatever the rank itself does; and that of another rank of its node, because a process that is stopped does not
  * answer. */
@@ -173,6 +175,8 @@ typedef struct rd_boot_question {
     int from, about;
     uint32_t number; /* of the questioner's questions */
     uint64_t call;   /* the collective in which the questioner waits; 0: it waits in a message */
+    size_t nprobe;   /* bytes of a probe (monitor/probe.h), which is no question: it is passed on, or comes back */
+    unsigned char probe[RD_BOOT_PROBE];
 } rd_boot_question_t;
 
 #define RD_BOOT_MORE 3072
@@ -185,9 +189,16 @@ typedef struct rd_boot_answer {
 
 /* Sends a question to one rank. Questions with the same number are one question: the first answer counts. */
 void rd_boot_ask(rd_boot_t *boot, int rank, const rd_boot_question_t *question);
-/* Three may ask at the same time, each one question: a call that waits, the user, and a call that suspects that others
- * call something else, and asks for that alone. */
-typedef enum { RD_QUESTIONER_CALL, RD_QUESTIONER_USER, RD_QUESTIONER_UNLIKE, RD_QUESTIONERS } rd_questioner_t;
+/* These may ask at the same time, each one question: a call that waits, the user, and a call that suspects that others
+ * call something else, and asks for that alone. The first two send a probe besides. */
+typedef enum {
+    RD_QUESTIONER_CALL,
+    RD_QUESTIONER_USER,
+    RD_QUESTIONER_UNLIKE,
+    RD_QUESTIONER_CALL_PROBE,
+    RD_QUESTIONER_USER_PROBE,
+    RD_QUESTIONERS
+} rd_questioner_t;
 static inline rd_questioner_t rd_questioner(const rd_boot_question_t *question)
 {
     return (rd_questioner_t)(question->number % RD_QUESTIONERS);
@@ -200,6 +211,9 @@ bool rd_boot_answered(rd_boot_t *boot, rd_questioner_t by, rd_boot_answer_t *ans
  * could not be answered. */
 bool rd_boot_asked(rd_boot_t *boot, rd_boot_question_t *question);
 void rd_boot_answer(rd_boot_t *boot, const rd_boot_question_t *question, const rd_boot_answer_t *answer);
+/* The probe of that number has come back to this rank, which had sent it: that is its answer, with no word in it but
+ * `text`. */
+void rd_boot_came_back(rd_boot_t *boot, uint32_t number, const char *text);
 
 /* A wait has lasted longer than rank `from` allows. */
 typedef struct rd_boot_claim {

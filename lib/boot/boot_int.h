@@ -25,11 +25,11 @@ typedef struct rd_lifeline {
 } rd_lifeline_t;
 
 /* See ask.c. */
-#define RD_BOOT_ASKED 8
+#define RD_BOOT_ASKED 64
 typedef struct rd_questions {
-    pthread_mutex_t lock; /* guards all of this, also while the bootstrap is `busy`; taken after the bootstrap's */
-    rd_boot_question_t asked[RD_BOOT_ASKED]; /* that have come, and are to be answered here */
-    int nasked;
+    pthread_mutex_t lock;      /* guards all of this, also while the bootstrap is `busy`; taken after the bootstrap's */
+    rd_boot_question_t *asked; /* that have come, and are to be answered here; at most RD_BOOT_ASKED */
+    int nasked, room;
     struct {
         uint32_t number; /* of the newest question; modulo RD_QUESTIONERS it is the questioner */
         bool answered;

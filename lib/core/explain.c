@@ -97,19 +97,44 @@ static void follow(rondo_comm_t comm, const rd_view_t *view, int next, char text
     }
 }
 
+static bool probe(rondo_comm_t comm)
+{
+    if (!rd_comm_query_enter(comm))
+        return false;
+    bool probed = rd_late_probe(&comm->team, RD_QUESTIONER_USER_PROBE);
+    rd_comm_query_leave(comm);
+    return probed;
+}
+
+/* Has the probe come back, so that this rank waits in a circle? */
+static bool is_round(rondo_comm_t comm, rd_boot_answer_t *answer)
+{
+    if (!rd_comm_query_enter(comm))
+        return false;
+    bool has = rd_boot_answered(comm->boot, RD_QUESTIONER_USER_PROBE, answer);
+    rd_comm_query_leave(comm);
+    return has;
+}
+
 static void find(rondo_comm_t comm, char text[RD_VERDICT_BYTES])
 {
     rd_monitor_verdict_t verdict = {.next = -1};
+    rd_boot_answer_t answer;
     rd_view_t view = {0};
+    bool probed = false;
 
     snprintf(text, RD_VERDICT_BYTES, "unknown: there is no record of this communicator (RONDO_MONITOR=0)");
     if (look(comm, &view, NULL)) {
+        probed = probe(comm);
         rest(RD_VERDICT_MS);
         if (look(comm, &view, &verdict))
             snprintf(text, RD_VERDICT_BYTES, "%s",
                      verdict.status == RD_VERDICT_NONE ? "nobody is waited for" : verdict.text);
     }
-    follow(comm, &view, verdict.next, text);
+    if (verdict.status != RD_VERDICT_BLAMED && probed && is_round(comm, &answer))
+        snprintf(text, RD_VERDICT_BYTES, "%s", answer.text);
+    else
+        follow(comm, &view, verdict.next, text);
     rd_view_free(&view);
 }
 

@@ -66,6 +66,8 @@ librondo_core_la_SOURCES += \
 	lib/core/on_error.h \
 	lib/core/op.c \
 	lib/core/op.h \
+	lib/core/probes.c \
+	lib/core/probes.h \
 	lib/core/ras_server.c \
 	lib/core/ras_server.h \
 	lib/core/ras_tcp.c \

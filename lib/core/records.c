@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/probes.h"
 #include "monitor/held.h"
 #include "monitor/process.h"
 #include "monitor/verdict.h"
@@ -122,6 +123,10 @@ void rd_comm_answer(rondo_comm_t comm, const rd_boot_question_t *question)
     rd_monitor_verdict_t verdict;
     rd_view_t view = {0};
 
+    if (question->nprobe) {
+        rd_probes_pass_on(comm, question);
+        return;
+    }
     if (rd_questioner(question) == RD_QUESTIONER_UNLIKE) {
         answer_called(comm, question);
         return;

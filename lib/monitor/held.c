@@ -115,6 +115,14 @@ bool rd_held_view(rd_view_t *view)
     return added;
 }
 
+bool rd_held_own(rd_view_t *view)
+{
+    rd_record_lock();
+    bool added = rd_record() && rd_view_add(view, rd_record()->fd);
+    rd_record_unlock();
+    return added;
+}
+
 bool rd_held_again(rd_view_t *view)
 {
     return !rd_view_stale(view) || rd_held_view(view);

@@ -18,6 +18,8 @@ void rd_held_job_rank(int held, int *rank, int *size);
 bool rd_held_view(rd_view_t *view);
 /* The same before a further look, which only copies need. */
 bool rd_held_again(rd_view_t *view);
+/* Adds this process's own record alone. Returns false if it has none, or there is no memory. */
+bool rd_held_own(rd_view_t *view);
 void rd_held_forget(void); /* in a forked child, whose descriptors have been closed */
 
 #endif

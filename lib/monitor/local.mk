@@ -40,6 +40,8 @@ librondo_core_la_SOURCES += \
 	lib/monitor/periods.h \
 	lib/monitor/pickle.c \
 	lib/monitor/pickle.h \
+	lib/monitor/probe.c \
+	lib/monitor/probe.h \
 	lib/monitor/process.c \
 	lib/monitor/process.h \
 	lib/monitor/process_int.h \

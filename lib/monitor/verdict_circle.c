@@ -35,8 +35,7 @@ static bool next_event(events_t *e, rd_monitor_event_t *event)
     return false;
 }
 
-/* Counts the messages of one direction with a peer that have begun. Returns false if the ring does not have all. */
-static bool count_messages(const rd_view_t *view, const rd_view_rank_t *r, rd_track_t track, int peer, uint64_t *count)
+bool rd_verdict_messages(const rd_view_t *view, const rd_view_rank_t *r, rd_track_t track, int peer, uint64_t *count)
 {
     const int kind = track == RD_TRACK_SEND ? RD_MONITOR_SEND : RD_MONITOR_RECV;
     events_t events = events_of(view, r);
@@ -68,9 +67,7 @@ uint64_t rd_verdict_under_way(const rd_monitor_comm_t *comm)
     return sum;
 }
 
-/* Is the rank inside one call, which returns when it is over, and are all its calls that are known of one thread? Then
- * it makes no other one before. A group may have been submitted, and then its thread is free. */
-static bool is_held(const rd_view_t *view, const rd_view_rank_t *r, int track)
+bool rd_verdict_held_alone(const rd_view_t *view, const rd_view_rank_t *r, int track)
 {
     events_t events = events_of(view, r);
     rd_monitor_event_t call, event;
@@ -95,8 +92,8 @@ rd_other_end_t rd_verdict_other_end(const rd_view_t *view, const rd_view_rank_t 
     const rd_track_t other = track == RD_TRACK_SEND ? RD_TRACK_RECV : RD_TRACK_SEND;
     uint64_t wanted, done;
 
-    if (!count_messages(view, r, (rd_track_t)track, peer->comm.rank, &wanted) ||
-        !count_messages(view, peer, other, r->comm.rank, &done))
+    if (!rd_verdict_messages(view, r, (rd_track_t)track, peer->comm.rank, &wanted) ||
+        !rd_verdict_messages(view, peer, other, r->comm.rank, &done))
         return RD_END_UNKNOWN;
     return done < wanted ? RD_END_OWED : RD_END_CALLED;
 }
@@ -104,7 +101,7 @@ rd_other_end_t rd_verdict_other_end(const rd_view_t *view, const rd_view_rank_t 
 /* Is `next` still to do what the rank waits for it to do? */
 static bool is_owed(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_rank_t *next, int track)
 {
-    if (!is_held(view, r, track))
+    if (!rd_verdict_held_alone(view, r, track))
         return false;
     if (track == RD_TRACK_COLLECTIVE)
         return next->comm.calls[RD_TRACK_COLLECTIVE].begun < r->comm.calls[RD_TRACK_COLLECTIVE].begun;

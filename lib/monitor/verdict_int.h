@@ -22,6 +22,14 @@ const char *rd_verdict_doing(const rd_view_process_t *process);
 typedef enum rd_other_end { RD_END_OWED, RD_END_CALLED, RD_END_UNKNOWN } rd_other_end_t;
 rd_other_end_t rd_verdict_other_end(const rd_view_t *view, const rd_view_rank_t *r, const rd_view_rank_t *peer,
                                     int track);
+/* Counts the messages of one direction with a peer that have begun. Returns false if the ring does not have all. */
+bool rd_verdict_messages(const rd_view_t *view, const rd_view_rank_t *r, rd_track_t track, int peer, uint64_t *count);
+/* Does the call that a rank is in hold its thread? A group may have been submitted, and then its thread is free; so it
+ * is by calls on a device. Of several calls that are under way at once it is not known which one waits. */
+bool rd_verdict_held(const rd_view_t *view, const rd_view_rank_t *r);
+/* Is the rank inside one call, which returns when it is over, and are all its calls that are known of one thread? Then
+ * it makes no other one before. A group may have been submitted, and then its thread is free. */
+bool rd_verdict_held_alone(const rd_view_t *view, const rd_view_rank_t *r, int track);
 /* Returns how many calls of a rank are under way. */
 uint64_t rd_verdict_under_way(const rd_monitor_comm_t *comm);
 /* Are all calls of a rank this thread's, as far as that is known? An event is of the thread that made the first call of

@@ -112,9 +112,7 @@ const rd_view_comm_t *rd_verdict_elsewhere(const rd_view_t *view, const rd_view_
     return NULL;
 }
 
-/* Does the call that a rank is in hold its thread? A group may have been submitted, and then its thread is free; so it
- * is by calls on a device. Of several calls that are under way at once it is not known which one waits. */
-static bool is_held(const rd_view_t *view, const rd_view_rank_t *r)
+bool rd_verdict_held(const rd_view_t *view, const rd_view_rank_t *r)
 {
     const int track = rd_view_inside(&r->comm);
     rd_monitor_event_t call;
@@ -152,7 +150,7 @@ static bool follow(const rd_view_t *view, const rd_view_comm_t **c, const rd_vie
         const rd_view_comm_t *then = rd_view_comm_of(view->before, view->nbefore, (*c)->id);
         const int peer = rd_view_waits_for(&(*at)->comm);
         const rd_view_rank_t *next = rd_view_rank_of(*c, peer);
-        if (peer < 0 || !rd_verdict_still(then, *at) || !is_held(view, *at))
+        if (peer < 0 || !rd_verdict_still(then, *at) || !rd_verdict_held(view, *at))
             return false;
         if (!next)
             return !to;
@@ -215,7 +213,8 @@ bool rd_verdict_order(const rd_view_t *view, const rd_view_comm_t *c, const rd_v
     const rd_view_comm_t *o = rd_verdict_elsewhere(view, c, late, &other);
     bool past = false;
 
-    if (!o || !is_held(view, waiter) || !is_owed(view, waiter, late) || !leads_to(view, o, other, waiter, &past))
+    if (!o || !rd_verdict_held(view, waiter) || !is_owed(view, waiter, late) ||
+        !leads_to(view, o, other, waiter, &past))
         return false;
     v->circle = v->status == RD_VERDICT_NONE && !past; /* a call that has failed holds nobody any more */
     say_order(view, c, waiter, o, other, v);
@@ -258,7 +257,7 @@ static const rd_view_rank_t *waiter_for(const rd_view_t *view, const rd_view_com
     for (int i = 0; i < c->nranks; i++) {
         const rd_view_rank_t *r = &c->ranks[i];
         if (rd_view_waits_for(&r->comm) == about && rd_view_inside(&r->comm) == RD_TRACK_COLLECTIVE &&
-            r->comm.calls[RD_TRACK_COLLECTIVE].begun == number && rd_verdict_still(then, r) && is_held(view, r))
+            r->comm.calls[RD_TRACK_COLLECTIVE].begun == number && rd_verdict_still(then, r) && rd_verdict_held(view, r))
             return r;
     }
     return NULL;

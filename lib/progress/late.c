@@ -7,7 +7,9 @@
 
 #include "base/fpenv.h"
 #include "monitor/heart.h"
+#include "monitor/held.h"
 #include "monitor/observe.h"
+#include "monitor/probe.h"
 #include "monitor/verdict.h"
 #include "progress/queue.h"
 #include "progress/unlike.h"
@@ -73,7 +75,7 @@ static int late_one(rd_queue_t *q, int peer)
 static void forget(rd_late_t *s)
 {
     rd_observe_end(&s->view);
-    s->looked = false;
+    s->looked = s->probed = false;
     s->asked = 0;
 }
 
@@ -122,6 +124,26 @@ static void ask(rd_queue_t *q, int about)
     rd_late_ask(q->team, RD_QUESTIONER_CALL, about);
     q->late.asked = about + 1;
     q->late.asked_ms = rd_clock_ms();
+}
+
+bool rd_late_probe(const rd_team_t *team, rd_questioner_t by)
+{
+    rd_boot_question_t question = {.from = team->rank, .nprobe = sizeof(rd_probe_t)};
+    rd_view_t view = {0};
+    rd_probe_t probe;
+
+    if (!team->seat || !team->seat->record)
+        return false;
+    bool begun = rd_held_own(&view) && rd_view_look(&view, 0) &&
+                 rd_probe_begin(&view, team->seat->board->id, team->rank, &probe);
+    rd_view_free(&view);
+    if (!begun)
+        return false;
+    question.number = rd_boot_ask_new(team->boot, by);
+    question.about = probe.at.peer;
+    memcpy(question.probe, &probe, sizeof probe);
+    rd_boot_ask(team->boot, question.about, &question);
+    return true;
 }
 
 /* Early it is a circle that is looked for: ranks of other nodes can be in one only by another communicator. Of many
@@ -216,6 +238,12 @@ static bool closes(const rd_queue_t *q, rd_monitor_verdict_t *v)
            rd_late_closes(q->team, q->late.view, q->late.asked - 1, &answer, v);
 }
 
+/* Has the probe come back? Then this call is one of a circle. */
+static bool is_round(const rd_queue_t *q, rd_boot_answer_t *answer)
+{
+    return q->late.probed && rd_boot_answered(q->team->boot, RD_QUESTIONER_CALL_PROBE, answer);
+}
+
 /* Looks at this node again, so two calls must be as far from each other as two looks. Where the records of this node
  * lead to a rank of another one, and those that wait here have not, that rank is asked now. */
 static void find(rd_queue_t *q, found_t *f)
@@ -223,6 +251,13 @@ static void find(rd_queue_t *q, found_t *f)
     rd_monitor_verdict_t v;
     const bool looked = judge(q, &v);
     bool unknown = looked && v.status == RD_VERDICT_UNKNOWN;
+    rd_boot_answer_t answer;
+
+    if ((!looked || v.status != RD_VERDICT_BLAMED) && is_round(q, &answer)) {
+        *f = (found_t){.status = RD_VERDICT_BLAMED, .rank = -1, .circle = true};
+        snprintf(f->text, sizeof f->text, "%s", answer.text);
+        return;
+    }
 
     if (unknown && !q->late.asked && v.next >= 0 && !q->controls[v.next] && may_ask(q))
         ask(q, v.next);
@@ -271,6 +306,17 @@ static bool claim(const rd_queue_t *q, int64_t now_ms)
     return claimed <= now_ms && atomic_compare_exchange_strong(until, &claimed, next - CLOCK_MS);
 }
 
+/* Whoever has not claimed the line may be the one whose probe comes back. Returns false if another rank of the node has
+ * said that there is a circle. */
+static bool claim_circle(const rd_queue_t *q, int64_t now_ms)
+{
+    _Atomic int64_t *until = &rd_queue_first(q)->circle_until_ms;
+    int64_t claimed = atomic_load(until);
+
+    return claimed < q->wait.began_ms + q->late.due_ms &&
+           atomic_compare_exchange_strong(until, &claimed, now_ms + CIRCLE_MS);
+}
+
 /* In the log, and to who wants to know of stalls. */
 static void say_line(rd_queue_t *q, const found_t *f, int late, const char *line)
 {
@@ -283,10 +329,13 @@ static void say_line(rd_queue_t *q, const found_t *f, int late, const char *line
 static void say_circle(rd_queue_t *q)
 {
     char line[RD_ERROR_BYTES + 192];
+    rd_boot_answer_t answer;
     found_t f;
 
+    if (!q->late.view && !is_round(q, &answer))
+        return;
     find(q, &f);
-    if (!f.circle)
+    if (!f.circle || !claim_circle(q, rd_clock_ms()))
         return;
     snprintf(line, sizeof line, "a call waits for %g s: %s (`rondo-ras who` says it again)",
              (double)q->late.due_ms / 1000, f.text);
@@ -319,7 +368,7 @@ static void say_due(rd_queue_t *q, int peer)
 {
     rd_late_t *s = &q->late;
 
-    if (s->view && s->early)
+    if (s->early)
         say_circle(q);
     else if (s->view)
         say(q, peer, s->due_ms, "RONDO_STALL_MS; `rondo-ras who` says it again");
@@ -346,6 +395,8 @@ static void look_first(rd_queue_t *q, int peer, int64_t now_ms, bool last)
         if (may_ask(q))
             ask_first(q, peer);
     }
+    if (!s->looked && (s->view || s->early) && q->team->node->nnodes <= NODES_EARLY)
+        s->probed = rd_late_probe(q->team, RD_QUESTIONER_CALL_PROBE);
     s->looked = true;
 }
 

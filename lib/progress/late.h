@@ -5,7 +5,8 @@
  * processes: the first one is made shortly before it is due. Ranks that wait for each other in a circle, of which it is
  * known that nothing will end it, are named after a second. Where the waits lead to a rank of another node, of which
  * there is no record here, its process and another one of its node are asked meanwhile (boot/ask.c), and then the next
- * node, if the waits go on there. */
+ * node, if the waits go on there. A circle that no node sees is found by a probe, which goes round it
+ * (monitor/probe.h). */
 #ifndef RD_PROGRESS_LATE_H
 #define RD_PROGRESS_LATE_H
 
@@ -29,6 +30,7 @@ typedef struct rd_late {
     int asked;            /* the rank of another node that was asked about, plus one; 0: none was */
     int64_t asked_ms;     /* when */
     int hops;             /* from one to the next */
+    bool probed;          /* a probe was sent (monitor/probe.h) */
 } rd_late_t;
 
 /* For a rank that waits for `peer` (-1: no particular rank), each time it has read the clock. */
@@ -47,5 +49,8 @@ void rd_late_ask(const rd_team_t *team, rd_questioner_t by, int about);
  * it does, by the view. */
 bool rd_late_closes(const rd_team_t *team, const struct rd_view *view, int about, const rd_boot_answer_t *answer,
                     struct rd_monitor_verdict *verdict);
+
+/* Sends a probe to whom `team`'s rank waits for. Returns false if that is not known, or has done its part. */
+bool rd_late_probe(const rd_team_t *team, rd_questioner_t by);
 
 #endif

@@ -77,6 +77,35 @@ static void ask(int from, int to, int about, int deaf)
           answer.status, answer.rank, answer.next, answer.text);
 }
 
+/* Probes of two ranks come by way of one, and both arrive, each once or twice. One that comes back is an answer. */
+static void probe(int from, int to)
+{
+    rd_boot_question_t q = {.from = from, .about = to, .nprobe = RD_BOOT_PROBE}, got;
+    rd_boot_answer_t answer;
+    int found[2] = {0, 0};
+
+    q.number = rd_boot_ask_new(ranks[from].boot, RD_QUESTIONER_CALL_PROBE);
+    for (int i = 0; i < 2; i++) {
+        q.probe[RD_BOOT_PROBE - 1] = (unsigned char)i;
+        rd_boot_ask(ranks[from].boot, to, &q);
+    }
+    for (int i = 0; i < TURNS; i++)
+        for (int r = 0; r < nranks; r++) {
+            CHECK(rd_boot_check(ranks[r].boot) == RONDO_SUCCESS, "rank %d hears of a failure", r);
+            while (rd_boot_asked(ranks[r].boot, &got)) {
+                CHECK(r == to && got.number == q.number && got.nprobe == RD_BOOT_PROBE, "rank %d: %zu bytes", r,
+                      got.nprobe);
+                found[got.probe[RD_BOOT_PROBE - 1] & 1]++;
+            }
+        }
+    CHECK(found[0] && found[1], "probes of %d ranks come %d and %d times", nranks, found[0], found[1]);
+    rd_boot_came_back(ranks[from].boot, q.number - RD_QUESTIONERS, "an older one");
+    CHECK(!rd_boot_answered(ranks[from].boot, RD_QUESTIONER_CALL_PROBE, &answer), "an older one is taken");
+    rd_boot_came_back(ranks[from].boot, q.number, "round");
+    CHECK(rd_boot_answered(ranks[from].boot, RD_QUESTIONER_CALL_PROBE, &answer) && strcmp(answer.text, "round") == 0,
+          "a probe has not come back");
+}
+
 static void claim(int from, int to, int late)
 {
     rd_boot_claim_t claim = {.late = late}, got = {.from = -1};
@@ -105,6 +134,7 @@ static void all(void)
             if (to != from) {
                 ask(from, to, (from * to + 1) % nranks, -1);
                 claim(from, to, (from + 2 * to) % nranks);
+                probe(from, to);
             }
 }
 

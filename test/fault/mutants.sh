@@ -136,6 +136,9 @@ whose the first call of several threads is@monitor/verdict_order.c@s/return has_
 calls on a device hold nobody@monitor/verdict_order.c@s/r->comm.device < 0 \&\& rd_verdict/rd_verdict/@monitor/judged
 which of several calls waits@monitor/verdict_order.c@s/ \&\& rd_verdict_under_way(&r->comm) == 1//@monitor/judged
 a call that has failed is in no circle@monitor/verdict_order.c@s/ \&\& !past;/;/@monitor/judged
+a probe follows what is owed@monitor/probe.c@s/return done < wait->number;/return true;/@monitor/judged
+a probe within a call that all must begin@monitor/probe.c@s/event.kind == RD_BARRIER ||/1 ||/@monitor/judged
+a rank of two threads, for a probe@monitor/probe.c@s/alone ? rd_verdict_held_alone(view, r, track) : //@monitor/judged
 who repeats the calls of a circle@monitor/verdict_circle.c@s/if (!rd_verdict_calls_alone(view, r, call.thread))/if (0)/@monitor/judged
 who works inside is not slow@monitor/verdict_slow.c@s/ \&\& is_outside(s)/ /@monitor/judged_slow
 the margin of who is slow@monitor/verdict_slow.c@s/s->others - s->waited >= MARGIN \&\&//;s/own + margin/own - 2/@monitor/judged_slow

@@ -8,6 +8,7 @@
 
 #include "base/wait.h"
 #include "monitor/judged.h"
+#include "monitor/probe.h"
 #include "sched/program.h"
 #include "util/harness.h"
 
@@ -447,6 +448,107 @@ static void two_orders_far(void)
     end();
 }
 
+/* ---- probes, each step of which sees one record ---- */
+
+/* Follows a probe of a rank for so many steps at most. Returns how it has ended. */
+static rd_probe_step_t probe_of(uint64_t comm, int rank, int most, rd_probe_t *p)
+{
+    rd_probe_step_t step = RD_PROBE_GOES_ON;
+
+    CHECK(rd_view_look(&view, 0), "no memory");
+    if (!rd_probe_begin(&view, comm, rank, p))
+        return RD_PROBE_ENDS;
+    for (int i = 0; i < most && step == RD_PROBE_GOES_ON; i++)
+        step = rd_probe_follow(&view, p);
+    return step;
+}
+
+static void expect_text(const rd_probe_t *p, const char *words)
+{
+    char text[RD_ERROR_BYTES];
+
+    rd_probe_text(p, text, sizeof text);
+    CHECK(strstr(text, words), "%s; wanted '%s'", text, words);
+}
+
+/* Rank 0 receives from rank 2, which is in a collective, and rank 1 waits for them. */
+static void probes_of_messages(void)
+{
+    rd_probe_t p;
+
+    collective_and_message(1, 0);
+    CHECK(probe_of(7, 0, 2, &p) == RD_PROBE_IS_BACK && p.waits == 2 && !p.several, "%d waits", (int)p.waits);
+    expect_text(&p, "do not meet: rank 0 (host:1000) waits in 'world' in recv, number 1 (8 bytes, rank 2) for rank 2, "
+                    "which waits as rank 2 (host:1002) of 'world' in barrier, collective number 2");
+    CHECK(probe_of(7, 2, 2, &p) == RD_PROBE_IS_BACK, "of the other one");
+    CHECK(probe_of(7, 1, 9, &p) == RD_PROBE_GOES_ON, "rank 1, for which nobody waits, is none of them");
+    boards[2]->calls[RD_TRACK_COLLECTIVE].ended++;
+    call(2, RD_MONITOR_SEND, 0, 1, 0);
+    ends(2);
+    call(2, RD_BARRIER, 0, 1, 0);
+    blocks(2, 0);
+    CHECK(probe_of(7, 0, 9, &p) == RD_PROBE_ENDS, "rank 2 has sent it");
+    CHECK(probe_of(7, 2, 9, &p) == RD_PROBE_ENDS, "rank 2 has sent it");
+    end();
+    collective_and_message(2, 0); /* another thread makes calls, too */
+    CHECK(probe_of(7, 0, 9, &p) == RD_PROBE_ENDS, "a rank of two threads");
+    end();
+    collective_and_message(1, RD_MONITOR_GROUPED);
+    CHECK(probe_of(7, 0, 9, &p) == RD_PROBE_ENDS, "a submitted group holds nobody");
+    CHECK(probe_of(7, 2, 9, &p) == RD_PROBE_ENDS, "a submitted group holds nobody");
+    end();
+}
+
+/* Rank 1 waits for rank 2 in a collective in which both are, and that for rank 0, which receives from rank 1. */
+static rd_probe_step_t probe_within(int kind, int flags)
+{
+    rd_probe_t p;
+
+    begin(3);
+    call(0, RD_MONITOR_RECV, 1, 1, 0);
+    call(1, kind, 2, 1, flags);
+    call(2, kind, 2, 1, flags);
+    blocks(0, 1);
+    blocks(1, 2);
+    blocks(2, 0);
+    const rd_probe_step_t step = probe_of(7, 0, 9, &p);
+    end();
+    return step;
+}
+
+static void probes_within_a_call(void)
+{
+    CHECK(probe_within(RD_ALLREDUCE, 0) == RD_PROBE_IS_BACK, "an allreduce ends when all have come");
+    CHECK(probe_within(RD_BROADCAST, 0) == RD_PROBE_ENDS, "a broadcast may end before all have come");
+    CHECK(probe_within(RD_ALLGATHER, RD_MONITOR_TABLES) == RD_PROBE_ENDS, "a block may be empty");
+}
+
+static void probes_of_orders(void)
+{
+    rd_probe_t p;
+
+    two_orders(0);
+    CHECK(probe_of(7, 0, 2, &p) == RD_PROBE_IS_BACK && p.several, "%d waits", (int)p.waits);
+    expect_text(&p,
+                "in different communicators, which they must call in one order: rank 0 (host:1000) waits in 'world' in "
+                "barrier, collective number 1");
+    CHECK(probe_of(8, 1, 2, &p) == RD_PROBE_IS_BACK, "of the other one");
+    has_made(0, 1); /* what rank 1 waits for */
+    CHECK(probe_of(7, 0, 9, &p) == RD_PROBE_ENDS, "it is not owed");
+    end();
+    two_orders(RD_MONITOR_GROUPED);
+    CHECK(probe_of(7, 0, 9, &p) == RD_PROBE_ENDS, "a submitted group holds nobody");
+    end();
+    begin(5); /* each sends to the next one: three are said */
+    for (int r = 0; r < 5; r++) {
+        call(r, RD_MONITOR_SEND, (r + 1) % 5, 1, 0);
+        blocks(r, (r + 1) % 5);
+    }
+    CHECK(probe_of(7, 3, 5, &p) == RD_PROBE_IS_BACK && p.waits == 5, "%d waits", (int)p.waits);
+    expect_text(&p, "for rank 1; and so on, 5 ranks in all");
+    end();
+}
+
 /* With names as long as they can be nothing is cut off. */
 static void long_names(void)
 {
@@ -623,6 +725,9 @@ int main(int argc, char **argv)
     threads_as_ranks();
     no_order();
     two_orders_far();
+    probes_of_messages();
+    probes_within_a_call();
+    probes_of_orders();
     long_names();
     doing();
     dead();
