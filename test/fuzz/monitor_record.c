@@ -10,6 +10,7 @@
 
 #include "fuzz/dumps.h"
 #include "monitor/dump.h"
+#include "monitor/probe.h"
 #include "monitor/ticks.h"
 #include "monitor/verdict.h"
 
@@ -150,6 +151,20 @@ static void show(const rd_view_t *view)
         }
 }
 
+/* Probes of each rank go on by a record as long as they can. */
+static void probe(const rd_view_t *view)
+{
+    for (int i = 0; i < view->ncomms; i++)
+        for (int r = 0; r < view->comms[i].nranks; r++) {
+            rd_probe_step_t step = RD_PROBE_GOES_ON;
+            rd_probe_t p;
+            if (!rd_probe_begin(view, view->comms[i].id, view->comms[i].ranks[r].comm.rank, &p))
+                continue;
+            for (int k = 0; k < 4 && step == RD_PROBE_GOES_ON; k++)
+                step = rd_probe_follow(view, &p);
+        }
+}
+
 /* To write every format takes three quarters of the time, so the input decides whether that is done: one in eight. */
 static bool writes(const uint8_t *data, size_t bytes)
 {
@@ -176,6 +191,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     show(&view);
     for (int i = 0; i < view.ncomms; i++)
         rd_verdict_judge(&view, &view.comms[i], &v);
+    probe(&view);
     if (writes(data, bytes) && !dumps_write(&view))
         abort();
     rd_view_free(&view);
