@@ -52,7 +52,11 @@ void ras_say_no_job(int pid)
                 "that its RONDO_RAS_GROUP names\n",
                 pid);
     else
-        fprintf(stderr, "rondo-ras: there is no job %d; rondo-ras list shows which there are\n", pid);
+        fprintf(stderr,
+                "rondo-ras: there is no job %d; rondo-ras list shows which there are. Of one that has ended the "
+                "records are "
+                "there if RONDO_MONITOR_DIR kept them: --dir DIR\n",
+                pid);
 }
 
 /* Of other jobs many processes may come and go meanwhile. */

@@ -1,5 +1,6 @@
 /* rondo-ras top: a page each second, by which one sees where every rank is and how much it does. Plain pages where
  * nobody looks: when the output is no terminal. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,9 @@
 #include "ras.h"
 
 #define BAR 20
-#define LEAST 7 /* lines of a communicator, its first rank, and what is left out */
+#define PIDS 65    /* columns of a terminal that has the process numbers, */
+#define NUMBERS 56 /* and the rates: else there is no room behind them for the longest name of a call */
+#define LEAST 7    /* lines of a communicator, its first rank, and what is left out */
 
 /* What a rank had done by the last page. */
 typedef struct past {
@@ -65,6 +68,34 @@ static double calls_each_second(const pages_t *p, const rd_view_rank_t *r, doubl
     return past ? rate(rd_view_begun(&r->comm), past->calls, seconds) : 0;
 }
 
+/* Prints what of a text has room, and where that is not all, a sign that it goes on: in a file all has. */
+static void print_cut(const char *text, int room)
+{
+    int n = (int)strlen(text), columns = 0, kept = 0;
+
+    for (int i = 0; i < n; i++) { /* bytes that go on with a character of UTF-8 take no column */
+        columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+        if (columns < room)
+            kept = i + 1;
+    }
+    if (columns <= room)
+        fputs(text, stdout);
+    else if (room > 0)
+        printf("%.*s\u2026", kept, text);
+}
+
+__attribute__((format(printf, 2, 3))) static void print_line(const pages_t *p, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    print_cut(text, p->width);
+    putchar('\n');
+}
+
 static void print_bar(const pages_t *p, double part)
 {
     int full = part > 0 ? (int)(part * p->bar + 0.5) : 0;
@@ -96,13 +127,13 @@ static int print_numbers(const pages_t *p, const rd_view_t *view, const rd_view_
     double bytes = past ? rate(rd_view_bytes(view, r), past->bytes, seconds) : 0, part = waited(view, r);
     int n = printf("%4d ", r->comm.rank);
 
-    if (p->width >= 60)
+    if (p->width >= PIDS)
         n += printf("%8d ", view->processes[r->process].reader.head.pid);
-    if (p->width >= 40)
+    if (p->width >= NUMBERS)
         n += printf("%8.0f %7.3f ", calls_each_second(p, r, seconds), bytes / 1e9);
-    if (p->width >= 40 && part >= 0)
+    if (p->width >= NUMBERS && part >= 0)
         n += printf("%5.0f%% ", 100 * part);
-    else if (p->width >= 40)
+    else if (p->width >= NUMBERS)
         n += printf("%6s ", "-");
     return n;
 }
@@ -110,9 +141,9 @@ static int print_numbers(const pages_t *p, const rd_view_t *view, const rd_view_
 static void print_titles(const pages_t *p)
 {
     printf("%4s ", "rank");
-    if (p->width >= 60)
+    if (p->width >= PIDS)
         printf("%8s ", "pid");
-    if (p->width >= 40)
+    if (p->width >= NUMBERS)
         printf("%8s %7s %6s ", "calls/s", "GB/s", "waits");
     if (p->bar)
         printf("%-*s  ", p->bar, "pace");
@@ -157,7 +188,8 @@ static void print_rank(const pages_t *p, const rd_view_t *view, const rd_view_ra
         where_in_short(view, r, where, sizeof where);
     else
         rd_view_where_text(view, r, true, where, sizeof where);
-    printf("%.*s%s\n", room > 0 ? room : 0, where, *color ? "\033[0m" : "");
+    print_cut(where, room);
+    puts(*color ? "\033[0m" : "");
 }
 
 /* How many lines the verdict takes, which says whoever holds the communicator up, whether it stands still or is slow.
@@ -188,15 +220,16 @@ static int print_comm(const pages_t *p, const rd_view_t *view, const rd_view_com
         double calls = calls_each_second(p, &c->ranks[r], seconds);
         most = calls > most ? calls : most;
     }
-    printf("\n'%s'%s, %d rank%s on %d node%s\n", m->name, ras_comm_number(view, c, id), m->size,
-           m->size == 1 ? "" : "s", m->nodes, m->nodes == 1 ? "" : "s");
+    putchar('\n');
+    print_line(p, "'%s'%s, %d rank%s on %d node%s", m->name, ras_comm_number(view, c, id), m->size,
+               m->size == 1 ? "" : "s", m->nodes, m->nodes == 1 ? "" : "s");
     lines += 3 + lines_of(p, v);
     if (rd_verdict_names(v->status))
         printf("%s\n", v->text);
     print_titles(p);
     for (int r = 0; r < c->nranks; r++, lines++) {
         if (p->live && r > 0 && lines >= p->height - 3 && r + 1 < c->nranks) {
-            printf("and %d more\n", c->nranks - r);
+            print_line(p, "and %d more", c->nranks - r);
             return lines + 1;
         }
         print_rank(p, view, &c->ranks[r], seconds, most);
@@ -214,7 +247,7 @@ static void print_comms(const pages_t *p, const rd_view_t *view, const rd_monito
             if (rd_verdict_names(verdicts[i].status) == calm)
                 continue;
             if (p->live && shown > 0 && lines + LEAST + lines_of(p, &verdicts[i]) > p->height) {
-                printf("and %d more communicator%s\n", view->ncomms - shown, view->ncomms - shown == 1 ? "" : "s");
+                print_line(p, "and %d more communicator%s", view->ncomms - shown, view->ncomms - shown == 1 ? "" : "s");
                 return;
             }
             lines = print_comm(p, view, &view->comms[i], &verdicts[i], seconds, lines);
@@ -240,8 +273,8 @@ static void print_page(const pages_t *p, const rd_view_t *view, int job)
         rd_verdict_judge(view, &view->comms[i], &verdicts[i]);
     if (p->live)
         fputs("\033[H\033[2J", stdout);
-    printf("rondo-ras top: %d process%s, %d communicator%s\n", n, n == 1 ? "" : "es", view->ncomms,
-           view->ncomms == 1 ? "" : "s");
+    print_line(p, "rondo-ras top: %d process%s, %d communicator%s", n, n == 1 ? "" : "es", view->ncomms,
+               view->ncomms == 1 ? "" : "s");
     if (n == 0)
         print_none(job);
     else if (verdicts)
@@ -269,6 +302,8 @@ int ras_top(rd_view_t *view, const ras_options_t *given)
     ras_options_t own = *given, *options = &own;
     rd_view_t older;
 
+    if (options->job && ras_await_job(view, options) != 0)
+        return RAS_NOTHING;
     remember(&pages, view);
     for (int n = 0; !options->count || n < options->count; n++) {
         ras_pause(options->seconds > 0 ? options->seconds : 1);

@@ -84,7 +84,7 @@ static const char usage[] =
     "OPTIONS\n"
     "    -v           status: a line for each rank, with its pid and its counts\n"
     "    --all        stacks: of all ranks\n"
-    "    --json       for programs\n"
+    "    --json       list, status, who, monitor, analyse: for programs\n"
     "    --job PID    this job alone: its number, or a process of it\n"
     "    --dir DIR    also the records in this folder (default: RONDO_MONITOR_DIR)\n"
     "    --user USER  also the processes of that user, who has allowed it (RONDO_RAS_GROUP)\n"
@@ -123,18 +123,19 @@ typedef struct command {
     bool has_hosts;                                 /* can `run` look at other hosts? */
     bool waits;                                     /* does it go on where there is nothing yet? */
     bool has_args;                                  /* of `run` */
+    bool has_no_json;
 } command_t;
 
 static const command_t commands[] = {
     {.name = "list", .run = ras_list, .has_hosts = true},
     {.name = "status", .run = ras_status, .has_hosts = true},
     {.name = "who", .run = ras_who, .has_hosts = true},
-    {.name = "top", .run = ras_top, .waits = true},
+    {.name = "top", .run = ras_top, .waits = true, .has_no_json = true},
     {.name = "dump", .run = ras_dump, .has_hosts = true},
     {.name = "trace", .run = ras_trace, .has_hosts = true},
-    {.name = "metrics", .run = ras_metrics, .has_hosts = true, .waits = true},
+    {.name = "metrics", .run = ras_metrics, .has_hosts = true, .waits = true, .has_no_json = true},
     {.name = "monitor", .run = ras_monitor, .waits = true},
-    {.name = "stacks", .run = ras_stacks, .has_args = true},
+    {.name = "stacks", .run = ras_stacks, .has_args = true, .has_no_json = true},
     {.name = "convert", .run_files = ras_convert},
     {.name = "analyse", .run_files = ras_analyse},
 };
@@ -181,7 +182,8 @@ static int take_number(int c, ras_options_t *options)
                    ? 0
                    : wrong("--timeout needs a number of seconds, 0.1 at least", optarg);
     default:
-        return RAS_USAGE; /* getopt has said why */
+        fprintf(stderr, "    see: rondo-ras --help\n"); /* getopt has said why */
+        return RAS_USAGE;
     }
 }
 
@@ -242,9 +244,13 @@ static int parse(const command_t *command, int argc, char **argv, ras_options_t 
     }
     options->args = argv + optind;
     options->nargs = argc - optind;
-    return options->nargs && command->run && !command->has_args
-               ? wrong("there is nothing more to say than the command", argv[optind])
-               : 0;
+    if (options->json && command->has_no_json)
+        return wrong("list, status, who, monitor and analyse have --json; this has not", command->name);
+    if (!options->nargs || !command->run || command->has_args)
+        return 0;
+    return wrong(number_is(argv[optind], 1, INT32_MAX, &options->job) ? "a job is named by --job"
+                                                                      : "there is nothing more to say than the command",
+                 argv[optind]);
 }
 
 static int no_record(const rd_view_t *view, const ras_options_t *options)
@@ -306,7 +312,7 @@ int main(int argc, char **argv)
     rd_view_t view;
 
     for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0 || (i == 1 && strcmp(argv[i], "help") == 0)) {
             fputs(usage, stdout);
             return end(0);
         }

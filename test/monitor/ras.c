@@ -126,7 +126,7 @@ static void nothing(void)
     start();
     obedient_order_all(OBEDIENT_REDUCE);
     EXPECT("top -n 1 -d 0.1", 0, "top: 3 processes, 1 communicator");
-    CHECK(obedient_ras("top -n 1 -d 0.1 --job 999999999", 0) == 0 && strstr(obedient_text, "there is no job 999999999"),
+    CHECK(obedient_ras("top -n 1 -d 0.1 --job 999999999", 0) == 1 && strstr(obedient_text, "there is no job 999999999"),
           "top: %s", obedient_text);
     CHECK(obedient_ras("list 2>&1 >/dev/full #", 0) == 1 && strstr(obedient_text, "the output could not be written"),
           "a full disk: %s", obedient_text);
@@ -157,15 +157,16 @@ static rondo_result_t split(int what, int rank, rondo_comm_t comm)
     return obedient_reduce(what, rank, comm);
 }
 
-/* What top writes to a terminal of so many rows. */
-static const char *page(int rows)
+/* What top writes to a terminal of so many rows and columns. */
+static const char *page(int rows, int columns)
 {
     static char text[16384];
-    struct winsize size = {.ws_row = (unsigned short)rows, .ws_col = 100};
+    struct winsize size = {.ws_row = (unsigned short)rows, .ws_col = (unsigned short)columns};
     char command[128];
     size_t have = 0;
     int ours = posix_openpt(O_RDWR | O_NOCTTY), theirs = -1;
 
+    memset(text, 0, sizeof text);
     if (ours >= 0 && grantpt(ours) == 0 && unlockpt(ours) == 0)
         theirs = open(ptsname(ours), O_RDWR | O_NOCTTY);
     if (theirs < 0) {
@@ -228,6 +229,40 @@ static void told_apart(void)
     CHECK(system(command) == 0, "cannot remove %s", dir);
 }
 
+/* Columns of the longest line but a verdict, which goes on below. */
+static int widest(const char *text)
+{
+    int most = 0, columns = 0;
+    bool verdict = false;
+
+    for (const char *at = text; *at; at++) {
+        if (*at == '\n' || *at == '\r') {
+            most = columns > most && !verdict ? columns : most;
+            columns = 0;
+            verdict = strncmp(at + 1, "rank 1 (", 8) == 0;
+        } else if (*at == '\033') {
+            at += strcspn(at, "HJm");
+        } else {
+            columns += ((unsigned char)*at & 0xc0) != 0x80;
+        }
+    }
+    return most;
+}
+
+/* Titles and rows end where a narrow terminal does, and the numbers of calls are whole. */
+static void narrow(void)
+{
+    static const int widths[] = {20, 30, 40, 44, 56, 60, 65, 80};
+
+    for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
+        const char *text = page(ROWS, widths[i]);
+        if (!text)
+            return;
+        CHECK(widest(text) <= widths[i] && widest(text) > 10, "%d columns of %d:\n%s", widest(text), widths[i], text);
+        CHECK(widths[i] < 30 || strstr(text, " in allreduce 1"), "%d columns:\n%s", widths[i], text);
+    }
+}
+
 static void pages(void)
 {
     const char *text;
@@ -239,13 +274,14 @@ static void pages(void)
     obedient_order(0, OBEDIENT_REDUCE);
     wait_for(3, "'the last part' (");
     told_apart();
-    text = page(ROWS);
+    text = page(ROWS, 100);
     for (const char *at = text; at && *at; at++)
         lines += *at == '\n';
     const char *first = text ? strchr(text, '\'') : NULL;
     CHECK(!text || (lines <= ROWS && strstr(text, " more communicators") && first &&
                     strncmp(first, "'the last part'", 15) == 0),
           "%d lines for %d rows:\n%s", lines, ROWS, text);
+    narrow();
     obedient_order(1, OBEDIENT_REDUCE);
     obedient_order(2, OBEDIENT_REDUCE);
     for (int r = 0; r < RANKS; r++)

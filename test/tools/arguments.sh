@@ -42,6 +42,13 @@ bad NODESxRANKS "$info" memory 1024x1025
 bad NODESxRANKS "$info" scale 2x3x
 bad 'rondo-tune --help' "$tune" --ranks 2,3x
 bad '-n needs' "$ras" top -n 3x
+bad 'named by --job: 4711' "$ras" who 4711
+bad 'nothing more to say.*: x' "$ras" who x
+bad '--json; this has not: top' "$ras" top --json
+bad 'see: rondo-ras --help' "$ras" who -y
+for help in -h help --help; do
+    "$ras" $help | grep -q SYNOPSIS || { echo "rondo-ras $help: no help"; failures=$((failures + 1)); }
+done
 [ ! -e "$run" ] || bad '--compare=3x: a number' sh "$run" --compare=3x true
 for n in '' x 3x -3 +3 ' 3' 0x3 nan inf 1e99; do
     bad "-e $n: not a" "$perf" allreduce --ranks 2 -e "$n"
