@@ -69,9 +69,9 @@ static double since(const rd_view_t *view, const rd_view_rank_t *rank, uint64_t 
 {
     const rd_view_process_t *process = &view->processes[rank->process];
     int64_t now = process->past || process->now_ns ? (int64_t)(process->now_ns / 1000000) : rd_clock_ms();
-    int64_t ms = now - (int64_t)then_ms;
+    const uint64_t ms = (uint64_t)now - then_ms; /* which a record may have anything for */
 
-    return ms > 0 && ms < INT64_C(1) << 40 ? (double)ms / 1000 : 0;
+    return ms < UINT64_C(1) << 40 ? (double)ms / 1000 : 0;
 }
 
 double rd_view_waits_since(const rd_view_t *view, const rd_view_rank_t *rank)
