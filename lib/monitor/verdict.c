@@ -213,12 +213,26 @@ const char *rd_verdict_doing(const rd_view_process_t *p)
                                               : "";
 }
 
+/* Who is late in the end, for whom this one waits elsewhere. */
+static void add_root(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *late, char *text,
+                     size_t bytes)
+{
+    const rd_view_rank_t *root = rd_verdict_root(view, c, late);
+    const size_t used = strlen(text);
+    char who[64];
+
+    if (!root)
+        return;
+    rd_view_rank_text(view, root, who, sizeof who);
+    snprintf(text + used, bytes - used, "; in the end it waits for %s of '%.40s', which is late", who, root->comm.name);
+}
+
 void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *late, uint64_t ahead,
                           char *text, size_t bytes)
 {
     const rd_view_rank_t *other;
     const rd_view_comm_t *o = rd_verdict_elsewhere(view, c, late, &other);
-    char number[RD_VERDICT_NUMBER_BYTES], who[64], last[240], there[240], where[360], many[32] = "";
+    char number[RD_VERDICT_NUMBER_BYTES], who[64], last[240], there[240], where[460], many[32] = "";
 
     rd_view_rank_text(view, late, who, sizeof who);
     rd_view_where_text(view, late, false, last, sizeof last);
@@ -227,16 +241,37 @@ void rd_verdict_late_text(const rd_view_t *view, const rd_view_comm_t *c, const 
         rd_view_where_text(view, other, true, there, sizeof there);
         snprintf(where, sizeof where, "; it is in another communicator, '%.40s'%s: %s", other->comm.name,
                  rd_verdict_number_of(o, c, number), there);
+        add_root(view, c, late, where, sizeof where);
     }
     if (ahead)
         snprintf(many, sizeof many, ", by %llu call%s", (unsigned long long)ahead, ahead == 1 ? "" : "s");
     snprintf(text, bytes, "%s is late%s: %s%s", who, many, last, where);
 }
 
-static void say_outside(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *waiter,
-                        const rd_view_rank_t *late, rd_monitor_verdict_t *v)
+/* The same communicator's rank of the process that is late in the end, if that is late here, too: it is the cause. */
+static const rd_view_rank_t *cause_of(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_comm_t *then,
+                                      const rd_view_rank_t *waiter, const rd_view_rank_t *late)
 {
-    char by[64], call[200], text[RD_VERDICT_BYTES];
+    const rd_view_rank_t *root = rd_verdict_root(view, c, late), *found = NULL, *other;
+
+    for (int i = 0; root && i < c->nranks; i++) {
+        if (c->ranks[i].process != root->process)
+            continue;
+        if (found)
+            return NULL; /* its threads are ranks */
+        found = &c->ranks[i];
+    }
+    const bool is_late = found && found != late && rd_view_inside(&found->comm) < 0 && rd_verdict_still(then, found) &&
+                         rd_view_inside(&waiter->comm) == RD_TRACK_COLLECTIVE &&
+                         found->comm.calls[RD_TRACK_COLLECTIVE].begun < waiter->comm.calls[RD_TRACK_COLLECTIVE].begun;
+    return is_late && !rd_verdict_elsewhere(view, c, found, &other) ? found : NULL;
+}
+
+static void say_outside(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_comm_t *then,
+                        const rd_view_rank_t *waiter, const rd_view_rank_t *late, rd_monitor_verdict_t *v)
+{
+    const rd_view_rank_t *cause;
+    char by[64], call[200], over[64], text[RD_VERDICT_BYTES];
     int track = rd_view_inside(&waiter->comm);
     uint64_t ahead = waiter->comm.calls[RD_TRACK_COLLECTIVE].begun - late->comm.calls[RD_TRACK_COLLECTIVE].begun;
 
@@ -252,6 +287,15 @@ static void say_outside(const rd_view_t *view, const rd_view_comm_t *c, const rd
                        "sent has not come",
                        by, call, rd_view_waits_since(view, waiter), text,
                        track == RD_TRACK_COLLECTIVE ? "that call" : "the call at the other end");
+        return;
+    }
+    if ((cause = cause_of(view, c, then, waiter, late))) {
+        ahead = waiter->comm.calls[RD_TRACK_COLLECTIVE].begun - cause->comm.calls[RD_TRACK_COLLECTIVE].begun;
+        rd_verdict_late_text(view, c, cause, ahead, text, sizeof text);
+        rd_view_rank_text(view, late, over, sizeof over);
+        rd_verdict_say(v, RD_VERDICT_LATE, cause->comm.rank,
+                       "%s; %s waits for it in another communicator, and for that one %s in %s since %.1f s", text,
+                       over, by, call, rd_view_waits_since(view, waiter));
         return;
     }
     rd_verdict_late_text(view, c, late, track == RD_TRACK_COLLECTIVE && (int64_t)ahead > 0 ? ahead : 0, text,
@@ -284,7 +328,7 @@ static void say_end(const rd_view_t *view, const rd_view_comm_t *c, const rd_vie
         rd_verdict_say(v, RD_VERDICT_UNKNOWN, -1, "unknown: %s waits for rank %d, which makes progress (%s)", who, peer,
                        where);
     } else {
-        say_outside(view, c, at, next, v);
+        say_outside(view, c, then, at, next, v);
     }
 }
 

@@ -47,6 +47,9 @@ const char *rd_verdict_number_of(const rd_view_comm_t *comm, const rd_view_comm_
  * verdict if they do. */
 bool rd_verdict_order(const rd_view_t *view, const rd_view_comm_t *comm, const rd_view_rank_t *waiter,
                       const rd_view_rank_t *late, rd_monitor_verdict_t *verdict);
+/* Of a rank that is late, as its thread is in another communicator: the rank that its waits there lead to, over any
+ * number of communicators, which is outside of calls and late; NULL: it is in none, or they lead to no such rank. */
+const rd_view_rank_t *rd_verdict_root(const rd_view_t *view, const rd_view_comm_t *comm, const rd_view_rank_t *late);
 /* Of a rank that is late, as a collective waits for it: where do the waits of its thread lead to another node? */
 void rd_verdict_find_hop(const rd_view_t *view, const rd_view_comm_t *comm, const rd_view_rank_t *late,
                          rd_monitor_verdict_t *verdict);

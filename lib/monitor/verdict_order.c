@@ -221,6 +221,29 @@ bool rd_verdict_order(const rd_view_t *view, const rd_view_comm_t *c, const rd_v
     return true;
 }
 
+const rd_view_rank_t *rd_verdict_root(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *late)
+{
+    const rd_view_rank_t *at = late, *next;
+
+    for (int hops = 0; hops < HOPS; hops++) {
+        if (rd_view_inside(&at->comm) < 0) {
+            const rd_view_rank_t *there;
+            const rd_view_comm_t *o = rd_verdict_elsewhere(view, c, at, &there);
+            if (!o)
+                return at == late ? NULL : at;
+            c = o;
+            at = there;
+        }
+        const rd_view_comm_t *then = rd_view_comm_of(view->before, view->nbefore, c->id);
+        next = rd_verdict_held(view, at) ? rd_view_rank_of(c, rd_view_waits_for(&at->comm)) : NULL;
+        if (!next || next->comm.state != RD_MONITOR_ALIVE || !rd_verdict_still(then, next) ||
+            (rd_view_inside(&next->comm) < 0 && !is_owed(view, at, next)))
+            return NULL;
+        at = next;
+    }
+    return NULL;
+}
+
 /* ---- from node to node ---- */
 
 void rd_verdict_find_hop(const rd_view_t *view, const rd_view_comm_t *c, const rd_view_rank_t *late,

@@ -120,6 +120,8 @@ how many communicators were used@monitor/read.c@s/used < r->head.ncomms ? used :
 a communicator's rank@monitor/read.c@s/comm->rank >= 0 \&\& comm->rank < comm->size/1/@monitor/forged
 an event that another one has replaced@monitor/read.c@s/stamp >> 8 == ((index + 1) \& (UINT64_MAX >> 8))/1/@monitor/record monitor/killed
 who has made the call is not late@monitor/verdict.c@s/track == RD_TRACK_COLLECTIVE ? (int64_t)ahead <= 0/track == RD_TRACK_COLLECTIVE ? 0/@monitor/judged
+who is late in the end@monitor/verdict.c@s/return is_late \&\& .*/return NULL;/@monitor/judged
+whom waits elsewhere lead to is owed@monitor/verdict_order.c@s/ \&\& !is_owed(view, at, next)))/ \&\& 0))/@monitor/judged
 who has left@monitor/verdict.c@s/else if (next->comm.state == RD_MONITOR_ENDED) {/else if (0) {/@monitor/judged
 a walk that comes back to its own way@monitor/verdict.c@s/was \&\& \*was \&\& \*was != walk/was \&\& *was/@monitor/judged
 a wait that was not there before@monitor/verdict.c@s/!rd_verdict_still(then, next) ||/0 ||/;s/else if (!rd_verdict_still(then, next))/else if (0)/@monitor/judged

@@ -419,6 +419,48 @@ static void no_order(void)
     end();
 }
 
+/* Rank 0 waits in 7 for rank 1, which waits in 8 for rank 2. That one is late in both, and it is the cause. */
+static void late_in_the_end(void)
+{
+    begin(3);
+    for (int r = 1; r < 3; r++) {
+        rd_monitor_head_t *head = (void *)((char *)boards[r] - RD_MONITOR_PAGE);
+        rd_monitor_comm_t *other = boards[r] + 1;
+        head->used = 2;
+        memcpy((void *)other, (const void *)boards[r], sizeof *other);
+        other->id = 8;
+        snprintf(other->name, sizeof other->name, "part");
+    }
+    call(0, RD_BARRIER, 0, 1, 0);
+    blocks(0, 1);
+    rd_monitor_comm_t *world = boards[1];
+    boards[1] = world + 1; /* its record has the call in 8 */
+    has_made(2, 0);
+    calls(2, 0, 0);
+    rd_monitor_head_t *head = (void *)((char *)world - RD_MONITOR_PAGE);
+    rd_monitor_event_t *events = (void *)((char *)head + head->events_at);
+    head->next = 1;
+    events[0] =
+        (rd_monitor_event_t){.stamp = 1 << 8 | 2, .comm = 8, .number = 1, .kind = RD_BARRIER, .rank = 1, .thread = 1};
+    boards[1]->calls[RD_TRACK_COLLECTIVE].begun = boards[1]->calls[RD_TRACK_COLLECTIVE].entry = 1;
+    blocks(1, 2);
+    judge_the_first();
+    EXPECT(RD_VERDICT_LATE, 2, "rank 2 (host:1002) is late, by 1 call: outside");
+    EXPECT(RD_VERDICT_LATE, 2,
+           "; rank 1 (host:1001) waits for it in another communicator, and for that one rank 0 (host:");
+    calls(2, 1, 1); /* it is late in 8 alone */
+    judge_the_first();
+    EXPECT(RD_VERDICT_LATE, 1, "rank 1 (host:1001) is late");
+    EXPECT(RD_VERDICT_LATE, 1, "; in the end it waits for rank 2 (host:1002) of 'part', which is late");
+    (boards[2] + 1)->calls[RD_TRACK_COLLECTIVE].begun = 1; /* nor there */
+    (boards[2] + 1)->calls[RD_TRACK_COLLECTIVE].ended = 1;
+    judge_the_first();
+    EXPECT(RD_VERDICT_LATE, 1, "rank 1 (host:1001) is late");
+    CHECK(!strstr(verdict.text, "in the end"), "%s", verdict.text);
+    boards[1] = world;
+    end();
+}
+
 /* Two orders from node to node. The node of rank 1 finds that it is late in the first communicator, as it waits for
  * rank 0 in the second; and that of rank 0, by this hop, that it waits for the same. */
 static void two_orders_far(void)
@@ -724,6 +766,7 @@ int main(int argc, char **argv)
     order_by_threads();
     threads_as_ranks();
     no_order();
+    late_in_the_end();
     two_orders_far();
     probes_of_messages();
     probes_within_a_call();

@@ -22,6 +22,7 @@ check_PROGRAMS += \
 	test/monitor/metrics \
 	test/monitor/nccl_ras \
 	test/monitor/metrics_end \
+	test/monitor/planted \
 	test/monitor/quiet \
 	test/monitor/ras \
 	test/monitor/ras_tcp \
@@ -98,6 +99,8 @@ test_monitor_nccl_ras_SOURCES = \
 	tools/value_json.c
 test_monitor_quiet_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_monitor_quiet_SOURCES = test/monitor/quiet.c test/monitor/obedient.c test/monitor/obedient.h
+test_monitor_planted_LDADD = libtest.la
+test_monitor_planted_SOURCES = test/monitor/planted.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_ras_LDADD = libtest.la
 test_monitor_ras_SOURCES = test/monitor/ras.c test/monitor/obedient.c test/monitor/obedient.h
 test_monitor_ras_tcp_LDADD = libtest.la
