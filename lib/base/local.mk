@@ -2,6 +2,8 @@
 librondo_core_la_SOURCES += \
 	lib/base/bytes.c \
 	lib/base/bytes.h \
+	lib/base/clock.c \
+	lib/base/clock.h \
 	lib/base/env.c \
 	lib/base/env.h \
 	lib/base/env_alias.c \

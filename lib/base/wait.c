@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/outstanding.h"
 
 #define CLOCK_PAUSES 1024 /* pauses between two readings of the clock */
@@ -31,7 +32,7 @@ int64_t rd_clock_ms(void)
 int64_t rd_clock_ns(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    rd_clock_read(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fork.h"
 #include "boot/sock.h"
 #include "base/thread.h"
@@ -172,7 +173,7 @@ void rd_served_finish(const unsigned char job[16], int64_t ms, const char *why)
     struct timespec until;
     rd_served_t **p, *mine = NULL;
     int expired = ms <= 0;
-    clock_gettime(CLOCK_MONOTONIC, &until);
+    rd_clock_read(CLOCK_MONOTONIC, &until);
     until.tv_sec += ms / 1000;
     until.tv_nsec += ms % 1000 * 1000000;
     if (until.tv_nsec >= 1000000000) {

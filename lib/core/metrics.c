@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "core/caller.h"
 #include "core/lifetime.h"
 #include "core/living.h"
@@ -147,7 +148,7 @@ void rd_metrics_end(void)
 
     if (maker != getpid())
         return;
-    clock_gettime(CLOCK_REALTIME, &until);
+    rd_clock_read(CLOCK_REALTIME, &until);
     until.tv_sec++;
     if (pthread_mutex_timedlock(&lock, &until) != 0)
         return;

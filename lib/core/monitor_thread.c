@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/thread.h"
@@ -214,7 +215,7 @@ static void end(state_t *s)
     const uint64_t once = 1;
     struct timespec until;
 
-    clock_gettime(CLOCK_REALTIME, &until);
+    rd_clock_read(CLOCK_REALTIME, &until);
     until.tv_sec += END_MS / 1000;
     atomic_store(&s->stop, 1);
     (void)!write(s->event, &once, sizeof once);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 #include "boot/sock.h"
 
@@ -114,7 +115,7 @@ static bool wait_for(rd_ras_server_t *s, int ms)
 {
     struct timespec until;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
+    rd_clock_read(CLOCK_MONOTONIC, &until);
     until.tv_sec += ms / 1000;
     until.tv_nsec += ms % 1000 * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
@@ -272,7 +273,7 @@ void rd_ras_server_end(rd_ras_server_t *s)
             (void)shutdown(s->clients[i].fd, SHUT_RDWR);
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
-    clock_gettime(CLOCK_REALTIME, &until);
+    rd_clock_read(CLOCK_REALTIME, &until);
     until.tv_sec += END_S;
     if (pthread_timedjoin_np(s->thread, NULL, &until) != 0)
         pthread_detach(s->thread);

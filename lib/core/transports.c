@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "netplugin/transport_plugin.h"
 #include "transport/cma/cma.h"
 #include "transport/shm/shm.h"
@@ -89,6 +90,13 @@ const rd_transport_ops_t *rd_transport_between(const rd_env_t *env, char why[RD_
     snprintf(why, RD_TRANSPORT_WHY,
              "this library is built without UCX: configure it with --with-ucx, or start all "
              "ranks on one node with one RONDO_HOSTID");
+    if (!rd_clock_has_counter()) {
+        snprintf(
+            why, RD_TRANSPORT_WHY,
+            "network libraries read the time stamp counter, and this process may not (prctl: PR_SET_TSC): allow it "
+            "that, or start all ranks on one node");
+        return NULL;
+    }
     const char *another = NULL; /* that would have to be asked for */
     for (int i = 0; (ops = rd_transport_at(i)); i++) {
         another = !another && ops->asked_for && !*env->transport ? ops->name : another;

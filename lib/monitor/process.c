@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fork.h"
 #include "base/wait.h"
 #include "boot/sock.h"
@@ -69,7 +70,7 @@ static void fill_head(const rd_record_t *made)
     struct timespec now;
 
     rd_origin_find(&here);
-    clock_gettime(CLOCK_REALTIME, &now);
+    rd_clock_read(CLOCK_REALTIME, &now);
     head->version = RD_MONITOR_VERSION;
     head->head_bytes = RD_MONITOR_PAGE;
     head->comm_bytes = sizeof(rd_monitor_comm_t);

@@ -252,9 +252,10 @@ bool rd_reader_module(const rd_reader_t *r, int i, rd_monitor_module_t *module)
 double rd_reader_ago(const rd_reader_t *r, uint64_t ticks)
 {
     const rd_monitor_head_t *h = &r->head;
-    uint64_t now = rd_ticks_now((rd_ticks_t)h->clock), ns = (uint64_t)rd_clock_ns();
+    bool known = rd_ticks_known(h->clock);
+    uint64_t now = known ? rd_ticks_now((rd_ticks_t)h->clock) : 0, ns = (uint64_t)rd_clock_ns();
 
-    if (h->clock > RD_TICKS_TSC || !ticks || ticks > now || h->made_ticks >= now || h->made_ns >= ns)
+    if (!known || !ticks || ticks > now || h->made_ticks >= now || h->made_ns >= ns)
         return 0;
     return (double)(now - ticks) * ((double)(ns - h->made_ns) / (double)(now - h->made_ticks)) / 1e9;
 }

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/wait.h"
 
 #ifdef __x86_64__
@@ -16,16 +17,23 @@ typedef enum rd_ticks {
     RD_TICKS_TSC /* x86's time stamp counter; its rate is known by reading both clocks twice */
 } rd_ticks_t;
 
-/* Returns the counter if it runs at one rate whatever the processor does, as it says itself. */
+/* Returns the counter if this process may read it and it runs at one rate whatever the processor does, as it says
+ * itself. */
 static inline rd_ticks_t rd_ticks_kind(void)
 {
 #ifdef __x86_64__
     unsigned a, b, c, d;
 
-    if (__get_cpuid(0x80000007, &a, &b, &c, &d) && d >> 8 & 1)
+    if (rd_clock_has_counter() && __get_cpuid(0x80000007, &a, &b, &c, &d) && d >> 8 & 1)
         return RD_TICKS_TSC;
 #endif
     return RD_TICKS_NS;
+}
+
+/* Returns true if a record's clock is one that this process can read. */
+static inline bool rd_ticks_known(uint32_t clock)
+{
+    return clock == RD_TICKS_NS || (clock == RD_TICKS_TSC && rd_clock_has_counter());
 }
 
 static inline uint64_t rd_ticks_now(rd_ticks_t kind)

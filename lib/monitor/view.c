@@ -138,7 +138,7 @@ static void look_at_clock(rd_view_process_t *p, const rd_origin_t *here)
     bool same = here->boot[0] && strcmp(here->boot, head->boot) == 0;
 
     p->now_ns = same ? (uint64_t)rd_clock_ns() : 0;
-    p->now_ticks = same && head->clock <= RD_TICKS_TSC ? rd_ticks_now((rd_ticks_t)head->clock) : 0;
+    p->now_ticks = same && rd_ticks_known(head->clock) ? rd_ticks_now((rd_ticks_t)head->clock) : 0;
 }
 
 /* Those of dumps have been looked at. */

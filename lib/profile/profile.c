@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 /* What the tasks of one communicator in one group have in common: the event Group. */
 typedef struct batch {
     uint64_t of; /* the group's serial */
@@ -63,7 +65,7 @@ static uint64_t now_ns(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    rd_clock_read(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
