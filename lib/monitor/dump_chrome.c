@@ -221,7 +221,7 @@ static void write_arrow(chrome_t *c, int process, int comm)
 {
     const rd_monitor_comm_t *m = &c->dump->histories[process].comms[comm];
     int inside = rd_view_inside(m), peer = rd_view_waits_for(m), other, there, thread = 0;
-    const lane_t *from = peer >= 0 ? open_lane(c, process, comm, inside, &thread) : NULL;
+    const lane_t *from = peer >= 0 && inside >= 0 ? open_lane(c, process, comm, inside, &thread) : NULL;
     char name[64], thread_name[160];
 
     if (!from || !find_rank(c, m->id, peer, &other, &there))
