@@ -140,6 +140,8 @@ void judge_error(rank_t *r, rondo_comm_t comm, rondo_result_t result, const int 
         snprintf(why, sizeof why, "%s, and it blames rank %d", rondo_result_string(result), rank);
     else if (result != causes[fate].result)
         snprintf(why, sizeof why, "%s where a rank %s", rondo_result_string(result), causes[fate].name);
+    else if (fate == DIED && r->trial->plan.way == BY_EXEC && strstr(text, "executes another program"))
+        return; /* its process goes on, so no more is known */
     else if (!has_one(text, causes[fate].some) || has_one(text, causes[fate].none))
         snprintf(why, sizeof why, "another cause than that rank %d %s", rank, causes[fate].name);
     else

@@ -377,7 +377,7 @@ static int as_before(const things_t *now, const things_t *want, stage_t stage)
     kept += stage == WINDOW; /* the net communicator of windows that messages reach */
 
     return more >= 0 && more <= kept && now->mapped == want->mapped && now->descriptors == want->descriptors &&
-           now->threads == want->threads;
+           now->threads <= want->threads; /* one that is ending may have been counted where nothing failed */
 }
 
 static void body(test_rank_t *t, void *arg)
