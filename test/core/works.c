@@ -101,7 +101,7 @@ static void limits(test_rank_t *t, rondo_comm_t comm, rondo_work_t work)
     TEST_OK(t, comm, rondo_timeout_extend(comm, 5000));
     TEST_TRUE(t, ask(t, work).limit_ms == 605000);
     TEST_OK(t, comm, rondo_timeout_set(comm, INT64_MAX));
-    TEST_TRUE(t, ask(t, work).limit_ms == INT64_MAX);
+    TEST_TRUE(t, ask(t, work).limit_ms == (INT64_C(1) << 40) + 5000); /* the longest there is */
     TEST_OK(t, comm, rondo_timeout_set(comm, 0));
     TEST_TRUE(t, ask(t, work).limit_ms == 0);
 }
