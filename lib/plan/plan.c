@@ -14,7 +14,8 @@
 #include "transport/switch.h"
 #include "transport/shm/ll.h"
 
-#define CACHED 128 /* plans, direct mapped */
+#define SETS 32    /* of cached plans: by a hash of what they are for, */
+#define WAYS 4     /* in each of them so many */
 #define CACHED_V 4 /* plans of v-operations, of each kind */
 
 /* Compiled programs, one for each (operation, algorithm, root, parameter). */
@@ -36,7 +37,7 @@ struct rd_planner {
     size_t to_one_least; /* bytes of a message to the root of a gatherv that goes by CMA: choose.h */
     size_t put_most;     /* bytes of a gather's message by CMA that its sender writes: choose.h */
     compiled_t *programs;
-    rd_plan_t *cache[CACHED];
+    rd_plan_t *cache[SETS][WAYS];              /* the newest first */
     rd_plan_t *last_v[RD_NUM_COLLS][CACHED_V]; /* plans of the last v-operations, since codes repeat a few of them */
 };
 
@@ -59,12 +60,12 @@ static uint64_t key_of(const rd_coll_desc_t *desc)
            (uint64_t)desc->type << 8 | (uint64_t)desc->coll;
 }
 
-static unsigned slot_of(uint64_t key, size_t count, size_t own)
+static unsigned hash_of(uint64_t key, size_t count, size_t own)
 {
     uint64_t h = count * 0x9e3779b97f4a7c15u;
 
     h ^= (key << 40 | key >> 24) ^ own;
-    return (unsigned)((h * 0xd6e8feb86659fd93u) >> 57) % CACHED;
+    return (unsigned)((h * 0xd6e8feb86659fd93u) >> 57);
 }
 
 static bool made_for(const rd_plan_t *plan, uint64_t key, const rd_coll_desc_t *desc)
@@ -116,8 +117,8 @@ void rd_planner_free(rd_planner_t *p)
 {
     if (!p)
         return;
-    for (int i = 0; i < CACHED; i++)
-        rd_plan_put(p->cache[i]);
+    for (int i = 0; i < SETS * WAYS; i++)
+        rd_plan_put(p->cache[i / WAYS][i % WAYS]);
     for (int i = 0; i < RD_NUM_COLLS * CACHED_V; i++)
         rd_plan_put(p->last_v[i / CACHED_V][i % CACHED_V]);
     while (p->programs) {
@@ -453,21 +454,35 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_coll_desc_t *desc, con
     return RONDO_SUCCESS;
 }
 
-/* Puts a plan into the cache. The plan that was there is freed when its last run is over. */
-static void remember(rd_planner_t *p, rd_plan_t *plan)
-{
-    unsigned at = slot_of(plan->key, plan->desc.count, plan->desc.own);
-
-    rd_plan_put(p->cache[at]);
-    p->cache[at] = plan;
-    plan->users++;
-}
-
-/* Moves a v-operation's plan to the front of its kind; the place at `at` is free. */
+/* Moves a plan to the front of its set, or of its kind of v-operation; the place at `at` is free. */
 static void to_front(rd_plan_t **kind, int at, rd_plan_t *plan)
 {
     memmove(kind + 1, kind, (size_t)at * sizeof *kind);
     kind[0] = plan;
+}
+
+/* Puts a plan in place of the oldest of `most`, which is freed when its last run is over. */
+static void remember(rd_plan_t **kind, int most, rd_plan_t *plan)
+{
+    rd_plan_put(kind[most - 1]);
+    to_front(kind, most - 1, plan);
+    plan->users++;
+}
+
+static rd_plan_t **set_of(rd_planner_t *p, uint64_t key, size_t count, size_t own)
+{
+    return p->cache[hash_of(key, count, own) % SETS];
+}
+
+/* Returns the plan of the cache for that desc, or NULL. Calls that come in turns may be in one set. */
+static inline rd_plan_t *cached(rd_planner_t *p, uint64_t key, const rd_coll_desc_t *desc)
+{
+    rd_plan_t **set = set_of(p, key, desc->count, desc->own);
+
+    for (int i = 0; i < WAYS; i++)
+        if (made_for(set[i], key, desc))
+            return set[i];
+    return NULL;
 }
 
 /* Returns the plan for exactly these tables, or NULL. */
@@ -486,15 +501,6 @@ static rd_plan_t *known_v(rd_planner_t *p, uint64_t key, const rd_coll_desc_t *d
     return NULL;
 }
 
-static void remember_v(rd_planner_t *p, rd_plan_t *plan)
-{
-    rd_plan_t **kind = p->last_v[plan->desc.coll];
-
-    rd_plan_put(kind[CACHED_V - 1]);
-    to_front(kind, CACHED_V - 1, plan);
-    plan->users++;
-}
-
 rondo_result_t rd_plan_get(rd_planner_t *p, const rd_coll_desc_t *desc, const rd_tables_t *tables,
                            const rd_reducer_t *custom, rd_plan_t **plan)
 {
@@ -505,8 +511,8 @@ rondo_result_t rd_plan_get(rd_planner_t *p, const rd_coll_desc_t *desc, const rd
 
     if (tables && !custom)
         known = known_v(p, key, desc, tables);
-    else if (!custom && !made_for(known = p->cache[slot_of(key, desc->count, desc->own)], key, desc))
-        known = NULL;
+    else if (!custom)
+        known = cached(p, key, desc);
     if (known) {
         known->users++;
         *plan = known;
@@ -518,9 +524,9 @@ rondo_result_t rd_plan_get(rd_planner_t *p, const rd_coll_desc_t *desc, const rd
     if (result != RONDO_SUCCESS)
         return result;
     if (tables && !custom)
-        remember_v(p, *plan);
+        remember(p->last_v[desc->coll], CACHED_V, *plan);
     else if (!custom)
-        remember(p, *plan);
+        remember(set_of(p, key, desc->count, desc->own), WAYS, *plan);
     if (!tables || rd_log_enabled(RD_LOG_PLAN)) /* plans that are made anew at each call would fill the log */
         rd_plan_print(*plan, p->args.rank, p->args.ctx);
     return RONDO_SUCCESS;
@@ -574,7 +580,7 @@ static __attribute__((noinline)) rondo_result_t make_p2p(rd_planner_t *p, int pe
         return result;
     }
     made->one_message = made->nflat == 1 && made->flat_by == RD_PROTO_LL;
-    remember(p, made);
+    remember(set_of(p, made->key, bytes, 0), WAYS, made);
     *plan = made;
     return RONDO_SUCCESS;
 }
@@ -583,9 +589,9 @@ rondo_result_t rd_plan_get_p2p(rd_planner_t *p, int peer, int send, size_t bytes
 {
     const rd_coll_desc_t desc = message_desc(peer, send, bytes); /* in registers: it is handed to nobody */
     uint64_t key = key_of(&desc);
-    rd_plan_t *made = p->cache[slot_of(key, bytes, 0)];
+    rd_plan_t *made = cached(p, key, &desc);
 
-    if (!made_for(made, key, &desc))
+    if (!made)
         return make_p2p(p, peer, send, bytes, plan);
     made->users++;
     *plan = made;

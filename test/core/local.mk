@@ -45,6 +45,7 @@ check_PROGRAMS += \
 	test/core/timeout_once \
 	test/core/timeout_set \
 	test/core/one_process \
+	test/core/plans_kept \
 	test/core/process_state \
 	test/core/no_counter \
 	test/core/nonblocking \
@@ -73,6 +74,7 @@ test_core_closed_descriptors_LDADD = libtest.la
 test_core_completed_LDADD = libtest.la
 test_core_core_dump_LDADD = libtest.la
 test_core_no_counter_LDADD = libtest.la
+test_core_plans_kept_LDADD = libtest.la
 test_core_create_all_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_create_all_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rondo_comm_create
 test_core_report_LDADD = libtest.la
