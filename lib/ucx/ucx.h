@@ -87,6 +87,7 @@ struct rd_ucx_net {
     struct rd_ucx_key *keys; /* keys to this rank's memory, the last used one first */
     bool shares;             /* the user has named a transport over shared memory */
     const char *fabric;      /* what rd_ucx_fabric_folder has returned */
+    bool named;              /* RONDO_NET names InfiniBand devices, of this host or of another rank's */
     bool fast;               /* a transport faster than tcp was chosen, because RONDO_UCX_TLS is "auto", */
     char devices[RD_UCX_DEVICES]; /* with these devices: "mlx5_0:1,mlx5_1:1" */
     int lists;                    /* short messages are sent as lists: see rd_ucx_send_list for the reason */
@@ -157,8 +158,9 @@ bool rd_ucx_fetches_host(void); /* true if host memory is fetched by keys, and n
 rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *address, const rd_node_t *node,
                              int local_rank);
 void rd_ucx_choose_alone(rd_ucx_net_t *net, rd_env_t *env, const char *address, int local_rank);
-/* Empties RONDO_NET in `env` where data goes by tcp and it names InfiniBand devices, which tcp does not know. */
-void rd_ucx_tcp_names(const rd_ucx_net_t *net, rd_env_t *env);
+/* Empties RONDO_NET in `env` where data goes by tcp and it names InfiniBand devices, which tcp does not know; on a host
+ * without such devices, too, where another rank with the same RONDO_NET has them. */
+void rd_ucx_tcp_names(rd_ucx_net_t *net, rd_env_t *env);
 /* Returns where Linux shows InfiniBand and RoCE; NULL: a job that meets on this address does not use it. */
 const char *rd_ucx_fabric_folder(const char *address);
 

@@ -26,6 +26,7 @@ typedef struct offer {
     uint32_t kinds;
     uint32_t version; /* 100 * major + minor */
     uint64_t subnet;  /* a hash of the one that all InfiniBand ports of this rank are in; 0: there is none */
+    uint64_t named;   /* a hash of RONDO_NET if it names InfiniBand devices of this rank's host; else 0 */
 } offer_t;
 
 /* Where ranks meet on loopback, nothing is to leave the host. Tests have a folder of their own. */
@@ -174,12 +175,17 @@ static bool by_name(const rd_ucx_net_t *net, const rd_env_t *env)
     return (env->net[0] != 0 && !names_fabric(net->fabric, env->net)) || rd_ucx_said("NET_DEVICES");
 }
 
+static uint64_t hash_of(const char *names)
+{
+    return rd_hash(RD_HASH_EMPTY, names, strlen(names));
+}
+
 /* Returns what this rank can use, and its resources. */
 static offer_t offer_own(rd_ucx_net_t *net, const rd_env_t *env, int local_rank, char *resources, size_t size)
 {
     unsigned major, minor, patch;
     char name[RESOURCE], devices[RD_UCX_DEVICES];
-    offer_t own = {.kinds = TCP};
+    offer_t own = {.kinds = TCP, .named = names_fabric(net->fabric, env->net) ? hash_of(env->net) : 0};
     *resources = 0;
     if (rd_ucx_unusable())
         return own;
@@ -233,14 +239,15 @@ static void idle_say(const rd_ucx_net_t *net, const offer_t *offers, bool versio
                "%s lies idle: no kind of device is there on all ranks, so data between nodes goes by tcp", devices);
 }
 
-void rd_ucx_tcp_names(const rd_ucx_net_t *net, rd_env_t *env)
+void rd_ucx_tcp_names(rd_ucx_net_t *net, rd_env_t *env)
 {
-    if (!rd_ucx_tcp_alone(env->ucx_tls) || !names_fabric(net->fabric, env->net))
+    if (!rd_ucx_tcp_alone(env->ucx_tls) || !net->named)
         return;
     rd_log(net->base.ctx, RD_LOG_INFO,
            "RONDO_NET=%s does not count, since data between nodes goes by tcp: on the interface where ranks meet",
            env->net);
     env->net[0] = 0;
+    net->named = false;
 }
 
 static void settle(rd_ucx_net_t *net, rd_env_t *env, uint32_t kinds, const char *resources)
@@ -257,6 +264,7 @@ void rd_ucx_choose_alone(rd_ucx_net_t *net, rd_env_t *env, const char *address, 
     const offer_t own = offer_own(net, env, local_rank, resources, sizeof resources);
     if (strcmp(env->ucx_tls, "auto") == 0)
         settle(net, env, own.kinds & ~(uint32_t)TCP, resources);
+    net->named = own.named != 0;
     rd_ucx_tcp_names(net, env);
 }
 
@@ -288,6 +296,7 @@ rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *addre
 {
     char resources[RD_UCX_RESOURCES];
     uint32_t common = EVERY;
+    const uint64_t name = env->net[0] != 0 ? hash_of(env->net) : 0;
     bool versions = true;
     offer_t *offers = calloc((size_t)net->base.nranks, sizeof *offers);
     if (!offers)
@@ -298,6 +307,7 @@ rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *addre
     for (int r = 0; result == RONDO_SUCCESS && r < net->base.nranks; r++) {
         common &= offers[r].kinds;
         versions = versions && offers[r].version == offers[0].version;
+        net->named |= name != 0 && offers[r].named == name;
     }
     if (result == RONDO_SUCCESS && strcmp(env->ucx_tls, "auto") == 0) {
         settle(net, env, versions ? common & ~(uint32_t)TCP : 0, resources);
