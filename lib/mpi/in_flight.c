@@ -18,6 +18,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "mpi/interpose.h"
@@ -30,6 +31,7 @@ static _Thread_local bool held; /* no turn may be made now: this thread is in on
 static bool keeps;              /* an error is kept until then: the user's handler may call the MPI again */
 static MPI_Comm failed_on;      /* the communicator of that error, */
 static int failed_with;         /* and its code; MPI_SUCCESS: there is none */
+static bool ending;             /* in MPI_Finalize: nobody has waited for what is still here */
 static _Atomic uint64_t turns;  /* by those in the MPI */
 
 /* The lock is for MPICH's thread; where there is none, it would be for nobody. */
@@ -101,7 +103,7 @@ static void raise_error(void)
     int code = failed_with;
 
     failed_with = MPI_SUCCESS;
-    if (code != MPI_SUCCESS)
+    if (code != MPI_SUCCESS && !ending)
         PMPI_Comm_call_errhandler(failed_on, code);
 }
 
@@ -306,11 +308,29 @@ bool rd_mpi_flights_add(rd_mpi_flight_t *flight, bool may_be_over)
     return true;
 }
 
+/* Nobody has waited for them, and the other ranks may never come, or have left already. The program would end without
+ * this library, so it ends: what fails is no error of the program's (rondo has printed its sentence), and what the
+ * others do not come to is left, with its memory. */
 void rd_mpi_flights_end(void)
 {
-    while (first) {
+    double began = rd_mpi_clock(), longest = rd_mpi_finalize_patience();
+    int left = 0;
+
+    ending = true;
+    while (first && rd_mpi_clock() - began < longest) {
         rd_mpi_flights_turn();
         rd_mpi_progress(NULL);
     }
+    guard();
+    for (rd_mpi_flight_t *f = first; f; f = f->next)
+        left++;
+    first = NULL;
+    end = &first;
+    unguard();
+    if (left)
+        fprintf(stderr,
+                "rondo: MPI_Finalize was called before %d nonblocking or persistent collective call%s had been waited "
+                "for: other ranks have not made all of them within %g s, so they are left\n",
+                left, left == 1 ? "" : "s", longest);
     stop();
 }

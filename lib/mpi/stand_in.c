@@ -119,7 +119,7 @@ bool rd_mpi_stand_ins_any(void)
 
 /* How long one is waited for in MPI_Finalize, in seconds: as long as rondo waits for a live rank, if that has an end.
  */
-static double patience(void)
+double rd_mpi_finalize_patience(void)
 {
     const char *text = getenv("RONDO_TIMEOUT_MS");
     long milliseconds = text ? strtol(text, NULL, 10) : 0;
@@ -131,7 +131,7 @@ static double patience(void)
  * library, and their memory with them. */
 void rd_mpi_stand_ins_end(void)
 {
-    double since = rd_mpi_clock(), longest = patience();
+    double since = rd_mpi_clock(), longest = rd_mpi_finalize_patience();
     int left = 0;
 
     while (first && rd_mpi_clock() - since < longest) {

@@ -13,6 +13,7 @@ int rd_mpi_stand_in_submit(rd_mpi_operation_t *o);
 void rd_mpi_stand_in_free(rd_mpi_operation_t *o);
 void rd_mpi_stand_ins_turn(void); /* lands those for which the MPI has done its part */
 bool rd_mpi_stand_ins_any(void);
+double rd_mpi_finalize_patience(void);
 void rd_mpi_stand_ins_end(void); /* in MPI_Finalize */
 
 /* Gives an operation a request that is complete when `done` is called, which is set here. */

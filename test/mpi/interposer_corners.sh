@@ -42,6 +42,7 @@ for mpi in $(mpis); do
     good 3 --reproducible "$dir/ordered.$mpi" threads
     RONDO_TIMEOUT_MS=300 good 2 --reproducible "$dir/ordered.$mpi" left
     grep -q 'MPI_Finalize was called before 1 nonblocking' "$dir/out" || { cat "$dir/out"; fail "what was left is not said"; }
+    RONDO_TIMEOUT_MS=300 good 2 --table=off "$dir/ordered.$mpi" left_served
     good 3 "$dir/communicators.$mpi" kept
     good 2 --report "$dir/communicators.$mpi" spawned
     grep -q 'cannot spawn' "$dir/out" || grep -q 'with ranks that were spawned' "$dir/out" ||

@@ -312,6 +312,24 @@ static void left(void)
         MPI_Iallreduce(in, out, 8, MPI_DOUBLE, MPI_SUM, comm, &request);
 }
 
+/* The same on a communicator that rondo serves already. */
+static void left_served(void)
+{
+    static double out[N];
+    static MPI_Request request;
+    MPI_Comm comm;
+
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+    fill(comm, 8);
+    for (int i = 0; i < 20; i++) {
+        MPI_Allreduce(in, out, 8, MPI_DOUBLE, MPI_SUM, comm);
+        MPI_Iallreduce(in, out, 8, MPI_DOUBLE, MPI_SUM, comm, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    if (rank == 0)
+        MPI_Iallreduce(in, out, 8, MPI_DOUBLE, MPI_SUM, comm, &request);
+}
+
 static void *in_thread(void *comm)
 {
     double(*out)[N] = malloc(sizeof(double[KINDS][N]));
@@ -347,6 +365,7 @@ int main(int argc, char **argv)
                                        {"operators", operators},
                                        {"many", many},
                                        {"left", left},
+                                       {"left_served", left_served},
                                        {"threads", threads}};
     int level;
 
