@@ -88,16 +88,17 @@ static double turn(measuring_t *m, const rd_mpi_call_t *call, bool rondo, int ti
  * same number. */
 static int calls_in_a_turn(measuring_t *m, const rd_mpi_call_t *call)
 {
-    double mine = turn(m, call, true, 1), its = turn(m, call, false, 1), all;
+    enum { TOOK, FAILED, WORDS };
+    double first = turn(m, call, true, 1), its = turn(m, call, false, 1), mine[WORDS], all[WORDS];
 
-    if (mine >= 0)
-        mine = turn(m, call, true, 1);
-    if (mine >= 0 && mine < its / 8)
-        mine = its / 8; /* nor are the MPI's turns many times as long */
-    PMPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, m->c->comm);
-    if (all < 0)
+    mine[TOOK] = turn(m, call, true, 1); /* on a rank that has failed, too: its barriers are those of the others */
+    mine[FAILED] = first < 0 || its < 0 || mine[TOOK] < 0;
+    if (mine[TOOK] < its / 8)
+        mine[TOOK] = its / 8; /* nor are the MPI's turns many times as long */
+    PMPI_Allreduce(mine, all, WORDS, MPI_DOUBLE, MPI_MAX, m->c->comm);
+    if (all[FAILED] > 0)
         return 0;
-    return all > TURN ? 1 : all > TURN / MOST ? (int)(TURN / all) : MOST;
+    return all[TOOK] > TURN ? 1 : all[TOOK] > TURN / MOST ? (int)(TURN / all[TOOK]) : MOST;
 }
 
 enum { MPIS, RONDOS, BOTH, ELAPSED = BOTH, WORDS };
