@@ -281,6 +281,43 @@ static void litmus(test_rank_t *t, void *arg)
     }
 }
 
+/* In a group of two communicators on one stream, neither a collective nor a signal of one stands behind a wait of the
+ * other, whichever of them comes first: the other rank does what is waited for behind both. */
+static void two_in_group(test_rank_t *t, void *arg)
+{
+    const rondo_wait_desc_t come = {1, 1, 0, 0};
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_comm_t comms[2];
+    cudaStream_t stream;
+    uint32_t *words;
+
+    (void)arg;
+    config.timeout_ms = 20000;
+    for (int i = 0; i < 2; i++)
+        comms[i] = device_comm_config(t, config);
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    words = device_memory(t, 2 * sizeof *words, 0);
+    for (int i = 0; i < 2; i++) {
+        rondo_comm_t one = comms[i], other = comms[1 - i];
+        TEST_OK(t, NULL, t->rank ? RONDO_SUCCESS : rondo_group_start());
+        TEST_OK(t, one, rondo_allreduce(words, words + 1, 1, RONDO_UINT32, RONDO_SUM, one, stream));
+        if (t->rank == 0) {
+            TEST_OK(t, one, rondo_signal(1, 1, 0, 0, one, stream));
+            TEST_OK(t, other, rondo_wait_signal(1, &come, other, stream));
+            TEST_OK(t, NULL, rondo_group_end());
+        } else {
+            TEST_OK(t, one, rondo_wait_signal(1, &(rondo_wait_desc_t){1, 0, 1, 0}, one, stream));
+            TEST_OK(t, other, rondo_signal(0, 0, 0, 0, other, stream));
+        }
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+        TEST_OK(t, one, rondo_barrier(one, stream));
+        TEST_OK(t, other, rondo_barrier(other, stream));
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+    }
+    TEST_OK(t, NULL, rondo_comm_destroy(comms[0]));
+    device_end(t, comms[1], &stream, 1);
+}
+
 /* ---- what is wrong ---- */
 
 #define REFUSED(t, comm, want, word, call)                                                                             \
@@ -439,6 +476,7 @@ int main(int argc, char **argv)
         return TEST_SKIPPED;
     for (int n = 2; n <= options.ranks; n++)
         bad += both("litmus tests", n, litmus, NULL, true);
+    bad += both("two communicators in a group", 2, two_in_group, NULL, true);
     bad += both("refusals", 2, refusals, NULL, true);
     bad += died();
     for (int way = 0; way < DIED; way++)

@@ -2,9 +2,10 @@
  *
  * Within a group, ranks may make calls in different orders if these calls have no order between each other. So the
  * order of the launches does not depend on the order of calls: communicators are sorted by their key, and each launches
- * its collectives in the order of the calls, then all its messages. One-sided operations stay in their order, those
- * before the first wait for signals in front of all that, the others behind it: no put stands behind what may wait for
- * the rank that waits for it, unless the program has put it behind a wait. */
+ * its collectives in the order of the calls, then all its messages. One-sided operations stay in their order. Those
+ * before a communicator's first wait for signals are in front of what all communicators launch otherwise, the others
+ * behind it: neither a put nor a collective stands behind what may wait for the rank that waits for it, unless the
+ * program has put it behind a wait. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,7 @@ typedef struct part {
     op_t *first, *last;
     rd_cuda_message_t *message_first, *message_last;
     rd_cuda_access_op_t *access_first, *access_last;
+    const rd_cuda_access_op_t *access_next; /* of those that have not run; set as the group is submitted */
 } part_t;
 
 static _Thread_local part_t *parts;
@@ -213,13 +215,14 @@ static rondo_result_t compare(const part_t *part)
     return result;
 }
 
-/* From *op on, up to the first that waits for signals; or all of them. */
-static rondo_result_t run_accesses(const part_t *part, const rd_cuda_access_op_t **op, bool all)
+/* From the next one on, up to the first that waits for signals; or all of them. */
+static rondo_result_t run_accesses(part_t *part, bool all)
 {
     rondo_result_t result = RONDO_SUCCESS;
 
-    for (; *op && result == RONDO_SUCCESS && (all || (*op)->access != RD_CUDA_AWAIT); *op = (*op)->next)
-        result = rd_access_run(part->cuda, *op);
+    for (; part->access_next && result == RONDO_SUCCESS && (all || part->access_next->access != RD_CUDA_AWAIT);
+         part->access_next = part->access_next->next)
+        result = rd_access_run(part->cuda, part->access_next);
     return result;
 }
 
@@ -251,14 +254,20 @@ static rondo_result_t run_calls(part_t *part)
     return result;
 }
 
-static rondo_result_t run_part(part_t *part)
+/* Of all communicators, because their operations may be in one stream. */
+static rondo_result_t run_parts(void)
 {
-    const rd_cuda_access_op_t *access = part->access_first;
-    rondo_result_t result = run_accesses(part, &access, false);
+    rondo_result_t result = RONDO_SUCCESS;
 
-    if (result == RONDO_SUCCESS)
+    for (part_t *part = parts; part && result == RONDO_SUCCESS; part = part->next) {
+        part->access_next = part->access_first;
+        result = run_accesses(part, false);
+    }
+    for (part_t *part = parts; part && result == RONDO_SUCCESS; part = part->next)
         result = run_calls(part);
-    return result == RONDO_SUCCESS ? run_accesses(part, &access, true) : result;
+    for (part_t *part = parts; part && result == RONDO_SUCCESS; part = part->next)
+        result = run_accesses(part, true);
+    return result;
 }
 
 static cudaStream_t last_stream(const part_t *part)
@@ -313,11 +322,10 @@ rondo_result_t rd_cuda_group_submit(rd_cuda_pending_t **pending)
         made = calloc(1, sizeof *made + n * sizeof made->wait[0]);
         result = made ? RONDO_SUCCESS : no_memory(parts->cuda);
     }
-    for (part_t *part = parts; part && result == RONDO_SUCCESS; part = part->next) {
-        result = run_part(part);
-        if (made && result == RONDO_SUCCESS)
-            result = note(made, part);
-    }
+    if (result == RONDO_SUCCESS)
+        result = run_parts();
+    for (const part_t *part = parts; made && part && result == RONDO_SUCCESS; part = part->next)
+        result = note(made, part);
     rd_cuda_group_clear();
     if (pending)
         *pending = made;
