@@ -106,7 +106,10 @@ static rondo_result_t enqueue(rondo_comm_t comm, const rd_cuda_onesided_t *op, c
         return rd_cuda_onesided(comm->cuda, op, call);
     uint64_t entry = rd_monitor_begin(&comm->seat, track, &what);
     rondo_result_t result = rd_cuda_onesided(comm->cuda, op, call);
-    rd_monitor_end(&comm->seat, track, entry, result);
+    if (rd_monitor_refuses((int)result))
+        rd_monitor_take_back(&comm->seat, track, entry, (int)result);
+    else
+        rd_monitor_end(&comm->seat, track, entry, result);
     return result;
 }
 

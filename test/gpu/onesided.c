@@ -331,12 +331,16 @@ static void refusals(test_rank_t *t, void *arg)
     const rondo_result_t bad = RONDO_ERR_INVALID_ARGUMENT;
     const size_t whole = 2 * options.words * sizeof(uint32_t);
     rondo_config_t many = RONDO_CONFIG_INIT;
+    rondo_status_t status = {.size = sizeof status};
     world_t w;
 
     (void)arg;
     begin(&w, t, 0, 0);
     REFUSED(t, w.comm, bad, "leave the part",
             rondo_put(w.source, 2, RONDO_UINT32, 0, w.window, whole - 4, 0, 0, w.comm, w.stream));
+    must(&w, rondo_comm_status(w.comm, &status), "status");
+    if (status.sends || status.bytes) /* what is refused is no call */
+        test_stop(t, "a refused put counts: %llu sends", (unsigned long long)status.sends);
     REFUSED(t, w.comm, bad, "NULL", rondo_put(w.source, 2, RONDO_UINT32, 0, NULL, 0, 0, 0, w.comm, w.stream));
     REFUSED(t, w.comm, bad, "peer", rondo_signal(t->nranks, 0, 0, 0, w.comm, w.stream));
     REFUSED(t, w.comm, bad, "signal", rondo_signal(0, SIGNALS, 0, 0, w.comm, w.stream));
