@@ -60,14 +60,6 @@ static uint64_t key_of(const rd_coll_desc_t *desc)
            (uint64_t)desc->type << 8 | (uint64_t)desc->coll;
 }
 
-static unsigned hash_of(uint64_t key, size_t count, size_t own)
-{
-    uint64_t h = count * 0x9e3779b97f4a7c15u;
-
-    h ^= (key << 40 | key >> 24) ^ own;
-    return (unsigned)((h * 0xd6e8feb86659fd93u) >> 57);
-}
-
 static bool made_for(const rd_plan_t *plan, uint64_t key, const rd_coll_desc_t *desc)
 {
     return plan && plan->key == key && plan->desc.count == desc->count && plan->desc.own == desc->own;
@@ -471,7 +463,10 @@ static void remember(rd_plan_t **kind, int most, rd_plan_t *plan)
 
 static rd_plan_t **set_of(rd_planner_t *p, uint64_t key, size_t count, size_t own)
 {
-    return p->cache[hash_of(key, count, own) % SETS];
+    uint64_t h = count * 0x9e3779b97f4a7c15u;
+
+    h ^= (key << 40 | key >> 24) ^ own;
+    return p->cache[(h * 0xd6e8feb86659fd93u >> 57) % SETS];
 }
 
 /* Returns the plan of the cache for that desc, or NULL. Calls that come in turns may be in one set. */
