@@ -99,7 +99,8 @@ test_gpu_narrow_SOURCES = test/gpu/narrow.c test/gpu/device.c test/gpu/device.h
 test_gpu_narrow_CPPFLAGS = $(gpu_cppflags)
 test_gpu_narrow_LDADD = $(gpu_ldadd)
 test_gpu_narrow_LDFLAGS = -static
-test_gpu_onesided_SOURCES = test/gpu/onesided.c test/gpu/device.c test/gpu/device.h
+test_gpu_onesided_SOURCES = test/gpu/onesided.c test/gpu/device.c test/gpu/device.h \
+	test/gpu/litmus_options.h
 test_gpu_onesided_CPPFLAGS = $(gpu_cppflags)
 test_gpu_onesided_LDADD = $(gpu_ldadd)
 test_gpu_onesided_LDFLAGS = -static

@@ -12,16 +12,13 @@
 #include <unistd.h>
 
 #include "gpu/device.h"
+#include "gpu/litmus_options.h"
 
 #define REPLAYS 3
 #define SIGNALS 5
 #define CONTEXTS 3
 
-static struct {
-    uint64_t seed;
-    int ranks;
-    unsigned rounds, words;
-} options = {1, 4, 40, 300000};
+static litmus_options_t options = {1, 4, 40, 300000};
 
 /* The part of each rank: two areas of `words` words. */
 typedef struct {
@@ -423,14 +420,7 @@ static void leaves(test_rank_t *t, void *arg)
 
 static int both(const char *what, int ranks, test_body_fn body, void *arg, bool threads)
 {
-    int bad = 0;
-
-    for (int kind = TEST_PROCESSES; kind <= (threads ? TEST_THREADS : TEST_PROCESSES) && bad == 0; kind++) {
-        bad = test_run((test_kind_t)kind, ranks, 240, body, arg);
-        printf("one-sided: %s, %d %s, seed %llu: %s\n", what, ranks, test_kind_name((test_kind_t)kind),
-               (unsigned long long)options.seed, bad ? "WRONG" : "right");
-    }
-    return bad;
+    return litmus_kinds("one-sided", what, options.seed, ranks, body, arg, threads);
 }
 
 static int died(void)
@@ -441,24 +431,6 @@ static int died(void)
 
     printf("one-sided: a rank dies: %s\n", bad ? "WRONG" : "right");
     return bad;
-}
-
-static int parse(int argc, char **argv)
-{
-    for (int i = 1; i + 1 < argc; i += 2) {
-        const uint64_t number = strtoull(argv[i + 1], NULL, 0);
-        if (!strcmp(argv[i], "--seed"))
-            options.seed = number;
-        else if (!strcmp(argv[i], "--ranks") && number >= 2 && number <= 16)
-            options.ranks = (int)number;
-        else if (!strcmp(argv[i], "--rounds") && number > 0)
-            options.rounds = (unsigned)number;
-        else if (!strcmp(argv[i], "--words") && number > 0)
-            options.words = (unsigned)number;
-        else
-            return -1;
-    }
-    return argc % 2 ? 0 : -1;
 }
 
 int main(int argc, char **argv)
@@ -472,7 +444,7 @@ int main(int argc, char **argv)
         options.words = 17000; /* more than kernels put */
         options.ranks = 3;
     }
-    if (parse(argc, argv) != 0) {
+    if (litmus_options(&options, argc, argv, 2, 16) != 0) {
         fprintf(stderr, "onesided [--seed S] [--ranks N] [--rounds N] [--words N]\n");
         return 2;
     }

@@ -4,16 +4,10 @@
 #include <string.h>
 
 #include "gpu/shim.h"
-#include "nccl/later.h"
+#include "nccl/signal_calls.h"
 
 #define N 30000 /* more than a kernel puts */
 #define REPLAYS 3
-
-extern ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t datatype, int peer,
-                                  ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx, unsigned int flags,
-                                  ncclComm_t comm, cudaStream_t stream);
-extern ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream);
-extern ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm, cudaStream_t stream);
 
 typedef struct {
     test_rank_t *t;

@@ -13,15 +13,12 @@
 
 #include "gpu/device.h"
 #include "gpu/device_kernels.h"
+#include "gpu/litmus_options.h"
 
 #define BLOCKS_MOST (LITMUS_UNITS_MOST / (LITMUS_THREADS / 32))
 #define REPLAYS 3
 
-static struct {
-    uint64_t seed;
-    int ranks;
-    unsigned rounds, words;
-} options = {1, 4, 20, 40000};
+static litmus_options_t options = {1, 4, 20, 40000};
 
 typedef struct {
     test_rank_t *t;
@@ -371,32 +368,7 @@ static int died(void)
 
 static int all_kinds(const char *what, int ranks, test_body_fn body, void *arg, int threads)
 {
-    int bad = 0;
-
-    for (int kind = TEST_PROCESSES; kind <= (threads ? TEST_THREADS : TEST_PROCESSES) && bad == 0; kind++) {
-        bad = test_run((test_kind_t)kind, ranks, 240, body, arg);
-        printf("user kernels: %s, %d %s, seed %llu: %s\n", what, ranks, test_kind_name((test_kind_t)kind),
-               (unsigned long long)options.seed, bad ? "WRONG" : "right");
-    }
-    return bad;
-}
-
-static int parse(int argc, char **argv)
-{
-    for (int i = 1; i + 1 < argc; i += 2) {
-        const uint64_t value = strtoull(argv[i + 1], NULL, 0);
-        if (!strcmp(argv[i], "--seed"))
-            options.seed = value;
-        else if (!strcmp(argv[i], "--ranks") && value >= 1 && value <= RONDO_DEVICE_RANKS)
-            options.ranks = (int)value;
-        else if (!strcmp(argv[i], "--rounds") && value > 0)
-            options.rounds = (unsigned)value;
-        else if (!strcmp(argv[i], "--words") && value > 0)
-            options.words = (unsigned)value;
-        else
-            return -1;
-    }
-    return argc % 2 ? 0 : -1;
+    return litmus_kinds("user kernels", what, options.seed, ranks, body, arg, threads);
 }
 
 int main(int argc, char **argv)
@@ -410,7 +382,7 @@ int main(int argc, char **argv)
         options.rounds = 2;
         options.words = 60;
     }
-    if (parse(argc, argv) != 0) {
+    if (litmus_options(&options, argc, argv, 1, RONDO_DEVICE_RANKS) != 0) {
         fprintf(stderr, "user_kernels [--seed S] [--ranks N] [--rounds N] [--words N]\n");
         return 2;
     }

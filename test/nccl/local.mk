@@ -2,7 +2,8 @@
 check_LTLIBRARIES += libtestnccl.la
 libtestnccl_la_SOURCES = \
 	test/nccl/nccl_harness.c \
-	test/nccl/nccl_harness.h
+	test/nccl/nccl_harness.h \
+	test/nccl/signal_calls.h
 libtestnccl_la_LIBADD = libnccl.la libtest.la
 nccl_tests = \
 	test/nccl/configs \

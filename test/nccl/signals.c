@@ -4,16 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/later.h"
 #include "nccl/nccl_harness.h"
+#include "nccl/signal_calls.h"
 
 #define N 3000
-
-extern ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t datatype, int peer,
-                                  ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx, unsigned int flags,
-                                  ncclComm_t comm, cudaStream_t stream);
-extern ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream);
-extern ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm, cudaStream_t stream);
 
 static ncclComm_t comm_of(test_rank_t *t, int blocking, int contexts, int signals)
 {

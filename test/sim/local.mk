@@ -377,7 +377,8 @@ shim_sources = \
 	test/gpu/shim_one_thread.c \
 	test/gpu/shim_signals.c \
 	test/nccl/nccl_harness.c \
-	test/nccl/nccl_harness.h
+	test/nccl/nccl_harness.h \
+	test/nccl/signal_calls.h
 test_sim_shim_SOURCES = $(shim_sources) test/sim/driver.c
 test_sim_shim_CPPFLAGS = $(sim_cppflags)
 test_sim_shim_LDADD = libnccl_parts.la $(sim_ldadd)
